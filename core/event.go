@@ -1,0 +1,83 @@
+package core
+
+import (
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Event is something that happened in a run, for whoever watches: a terminal, a
+// log, a web page. Events are delivered in order to one function, which must
+// return soon. They hold content; what the journal keeps holds digests only.
+type Event interface{ isEvent() }
+
+// NodeStarted says that a node begins.
+type NodeStarted struct {
+	Visit  int
+	Node   string
+	Action string
+}
+
+// NodeEnded says that a node is done, or was skipped.
+type NodeEnded struct {
+	Visit   int
+	Node    string
+	Skipped bool
+	Took    time.Duration
+}
+
+// IterationStarted says that an attempt was admitted and who will make it.
+type IterationStarted struct {
+	Node      string
+	Iteration int
+	Max       int
+	Role      sdk.Role
+}
+
+// OutputChunk is a piece of an output that is being made.
+type OutputChunk struct {
+	Node      string
+	Iteration int
+	Text      string
+}
+
+// AttemptJudged says that an attempt has its verdict. The attempt must not be
+// changed.
+type AttemptJudged struct {
+	Node    string
+	Attempt *Attempt
+	Max     int
+	Took    time.Duration
+}
+
+// CallRetried says that a call failed in a passing way and is made again.
+type CallRetried struct {
+	Node      string
+	Iteration int
+	Role      sdk.Role
+	Try       int
+	Wait      time.Duration
+	Err       error
+}
+
+// CorrectorFailed says that the corrector failed, so that the generator runs.
+type CorrectorFailed struct {
+	Node      string
+	Iteration int
+	Err       error
+}
+
+// LoopEnded says that a loop is over.
+type LoopEnded struct {
+	Node   string
+	Result *LoopResult
+}
+
+func (NodeStarted) isEvent()      {}
+func (NodeEnded) isEvent()        {}
+func (IterationStarted) isEvent() {}
+func (OutputChunk) isEvent()      {}
+func (AttemptJudged) isEvent()    {}
+func (CallRetried) isEvent()      {}
+func (CorrectorFailed) isEvent()  {}
+func (LoopEnded) isEvent()        {}

@@ -1,0 +1,89 @@
+package core
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// MaxJSONDepth bounds the nesting of JSON from outside, well under the 10,000
+// levels at which encoding/json gives up.
+const MaxJSONDepth = 256
+
+// DecodeJSON decodes one JSON value so that integers stay exact: a number
+// without fraction or exponent that fits is an int64 (or a uint64), any other a
+// float64. Objects are map[string]any and arrays []any.
+func DecodeJSON(data []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "json_invalid", "not JSON: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, sdk.Errorf(sdk.Invalid, "json_invalid", "not JSON: more text after the value")
+	}
+	return exactNumbers(v, 0)
+}
+
+func exactNumbers(v any, depth int) (any, error) {
+	if depth > MaxJSONDepth {
+		return nil, sdk.Errorf(sdk.Invalid, "json_too_deep", "JSON is nested deeper than %d levels", MaxJSONDepth)
+	}
+	var err error
+	switch v := v.(type) {
+	case json.Number:
+		return exactNumber(v)
+	case map[string]any:
+		for k, e := range v {
+			if v[k], err = exactNumbers(e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		for i, e := range v {
+			if v[i], err = exactNumbers(e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+func exactNumber(n json.Number) (any, error) {
+	if i, err := n.Int64(); err == nil {
+		return i, nil
+	}
+	if u, err := strconv.ParseUint(n.String(), 10, 64); err == nil {
+		return u, nil
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "json_invalid", "number %s is out of range", n)
+	}
+	return f, nil
+}
+
+// Digest is the SHA-256 of data, as "sha256:" and hexadecimal digits.
+func Digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// ConfigDigest names a config, so that a plugin is sent it once.
+func ConfigDigest(config json.RawMessage) string { return Digest(config) }
+
+// MustJSON encodes a value that can't fail to encode, such as a struct of ours.
+func MustJSON(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("core.MustJSON(%T): %v", v, err))
+	}
+	return data
+}

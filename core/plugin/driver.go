@@ -1,0 +1,107 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Installed is a plugin that the host may start.
+type Installed struct {
+	// Name is how workflows and messages call it.
+	Name string
+	// Path is its executable; Args follow it.
+	Path string
+	Args []string
+	// Env holds the NAME=value pairs that it was granted. Nothing else of the
+	// host's environment reaches it.
+	Env []string
+	// Limits bound each of its instances.
+	Limits Limits
+}
+
+// Limits bound a plugin. The zero value of each field is its default, which is
+// that of spec 2.2.
+type Limits struct {
+	// Timeout is the deadline of a call that names none. Default 30 s.
+	Timeout time.Duration
+	// StartTimeout is how long a start may take. Default 10 s.
+	StartTimeout time.Duration
+	// MessageBytes caps one message either way. Default 8 MiB.
+	MessageBytes int
+	// Instances is how many instances run at most. Default 2.
+	Instances int
+	// Parallel is how many calls one instance takes at a time. 0 means what its
+	// manifest says, which defaults to 1.
+	Parallel int
+}
+
+// Defaults of [Limits] (spec 2.2).
+const (
+	DefaultTimeout      = 30 * time.Second
+	DefaultStartTimeout = 10 * time.Second
+	DefaultMessageBytes = 8 << 20
+	DefaultInstances    = 2
+)
+
+// WithDefaults returns the limits with each zero field set.
+func (l Limits) WithDefaults() Limits {
+	if l.Timeout == 0 {
+		l.Timeout = DefaultTimeout
+	}
+	if l.StartTimeout == 0 {
+		l.StartTimeout = DefaultStartTimeout
+	}
+	if l.MessageBytes == 0 {
+		l.MessageBytes = DefaultMessageBytes
+	}
+	if l.Instances == 0 {
+		l.Instances = DefaultInstances
+	}
+	return l
+}
+
+// Driver starts instances of plugins: as a subprocess, or as a WASM module.
+type Driver interface {
+	// Start starts one instance and reads its manifest. When it fails nothing
+	// is left behind, and the error names the plugin and its root cause, with
+	// the end of what it wrote to stderr.
+	Start(ctx context.Context, p Installed) (Instance, error)
+}
+
+// Instance is one running plugin.
+type Instance interface {
+	Caller
+	// Manifest is what the plugin said of itself at its start.
+	Manifest() *sdk.Manifest
+	// Done is closed once the instance is gone, for whatever reason.
+	Done() <-chan struct{}
+	// Cause says why the instance is gone, with the end of its stderr; nil while
+	// it runs and after Close.
+	Cause() error
+	// Kill ends it at once with all its children, and waits for that. The reason
+	// becomes its Cause.
+	Kill(reason error)
+	// Close asks it to end, and kills it after a grace time. It is idempotent.
+	Close() error
+}
+
+// Caller calls a running plugin. Results and errors are as in core.Plugins; the
+// context's deadline and cancellation reach the plugin. When the instance dies
+// the error is sdk.Unavailable, reason "plugin_exited". A call whose context
+// ends returns at once; whether the plugin still works on it is the caller's
+// concern.
+type Caller interface {
+	Prepare(ctx context.Context, kind sdk.Kind, c Config) error
+	Evaluate(ctx context.Context, c Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error)
+	Generate(ctx context.Context, c Config, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error)
+	Correct(ctx context.Context, c Config, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error)
+}
+
+// Config is a config and the digest that names it.
+type Config struct {
+	JSON   json.RawMessage
+	Digest string
+}

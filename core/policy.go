@@ -1,0 +1,33 @@
+package core
+
+import "context"
+
+// Point is a place where an expression or a policy decides. Each has its own
+// variables.
+type Point string
+
+// The points at which expressions of a workflow decide, with their variables.
+const (
+	// PointWhen decides whether a node runs and where goto leads: state.
+	PointWhen Point = "when"
+	// PointAccept decides whether an attempt passes: valid, score, errors,
+	// output, iteration.
+	PointAccept Point = "accept"
+	// PointStop decides whether a loop gives up: iteration, score, best_score,
+	// errors, history, usage.
+	PointStop Point = "stop"
+)
+
+// Expressions compiles conditions. The error of a bad one is sdk.Invalid,
+// reason "expression_invalid", with details line and column (from 1, within
+// the source) of its first problem.
+type Expressions interface {
+	Compile(point Point, source string) (Expression, error)
+}
+
+// Expression is a compiled condition. It is safe for concurrent use.
+type Expression interface {
+	// Eval decides. The variables are those of the expression's point, as
+	// encoding/json and DecodeJSON make them. A missing key is an error.
+	Eval(ctx context.Context, vars map[string]any) (bool, error)
+}

@@ -1,0 +1,138 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Code is the class of an [Error]. The set is closed: callers branch on it and
+// it crosses every boundary (process, WASM, HTTP, CLI) unchanged.
+type Code string
+
+// The classes of errors, each with the question that a caller asks of it.
+const (
+	Invalid      Code = "invalid"      // was the input wrong? don't retry it
+	NotFound     Code = "not_found"    // is it there at all?
+	Conflict     Code = "conflict"     // did the state change underneath?
+	Denied       Code = "denied"       // did a policy or a lock forbid it?
+	Exhausted    Code = "exhausted"    // was a quota, budget or size limit hit?
+	Timeout      Code = "timeout"      // did the host stop it at its deadline?
+	Cancelled    Code = "cancelled"    // did the caller give up?
+	Unavailable  Code = "unavailable"  // did the other side go away? a retry may help
+	Incompatible Code = "incompatible" // do two versions not fit?
+	Internal     Code = "internal"     // is it a defect?
+)
+
+// Codes lists every class, in the order in which they are documented.
+func Codes() []Code {
+	return []Code{Invalid, NotFound, Conflict, Denied, Exhausted, Timeout, Cancelled, Unavailable, Incompatible, Internal}
+}
+
+// Error is the one error type of Reflectory. Its identity (Code, Reason) and
+// its words (Message, Hint, Details) survive every boundary; Err, the cause in
+// this process, doesn't.
+type Error struct {
+	// Code is the class.
+	Code Code
+	// Reason is a stable snake_case name within the class, such as
+	// "depth_exceeded". It is what JSON shows as "code"; empty means the class.
+	Reason string
+	// Op is what was being done, such as "evaluate with schema-eval".
+	Op string
+	// Message is one readable line: what went wrong, with names and values.
+	Message string
+	// Hint is one line that says what to do about it, where that is known.
+	Hint string
+	// Details are facts for programs. Values must be encodable as JSON.
+	Details map[string]any
+	// Err is the cause, for errors.Is and errors.As.
+	Err error
+}
+
+// Errorf makes an error of a class with a stable reason. A %w verb sets Err.
+func Errorf(code Code, reason, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Reason: reason, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// WithHint sets the line that says what to do, and returns the error.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// WithDetail adds one fact for programs, and returns the error.
+func (e *Error) WithDetail(name string, value any) *Error {
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details[name] = value
+	return e
+}
+
+// Error renders "op: message".
+func (e *Error) Error() string {
+	if e.Op == "" {
+		return e.Message
+	}
+	return e.Op + ": " + e.Message
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Wrap says what was being done when err happened, and keeps its identity. It
+// returns nil for a nil err. Wrap once per layer.
+func Wrap(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := *AsError(err)
+	if e.Op != "" {
+		op += ": " + e.Op
+	}
+	e.Op, e.Err = op, err
+	return &e
+}
+
+// AsError finds the [Error] in err's chain, or describes err as one: a context's
+// end is Cancelled or Timeout, anything foreign is Internal. It returns nil for nil.
+func AsError(err error) *Error {
+	var e *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, context.Canceled):
+		return &Error{Code: Cancelled, Message: err.Error(), Err: err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{Code: Timeout, Message: err.Error(), Err: err}
+	}
+	return &Error{Code: Internal, Message: err.Error(), Err: err}
+}
+
+// CodeOf returns err's class, Internal for a foreign error and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	return AsError(err).Code
+}
+
+// ReasonOf returns err's stable name: its Reason, else its class, "" for nil.
+func ReasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	if e := AsError(err); e.Reason != "" {
+		return e.Reason
+	}
+	return string(CodeOf(err))
+}
+
+// Transient reports whether the same call may succeed when repeated: the other
+// side went away. A timeout isn't transient, since what ran too long once will
+// again; plugins that meet a passing fault upstream report it as Unavailable.
+func Transient(err error) bool { return CodeOf(err) == Unavailable }

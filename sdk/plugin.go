@@ -1,0 +1,112 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Evaluator judges outputs. It is safe for concurrent use up to the manifest's
+// Parallel. An error means that it could not judge, never that the output is bad.
+type Evaluator interface {
+	Evaluate(ctx context.Context, req *EvaluateRequest) (*EvaluateResponse, error)
+}
+
+// Generator makes outputs. Concurrency is as for [Evaluator].
+type Generator interface {
+	Generate(ctx context.Context, req *GenerateRequest) (*GenerateResponse, error)
+}
+
+// Corrector repairs outputs. Concurrency is as for [Evaluator].
+type Corrector interface {
+	Correct(ctx context.Context, req *CorrectRequest) (*CorrectResponse, error)
+}
+
+// EvaluatorWithBatch is an [Evaluator] that judges several outputs better
+// together than one by one. The results are in the order of the requests.
+// Without it, the items of a batch are evaluated in turn.
+type EvaluatorWithBatch interface {
+	Evaluator
+	EvaluateBatch(ctx context.Context, reqs []*EvaluateRequest) []EvaluateResult
+}
+
+// EvaluateResult is one item's outcome in a batch: a response or an error.
+type EvaluateResult struct {
+	Response *EvaluateResponse
+	Err      error
+}
+
+// GenerateResult is one item's outcome in a batch: a response or an error.
+type GenerateResult struct {
+	Response *GenerateResponse
+	Err      error
+}
+
+// CorrectResult is one item's outcome in a batch: a response or an error.
+type CorrectResult struct {
+	Response *CorrectResponse
+	Err      error
+}
+
+// EvaluatorFunc makes a function an [Evaluator].
+type EvaluatorFunc func(ctx context.Context, req *EvaluateRequest) (*EvaluateResponse, error)
+
+// Evaluate calls f.
+func (f EvaluatorFunc) Evaluate(ctx context.Context, req *EvaluateRequest) (*EvaluateResponse, error) {
+	return f(ctx, req)
+}
+
+// GeneratorFunc makes a function a [Generator].
+type GeneratorFunc func(ctx context.Context, req *GenerateRequest) (*GenerateResponse, error)
+
+// Generate calls f.
+func (f GeneratorFunc) Generate(ctx context.Context, req *GenerateRequest) (*GenerateResponse, error) {
+	return f(ctx, req)
+}
+
+// CorrectorFunc makes a function a [Corrector].
+type CorrectorFunc func(ctx context.Context, req *CorrectRequest) (*CorrectResponse, error)
+
+// Correct calls f.
+func (f CorrectorFunc) Correct(ctx context.Context, req *CorrectRequest) (*CorrectResponse, error) {
+	return f(ctx, req)
+}
+
+// Plugin is a plugin as data: what it is, and how to prepare what it does from
+// a config. A nil function means that it isn't of that kind.
+//
+// A config is prepared once (a schema compiled, a script parsed) and what comes
+// back serves every later call with that config, named by its digest. An error
+// from a prepare function means that the config is wrong and should be
+// [Invalid].
+type Plugin struct {
+	// Manifest's Kinds may be left empty: [Plugin.Describe] fills them in.
+	Manifest  Manifest
+	Evaluator func(ctx context.Context, config json.RawMessage) (Evaluator, error)
+	Generator func(ctx context.Context, config json.RawMessage) (Generator, error)
+	Corrector func(ctx context.Context, config json.RawMessage) (Corrector, error)
+}
+
+// Describe returns the manifest with its contract version and its kinds, which
+// follow from the functions that are set.
+func (p *Plugin) Describe() Manifest {
+	m := p.Manifest
+	m.Contract = ContractVersion
+	m.Kinds = nil
+	if p.Corrector != nil {
+		m.Kinds = append(m.Kinds, KindCorrector)
+	}
+	if p.Evaluator != nil {
+		m.Kinds = append(m.Kinds, KindEvaluator)
+	}
+	if p.Generator != nil {
+		m.Kinds = append(m.Kinds, KindGenerator)
+	}
+	return m
+}
+
+// Validate reports everything wrong with the plugin's description, for use in
+// an author's tests.
+func (p *Plugin) Validate() error {
+	m := p.Describe()
+	return m.Validate()
+}

@@ -1,0 +1,130 @@
+package sdk
+
+import (
+	"encoding/json"
+)
+
+// Role is what a call does in the loop. It is the last part of an idempotency key.
+type Role string
+
+// The roles of calls.
+const (
+	RoleGenerate Role = "generate"
+	RoleEvaluate Role = "evaluate"
+	RoleCorrect  Role = "correct"
+)
+
+// Call says which step of which run a request belongs to.
+type Call struct {
+	// RunID is the run's id; "" outside a run.
+	RunID string `json:"run_id,omitempty"`
+	// Node is the workflow node.
+	Node string `json:"node,omitempty"`
+	// Iteration counts from 1; 0 outside a loop.
+	Iteration int `json:"iteration,omitempty"`
+	// Role is what the call does.
+	Role Role `json:"role,omitempty"`
+	// IdempotencyKey is the same whenever the same step is asked again, after a
+	// crash for instance. A plugin that honours it does costly work once.
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
+}
+
+// EvaluateRequest asks for a verdict on one output.
+type EvaluateRequest struct {
+	Call
+	// State is the workflow's state, a JSON object. It carries
+	// reflection_iteration, reflection_history and the other reflection_* keys.
+	State json.RawMessage `json:"state,omitempty"`
+	// Output is the attempt to judge: any JSON value.
+	Output json.RawMessage `json:"output"`
+}
+
+// EvaluateResponse is a verdict and what it took.
+type EvaluateResponse struct {
+	Verdict  Verdict           `json:"verdict"`
+	Usage    Usage             `json:"usage,omitzero"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+// GenerateRequest asks for a new output.
+type GenerateRequest struct {
+	Call
+	// State is as in [EvaluateRequest].
+	State json.RawMessage `json:"state,omitempty"`
+	// Emit, where not nil, takes pieces of the output while it is made, for
+	// whoever watches. The response still carries the whole output.
+	Emit func(chunk string) `json:"-"`
+}
+
+// GenerateResponse is a new output and what it took.
+type GenerateResponse struct {
+	// Output is any JSON value; text is a JSON string.
+	Output   json.RawMessage   `json:"output"`
+	Usage    Usage             `json:"usage,omitzero"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+// CorrectRequest asks for a repaired output.
+type CorrectRequest struct {
+	Call
+	// State is as in [EvaluateRequest].
+	State json.RawMessage `json:"state,omitempty"`
+	// Output is the attempt to repair.
+	Output json.RawMessage `json:"output"`
+	// Errors are what is wrong with it.
+	Errors []Finding `json:"errors,omitempty"`
+	// Feedback is the evaluator's free text.
+	Feedback string `json:"feedback,omitempty"`
+}
+
+// CorrectResponse is the repaired output and what it took.
+type CorrectResponse struct {
+	// Output is the next attempt: any JSON value.
+	Output   json.RawMessage   `json:"output"`
+	Usage    Usage             `json:"usage,omitzero"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+// Usage is what a call consumed.
+type Usage struct {
+	// TokensIn and TokensOut are a language model's tokens.
+	TokensIn  int64 `json:"tokens_in"`
+	TokensOut int64 `json:"tokens_out"`
+	// CostUSD is in US dollars, where the plugin knows it.
+	CostUSD float64 `json:"cost_usd"`
+}
+
+// Add sums two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.TokensIn + v.TokensIn, u.TokensOut + v.TokensOut, u.CostUSD + v.CostUSD}
+}
+
+// Tokens is the sum of both directions.
+func (u Usage) Tokens() int64 { return u.TokensIn + u.TokensOut }
+
+// History decodes the attempts so far, newest last, from a request's state
+// (its reflection_history).
+func History(state json.RawMessage) ([]HistoryEntry, error) {
+	var s struct {
+		History []HistoryEntry `json:"reflection_history"`
+	}
+	if len(state) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(state, &s); err != nil {
+		return nil, Errorf(Invalid, "state_invalid", "reflection_history: %w", err)
+	}
+	return s.History, nil
+}
+
+// HistoryEntry is an earlier attempt as plugins see it.
+type HistoryEntry struct {
+	Iteration int             `json:"iteration"`
+	Output    json.RawMessage `json:"output"`
+	// Raw is the output as it was made, where the verdict replaced it.
+	Raw      json.RawMessage `json:"raw,omitempty"`
+	Score    float64         `json:"score"`
+	Valid    bool            `json:"valid"`
+	Errors   []Finding       `json:"errors"`
+	Feedback string          `json:"feedback"`
+}

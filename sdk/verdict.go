@@ -1,0 +1,58 @@
+package sdk
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// Verdict is what an evaluator says of one attempt.
+type Verdict struct {
+	// Valid is the evaluator's word: the attempt passes as it is.
+	Valid bool `json:"valid"`
+	// Score is how good the attempt is, in [0,1]. See [Verdict.Check].
+	Score float64 `json:"score"`
+	// Errors says what is wrong, in the evaluator's own order.
+	Errors []Finding `json:"errors,omitempty"`
+	// Feedback is free text for whoever corrects the attempt.
+	Feedback string `json:"feedback,omitempty"`
+	// Output, where set, is a parsed or coerced value that replaces the
+	// attempt's output from then on.
+	Output json.RawMessage `json:"output,omitempty"`
+}
+
+// Finding is one thing wrong with an attempt. Only Message is always set.
+type Finding struct {
+	Message string `json:"message"`
+	// Path is a JSON Pointer (RFC 6901) to the value at fault; "" is the whole
+	// output.
+	Path string `json:"path,omitempty"`
+	// SchemaPath is a JSON Pointer to the rule that failed.
+	SchemaPath string `json:"schema_path,omitempty"`
+	// Code is the evaluator's own stable name for the rule ("required").
+	Code string `json:"code,omitempty"`
+	// Type is the class of the finding, such as [TypeCorrectorError].
+	Type string `json:"type,omitempty"`
+	// Severity is "error" (also when empty), "warning" or "info".
+	Severity string `json:"severity,omitempty"`
+	// Source is the child evaluator that found it, in a composite.
+	Source string `json:"source,omitempty"`
+}
+
+// Types of findings that the loop itself adds.
+const (
+	TypeGeneratorError = "generator_error"
+	TypeCorrectorError = "corrector_error"
+	TypeEvaluatorError = "evaluator_error"
+)
+
+// Check brings the score into [0,1]. A score that isn't a number is the
+// evaluator's failure and is returned as an [Invalid] error, reason
+// "score_not_finite"; an infinite one is clamped.
+func (v *Verdict) Check() error {
+	if math.IsNaN(v.Score) {
+		return Errorf(Invalid, "score_not_finite", "the verdict's score is not a number").
+			WithHint("return a finite score between 0 and 1")
+	}
+	v.Score = min(1, max(0, v.Score))
+	return nil
+}
