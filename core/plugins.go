@@ -38,6 +38,17 @@ type Target struct {
 	Timeout time.Duration
 }
 
+// WithDigest returns the target with an absent config as {} and its digest set.
+func (t Target) WithDigest() Target {
+	if len(t.Config) == 0 {
+		t.Config, t.Digest = json.RawMessage("{}"), ""
+	}
+	if t.Digest == "" {
+		t.Digest = ConfigDigest(t.Config)
+	}
+	return t
+}
+
 // Value is a value of a workflow that may hold templates.
 type Value interface {
 	// Render returns the value as JSON for a scope. A value without templates
@@ -62,3 +73,57 @@ func (c Constant) Render(Scope) (json.RawMessage, error) { return json.RawMessag
 
 // Constant returns true.
 func (c Constant) Constant() bool { return true }
+
+// PluginEvaluator makes a plugin with a config an evaluator of single outputs.
+func PluginEvaluator(p Plugins, t Target) sdk.Evaluator { return single{p, t.WithDigest()} }
+
+// PluginGenerator makes a plugin with a config a generator.
+func PluginGenerator(p Plugins, t Target) sdk.Generator { return single{p, t.WithDigest()} }
+
+// PluginCorrector makes a plugin with a config a corrector.
+func PluginCorrector(p Plugins, t Target) sdk.Corrector { return single{p, t.WithDigest()} }
+
+// single makes batches of one.
+type single struct {
+	plugins Plugins
+	target  Target
+}
+
+func (s single) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	results, err := s.plugins.Evaluate(ctx, s.target, []*sdk.EvaluateRequest{req})
+	if err != nil || len(results) != 1 {
+		return nil, s.failed(err, len(results))
+	}
+	return answered(s, results[0].Response, results[0].Err)
+}
+
+func (s single) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+	results, err := s.plugins.Generate(ctx, s.target, []*sdk.GenerateRequest{req})
+	if err != nil || len(results) != 1 {
+		return nil, s.failed(err, len(results))
+	}
+	return answered(s, results[0].Response, results[0].Err)
+}
+
+func (s single) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
+	results, err := s.plugins.Correct(ctx, s.target, []*sdk.CorrectRequest{req})
+	if err != nil || len(results) != 1 {
+		return nil, s.failed(err, len(results))
+	}
+	return answered(s, results[0].Response, results[0].Err)
+}
+
+func (s single) failed(err error, results int) error {
+	if err != nil {
+		return err
+	}
+	return sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave %d results for 1 request", s.target.Plugin, results)
+}
+
+// answered refuses a result that holds neither a response nor an error.
+func answered[R any](s single, response *R, err error) (*R, error) {
+	if err == nil && response == nil {
+		return nil, sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave a result without a response or an error", s.target.Plugin)
+	}
+	return response, err
+}
