@@ -90,9 +90,12 @@ type Instance interface {
 
 // Caller calls a running plugin. Results and errors are as in core.Plugins; the
 // context's deadline and cancellation reach the plugin. When the instance dies
-// the error is sdk.Unavailable, reason "plugin_exited". A call whose context
-// ends returns at once; whether the plugin still works on it is the caller's
-// concern.
+// the error is sdk.Unavailable, reason "plugin_exited".
+//
+// A call whose context ends should go on until the plugin has answered that, or
+// is gone: the supervisor bounds the wait and kills the instance in the end. A
+// driver that can't wait returns the context's own error (as errors.Is finds
+// it), which says that the plugin may still be at work.
 type Caller interface {
 	Prepare(ctx context.Context, kind sdk.Kind, c Config) error
 	Evaluate(ctx context.Context, c Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error)
