@@ -24,6 +24,8 @@ type Attempt struct {
 	Valid    bool          `json:"valid"`
 	Errors   []sdk.Finding `json:"errors"`
 	Feedback string        `json:"feedback"`
+	// Children are the verdicts of a composite evaluator's children, by name.
+	Children map[string]sdk.Verdict `json:"children,omitempty"`
 	// Accepted is whether the attempt passes: Valid, or what the loop's accept
 	// rule said.
 	Accepted bool `json:"accepted"`

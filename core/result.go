@@ -29,7 +29,7 @@ func (s Status) Resumable() bool {
 type StopReason string
 
 // The reasons for a loop's end, in the order in which they are checked after
-// each verdict.
+// each verdict. The last two end it with StatusError.
 const (
 	StopValid          StopReason = "valid"
 	StopCancelled      StopReason = "cancelled"
@@ -39,6 +39,7 @@ const (
 	StopNoProgress     StopReason = "no_progress"
 	StopMaxIterations  StopReason = "max_iterations"
 	StopEvaluatorError StopReason = "evaluator_error"
+	StopStoreError     StopReason = "store_error"
 )
 
 // LoopResult is what a loop returns and what the state holds at its node.
@@ -86,6 +87,8 @@ type EvaluateResult struct {
 	Feedback string        `json:"feedback"`
 	// Output is the parsed or coerced value, where the verdict carries one.
 	Output json.RawMessage `json:"output,omitempty"`
+	// Children are the verdicts of a composite's children, by name.
+	Children map[string]sdk.Verdict `json:"children,omitempty"`
 }
 
 // CorrectResult is what reflection.correct returns.

@@ -18,6 +18,8 @@ type Verdict struct {
 	// Output, where set, is a parsed or coerced value that replaces the
 	// attempt's output from then on.
 	Output json.RawMessage `json:"output,omitempty"`
+	// Children are the verdicts of a composite's children, by name.
+	Children map[string]Verdict `json:"children,omitempty"`
 }
 
 // Finding is one thing wrong with an attempt. Only Message is always set.

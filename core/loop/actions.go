@@ -1,0 +1,259 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Actions runs the actions of workflow nodes on plugins. It implements
+// core.Actions and is safe for concurrent use.
+type Actions struct {
+	Plugins core.Plugins
+	// Events is told what happens in loops; nil tells nobody.
+	Events func(core.Event)
+	// Clock measures active time. Default core.SystemClock.
+	Clock core.Clock
+}
+
+// Prepare has every plugin of an action check its config, so that a wrong one is
+// refused before the first attempt. Configs with templates are checked when
+// they are rendered. All problems come back in one error.
+func (a *Actions) Prepare(ctx context.Context, action core.Action) error {
+	var wg sync.WaitGroup
+	uses := usesOf(action)
+	errs := make([]error, len(uses))
+	for i, u := range uses {
+		wg.Go(func() { errs[i] = a.prepare(ctx, u) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (a *Actions) prepare(ctx context.Context, u use) error {
+	s, err := newStep(a.Plugins, u.step)
+	if err != nil {
+		return sdk.Wrap(u.what, err)
+	}
+	if s.config == nil {
+		return sdk.Wrap(u.what, a.Plugins.Prepare(ctx, u.kind, s.target))
+	}
+	m, err := a.Plugins.Describe(ctx, u.step.Plugin)
+	if err == nil && !m.Has(u.kind) {
+		err = sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s is no %s; it is %v", m.Name, u.kind, m.Kinds)
+	}
+	return sdk.Wrap(u.what, err)
+}
+
+// use is one plugin that an action needs, and for what.
+type use struct {
+	what string
+	kind sdk.Kind
+	step core.Step
+}
+
+func usesOf(action core.Action) []use {
+	switch s := action.(type) {
+	case *core.LoopSpec:
+		uses := append([]use{{"generator", sdk.KindGenerator, s.Generator}}, evaluators("evaluator", s.Evaluator)...)
+		if s.Corrector != nil {
+			uses = append(uses, use{"corrector", sdk.KindCorrector, *s.Corrector})
+		}
+		return uses
+	case *core.EvaluateSpec:
+		return evaluators("evaluator", s.Evaluator)
+	case *core.CorrectSpec:
+		return []use{{"corrector", sdk.KindCorrector, s.Corrector}}
+	case *core.CallSpec:
+		return []use{{"action", sdk.KindGenerator, s.Step}}
+	}
+	return nil
+}
+
+func evaluators(what string, s core.Step) []use {
+	if s.Composite == nil {
+		return []use{{what, sdk.KindEvaluator, s}}
+	}
+	var uses []use
+	for _, child := range s.Composite.Children {
+		uses = append(uses, evaluators(what+" "+child.Name, child)...)
+	}
+	return uses
+}
+
+// Act implements core.Actions.
+func (a *Actions) Act(ctx context.Context, req *core.ActionRequest) (any, error) {
+	switch s := req.Action.(type) {
+	case *core.LoopSpec:
+		return a.loop(ctx, req, s)
+	case *core.EvaluateSpec:
+		return a.evaluate(ctx, req, s)
+	case *core.CorrectSpec:
+		return a.correct(ctx, req, s)
+	case *core.CallSpec:
+		return a.call(ctx, req, s)
+	}
+	panic(fmt.Sprintf("loop: no action %T", req.Action))
+}
+
+func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.LoopSpec) (any, error) {
+	o := &Options{
+		LoopLimits: s.Limits, State: req.State, RunID: req.RunID, Visit: req.Visit, Node: req.Node,
+		Done: req.Done, Recorder: req.Attempts, Events: a.Events, Clock: a.Clock,
+	}
+	gen, err := newStep(a.Plugins, s.Generator)
+	if err != nil {
+		return nil, sdk.Wrap("generator", err)
+	}
+	o.Generator = gen
+	if o.Evaluator, err = NewEvaluator(a.Plugins, s.Evaluator); err != nil {
+		return nil, sdk.Wrap("evaluator", err)
+	}
+	if s.Corrector != nil {
+		corr, err := newStep(a.Plugins, *s.Corrector)
+		if err != nil {
+			return nil, sdk.Wrap("corrector", err)
+		}
+		o.Corrector = corr
+	}
+	result, err := Run(ctx, o)
+	if result == nil {
+		return nil, err
+	}
+	return result, nil // its error, if any, stands in it
+}
+
+func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core.EvaluateSpec) (any, error) {
+	ev, err := NewEvaluator(a.Plugins, s.Evaluator)
+	if err != nil {
+		return nil, err
+	}
+	data, state, err := standalone(req, s.Data, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := ev.Evaluate(ctx, &sdk.EvaluateRequest{Call: callOf(req, sdk.RoleEvaluate), State: state, Output: data})
+	if err != nil {
+		return nil, err
+	}
+	if err := resp.Verdict.Check(); err != nil {
+		return nil, err
+	}
+	v := resp.Verdict
+	return &core.EvaluateResult{
+		Valid: v.Valid, Score: v.Score, Errors: nonNil(v.Errors), Feedback: v.Feedback, Output: v.Output, Children: v.Children,
+	}, nil
+}
+
+func (a *Actions) correct(ctx context.Context, req *core.ActionRequest, s *core.CorrectSpec) (any, error) {
+	corr, err := newStep(a.Plugins, s.Corrector)
+	if err != nil {
+		return nil, err
+	}
+	findings, err := findingsOf(s.Errors, req.State)
+	if err != nil {
+		return nil, err
+	}
+	data, state, err := standalone(req, s.Data, findings)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := corr.Correct(ctx, &sdk.CorrectRequest{
+		Call: callOf(req, sdk.RoleCorrect), State: state, Output: data, Errors: findings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	changed := outputKey(&core.Attempt{Output: data}) != outputKey(&core.Attempt{Output: resp.Output})
+	return &core.CorrectResult{Output: resp.Output, Changed: changed}, nil
+}
+
+func (a *Actions) call(ctx context.Context, req *core.ActionRequest, s *core.CallSpec) (any, error) {
+	gen, err := newStep(a.Plugins, s.Step)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := gen.Generate(ctx, &sdk.GenerateRequest{Call: callOf(req, sdk.RoleGenerate), State: req.State})
+	if err != nil {
+		return nil, err
+	}
+	result := &core.CallResult{Output: resp.Output}
+	if s.WithUsage {
+		result.Usage = &resp.Usage
+	}
+	return result, nil
+}
+
+// callOf names a call outside a loop: it counts as iteration 1 of its visit.
+func callOf(req *core.ActionRequest, role sdk.Role) sdk.Call {
+	return sdk.Call{
+		RunID: req.RunID, Node: req.Node, Iteration: 1, Role: role,
+		IdempotencyKey: idempotencyKey(req.RunID, req.Visit, 1, role),
+	}
+}
+
+// standalone returns the data that an evaluation or correction outside a loop
+// works on, and the state that its plugin sees.
+func standalone(req *core.ActionRequest, value core.Value, findings []sdk.Finding) (data, state json.RawMessage, err error) {
+	if value != nil {
+		data, err = value.Render(core.Scope{State: req.State})
+	} else if data, err = firstMember(req.State, "reflection_output", "output"); err == nil && data == nil {
+		err = sdk.Errorf(sdk.Invalid, "data_missing", "there is nothing to work on: state has neither reflection_output nor output").
+			WithHint(`give data:, such as data: "{{ state.draft.output }}"`)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := newView(req.State)
+	if err != nil {
+		return nil, nil, err
+	}
+	return data, v.state(reflection{iteration: 1, output: data, errors: core.MustJSON(nonNil(findings))}), nil
+}
+
+// findingsOf reads a list of findings, or of texts.
+func findingsOf(value core.Value, state json.RawMessage) ([]sdk.Finding, error) {
+	if value == nil {
+		return nil, nil
+	}
+	raw, err := value.Render(core.Scope{State: state})
+	if err != nil {
+		return nil, err
+	}
+	return ParseFindings(raw)
+}
+
+// ParseFindings reads a JSON list whose entries are findings or texts. null is
+// an empty list.
+func ParseFindings(raw json.RawMessage) ([]sdk.Finding, error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(raw, &entries); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "errors_invalid", "errors is %s, not a list of texts or of {message, path, …}", kindOf(raw))
+	}
+	findings := make([]sdk.Finding, len(entries))
+	for i, e := range entries {
+		var err error
+		if bytes.HasPrefix(bytes.TrimSpace(e), []byte(`"`)) {
+			err = json.Unmarshal(e, &findings[i].Message)
+		} else {
+			err = json.Unmarshal(e, &findings[i])
+		}
+		if err != nil || findings[i].Message == "" {
+			return nil, sdk.Errorf(sdk.Invalid, "errors_invalid", "errors[%d] is neither a text nor an object with a message", i)
+		}
+	}
+	return findings, nil
+}
+
+func nonNil(findings []sdk.Finding) []sdk.Finding {
+	if findings == nil {
+		return []sdk.Finding{}
+	}
+	return findings
+}

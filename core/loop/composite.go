@@ -1,0 +1,156 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Child is one evaluator of a [Composite].
+type Child struct {
+	Name      string
+	Evaluator sdk.Evaluator
+	// Weight counts in a weighted composite.
+	Weight float64
+}
+
+// Composite judges with several evaluators: in parallel, or with FailFast in
+// list order up to the first that isn't valid. Children that didn't run count
+// as score 0 in a weighted composite. A child's failure is the composite's.
+type Composite struct {
+	Kind     core.CompositeKind
+	Children []Child
+	// Threshold is the score from which a weighted composite is valid. 0 means
+	// core.DefaultThreshold.
+	Threshold float64
+	FailFast  bool
+}
+
+// Evaluate implements sdk.Evaluator.
+func (c *Composite) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	responses, err := c.run(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return c.combine(responses), nil
+}
+
+// run returns the children's responses in list order, nil for those that
+// FailFast left out.
+func (c *Composite) run(ctx context.Context, req *sdk.EvaluateRequest) ([]*sdk.EvaluateResponse, error) {
+	responses := make([]*sdk.EvaluateResponse, len(c.Children))
+	if c.FailFast {
+		for i := range c.Children {
+			resp, err := c.Children[i].evaluate(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			if responses[i] = resp; !resp.Verdict.Valid {
+				break
+			}
+		}
+		return responses, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	for i := range c.Children {
+		wg.Go(func() {
+			var err error
+			if responses[i], err = c.Children[i].evaluate(ctx, req); err != nil {
+				cancel(err) // the first failure is the cause; the others only follow from it
+			}
+		})
+	}
+	wg.Wait()
+	return responses, context.Cause(ctx)
+}
+
+func (c *Child) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	child := *req
+	if child.IdempotencyKey != "" {
+		child.IdempotencyKey += "/" + c.Name
+	}
+	resp, err := c.Evaluator.Evaluate(ctx, &child)
+	if err == nil {
+		err = resp.Verdict.Check()
+	}
+	return resp, sdk.Wrap("evaluator "+c.Name, err)
+}
+
+func (c *Composite) combine(responses []*sdk.EvaluateResponse) *sdk.EvaluateResponse {
+	out := &sdk.EvaluateResponse{Verdict: sdk.Verdict{Children: map[string]sdk.Verdict{}}}
+	var feedback []string
+	for i, resp := range responses {
+		if resp == nil {
+			continue
+		}
+		name, v := c.Children[i].Name, resp.Verdict
+		out.Verdict.Children[name] = v
+		out.Verdict.Errors = append(out.Verdict.Errors, sourced(name, v.Errors)...)
+		out.Verdict.Output = firstSet(out.Verdict.Output, v.Output)
+		out.Usage = out.Usage.Add(resp.Usage)
+		if v.Feedback != "" {
+			feedback = append(feedback, name+": "+v.Feedback)
+		}
+	}
+	out.Verdict.Feedback = strings.Join(feedback, "\n")
+	out.Verdict.Valid, out.Verdict.Score = c.score(responses)
+	return out
+}
+
+func (c *Composite) score(responses []*sdk.EvaluateResponse) (valid bool, score float64) {
+	all, some, lowest, highest := true, false, 1.0, 0.0
+	var sum, weights float64
+	for i, resp := range responses {
+		weights += c.Children[i].Weight
+		if resp == nil {
+			continue
+		}
+		v := resp.Verdict
+		all, some = all && v.Valid, some || v.Valid
+		lowest, highest = min(lowest, v.Score), max(highest, v.Score)
+		sum += c.Children[i].Weight * v.Score
+	}
+	switch c.Kind {
+	case core.CompositeAny:
+		return some, highest
+	case core.CompositeWeighted:
+		if weights > 0 {
+			score = sum / weights
+		}
+		return score >= c.threshold(), score
+	}
+	return all, lowest
+}
+
+func (c *Composite) threshold() float64 {
+	if c.Threshold == 0 {
+		return core.DefaultThreshold
+	}
+	return c.Threshold
+}
+
+// sourced names the child in its findings: outer/inner where composites nest.
+func sourced(name string, findings []sdk.Finding) []sdk.Finding {
+	out := make([]sdk.Finding, len(findings))
+	for i, f := range findings {
+		if f.Source != "" {
+			f.Source = "/" + f.Source
+		}
+		f.Source = name + f.Source
+		out[i] = f
+	}
+	return out
+}
+
+func firstSet(a, b json.RawMessage) json.RawMessage {
+	if len(a) > 0 {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,262 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// driver does what the engine decides: it calls plugins, records, and tells.
+type driver struct {
+	o       *Options
+	engine  engine
+	breaker *Breaker
+	active  activeTime
+}
+
+func newDriver(o *Options) (*driver, error) {
+	v, err := newView(o.State)
+	if err != nil {
+		return nil, err
+	}
+	d := &driver{o: o, engine: engine{limits: withDefaults(o.LoopLimits), corrects: o.Corrector != nil, view: v, best: -1}}
+	if err := d.engine.replay(o.Done); err != nil {
+		return nil, err
+	}
+	d.breaker = NewBreaker(d.engine.limits.MaxIterations)
+	for range o.Done {
+		d.breaker.Admit()
+	}
+	d.active = activeTime{clock: o.Clock, limit: o.Timeout}
+	if d.active.clock == nil {
+		d.active.clock = core.SystemClock{}
+	}
+	if last := d.engine.last(); last != nil {
+		d.active.before = time.Duration(last.ActiveMillis) * time.Millisecond
+	}
+	d.active.start = d.active.clock.Now()
+	return d, nil
+}
+
+// loop runs iterations until one of them ends it. Its bound is fixed here, so
+// nothing that a plugin returns can extend it.
+func (d *driver) loop(ctx context.Context) (core.StopReason, error) {
+	if last := d.engine.last(); last != nil && last.Judged {
+		if reason := d.engine.check(ctx, d.active); reason != "" {
+			return reason, nil
+		}
+	}
+	for range d.engine.limits.MaxIterations {
+		reason, err := d.iterate(ctx)
+		if reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	return core.StopMaxIterations, nil
+}
+
+// iterate makes one attempt, unless a resumed loop has one to judge, and judges
+// it. It returns why the loop stops, or "" if it goes on.
+func (d *driver) iterate(ctx context.Context) (core.StopReason, error) {
+	if last := d.engine.last(); last == nil || last.Judged {
+		if !d.breaker.Admit() {
+			return core.StopMaxIterations, nil
+		}
+		if reason, err := d.produce(ctx); reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	if !d.engine.last().Judged {
+		if reason := d.interrupted(ctx); reason != "" {
+			return reason, nil
+		}
+		if err := d.judge(ctx); err != nil {
+			return d.failure(ctx, err)
+		}
+	}
+	return d.engine.check(ctx, d.active), nil
+}
+
+// produce makes the next attempt: by the corrector, or by the generator.
+func (d *driver) produce(ctx context.Context) (core.StopReason, error) {
+	if d.engine.next() == sdk.RoleCorrect {
+		made, reason, err := d.correct(ctx)
+		if made || reason != "" || err != nil {
+			return reason, err
+		}
+		if reason := d.interrupted(ctx); reason != "" {
+			return reason, nil
+		}
+	}
+	return d.generate(ctx)
+}
+
+func (d *driver) generate(ctx context.Context) (core.StopReason, error) {
+	d.started(sdk.RoleGenerate)
+	began := d.active.clock.Now()
+	resp, err := d.o.Generator.Generate(ctx, d.generateRequest())
+	if err == nil {
+		err = checkOutput(resp.Output)
+	}
+	if err == nil {
+		return "", d.recordOutput(ctx, d.engine.produced(sdk.RoleGenerate, resp.Output, resp.Usage))
+	}
+	if ctx.Err() != nil {
+		return d.interrupted(ctx), nil
+	}
+	return "", d.recordVerdict(ctx, d.engine.failed(err), began)
+}
+
+// correct asks the corrector for the next attempt, or for what the generator
+// shall know. It reports whether it made the attempt.
+func (d *driver) correct(ctx context.Context) (made bool, reason core.StopReason, err error) {
+	d.started(sdk.RoleCorrect)
+	resp, err := d.o.Corrector.Correct(ctx, d.correctRequest())
+	if err == nil {
+		err = checkOutput(resp.Output)
+	}
+	if err == nil && d.o.CorrectMode == core.CorrectRegenerate {
+		err = d.engine.patched(resp.Output, resp.Usage)
+	} else if err == nil {
+		return true, "", d.recordOutput(ctx, d.engine.produced(sdk.RoleCorrect, resp.Output, resp.Usage))
+	}
+	if err == nil {
+		return false, "", nil
+	}
+	if ctx.Err() != nil {
+		return false, d.interrupted(ctx), nil
+	}
+	d.tell(core.CorrectorFailed{Node: d.o.Node, Iteration: d.engine.last().Iteration, Err: err})
+	d.engine.correctorFailed(finding(sdk.TypeCorrectorError, err))
+	return false, "", nil
+}
+
+// judge evaluates the last attempt and records the verdict.
+func (d *driver) judge(ctx context.Context) error {
+	began := d.active.clock.Now()
+	resp, err := d.evaluate(ctx)
+	if err != nil && ctx.Err() == nil && d.o.OnEvaluatorError == core.EvaluatorErrorFail {
+		resp = &sdk.EvaluateResponse{Verdict: sdk.Verdict{Errors: []sdk.Finding{finding(sdk.TypeEvaluatorError, err)}}}
+		d.engine.judged(&resp.Verdict, sdk.Usage{}, false)
+		return d.recordVerdict(ctx, d.engine.last(), began)
+	}
+	if err != nil {
+		return err
+	}
+	accepted, err := d.accepts(ctx, &resp.Verdict)
+	if err != nil {
+		return err
+	}
+	d.engine.judged(&resp.Verdict, resp.Usage, accepted)
+	return d.recordVerdict(ctx, d.engine.last(), began)
+}
+
+// evaluate asks for a verdict, again after a passing fault.
+func (d *driver) evaluate(ctx context.Context) (*sdk.EvaluateResponse, error) {
+	req := d.evaluateRequest()
+	for try := 1; ; try++ {
+		resp, err := d.o.Evaluator.Evaluate(ctx, req)
+		if err == nil {
+			err = resp.Verdict.Check()
+		}
+		if err == nil {
+			return resp, nil
+		}
+		if !sdk.Transient(err) || try > d.engine.limits.EvaluatorRetries {
+			return nil, err
+		}
+		pause := retryPause(try)
+		d.tell(core.CallRetried{Node: d.o.Node, Iteration: req.Iteration, Role: sdk.RoleEvaluate, Try: try, Wait: pause, Err: err})
+		if wait(ctx, pause) != nil {
+			return nil, err
+		}
+	}
+}
+
+// failure says what an error while judging means: the end of the loop's own
+// context if that is why, else the evaluator's failure.
+func (d *driver) failure(ctx context.Context, err error) (core.StopReason, error) {
+	var lost *recordError
+	if ctx.Err() != nil && !errors.As(err, &lost) {
+		return d.interrupted(ctx), nil
+	}
+	return core.StopEvaluatorError, err
+}
+
+// interrupted says why no further call may start, or "".
+func (d *driver) interrupted(ctx context.Context) core.StopReason {
+	switch {
+	case d.active.cancelled(ctx):
+		return core.StopCancelled
+	case d.active.over(ctx):
+		return core.StopTimeout
+	case d.engine.overBudget():
+		return core.StopBudget
+	}
+	return ""
+}
+
+// call names the step that a request belongs to.
+func (d *driver) call(role sdk.Role) sdk.Call {
+	c := sdk.Call{RunID: d.o.RunID, Node: d.o.Node, Iteration: d.engine.iteration(role), Role: role}
+	c.IdempotencyKey = idempotencyKey(d.o.RunID, d.o.Visit, c.Iteration, role)
+	return c
+}
+
+// idempotencyKey is run_id/iteration/role. Later visits of a run name themselves
+// too (run_id.visit/…), since a workflow may hold several loops.
+func idempotencyKey(runID string, visit, iteration int, role sdk.Role) string {
+	if runID == "" {
+		return ""
+	}
+	if visit > 1 {
+		runID += "." + strconv.Itoa(visit)
+	}
+	return runID + "/" + strconv.Itoa(iteration) + "/" + string(role)
+}
+
+func (d *driver) generateRequest() *sdk.GenerateRequest {
+	var output []byte
+	if last := d.engine.last(); last != nil {
+		output = last.Output
+	}
+	req := &sdk.GenerateRequest{Call: d.call(sdk.RoleGenerate)}
+	req.State = d.engine.view.state(d.engine.reflection(req.Iteration, output))
+	if d.o.Events != nil {
+		req.Emit = func(chunk string) {
+			d.tell(core.OutputChunk{Node: d.o.Node, Iteration: req.Iteration, Text: chunk})
+		}
+	}
+	return req
+}
+
+func (d *driver) evaluateRequest() *sdk.EvaluateRequest {
+	output := d.engine.last().Output
+	req := &sdk.EvaluateRequest{Call: d.call(sdk.RoleEvaluate), Output: output}
+	req.State = d.engine.view.state(d.engine.reflection(req.Iteration, output))
+	return req
+}
+
+func (d *driver) correctRequest() *sdk.CorrectRequest {
+	last := d.engine.last()
+	return &sdk.CorrectRequest{
+		Call: d.call(sdk.RoleCorrect), Output: last.Output, Errors: last.Errors, Feedback: last.Feedback,
+		State: d.engine.view.state(d.engine.reflection(last.Iteration, last.Output)),
+	}
+}
+
+func (d *driver) started(role sdk.Role) {
+	d.tell(core.IterationStarted{
+		Node: d.o.Node, Iteration: len(d.engine.attempts) + 1, Max: d.engine.limits.MaxIterations, Role: role,
+	})
+}
+
+func (d *driver) tell(e core.Event) {
+	if d.o.Events != nil {
+		d.o.Events(e)
+	}
+}

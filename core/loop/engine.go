@@ -1,0 +1,197 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// engine is what has happened in a loop. It makes no call and reads no clock:
+// the driver tells it what came of each step, next says which step follows, and
+// check whether to stop. A resumed loop is an engine that was told its recorded
+// attempts.
+type engine struct {
+	limits   core.LoopLimits
+	corrects bool // there is a corrector
+	view     *view
+
+	attempts []core.Attempt
+	history  [][]byte // the judged attempts as plugins see them
+	errors   json.RawMessage
+	best     int // index of the best judged attempt, -1 before the first
+	usage    sdk.Usage
+
+	// What the corrector left behind for the attempt that the generator makes
+	// next.
+	correctorError *sdk.Finding
+	patch          json.RawMessage
+	pending        sdk.Usage
+}
+
+// next decides the step that follows, given that nothing stops the loop.
+func (e *engine) next() sdk.Role {
+	last := e.last()
+	switch {
+	case last == nil:
+		return sdk.RoleGenerate
+	case !last.Judged:
+		return sdk.RoleEvaluate
+	case e.corrects && e.patch == nil && e.correctorError == nil && !generatorFailed(last):
+		return sdk.RoleCorrect
+	}
+	return sdk.RoleGenerate
+}
+
+// last is the newest attempt, nil before the first.
+func (e *engine) last() *core.Attempt {
+	if len(e.attempts) == 0 {
+		return nil
+	}
+	return &e.attempts[len(e.attempts)-1]
+}
+
+// iteration is the number of the attempt that a step of the role makes or works on.
+func (e *engine) iteration(role sdk.Role) int {
+	if role == sdk.RoleGenerate {
+		return len(e.attempts) + 1
+	}
+	return len(e.attempts)
+}
+
+// produced adds the next attempt, unjudged, with what the corrector left behind.
+func (e *engine) produced(role sdk.Role, output json.RawMessage, usage sdk.Usage) *core.Attempt {
+	e.add(core.Attempt{
+		Iteration: len(e.attempts) + 1, Role: role, Output: output,
+		CorrectorError: e.correctorError, StatePatch: e.patch, Usage: usage.Add(e.pending),
+	})
+	e.usage = e.usage.Add(usage)
+	e.correctorError, e.patch, e.pending = nil, nil, sdk.Usage{}
+	return e.last()
+}
+
+// failed adds the next attempt as one that its generator didn't make (spec 1.2, item 7).
+func (e *engine) failed(err error) *core.Attempt {
+	a := e.produced(sdk.RoleGenerate, json.RawMessage("null"), sdk.Usage{})
+	e.judged(&sdk.Verdict{Errors: []sdk.Finding{finding(sdk.TypeGeneratorError, err)}}, sdk.Usage{}, false)
+	return a
+}
+
+// judged gives the last attempt its verdict.
+func (e *engine) judged(v *sdk.Verdict, usage sdk.Usage, accepted bool) {
+	a := e.last()
+	a.Judged, a.Valid, a.Score, a.Accepted = true, v.Valid, v.Score, accepted
+	a.Errors, a.Feedback, a.Children = v.Errors, v.Feedback, v.Children
+	if len(v.Output) > 0 {
+		a.Raw, a.Output = a.Output, v.Output
+	}
+	a.Usage = a.Usage.Add(usage)
+	e.usage = e.usage.Add(usage)
+	e.remember()
+}
+
+// remember keeps the last attempt's verdict for those who see the history.
+func (e *engine) remember() {
+	a := e.last()
+	e.history = append(e.history, core.MustJSON(a.HistoryEntry()))
+	e.errors = core.MustJSON(a.HistoryEntry().Errors)
+	if e.best < 0 || a.Score > e.attempts[e.best].Score {
+		e.best = len(e.attempts) - 1
+	}
+}
+
+// correctorFailed adds the corrector's error to those of the last attempt.
+func (e *engine) correctorFailed(f sdk.Finding) {
+	a := e.last()
+	a.Errors = append(a.Errors[:len(a.Errors):len(a.Errors)], f)
+	e.correctorError = &f
+	e.history[len(e.history)-1] = core.MustJSON(a.HistoryEntry())
+	e.errors = core.MustJSON(a.Errors)
+}
+
+// patched merges what a corrector returned in mode regenerate into the state.
+func (e *engine) patched(patch json.RawMessage, usage sdk.Usage) error {
+	if err := e.view.merge(patch); err != nil {
+		return err
+	}
+	e.patch, e.pending = patch, usage
+	e.usage = e.usage.Add(usage)
+	return nil
+}
+
+// replay takes in recorded attempts, as if their steps had just happened.
+func (e *engine) replay(done []core.Attempt) error {
+	for _, a := range done {
+		if a.Iteration != len(e.attempts)+1 {
+			return sdk.Errorf(sdk.Internal, "history_gap", "recorded attempt %d follows %d", a.Iteration, len(e.attempts))
+		}
+		if a.CorrectorError != nil && len(e.attempts) > 0 {
+			e.correctorFailed(*a.CorrectorError)
+			e.correctorError = nil
+		}
+		if a.StatePatch != nil {
+			if err := e.view.merge(a.StatePatch); err != nil {
+				return err
+			}
+		}
+		e.add(a)
+		e.usage = e.usage.Add(a.Usage)
+		if a.Judged {
+			e.remember()
+		}
+	}
+	return nil
+}
+
+func (e *engine) add(a core.Attempt) { e.attempts = append(e.attempts, a) }
+
+// check decides whether the loop stops after a verdict, in the order of spec
+// 1.2, item 5.
+func (e *engine) check(ctx context.Context, active activeTime) core.StopReason {
+	last := e.last()
+	switch {
+	case last.Accepted:
+		return core.StopValid
+	case active.cancelled(ctx):
+		return core.StopCancelled
+	case active.over(ctx):
+		return core.StopTimeout
+	case e.overBudget():
+		return core.StopBudget
+	case e.stopWhen(ctx, active):
+		return core.StopWhen
+	case e.noProgress():
+		return core.StopNoProgress
+	case len(e.attempts) >= e.limits.MaxIterations:
+		return core.StopMaxIterations
+	}
+	return ""
+}
+
+func (e *engine) overBudget() bool {
+	l := e.limits
+	return l.BudgetTokens > 0 && e.usage.Tokens() >= l.BudgetTokens ||
+		l.BudgetUSD > 0 && e.usage.CostUSD >= l.BudgetUSD
+}
+
+// reflection is what the reserved keys hold for a step on the given output.
+func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
+	r := reflection{iteration: iteration, output: output, errors: e.errors}
+	r.history = e.history[max(0, len(e.history)-e.limits.HistoryLimit):]
+	if len(e.history) > 0 {
+		r.feedback = e.attempts[len(e.history)-1].Feedback
+	}
+	if e.best >= 0 {
+		r.best, r.bestScore = e.attempts[e.best].Output, e.attempts[e.best].Score
+	}
+	return r
+}
+
+func generatorFailed(a *core.Attempt) bool {
+	return len(a.Errors) > 0 && a.Errors[0].Type == sdk.TypeGeneratorError
+}
+
+func finding(kind string, err error) sdk.Finding {
+	return sdk.Finding{Message: err.Error(), Type: kind, Code: sdk.ReasonOf(err)}
+}

@@ -1,0 +1,124 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options is a loop to run. Generator and Evaluator must be set; the zero value
+// of everything else is its default.
+type Options struct {
+	Generator sdk.Generator
+	Evaluator sdk.Evaluator
+	// Corrector repairs invalid attempts. nil means that the generator runs
+	// again, with the errors in the state.
+	Corrector sdk.Corrector
+
+	core.LoopLimits
+
+	// State is what plugins see beside the reflection_* keys: a JSON object.
+	State json.RawMessage
+	// RunID, Visit and Node name the loop in requests, events and idempotency
+	// keys.
+	RunID string
+	Visit int
+	Node  string
+	// Done are the attempts that an interrupted loop recorded, in order. The
+	// loop goes on behind them.
+	Done []core.Attempt
+	// Recorder makes attempts durable before the step that follows them. nil
+	// keeps them in memory only.
+	Recorder core.AttemptRecorder
+	// Events is told what happens; nil tells nobody.
+	Events func(core.Event)
+	// Clock measures active time. Default core.SystemClock.
+	Clock core.Clock
+}
+
+// Validate reports everything wrong with the options as one sdk.Invalid error,
+// reason "loop_invalid", or nil.
+func (o *Options) Validate() error {
+	var problems []string
+	complain := func(wrong bool, format string, args ...any) {
+		if wrong {
+			problems = append(problems, fmt.Sprintf(format, args...))
+		}
+	}
+	complain(o.Generator == nil, "no generator")
+	complain(o.Evaluator == nil, "no evaluator")
+	complain(o.MaxIterations < 0 || o.MaxIterations > core.MaxMaxIterations,
+		"max_iterations %d is not 1 to %d", o.MaxIterations, core.MaxMaxIterations)
+	complain(o.NoProgress < 0 || o.NoProgress == 1, "no_progress %d is not 2 or more", o.NoProgress)
+	complain(o.Timeout < 0, "timeout %s is negative", o.Timeout)
+	complain(o.BudgetTokens < 0 || o.BudgetUSD < 0, "the budget is negative")
+	complain(o.HistoryLimit < 0, "history_limit %d is negative", o.HistoryLimit)
+	switch o.OnFailure {
+	case "", core.ReturnBest, core.ReturnLast, core.Raise:
+	default:
+		complain(true, "on_failure %q is not return_best, return_last or raise", o.OnFailure)
+	}
+	switch o.CorrectMode {
+	case "", core.CorrectReplace, core.CorrectRegenerate:
+	default:
+		complain(true, "correct_mode %q is not replace or regenerate", o.CorrectMode)
+	}
+	switch o.OnEvaluatorError {
+	case "", core.EvaluatorErrorStop, core.EvaluatorErrorFail:
+	default:
+		complain(true, "on_evaluator_error %q is not error or fail_attempt", o.OnEvaluatorError)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return sdk.Errorf(sdk.Invalid, "loop_invalid", "loop: %s", joined(problems)).WithDetail("problems", problems)
+}
+
+// withDefaults returns the limits with each zero field set.
+func withDefaults(l core.LoopLimits) core.LoopLimits {
+	if l.MaxIterations == 0 {
+		l.MaxIterations = core.DefaultMaxIterations
+	}
+	if l.HistoryLimit == 0 {
+		l.HistoryLimit = core.DefaultHistoryLimit
+	}
+	if l.EvaluatorRetries == 0 {
+		l.EvaluatorRetries = core.DefaultEvaluatorRetries
+	}
+	if l.OnFailure == "" {
+		l.OnFailure = core.ReturnBest
+	}
+	return l
+}
+
+// Run runs a loop to its end. Unless the options are wrong there is always a
+// result; an error beside it means that the loop ended with status raised,
+// error or cancelled, and is described in the result too. An exhausted loop
+// returns its best or last attempt and no error.
+func Run(ctx context.Context, o *Options) (*core.LoopResult, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	d, err := newDriver(o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := d.active.bound(ctx)
+	defer stop()
+
+	reason, err := d.loop(ctx)
+	result, err := d.result(reason, err)
+	d.tell(core.LoopEnded{Node: o.Node, Result: result})
+	return result, err
+}
+
+func joined(problems []string) string {
+	text := problems[0]
+	for _, p := range problems[1:] {
+		text += "; " + p
+	}
+	return text
+}

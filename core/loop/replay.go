@@ -1,0 +1,104 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// ReplayOptions is a recorded loop to judge again.
+type ReplayOptions struct {
+	// Evaluator judges; it may differ from the recorded one.
+	Evaluator sdk.Evaluator
+	// Accept is the rule for passing; nil means the verdict's valid.
+	Accept core.Expression
+	// State is the state as the loop found it.
+	State json.RawMessage
+	// Attempts are the recorded ones.
+	Attempts []core.Attempt
+	// HistoryLimit is as in core.LoopLimits.
+	HistoryLimit int
+	RunID, Node  string
+}
+
+// Replayed is one attempt, as it was judged and as it is judged now.
+type Replayed struct {
+	Iteration int      `json:"iteration"`
+	Was       Judgment `json:"was"`
+	Now       Judgment `json:"now"`
+	// Changed is whether the attempt would pass now and didn't, or the reverse,
+	// or has another score or other errors.
+	Changed bool `json:"changed"`
+}
+
+// Judgment is a verdict and whether the attempt passed by it.
+type Judgment struct {
+	Valid    bool          `json:"valid"`
+	Accepted bool          `json:"accepted"`
+	Score    float64       `json:"score"`
+	Errors   []sdk.Finding `json:"errors"`
+}
+
+// Replay judges recorded attempts again, each with the history that it had. It
+// calls no generator and no corrector, and records nothing. Attempts that no
+// generator made stay as they are.
+func Replay(ctx context.Context, o *ReplayOptions) ([]Replayed, error) {
+	d, err := newDriver(&Options{
+		State: o.State, RunID: o.RunID, Node: o.Node,
+		LoopLimits: core.LoopLimits{HistoryLimit: o.HistoryLimit, Accept: o.Accept, EvaluatorRetries: core.DefaultEvaluatorRetries},
+		Evaluator:  o.Evaluator,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []Replayed
+	for _, a := range o.Attempts {
+		now, err := d.rejudge(ctx, a)
+		if err != nil {
+			return out, err
+		}
+		if !a.Judged {
+			break
+		}
+		if err := d.engine.replay([]core.Attempt{a}); err != nil {
+			return out, err
+		}
+		was := judgment(&a)
+		out = append(out, Replayed{Iteration: a.Iteration, Was: was, Now: now, Changed: changed(a, now)})
+	}
+	return out, nil
+}
+
+// rejudge asks for a verdict on an attempt as it was made, and forgets it again.
+func (d *driver) rejudge(ctx context.Context, a core.Attempt) (Judgment, error) {
+	if generatorFailed(&a) || !a.Judged {
+		return judgment(&a), nil
+	}
+	if len(a.Raw) > 0 {
+		a.Output = a.Raw
+	}
+	d.engine.add(a)
+	defer func() { d.engine.attempts = d.engine.attempts[:len(d.engine.attempts)-1] }()
+	resp, err := d.evaluate(ctx)
+	if err != nil {
+		return Judgment{}, err
+	}
+	accepted, err := d.accepts(ctx, &resp.Verdict)
+	if err != nil {
+		return Judgment{}, err
+	}
+	v := resp.Verdict
+	return Judgment{Valid: v.Valid, Accepted: accepted, Score: v.Score, Errors: nonNil(v.Errors)}, nil
+}
+
+func judgment(a *core.Attempt) Judgment {
+	return Judgment{Valid: a.Valid, Accepted: a.Accepted, Score: a.Score, Errors: nonNil(a.Errors)}
+}
+
+func changed(was core.Attempt, now Judgment) bool {
+	then := core.Attempt{Errors: now.Errors}
+	return was.Valid != now.Valid || was.Accepted != now.Accepted || was.Score != now.Score ||
+		errorsKey(&was) != errorsKey(&then)
+}

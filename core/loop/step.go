@@ -1,0 +1,113 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// step is a plugin with a config, as an evaluator, generator and corrector. A
+// config with templates is rendered for each call.
+type step struct {
+	plugins core.Plugins
+	target  core.Target
+	config  core.Value
+}
+
+func newStep(plugins core.Plugins, s core.Step) (*step, error) {
+	st := &step{plugins: plugins, target: core.Target{Plugin: s.Plugin, Timeout: s.Timeout}}
+	if s.Config == nil {
+		s.Config = core.Constant("{}")
+	}
+	if !s.Config.Constant() {
+		st.config = s.Config
+		return st, nil
+	}
+	config, err := s.Config.Render(core.Scope{})
+	if err != nil {
+		return nil, err
+	}
+	st.target.Config, st.target.Digest = config, core.ConfigDigest(config)
+	return st, nil
+}
+
+// render returns the target of one call.
+func (s *step) render(scope core.Scope) (core.Target, error) {
+	if s.config == nil {
+		return s.target, nil
+	}
+	config, err := s.config.Render(scope)
+	if err != nil {
+		return core.Target{}, sdk.Wrap("render the config of "+s.target.Plugin, err)
+	}
+	target := s.target
+	target.Config, target.Digest = config, core.ConfigDigest(config)
+	return target, nil
+}
+
+// Evaluate implements sdk.Evaluator.
+func (s *step) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	target, err := s.render(core.Scope{State: req.State, Output: req.Output})
+	if err != nil {
+		return nil, err
+	}
+	return core.PluginEvaluator(s.plugins, target).Evaluate(ctx, req)
+}
+
+// Generate implements sdk.Generator.
+func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+	target, err := s.render(core.Scope{State: req.State})
+	if err != nil {
+		return nil, err
+	}
+	return core.PluginGenerator(s.plugins, target).Generate(ctx, req)
+}
+
+// Correct implements sdk.Corrector.
+func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
+	target, err := s.render(core.Scope{State: req.State})
+	if err != nil {
+		return nil, err
+	}
+	return core.PluginCorrector(s.plugins, target).Correct(ctx, req)
+}
+
+// NewEvaluator makes a workflow's step an evaluator: of a plugin, or of a
+// composite's children.
+func NewEvaluator(plugins core.Plugins, s core.Step) (sdk.Evaluator, error) {
+	if s.Composite == nil {
+		return newStep(plugins, s)
+	}
+	c := &Composite{Kind: s.Composite.Kind, Threshold: s.Composite.Threshold, FailFast: s.Composite.FailFast}
+	for i, child := range s.Composite.Children {
+		ev, err := NewEvaluator(plugins, child)
+		if err != nil {
+			return nil, sdk.Wrap("evaluator "+child.Name, err)
+		}
+		weight := 1.0
+		if i < len(s.Composite.Weights) {
+			weight = s.Composite.Weights[i]
+		}
+		c.Children = append(c.Children, Child{Name: child.Name, Evaluator: ev, Weight: weight})
+	}
+	return c, nil
+}
+
+// firstMember returns an object's first member of the given names, nil if it
+// has none.
+func firstMember(object json.RawMessage, names ...string) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if len(object) > 0 {
+		if err := json.Unmarshal(object, &members); err != nil {
+			return nil, sdk.Errorf(sdk.Invalid, "state_invalid", "the state is not a JSON object: %w", err)
+		}
+	}
+	for _, name := range names {
+		if v, ok := members[name]; ok {
+			return v, nil
+		}
+	}
+	return nil, nil
+}
