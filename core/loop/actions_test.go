@@ -1,0 +1,224 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// plugins serves "echo", whose generator and corrector return the config's
+// output and whose evaluator compares with it.
+func plugins(calls *[]string) *coretest.Plugins {
+	output := func(t core.Target) json.RawMessage {
+		var config struct{ Output json.RawMessage }
+		_ = json.Unmarshal(t.Config, &config)
+		return config.Output
+	}
+	saw := func(c sdk.Call, t core.Target, state json.RawMessage) {
+		*calls = append(*calls, strings.Join([]string{c.IdempotencyKey, t.Plugin, string(t.Config), string(state)}, " "))
+	}
+	return &coretest.Plugins{
+		GenerateFn: func(_ context.Context, t core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
+			saw(reqs[0].Call, t, reqs[0].State)
+			return []sdk.GenerateResult{{Response: &sdk.GenerateResponse{Output: output(t), Usage: sdk.Usage{TokensIn: 1}}}}, nil
+		},
+		CorrectFn: func(_ context.Context, t core.Target, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
+			saw(reqs[0].Call, t, reqs[0].State)
+			return []sdk.CorrectResult{{Response: &sdk.CorrectResponse{Output: output(t)}}}, nil
+		},
+		EvaluateFn: func(_ context.Context, t core.Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
+			saw(reqs[0].Call, t, reqs[0].State)
+			v := sdk.Verdict{Valid: string(output(t)) == string(reqs[0].Output), Score: 0.5}
+			return []sdk.EvaluateResult{{Response: &sdk.EvaluateResponse{Verdict: v}}}, nil
+		},
+	}
+}
+
+func echo(output string) core.Step {
+	return core.Step{Plugin: "echo", Config: core.Constant(`{"output":` + output + `}`)}
+}
+
+func act(t *testing.T, req *core.ActionRequest) (any, []string, error) {
+	t.Helper()
+	var calls []string
+	a := &loop.Actions{Plugins: plugins(&calls)}
+	req.RunID, req.Node = "run", "node"
+	result, err := a.Act(t.Context(), req)
+	return result, calls, err
+}
+
+func TestALoopActionRunsOnPlugins(t *testing.T) {
+	corrector := echo(`2`)
+	result, calls, err := act(t, &core.ActionRequest{Visit: 2, Action: &core.LoopSpec{
+		Generator: echo(`1`), Evaluator: echo(`2`), Corrector: &corrector,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := result.(*core.LoopResult)
+	if r.Status != core.StatusPassed || r.Iteration != 2 || string(r.Output) != "2" {
+		t.Errorf("got %+v", r)
+	}
+	var keys []string
+	for _, c := range calls {
+		key, _, _ := strings.Cut(c, " ")
+		keys = append(keys, key)
+	}
+	want := []string{"run.2/1/generate", "run.2/1/evaluate", "run.2/1/correct", "run.2/2/evaluate"}
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestEvaluateWorksOnItsDataThenReflectionOutputThenOutput(t *testing.T) {
+	cases := []struct {
+		name, state string
+		data        core.Value
+		want        string
+	}{
+		{"data", `{"reflection_output":1,"output":2}`, core.Constant(`3`), "3"},
+		{"reflection_output", `{"reflection_output":1,"output":2}`, nil, "1"},
+		{"output", `{"output":2}`, nil, "2"},
+		{"null is data too", `{"output":null}`, nil, "null"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			result, calls, err := act(t, &core.ActionRequest{
+				Visit: 1, State: json.RawMessage(c.state), Action: &core.EvaluateSpec{Evaluator: echo(c.want), Data: c.data},
+			})
+			if err != nil || !result.(*core.EvaluateResult).Valid {
+				t.Errorf("got %+v, %v", result, err)
+			}
+			if !strings.Contains(calls[0], `"reflection_output":`+c.want) {
+				t.Errorf("the plugin saw %s", calls[0])
+			}
+		})
+	}
+	_, _, err := act(t, &core.ActionRequest{Visit: 1, State: json.RawMessage(`{}`), Action: &core.EvaluateSpec{Evaluator: echo(`1`)}})
+	if sdk.ReasonOf(err) != "data_missing" || sdk.AsError(err).Hint == "" {
+		t.Errorf("without any data: %v", err)
+	}
+}
+
+func TestCorrectSaysWhetherItChangedTheData(t *testing.T) {
+	for output, changed := range map[string]bool{`{"a":1,"b":2}`: false, `{"b":2, "a":1}`: false, `{"a":1}`: true} {
+		result, _, err := act(t, &core.ActionRequest{Visit: 1, Action: &core.CorrectSpec{
+			Corrector: echo(output), Data: core.Constant(`{"a":1,"b":2}`), Errors: core.Constant(`["a text",{"message":"m","path":"/a"}]`),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := result.(*core.CorrectResult); r.Changed != changed || string(r.Output) != output {
+			t.Errorf("%s: got %+v", output, r)
+		}
+	}
+}
+
+func TestErrorsThatAreNoFindingsAreRefused(t *testing.T) {
+	for _, bad := range []string{`{"message":"m"}`, `[1]`, `[{}]`, `"text"`, `[{"message":3}]`} {
+		if _, err := loop.ParseFindings(json.RawMessage(bad)); sdk.ReasonOf(err) != "errors_invalid" {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	if got, err := loop.ParseFindings(json.RawMessage("null")); err != nil || len(got) != 0 {
+		t.Errorf("null: %v, %v", got, err)
+	}
+}
+
+func TestACallReturnsTheOutputAndItsUsageWhereAsked(t *testing.T) {
+	for _, usage := range []bool{false, true} {
+		result, _, err := act(t, &core.ActionRequest{Visit: 1, Action: &core.CallSpec{Step: echo(`"text"`), WithUsage: usage}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := result.(*core.CallResult)
+		if string(r.Output) != `"text"` || (r.Usage != nil) != usage {
+			t.Errorf("usage %t: got %+v", usage, r)
+		}
+	}
+}
+
+// upper is a value that depends on its scope.
+type upper struct{}
+
+func (upper) Constant() bool { return false }
+func (upper) Render(s core.Scope) (json.RawMessage, error) {
+	return json.RawMessage(`{"output":` + string(s.Output) + `}`), nil
+}
+
+func TestAConfigWithTemplatesIsRenderedForEachCall(t *testing.T) {
+	result, _, err := act(t, &core.ActionRequest{Visit: 1, Action: &core.EvaluateSpec{
+		Evaluator: core.Step{Plugin: "echo", Config: upper{}}, Data: core.Constant(`17`),
+	}})
+	if err != nil || !result.(*core.EvaluateResult).Valid {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
+func TestPrepareAsksEveryPluginOfAnAction(t *testing.T) {
+	corrector := echo(`3`)
+	spec := &core.LoopSpec{Generator: echo(`1`), Corrector: &corrector, Evaluator: core.Step{Composite: &core.Composite{
+		Kind: core.CompositeAll, Children: []core.Step{{Name: "a", Plugin: "echo"}, {Name: "b", Plugin: "other", Config: upper{}}},
+	}}}
+	a := &loop.Actions{Plugins: &coretest.Plugins{
+		PrepareFn: func(_ context.Context, kind sdk.Kind, target core.Target) error {
+			return sdk.Errorf(sdk.Invalid, "config_invalid", "%s %s %s", kind, target.Plugin, target.Config)
+		},
+		DescribeFn: func(context.Context, string) (*sdk.Manifest, error) {
+			return &sdk.Manifest{Name: "other", Kinds: []sdk.Kind{sdk.KindGenerator}}, nil
+		},
+	}}
+	got := strings.Split(a.Prepare(t.Context(), spec).Error(), "\n")
+	want := []string{
+		`generator: generator echo {"output":1}`,
+		`evaluator a: evaluator echo {}`,
+		`evaluator b: plugin other is no evaluator; it is [generator]`,
+		`corrector: corrector echo {"output":3}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestReplayJudgesRecordedAttemptsAgain(t *testing.T) {
+	record := &tape{}
+	if _, err := runTaped(t, &world{fail: map[string]bool{"run/2/generate": true}}, core.LoopLimits{MaxIterations: 4}, record, nil); err != nil {
+		t.Fatal(err)
+	}
+	attempts := slices.Clone(record.attempts)
+	w := &world{}
+	same, err := loop.Replay(t.Context(), &loop.ReplayOptions{
+		Evaluator: w.options(core.LoopLimits{}).Evaluator, State: json.RawMessage(`{"a":1}`), Attempts: attempts,
+	})
+	if err != nil || len(same) != 4 {
+		t.Fatalf("got %v, %v", same, err)
+	}
+	for _, r := range same {
+		if r.Changed {
+			t.Errorf("the recorded evaluator changed its mind: %+v", r)
+		}
+	}
+	if w.generated != 0 {
+		t.Error("a replay called the generator")
+	}
+	strict, err := loop.Replay(t.Context(), &loop.ReplayOptions{
+		Evaluator: w.options(core.LoopLimits{}).Evaluator, Accept: scoreRule("0.3"), State: json.RawMessage(`{"a":1}`), Attempts: attempts,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range strict {
+		if want := i >= 2; r.Now.Accepted != want || r.Changed != want {
+			t.Errorf("attempt %d: %+v", i+1, r)
+		}
+	}
+}

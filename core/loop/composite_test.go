@@ -1,0 +1,156 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// says is a child that gives one verdict.
+func says(name string, valid bool, score float64, more ...func(*sdk.Verdict)) loop.Child {
+	v := sdk.Verdict{Valid: valid, Score: score}
+	if !valid {
+		v.Errors = []sdk.Finding{{Message: "no " + name}}
+	}
+	for _, m := range more {
+		m(&v)
+	}
+	return loop.Child{Name: name, Weight: 1, Evaluator: sdk.EvaluatorFunc(
+		func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+			return &sdk.EvaluateResponse{Verdict: v, Usage: sdk.Usage{TokensIn: 1}}, nil
+		})}
+}
+
+func failing(name string, err error) loop.Child {
+	return loop.Child{Name: name, Evaluator: sdk.EvaluatorFunc(
+		func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) { return nil, err })}
+}
+
+func weighing(c loop.Child, weight float64) loop.Child {
+	c.Weight = weight
+	return c
+}
+
+func judge(t *testing.T, c loop.Composite) *sdk.EvaluateResponse {
+	t.Helper()
+	resp, err := c.Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage("1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+func TestCompositesCombineTheirChildren(t *testing.T) {
+	good, poor, bad := says("good", true, 0.9), says("poor", true, 0.6), says("bad", false, 0.2)
+	cases := []struct {
+		name  string
+		c     loop.Composite
+		valid bool
+		score float64
+	}{
+		{"all are valid", loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{good, poor}}, true, 0.6},
+		{"not all are valid", loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{good, bad}}, false, 0.2},
+		{"any is valid", loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{bad, poor}}, true, 0.6},
+		{"none is valid", loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{bad, bad}}, false, 0.2},
+		{"weighted reaches the default threshold", loop.Composite{Kind: core.CompositeWeighted,
+			Children: []loop.Child{weighing(good, 3), weighing(bad, 1)}}, true, (3*0.9 + 0.2) / 4},
+		{"weighted misses it", loop.Composite{Kind: core.CompositeWeighted,
+			Children: []loop.Child{weighing(good, 1), weighing(bad, 1)}}, false, 0.55},
+		{"weighted with an own threshold", loop.Composite{Kind: core.CompositeWeighted, Threshold: 0.5,
+			Children: []loop.Child{weighing(good, 1), weighing(bad, 1)}}, true, 0.55},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			v := judge(t, c.c).Verdict
+			if v.Valid != c.valid || math.Abs(v.Score-c.score) > 1e-9 {
+				t.Errorf("got valid=%t score=%g, want %t %g", v.Valid, v.Score, c.valid, c.score)
+			}
+		})
+	}
+}
+
+func TestACompositeKeepsEachChildsVerdictAndNamesItsErrors(t *testing.T) {
+	inner := loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{says("deep", false, 0.1)}}
+	c := loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{
+		says("first", false, 0.3, func(v *sdk.Verdict) { v.Feedback = "try harder" }),
+		{Name: "second", Evaluator: &inner},
+		says("third", true, 1, func(v *sdk.Verdict) { v.Output = json.RawMessage(`3`) }),
+		says("fourth", true, 1, func(v *sdk.Verdict) { v.Output = json.RawMessage(`4`) }),
+	}}
+	resp := judge(t, c)
+	want := []sdk.Finding{{Message: "no first", Source: "first"}, {Message: "no deep", Source: "second/deep"}}
+	if diff := cmp.Diff(want, resp.Verdict.Errors); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	if got := string(resp.Verdict.Output); got != "3" {
+		t.Errorf("output %s: the first child that sets one wins", got)
+	}
+	if got := resp.Verdict.Feedback; got != "first: try harder" {
+		t.Errorf("feedback %q", got)
+	}
+	if got := resp.Verdict.Children["second"].Children["deep"].Score; got != 0.1 || len(resp.Verdict.Children) != 4 {
+		t.Errorf("children %v", resp.Verdict.Children)
+	}
+	if resp.Usage.TokensIn != 4 {
+		t.Errorf("usage %v: every child's counts", resp.Usage)
+	}
+}
+
+func TestAChildsFailureIsTheComposites(t *testing.T) {
+	broken := sdk.Errorf(sdk.Unavailable, "plugin_exited", "gone")
+	for _, failFast := range []bool{false, true} {
+		c := loop.Composite{Kind: core.CompositeAny, FailFast: failFast, Children: []loop.Child{
+			says("good", true, 1), failing("broken", broken),
+		}}
+		_, err := c.Evaluate(t.Context(), &sdk.EvaluateRequest{})
+		if !errors.Is(err, broken) || !sdk.Transient(err) || err.Error() != "evaluator broken: gone" {
+			t.Errorf("fail_fast %t: %v", failFast, err)
+		}
+	}
+}
+
+func TestFailFastStopsAtTheFirstThatIsNotValid(t *testing.T) {
+	var order []string
+	child := func(name string, valid bool) loop.Child {
+		return loop.Child{Name: name, Evaluator: sdk.EvaluatorFunc(
+			func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+				order = append(order, name)
+				return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: valid, Score: 0.5}}, nil
+			})}
+	}
+	c := loop.Composite{Kind: core.CompositeAll, FailFast: true,
+		Children: []loop.Child{child("a", true), child("b", false), child("c", true)}}
+	if v := judge(t, c).Verdict; v.Valid || len(v.Children) != 2 {
+		t.Errorf("got %+v", v)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, order); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestChildrenRunInParallel(t *testing.T) {
+	meet := make(chan struct{})
+	waits := func(name string, here, there chan struct{}) loop.Child {
+		return loop.Child{Name: name, Evaluator: sdk.EvaluatorFunc(
+			func(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+				select {
+				case here <- struct{}{}:
+				case <-there:
+				case <-ctx.Done():
+				}
+				return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1}}, ctx.Err()
+			})}
+	}
+	c := loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{waits("a", meet, nil), waits("b", nil, meet)}}
+	if !judge(t, c).Verdict.Valid {
+		t.Error("the children did not meet")
+	}
+}

@@ -1,0 +1,200 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// world answers by what it is asked only, so that an interrupted loop and a
+// resumed one meet the same answers.
+type world struct {
+	generated int
+	fail      map[string]bool // idempotency keys that fail
+}
+
+func (w *world) options(limits core.LoopLimits) *loop.Options {
+	return &loop.Options{
+		Generator: sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+			w.generated++
+			if w.fail[req.IdempotencyKey] {
+				return nil, errors.New("no output")
+			}
+			return &sdk.GenerateResponse{Output: stateDigest(req.State), Usage: sdk.Usage{TokensIn: 3}}, nil
+		}),
+		Corrector: sdk.CorrectorFunc(func(_ context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
+			if w.fail[req.IdempotencyKey] {
+				return nil, errors.New("no idea")
+			}
+			output := json.RawMessage(fmt.Sprintf(`{"try":%s}`, stateDigest(req.State)))
+			return &sdk.CorrectResponse{Output: output, Usage: sdk.Usage{TokensIn: 5}}, nil
+		}),
+		Evaluator: sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+			n := req.Iteration
+			v := sdk.Verdict{Score: float64(n) / 10, Errors: []sdk.Finding{{Message: fmt.Sprintf("error %d of %s", n, stateDigest(req.State))}}}
+			if n == 4 {
+				v.Output = json.RawMessage(`"parsed"`)
+			}
+			return &sdk.EvaluateResponse{Verdict: v, Usage: sdk.Usage{TokensOut: 2}}, nil
+		}),
+		LoopLimits: limits, RunID: "run", State: json.RawMessage(`{"a":1}`),
+	}
+}
+
+// stateDigest makes an output depend on all that the state shows.
+func stateDigest(state json.RawMessage) json.RawMessage {
+	return core.MustJSON(core.Digest(state)[:15])
+}
+
+// tape records what the loop recorded, and fails at one record to interrupt it.
+type tape struct {
+	attempts []core.Attempt
+	records  int
+	failAt   int
+}
+
+var errPower = errors.New("power lost")
+
+func (r *tape) RecordOutput(_ context.Context, a *core.Attempt) error { return r.keep(*a) }
+
+func (r *tape) RecordVerdict(_ context.Context, a *core.Attempt) error { return r.keep(*a) }
+
+func (r *tape) keep(a core.Attempt) error {
+	if r.records++; r.records == r.failAt {
+		return errPower
+	}
+	a.Errors = slices.Clone(a.Errors)
+	if n := len(r.attempts); n > 0 && r.attempts[n-1].Iteration == a.Iteration {
+		r.attempts = r.attempts[:n-1]
+	}
+	r.attempts = append(r.attempts, a)
+	return nil
+}
+
+func TestALoopInterruptedAtAnyRecordResumesToTheSameResult(t *testing.T) {
+	limits := map[string]core.LoopLimits{
+		"replace":    {MaxIterations: 6},
+		"regenerate": {MaxIterations: 6, CorrectMode: core.CorrectRegenerate},
+		"budget":     {MaxIterations: 9, BudgetTokens: 30},
+	}
+	failures := []map[string]bool{
+		nil,
+		{"run/1/generate": true, "run/2/correct": true, "run/4/correct": true},
+		{"run/3/correct": true},
+	}
+	for name, l := range limits {
+		for i, fail := range failures {
+			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
+				whole := &tape{}
+				want, _ := runTaped(t, &world{fail: fail}, l, whole, nil)
+				for at := 1; at <= whole.records; at++ {
+					interruptAndResume(t, fail, l, at, want)
+				}
+			})
+		}
+	}
+}
+
+func interruptAndResume(t *testing.T, fail map[string]bool, l core.LoopLimits, at int, want *core.LoopResult) {
+	t.Helper()
+	w, cut := &world{fail: fail}, &tape{failAt: at}
+	if _, err := runTaped(t, w, l, cut, nil); !errors.Is(err, errPower) {
+		t.Fatalf("record %d: the loop went on without its record: %v", at, err)
+	}
+	got, _ := runTaped(t, w, l, &tape{attempts: cut.attempts}, cut.attempts)
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(core.RunUsage{}, "WallMillis")); diff != "" {
+		t.Errorf("record %d: resumed otherwise (-whole +resumed):\n%s", at, diff)
+	}
+}
+
+func runTaped(t *testing.T, w *world, l core.LoopLimits, r *tape, done []core.Attempt) (*core.LoopResult, error) {
+	t.Helper()
+	o := w.options(l)
+	o.Recorder, o.Done = r, slices.Clone(done)
+	result, err := loop.Run(t.Context(), o)
+	if result == nil {
+		t.Fatal(err)
+	}
+	return result, err
+}
+
+func TestACrashDuringEvaluationPaysForNoSecondGeneration(t *testing.T) {
+	w, cut := &world{}, &tape{failAt: 2}
+	_, _ = runTaped(t, w, core.LoopLimits{MaxIterations: 1}, cut, nil)
+	_, _ = runTaped(t, w, core.LoopLimits{MaxIterations: 1}, &tape{}, cut.attempts)
+	if w.generated != 1 {
+		t.Errorf("generated %d times", w.generated)
+	}
+}
+
+func TestARecordedGapIsRefused(t *testing.T) {
+	o := (&world{}).options(core.LoopLimits{})
+	o.Done = []core.Attempt{{Iteration: 2, Output: json.RawMessage("1"), Judged: true}}
+	if _, err := loop.Run(t.Context(), o); sdk.ReasonOf(err) != "history_gap" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheHistoryThatPluginsSeeGrowsLinearly(t *testing.T) {
+	sizes := map[int]int{}
+	o := (&world{}).options(core.LoopLimits{MaxIterations: 40, HistoryLimit: 40})
+	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+		sizes[req.Iteration] = len(req.State)
+		return &sdk.EvaluateResponse{}, nil
+	})
+	if _, err := loop.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	first, second := sizes[20]-sizes[10], sizes[40]-sizes[30]
+	if second > first+20 { // iteration numbers get a digit
+		t.Errorf("10 iterations added %d bytes at first and %d later", first, second)
+	}
+}
+
+func TestAnIterationTakesFewAllocations(t *testing.T) {
+	const iterations, limit = 20, 50
+	output, state := json.RawMessage(`{"name":"Ada"}`), json.RawMessage(`{"request":"r"}`)
+	findings := []sdk.Finding{{Message: "email is required", Path: "/email"}}
+	o := &loop.Options{
+		Generator: sdk.GeneratorFunc(func(context.Context, *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+			return &sdk.GenerateResponse{Output: output}, nil
+		}),
+		Evaluator: sdk.EvaluatorFunc(func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+			return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Errors: findings}}, nil
+		}),
+		Corrector: sdk.CorrectorFunc(func(context.Context, *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
+			return &sdk.CorrectResponse{Output: output}, nil
+		}),
+		LoopLimits: core.LoopLimits{MaxIterations: iterations}, State: state,
+	}
+	perRun := testing.AllocsPerRun(20, func() {
+		if _, err := loop.Run(context.Background(), o); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if per := perRun / iterations; per > limit {
+		t.Errorf("%.1f allocations per iteration, the limit is %d", per, limit)
+	} else {
+		t.Logf("%.1f allocations per iteration", per)
+	}
+}
+
+func BenchmarkEngine(b *testing.B) {
+	o := (&world{}).options(core.LoopLimits{MaxIterations: 3})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := loop.Run(context.Background(), o); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
