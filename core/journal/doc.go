@@ -1,0 +1,24 @@
+// Package journal keeps what happened, so that a later change of it shows: an
+// append-only chain of events per stream, each entry holding the hash of the one
+// before it.
+//
+// A stream is whatever should be ordered by itself, such as a run, so writers to
+// different streams don't contend. Events are written inside the transaction
+// that does what they tell of: either both are there or neither is. They hold
+// digests, never content, so that deleting content leaves the chain whole.
+//
+// # Keys
+//
+//	event/<stream> 00 <seq, 8 bytes big-endian>   the entry, as JSON
+//	event-head/<stream>                           {"seq","hash"} of the last one
+//
+// # Hash
+//
+// An entry's hash is the SHA-256 of these fields, in this order. Numbers are 8
+// bytes big-endian, and every text is preceded by its length as such a number.
+//
+//	"reflectory event 1" · stream · seq · at (Unix nanoseconds) · type · data · prev
+//
+// Data is the event's JSON exactly as stored, prev the hash before it as it is
+// written ("sha256:…"), and "" for the first entry.
+package journal

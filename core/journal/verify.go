@@ -1,0 +1,63 @@
+package journal
+
+import (
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Verify checks the chain of a stream from its first entry to its head. The
+// error, sdk.Internal of reason "journal_broken", names the first entry at fault
+// (detail "seq") and whether it was edited, dropped or moved. A stream that
+// isn't there is whole.
+//
+// Whoever can rewrite the whole stream and its head can forge a chain; a head
+// kept elsewhere finds that.
+func Verify(r core.Reader, stream string) error {
+	var last head
+	err := Read(r, stream, func(e Entry) error {
+		if err := e.follows(stream, last); err != nil {
+			return err
+		}
+		last = head{Seq: e.Seq, Hash: e.Hash}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	end, err := readHead(r, stream)
+	switch {
+	case err != nil:
+		return err
+	case end.Seq > last.Seq:
+		return broken(stream, last.Seq+1, fmt.Sprintf("the entry is gone: the stream ends at %d, its head says %d", last.Seq, end.Seq))
+	case end.Seq < last.Seq:
+		return broken(stream, end.Seq+1, fmt.Sprintf("the entry was added past the head, which says %d", end.Seq))
+	case end.Hash != last.Hash:
+		return broken(stream, last.Seq, "the entry isn't the one that the head names")
+	}
+	return nil
+}
+
+// follows reports what is wrong with e as the entry after last.
+func (e *Entry) follows(stream string, last head) error {
+	want := last.Seq + 1
+	switch {
+	case e.Seq > want && e.Hash == e.hash(stream):
+		return broken(stream, want, fmt.Sprintf("the entry is gone: %d follows %d", e.Seq, last.Seq))
+	case e.Seq != want:
+		return broken(stream, want, fmt.Sprintf("in its place is one that calls itself %d", e.Seq))
+	case e.Hash != e.hash(stream):
+		return broken(stream, want, "the entry was edited: its hash doesn't fit its content")
+	case e.Prev != last.Hash:
+		return broken(stream, want, "the entry doesn't continue the one before it")
+	}
+	return nil
+}
+
+func broken(stream string, seq uint64, problem string) error {
+	return sdk.Errorf(sdk.Internal, "journal_broken", "journal of %s, entry %d: %s", stream, seq, problem).
+		WithHint("the data was changed behind the program's back: restore a backup, or keep this as evidence").
+		WithDetail("stream", stream).WithDetail("seq", seq)
+}

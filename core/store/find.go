@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// MinPrefix is how much of an id [Runs.Find] needs: the part of a UUID before
+	// its first dash.
+	MinPrefix = 8
+	// DefaultListLimit is how many runs [Runs.List] returns unless told.
+	DefaultListLimit = 50
+	// maxListed is how many runs an ambiguous prefix names.
+	maxListed = 10
+)
+
+// Get returns a run with its content. One that isn't there is sdk.NotFound,
+// reason "run_not_found".
+func (s *Runs) Get(ctx context.Context, id string) (run *core.Run, err error) {
+	err = s.store.View(ctx, func(r core.Reader) (err error) {
+		run, err = readRun(r, id)
+		return err
+	})
+	return run, err
+}
+
+// Find returns the run whose id is, or alone starts with, prefix. A prefix that
+// fits several runs is sdk.Conflict, reason "run_ambiguous", and names them.
+func (s *Runs) Find(ctx context.Context, prefix string) (run *core.Run, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		id, err := findID(r, prefix)
+		if err != nil {
+			return err
+		}
+		run, err = readRun(r, id)
+		return err
+	})
+	return run, err
+}
+
+func findID(r core.Reader, prefix string) (string, error) {
+	if !validID(prefix) {
+		return "", notFound(prefix)
+	}
+	if _, found, err := r.Get(runKey(prefix)); found || err != nil {
+		return prefix, err
+	}
+	if len(prefix) < MinPrefix {
+		return "", sdk.Errorf(sdk.Invalid, "run_prefix_short", "%q is too short to name a run: give %d characters or more", prefix, MinPrefix).
+			WithHint("list the runs with: reflectory runs list")
+	}
+	var ids []string
+	err := r.Scan(runKey(prefix), prefixEnd(runKey(prefix)), func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(runPrefix):]))
+		return len(ids) <= maxListed, nil
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", notFound(prefix)
+	case len(ids) > 1:
+		return "", ambiguous(prefix, ids)
+	}
+	return ids[0], nil
+}
+
+func ambiguous(prefix string, ids []string) error {
+	more := ""
+	if len(ids) > maxListed {
+		ids, more = ids[:maxListed], ", …"
+	}
+	return sdk.Errorf(sdk.Conflict, "run_ambiguous", "%q fits several runs: %s%s", prefix, strings.Join(ids, ", "), more).
+		WithHint("give more of the id").WithDetail("run_ids", ids)
+}
+
+func notFound(id string) error {
+	if len(id) > maxIDBytes {
+		id = id[:maxIDBytes] + "…"
+	}
+	return sdk.Errorf(sdk.NotFound, "run_not_found", "there is no run %q", id).
+		WithHint("list the runs with: reflectory runs list")
+}
+
+// ListFilter selects runs. A zero field selects all.
+type ListFilter struct {
+	Status   core.Status
+	Workflow string
+	// Limit is how many are returned at most; 0 is [DefaultListLimit].
+	Limit int
+}
+
+// List returns runs without their content (Source but for File, State, Error,
+// Result), the newest first.
+func (s *Runs) List(ctx context.Context, f ListFilter) (runs []core.Run, err error) {
+	if f.Limit <= 0 {
+		f.Limit = DefaultListLimit
+	}
+	err = s.store.View(ctx, func(r core.Reader) error {
+		from := []byte(timePrefix)
+		return r.Scan(from, prefixEnd(from), func(key, _ []byte) (bool, error) {
+			record, err := readIndexed(r, key)
+			if err != nil {
+				return false, err
+			}
+			if f.fits(record) {
+				runs = append(runs, record.run())
+			}
+			return len(runs) < f.Limit, nil
+		})
+	})
+	return runs, err
+}
+
+func (f *ListFilter) fits(r *runRecord) bool {
+	return (f.Status == "" || f.Status == r.Status) && (f.Workflow == "" || f.Workflow == r.Workflow)
+}
+
+// readIndexed reads the run that a key of the time index names.
+func readIndexed(r core.Reader, key []byte) (*runRecord, error) {
+	id := timeID(key)
+	record, err := readRecord(r, id)
+	if sdk.CodeOf(err) == sdk.NotFound {
+		return nil, corrupt(id, key, "it names a run that isn't there")
+	}
+	return record, err
+}
+
+func readRecord(r core.Reader, id string) (*runRecord, error) {
+	if !validID(id) {
+		return nil, notFound(id)
+	}
+	var record runRecord
+	found, err := get(r, id, runKey(id), &record)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, notFound(id)
+	}
+	if record.ID != id {
+		return nil, corrupt(id, runKey(id), fmt.Sprintf("it calls itself run %q", record.ID))
+	}
+	return &record, nil
+}
+
+func readRun(r core.Reader, id string) (*core.Run, error) {
+	record, err := readRecord(r, id)
+	if err != nil {
+		return nil, err
+	}
+	var content runContent
+	found, err := get(r, id, contentKey(id), &content)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, corrupt(id, contentKey(id), "it is missing")
+	}
+	var end runResult
+	if _, err := get(r, id, resultKey(id), &end); err != nil {
+		return nil, err
+	}
+	run := record.run()
+	run.Source, run.State = content.Source, content.State
+	run.Error, run.Result = end.Error, end.Result
+	return &run, nil
+}

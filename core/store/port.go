@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Limits that every engine enforces, so that what one stores another can too.
+const (
+	// MaxKeyBytes is the longest key. The layout's longest is under 300 bytes.
+	MaxKeyBytes = 4 << 10
+	// MaxValueBytes is the largest value: room for a result that carries the
+	// history of a long loop, whose plugin messages are 8 MiB each (spec 2.2).
+	MaxValueBytes = 64 << 20
+	// MaxTxBytes is the most that one transaction writes, keys included.
+	MaxTxBytes = 128 << 20
+	// MaxTries is how often a transaction runs before it gives up with
+	// tx_conflict. From the second try on, conflicted transactions take turns
+	// (see [Turns]), so that only fresh ones can still beat them; a transaction
+	// that loses this often is defeated by its design, not by chance.
+	MaxTries = 100
+)
+
+// CheckKey refuses a key that is empty or too long.
+func CheckKey(key []byte) error {
+	if len(key) == 0 || len(key) > MaxKeyBytes {
+		return sdk.Errorf(sdk.Invalid, "store_key_invalid", "a key of %d bytes: keys are 1 to %d bytes", len(key), MaxKeyBytes)
+	}
+	return nil
+}
+
+// CheckWrite refuses a write that breaks a limit. The size is what the
+// transaction has written so far.
+func CheckWrite(key, value []byte, size int) error {
+	if err := CheckKey(key); err != nil {
+		return err
+	}
+	if len(value) > MaxValueBytes {
+		return sdk.Errorf(sdk.Exhausted, "store_value_too_large", "the value of %q has %d bytes, of at most %d",
+			key, len(value), MaxValueBytes).WithHint("store less at once: shorten the outputs or the history")
+	}
+	if size+len(key)+len(value) > MaxTxBytes {
+		return sdk.Errorf(sdk.Exhausted, "store_tx_too_large", "the transaction writes more than %d bytes at %q",
+			MaxTxBytes, key).WithHint("split the work into several transactions")
+	}
+	return nil
+}
+
+// ErrEnded is what a reader or transaction returns that is used after its View
+// or Update returned, which is a defect of the caller.
+func ErrEnded() error {
+	return sdk.Errorf(sdk.Internal, "tx_ended", "the transaction is over: a reader is valid only inside its View or Update")
+}
+
+// ErrClosed is what a closed store returns.
+func ErrClosed() error {
+	return sdk.Errorf(sdk.Unavailable, "store_closed", "the store is closed")
+}
+
+// Turns orders the retries of conflicting transactions: the first try of each
+// runs at once, every later one waits until no other retry runs. So a crowd that
+// fights for one key queues up instead of starving its slowest member.
+type Turns struct{ turn chan struct{} }
+
+// NewTurns returns a queue with nobody in it.
+func NewTurns() *Turns { return &Turns{turn: make(chan struct{}, 1)} }
+
+// Run calls try until it reports anything but a conflict, at most [MaxTries]
+// times, then fails with sdk.Conflict, reason "tx_conflict".
+func (t *Turns) Run(ctx context.Context, try func() (conflict bool, err error)) error {
+	if conflict, err := try(); !conflict {
+		return err
+	}
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-t.turn }()
+	for range MaxTries - 1 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if conflict, err := try(); !conflict {
+			return err
+		}
+	}
+	return sdk.Errorf(sdk.Conflict, "tx_conflict", "the transaction met another's writes %d times in a row", MaxTries).
+		WithHint("try again; if it persists, let fewer callers write the same keys")
+}

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// VisitAttempts are the attempts of one visit of a node, in order.
+type VisitAttempts struct {
+	Visit    int            `json:"visit"`
+	Node     string         `json:"node"`
+	Attempts []core.Attempt `json:"attempts"`
+}
+
+// Progress returns what a run has recorded so far, for a resume: its finished
+// visits and the attempts of the open one.
+func (s *Runs) Progress(ctx context.Context, id string) (p core.Progress, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		record, err := readRecord(r, id)
+		if err != nil {
+			return err
+		}
+		visits, err := readVisits(r, record)
+		if err != nil {
+			return err
+		}
+		open := record.Visits + 1
+		from, to := attemptKey(id, open, 0), attemptKey(id, open+1, 0)
+		loops, err := readAttempts(r, id, from, to)
+		if err != nil {
+			return err
+		}
+		p = core.Progress{Visits: visits}
+		if len(loops) > 0 {
+			p.Attempts = loops[0].Attempts
+		}
+		if len(p.Attempts) != record.Last.Iteration {
+			return corrupt(id, from, fmt.Sprintf("the open visit has %d attempts, the run says %d", len(p.Attempts), record.Last.Iteration))
+		}
+		return nil
+	})
+	return p, err
+}
+
+// Attempts returns all attempts of a run, by visit. Visits of nodes that aren't
+// loops have none and aren't listed.
+func (s *Runs) Attempts(ctx context.Context, id string) (loops []VisitAttempts, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		if _, err := readRecord(r, id); err != nil {
+			return err
+		}
+		from := []byte(attemptPrefix + id + "/")
+		loops, err = readAttempts(r, id, from, prefixEnd(from))
+		return err
+	})
+	return loops, err
+}
+
+// Visits returns the finished visits of a run, in order.
+func (s *Runs) Visits(ctx context.Context, id string) (visits []core.Visit, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		record, err := readRecord(r, id)
+		if err != nil {
+			return err
+		}
+		visits, err = readVisits(r, record)
+		return err
+	})
+	return visits, err
+}
+
+func readVisits(r core.Reader, record *runRecord) ([]core.Visit, error) {
+	var visits []core.Visit
+	from := []byte(visitPrefix + record.ID + "/")
+	err := r.Scan(from, prefixEnd(from), func(key, value []byte) (bool, error) {
+		var v core.Visit
+		if err := decode(record.ID, key, value, &v); err != nil {
+			return false, err
+		}
+		want := len(visits) + 1
+		if v.Number != want || !bytes.Equal(key, visitKey(record.ID, want)) {
+			return false, corrupt(record.ID, key, fmt.Sprintf("it calls itself visit %d where visit %d is due", v.Number, want))
+		}
+		visits = append(visits, v)
+		return true, nil
+	})
+	if err == nil && len(visits) != record.Visits {
+		err = corrupt(record.ID, visitKey(record.ID, len(visits)+1), fmt.Sprintf("the run has %d visits, %d are stored", record.Visits, len(visits)))
+	}
+	return visits, err
+}
+
+// readAttempts reads the attempts with keys in a range, and proves them gapless.
+func readAttempts(r core.Reader, id string, from, to []byte) ([]VisitAttempts, error) {
+	var loops []VisitAttempts
+	err := r.Scan(from, to, func(key, value []byte) (bool, error) {
+		numbers := key[len(attemptPrefix)+len(id)+1:]
+		if len(numbers) != 8 {
+			return false, corrupt(id, key, "its key isn't a visit and an iteration")
+		}
+		visit := int(binary.BigEndian.Uint32(numbers))
+		iteration := int(binary.BigEndian.Uint32(numbers[4:]))
+		var record attemptRecord
+		if err := decode(id, key, value, &record); err != nil {
+			return false, err
+		}
+		if len(loops) == 0 || loops[len(loops)-1].Visit != visit {
+			loops = append(loops, VisitAttempts{Visit: visit, Node: record.Node})
+		}
+		loop := &loops[len(loops)-1]
+		want := len(loop.Attempts) + 1
+		if iteration != want || record.Attempt.Iteration != want || record.Node != loop.Node {
+			return false, corrupt(id, key, fmt.Sprintf("it calls itself attempt %d of %s where attempt %d of %s is due",
+				record.Attempt.Iteration, record.Node, want, loop.Node))
+		}
+		loop.Attempts = append(loop.Attempts, record.Attempt)
+		return true, nil
+	})
+	return loops, err
+}

@@ -1,0 +1,98 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// runRecord is what is known of a run without its content. It is small, since
+// every record of an attempt rewrites it.
+type runRecord struct {
+	ID         string          `json:"id"`
+	Workflow   string          `json:"workflow"`
+	File       string          `json:"file"`
+	Status     core.Status     `json:"status"`
+	StopReason core.StopReason `json:"stop_reason,omitempty"`
+	Score      float64         `json:"score"`
+	Iterations int             `json:"iterations"`
+	StartedAt  time.Time       `json:"started_at"`
+	UpdatedAt  time.Time       `json:"updated_at"`
+	Usage      core.RunUsage   `json:"usage"`
+	// Epoch counts who has run it, from 1. Only the recorder of the newest epoch
+	// may write.
+	Epoch int `json:"epoch"`
+	// Visits is how many nodes are finished.
+	Visits int `json:"visits"`
+	// Last is the newest attempt of visit Visits+1, if that has one.
+	Last lastAttempt `json:"last,omitzero"`
+}
+
+// lastAttempt is how far the loop of the open visit has come.
+type lastAttempt struct {
+	Node      string `json:"node"`
+	Iteration int    `json:"iteration"`
+	Judged    bool   `json:"judged"`
+}
+
+// runContent is what a run starts with and never changes.
+type runContent struct {
+	Source core.Source     `json:"source"`
+	State  json.RawMessage `json:"state"`
+}
+
+// runResult is what a run ends with.
+type runResult struct {
+	Error  *core.ErrorInfo `json:"error,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// attemptRecord is an attempt and the node whose loop made it.
+type attemptRecord struct {
+	Node    string       `json:"node"`
+	Attempt core.Attempt `json:"attempt"`
+}
+
+// run is the record as the rest of the program knows it, without content.
+func (r *runRecord) run() core.Run {
+	return core.Run{
+		ID: r.ID, Workflow: r.Workflow, Source: core.Source{File: r.File},
+		Status: r.Status, StopReason: r.StopReason, Score: r.Score, Iterations: r.Iterations,
+		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage,
+	}
+}
+
+// put encodes a record and writes it. What can't be encoded, such as raw JSON
+// that isn't JSON, is the caller's fault.
+func put(tx core.Tx, key []byte, record any) error {
+	value, err := json.Marshal(record)
+	if err != nil {
+		return sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", describeKey(key), err)
+	}
+	return tx.Put(key, value)
+}
+
+// get reads and decodes a record and reports whether it is there.
+func get(r core.Reader, runID string, key []byte, record any) (bool, error) {
+	value, found, err := r.Get(key)
+	if err != nil || !found {
+		return false, err
+	}
+	return true, decode(runID, key, value, record)
+}
+
+func decode(runID string, key, value []byte, record any) error {
+	if err := json.Unmarshal(value, record); err != nil {
+		return corrupt(runID, key, "it can't be decoded: "+err.Error())
+	}
+	return nil
+}
+
+// corrupt says that a record isn't what the store wrote.
+func corrupt(runID string, key []byte, problem string) error {
+	return sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", runID, describeKey(key), problem).
+		WithHint("the data directory is damaged at this run; other runs are readable: restore a backup or start the run anew").
+		WithDetail("run_id", runID).WithDetail("key", describeKey(key))
+}

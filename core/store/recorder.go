@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Recorder records the progress of a run that the caller created or resumed.
+// Each call is one durable commit, and refuses what doesn't follow from what is
+// recorded: attempt k+1 needs the verdict of attempt k, visit n+1 the end of
+// visit n. RecordEnd gives the run up, whether it succeeds or not.
+func (s *Runs) Recorder(r *core.Run) core.RunRecorder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &recorder{runs: s, id: r.ID, epoch: s.held[r.ID]}
+}
+
+// recorder implements [core.RunRecorder] for one epoch of a run.
+type recorder struct {
+	runs  *Runs
+	id    string
+	epoch int
+}
+
+// Attempts implements [core.RunRecorder].
+func (c *recorder) Attempts(visit int, node string) core.AttemptRecorder {
+	return &attempts{recorder: c, visit: visit, node: node}
+}
+
+// RecordVisit implements [core.RunRecorder].
+func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
+	op := fmt.Sprintf("record visit %d (%s) of run %s", v.Number, v.Node, c.id)
+	return c.update(ctx, op, func(tx core.Tx, record *runRecord) (journal.Event, error) {
+		if v.Number != record.Visits+1 {
+			return nil, outOfOrder("visit %d after visit %d", v.Number, record.Visits)
+		}
+		record.Visits, record.Last = v.Number, lastAttempt{}
+		return journal.VisitRecorded{
+			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: core.Digest(v.Result),
+		}, put(tx, visitKey(c.id, v.Number), v)
+	})
+}
+
+// RecordEnd implements [core.RunRecorder].
+func (c *recorder) RecordEnd(ctx context.Context, r *core.Run) error {
+	defer c.runs.release(c.id)
+	return c.update(ctx, "record the end of run "+c.id, func(tx core.Tx, record *runRecord) (journal.Event, error) {
+		if r.Status == core.StatusRunning || r.Status == "" {
+			return nil, outOfOrder("an end with status %q", r.Status)
+		}
+		record.Status, record.StopReason = r.Status, r.StopReason
+		record.Score, record.Iterations, record.Usage = r.Score, r.Iterations, r.Usage
+		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, Result: core.Digest(r.Result)},
+			put(tx, resultKey(c.id), runResult{Error: r.Error, Result: r.Result})
+	})
+}
+
+// update runs one change of the run's record together with its journal entry.
+func (c *recorder) update(ctx context.Context, op string, change func(core.Tx, *runRecord) (journal.Event, error)) error {
+	err := c.runs.store.Update(ctx, func(tx core.Tx) error {
+		record, err := readRecord(tx, c.id)
+		if err != nil {
+			return err
+		}
+		if err := c.holds(record); err != nil {
+			return err
+		}
+		record.UpdatedAt = c.runs.clock.Now().UTC().Round(0)
+		event, err := change(tx, record)
+		if err != nil {
+			return err
+		}
+		if err := put(tx, runKey(c.id), record); err != nil {
+			return err
+		}
+		return journal.Append(tx, Stream(c.id), record.UpdatedAt, event)
+	})
+	return sdk.Wrap(op, err)
+}
+
+// holds refuses a recorder that isn't the run's holder, or no longer.
+func (c *recorder) holds(r *runRecord) error {
+	switch {
+	case c.epoch != r.Epoch:
+		return sdk.Errorf(sdk.Conflict, "run_taken_over", "the run was resumed elsewhere (epoch %d, this is %d)", r.Epoch, c.epoch).
+			WithHint("let the other one go on; its progress shows with: reflectory runs show %s", c.id)
+	case r.Status != core.StatusRunning:
+		return sdk.Errorf(sdk.Conflict, "run_ended", "the run has ended: it is %s", r.Status)
+	}
+	return nil
+}
+
+// attempts implements [core.AttemptRecorder] for one visit.
+type attempts struct {
+	*recorder
+	visit int
+	node  string
+}
+
+// RecordOutput implements [core.AttemptRecorder].
+func (c *attempts) RecordOutput(ctx context.Context, a *core.Attempt) error {
+	return c.update(ctx, c.op("output", a), func(tx core.Tx, record *runRecord) (journal.Event, error) {
+		if err := c.begins(record, a); err != nil {
+			return nil, err
+		}
+		if a.Judged {
+			return nil, outOfOrder("attempt %d is judged already: record its verdict", a.Iteration)
+		}
+		record.Last = lastAttempt{Node: c.node, Iteration: a.Iteration}
+		return journal.OutputRecorded{
+			Visit: c.visit, Node: c.node, Iteration: a.Iteration, Role: string(a.Role), Output: core.Digest(a.Output),
+		}, c.put(tx, a)
+	})
+}
+
+// RecordVerdict implements [core.AttemptRecorder]. An attempt whose output
+// wasn't recorded, since its generator failed and it needs no evaluation, is
+// recorded as a whole.
+func (c *attempts) RecordVerdict(ctx context.Context, a *core.Attempt) error {
+	return c.update(ctx, c.op("verdict", a), func(tx core.Tx, record *runRecord) (journal.Event, error) {
+		if !a.Judged {
+			return nil, outOfOrder("attempt %d has no verdict", a.Iteration)
+		}
+		if err := c.judges(record, a); err != nil {
+			return nil, err
+		}
+		record.Last = lastAttempt{Node: c.node, Iteration: a.Iteration, Judged: true}
+		record.Score, record.Iterations = a.Score, a.Iteration
+		record.Usage.Usage = record.Usage.Add(a.Usage)
+		return journal.VerdictRecorded{
+			Visit: c.visit, Node: c.node, Iteration: a.Iteration, Score: a.Score,
+			Valid: a.Valid, Accepted: a.Accepted, Output: core.Digest(a.Output),
+		}, c.put(tx, a)
+	})
+}
+
+// begins checks that the attempt is the visit's next one.
+func (c *attempts) begins(r *runRecord, a *core.Attempt) error {
+	last := r.Last
+	switch {
+	case c.visit != r.Visits+1:
+		return outOfOrder("an attempt of visit %d while visit %d is open", c.visit, r.Visits+1)
+	case last.Iteration > 0 && last.Node != c.node:
+		return outOfOrder("an attempt of node %s while visit %d is at node %s", c.node, c.visit, last.Node)
+	case a.Iteration != last.Iteration+1:
+		return outOfOrder("attempt %d after attempt %d", a.Iteration, last.Iteration)
+	case last.Iteration > 0 && !last.Judged:
+		return outOfOrder("attempt %d before the verdict of attempt %d", a.Iteration, last.Iteration)
+	}
+	return nil
+}
+
+// judges checks that the attempt is the one that waits for its verdict, or a new
+// one.
+func (c *attempts) judges(r *runRecord, a *core.Attempt) error {
+	waits := c.visit == r.Visits+1 && c.node == r.Last.Node && !r.Last.Judged
+	if waits && a.Iteration == r.Last.Iteration {
+		return nil
+	}
+	return c.begins(r, a)
+}
+
+func (c *attempts) put(tx core.Tx, a *core.Attempt) error {
+	return put(tx, attemptKey(c.id, c.visit, a.Iteration), attemptRecord{Node: c.node, Attempt: *a})
+}
+
+func (c *attempts) op(what string, a *core.Attempt) string {
+	return fmt.Sprintf("record %s of attempt %d (visit %d, %s) of run %s", what, a.Iteration, c.visit, c.node, c.id)
+}
+
+// outOfOrder is a defect of the recorder's caller, so no hint helps.
+func outOfOrder(format string, args ...any) error {
+	return sdk.Errorf(sdk.Internal, "record_out_of_order", "out of order: "+format, args...)
+}

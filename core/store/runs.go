@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Runs is the repository of runs. Every write is one transaction that holds the
+// record, its index and its journal entry. It is safe for concurrent use.
+//
+// A run is written by one holder at a time: whoever created or last resumed it.
+// Each resume raises the run's epoch, and a recorder of an older epoch is
+// refused, so a holder that lost its run, in whatever process, can't spoil it.
+type Runs struct {
+	store core.Store
+	clock core.Clock
+
+	mu sync.Mutex
+	// held maps the runs that this process runs to their epoch.
+	held map[string]int
+}
+
+// NewRuns returns the repository on a store.
+func NewRuns(s core.Store, clock core.Clock) *Runs {
+	return &Runs{store: s, clock: clock, held: map[string]int{}}
+}
+
+// Stream is the name of a run's stream in the journal.
+func Stream(runID string) string { return "run/" + runID }
+
+// Create stores a new run and makes the caller its holder, until RecordEnd. It
+// sets the run's Status to running, UpdatedAt, and StartedAt if that is zero.
+func (s *Runs) Create(ctx context.Context, r *core.Run) error {
+	if !validID(r.ID) {
+		return sdk.Errorf(sdk.Invalid, "run_id_invalid", "run id %q is not 1 to %d letters, digits, dashes, dots and underscores", r.ID, maxIDBytes)
+	}
+	now := s.clock.Now().UTC().Round(0)
+	if r.StartedAt.IsZero() {
+		r.StartedAt = now
+	}
+	r.Status, r.UpdatedAt = core.StatusRunning, now
+	if err := s.store.Update(ctx, func(tx core.Tx) error { return create(tx, r) }); err != nil {
+		return sdk.Wrap("create run "+r.ID, err)
+	}
+	s.hold(r.ID, 1)
+	return nil
+}
+
+func create(tx core.Tx, r *core.Run) error {
+	if _, found, err := tx.Get(runKey(r.ID)); err != nil || found {
+		if found {
+			err = sdk.Errorf(sdk.Conflict, "run_exists", "a run of that id exists")
+		}
+		return err
+	}
+	record := runRecord{
+		ID: r.ID, Workflow: r.Workflow, File: r.Source.File, Status: r.Status,
+		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Epoch: 1,
+	}
+	if err := put(tx, runKey(r.ID), record); err != nil {
+		return err
+	}
+	if err := put(tx, contentKey(r.ID), runContent{Source: r.Source, State: r.State}); err != nil {
+		return err
+	}
+	if err := tx.Put(timeKey(r.StartedAt, r.ID), nil); err != nil {
+		return err
+	}
+	return journal.Append(tx, Stream(r.ID), r.UpdatedAt, journal.RunStarted{
+		Workflow: r.Workflow, Source: core.Digest(core.MustJSON(r.Source)), State: core.Digest(r.State),
+	})
+}
+
+// Resume makes the caller the holder of a run that ended resumably, or whose
+// host went away, and returns the run as running. One that is done is
+// sdk.Conflict, reason "run_not_resumable"; one that this process runs is
+// "run_active".
+func (s *Runs) Resume(ctx context.Context, id string) (*core.Run, error) {
+	if !s.claim(id) {
+		return nil, sdk.Errorf(sdk.Conflict, "run_active", "run %s is running in this program", id).
+			WithHint("wait for it to end")
+	}
+	var run *core.Run
+	var epoch int
+	err := s.store.Update(ctx, func(tx core.Tx) (err error) {
+		run, epoch, err = resume(tx, id, s.clock)
+		return err
+	})
+	if err != nil {
+		s.release(id)
+		return nil, sdk.Wrap("resume run "+id, err)
+	}
+	s.hold(id, epoch)
+	return run, nil
+}
+
+func resume(tx core.Tx, id string, clock core.Clock) (*core.Run, int, error) {
+	record, err := readRecord(tx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !record.Status.Resumable() {
+		return nil, 0, sdk.Errorf(sdk.Conflict, "run_not_resumable", "the run is %s: only a run that is running, cancelled or ended by an error can go on", record.Status).
+			WithHint("look at it with: reflectory runs show %s", id).WithDetail("status", record.Status)
+	}
+	record.Status, record.StopReason = core.StatusRunning, ""
+	record.Epoch++
+	record.UpdatedAt = clock.Now().UTC().Round(0)
+	if err := put(tx, runKey(id), record); err != nil {
+		return nil, 0, err
+	}
+	if err := tx.Delete(resultKey(id)); err != nil {
+		return nil, 0, err
+	}
+	err = journal.Append(tx, Stream(id), record.UpdatedAt, journal.RunResumed{Epoch: record.Epoch})
+	if err != nil {
+		return nil, 0, err
+	}
+	run, err := readRun(tx, id)
+	return run, record.Epoch, err
+}
+
+// hold notes the epoch in which this process runs a run.
+func (s *Runs) hold(id string, epoch int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[id] = epoch
+}
+
+// claim reserves a run for a resume, unless this process runs it.
+func (s *Runs) claim(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, held := s.held[id]; held {
+		return false
+	}
+	s.held[id] = 0
+	return true
+}
+
+func (s *Runs) release(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, id)
+}
