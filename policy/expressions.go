@@ -121,7 +121,7 @@ func problemsOf(issues *cel.Issues, parsed *ast.AST, env *cel.Env) []problem {
 		if name := nameAt(parsed, issue.ExprID); name != "" && !slices.Contains(declared, name) {
 			p.message = fmt.Sprintf("nothing here is named %q", name)
 			p.hint = "the names are " + strings.Join(declared, ", ")
-			if near := nearest(name, declared); near != "" {
+			if near := core.Nearest(name, declared); near != "" {
 				p.hint = fmt.Sprintf("did you mean %q?", near)
 			}
 		}

@@ -59,39 +59,3 @@ func excerpt(source string, p problem) string {
 	}
 	return "\n  | " + string(line) + "\n  | " + strings.Repeat(" ", p.column-1) + "^"
 }
-
-// nearest returns the name that a typing mistake away from the given one, or "".
-func nearest(name string, names []string) string {
-	best, distance := "", 1+max(1, len(name)/3)
-	for _, candidate := range names {
-		if d := editDistance(name, candidate); d < distance {
-			best, distance = candidate, d
-		}
-	}
-	return best
-}
-
-// editDistance counts the insertions, deletions and substitutions between two
-// words (Levenshtein). Words are short: names of variables.
-func editDistance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
-}
