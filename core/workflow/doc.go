@@ -1,0 +1,9 @@
+// Package workflow turns workflow files into plans and runs their nodes.
+//
+//	Read ─► core.Source ─► Load ─► Plan ─► Runner.Run ─► core.Run
+//
+// [Read] takes in the YAML and every file it names, so that a run needs no file
+// later. [Load] checks everything and reports all problems at once, each with
+// its place. A [Plan] is immutable. The [Runner] walks its nodes, keeps the
+// state, and leaves each action to core.Actions.
+package workflow

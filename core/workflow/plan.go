@@ -1,0 +1,99 @@
+package workflow
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// DefaultStepLimit is how many nodes a run visits at most (spec 1.1).
+const DefaultStepLimit = 1000
+
+// End is where a goto leads that ends the run.
+const End = "end"
+
+// Plan is a validated workflow. It is immutable and safe for concurrent use.
+type Plan struct {
+	// Name is the workflow's name; where the file has none, the file's base name
+	// without its extension.
+	Name string
+	// State is the initial state: a JSON object.
+	State json.RawMessage
+	// StepLimit is how many nodes a run visits at most, skipped ones included:
+	// settings.step_limit, default [DefaultStepLimit].
+	StepLimit int
+	// Nodes are in the file's order. There is at least one.
+	Nodes []Node
+
+	plugins map[string]*pluginUse
+}
+
+// Node is one step of a plan.
+type Node struct {
+	Name string
+	// ActionName is the action as the file names it, such as "reflection.loop".
+	ActionName string
+	Action     core.Action
+	// When decides whether the node runs; nil means that it does.
+	When core.Expression
+	// Goto leads elsewhere than to the next node: the first whose When says yes.
+	Goto []Goto
+}
+
+// Goto is one way to leave a node.
+type Goto struct {
+	// When decides whether this way is taken; nil means that it is.
+	When core.Expression
+	// To is a node's name, or [End].
+	To string
+}
+
+// PluginUse is a plugin that a workflow needs.
+type PluginUse struct {
+	// Plugin is its name.
+	Plugin string
+	// Kinds are what it must be able to do, sorted.
+	Kinds []sdk.Kind
+	// EnvNames are the environment variables that its configs name as
+	// api_key_env, sorted: what the host hands to it.
+	EnvNames []string
+}
+
+// pluginUse collects a PluginUse while the file is read.
+type pluginUse struct {
+	kinds map[sdk.Kind]bool
+	env   map[string]bool
+}
+
+// Plugins are the plugins that the workflow needs, sorted by name.
+func (p *Plan) Plugins() []PluginUse { return sortedUses(p.plugins) }
+
+// EnvNames are the environment variables that the configs of a plugin name,
+// sorted.
+func (p *Plan) EnvNames(plugin string) []string {
+	if use := p.plugins[plugin]; use != nil {
+		return slices.Sorted(maps.Keys(use.env))
+	}
+	return nil
+}
+
+func sortedUses(plugins map[string]*pluginUse) []PluginUse {
+	var uses []PluginUse
+	for _, name := range slices.Sorted(maps.Keys(plugins)) {
+		use := plugins[name]
+		uses = append(uses, PluginUse{
+			Plugin:   name,
+			Kinds:    slices.Sorted(maps.Keys(use.kinds)),
+			EnvNames: slices.Sorted(maps.Keys(use.env)),
+		})
+	}
+	return uses
+}
+
+// index returns a node's place in Nodes, or -1.
+func (p *Plan) index(name string) int {
+	return slices.IndexFunc(p.Nodes, func(n Node) bool { return n.Name == name })
+}

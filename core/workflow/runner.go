@@ -1,0 +1,257 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Runner runs plans. It is safe for concurrent use if its parts are.
+type Runner struct {
+	// Actions does what nodes ask for. Required.
+	Actions core.Actions
+	// Recorder makes progress durable; nil records nothing.
+	Recorder core.RunRecorder
+	// Events takes what happens, in order; nil takes nothing.
+	Events func(core.Event)
+	// Clock tells the time; nil is the machine's.
+	Clock core.Clock
+}
+
+// Run runs a plan from where progress ends: its finished visits are taken over
+// as they are, and the visit after them gets the recorded attempts. The run's
+// ID and State must be set; Run keeps the rest of it up to date and records its
+// end: Status, StopReason, Score, Iterations, Usage, UpdatedAt, Error, Result.
+//
+// The status is that of the last node that ran: a loop's own; passed or
+// exhausted for an evaluation, by whether it was valid; passed for any other.
+// A loop that is exhausted lets the next node run; one that raises, fails or is
+// cancelled ends the run. A run that is cancelled or fails can be resumed: the
+// visit it was in isn't recorded.
+//
+// The error says why the status is error, but for a loop that ended so: then
+// it is nil, as for any other end, and run.Error tells.
+func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress core.Progress) error {
+	w, err := newWalk(r, plan, run)
+	if err == nil {
+		err = w.walk(ctx, progress)
+	}
+	if err != nil {
+		run.Status, run.StopReason, run.Error = core.StatusError, "", core.NewErrorInfo(err)
+		if sdk.CodeOf(err) == sdk.Cancelled {
+			run.Status, run.StopReason, run.Error = core.StatusCancelled, core.StopCancelled, nil
+		}
+	}
+	run.UpdatedAt = r.clock().Now()
+	if recordErr := r.recordEnd(ctx, run); recordErr != nil {
+		return recordErr
+	}
+	if run.Status == core.StatusCancelled {
+		return nil
+	}
+	return err
+}
+
+// recordEnd records also the end of a cancelled run, so it doesn't heed ctx.
+func (r *Runner) recordEnd(ctx context.Context, run *core.Run) error {
+	if r.Recorder == nil {
+		return nil
+	}
+	return sdk.Wrap("record the end of run "+run.ID, r.Recorder.RecordEnd(context.WithoutCancel(ctx), run))
+}
+
+func (r *Runner) clock() core.Clock {
+	if r.Clock == nil {
+		return core.SystemClock{}
+	}
+	return r.Clock
+}
+
+func (r *Runner) emit(e core.Event) {
+	if r.Events != nil {
+		r.Events(e)
+	}
+}
+
+// walk is one run on its way through a plan.
+type walk struct {
+	*Runner
+	plan  *Plan
+	run   *core.Run
+	state state
+	// visits counts the finished visits, and trail holds their nodes.
+	visits int
+	trail  []string
+	// results are the results of the nodes that ran, the newest of each, and
+	// last is the node of the newest.
+	results map[string]json.RawMessage
+	last    string
+	calls   time.Duration // active time of the calls outside loops
+}
+
+func newWalk(r *Runner, plan *Plan, run *core.Run) (*walk, error) {
+	state, err := newState(run.State)
+	if err != nil {
+		return nil, sdk.Wrap("start run "+run.ID, err)
+	}
+	run.Status, run.StopReason, run.Error, run.Result = core.StatusPassed, "", nil, nil
+	run.Score, run.Iterations, run.Usage = 0, 0, core.RunUsage{}
+	return &walk{Runner: r, plan: plan, run: run, state: state, results: map[string]json.RawMessage{}}, nil
+}
+
+func (w *walk) walk(ctx context.Context, progress core.Progress) error {
+	next, err := w.takeOver(progress.Visits)
+	if err != nil {
+		return err
+	}
+	attempts := progress.Attempts
+	for next != "" {
+		if w.visits >= w.plan.StepLimit {
+			return w.stepLimit(next)
+		}
+		ended, after, err := w.visit(ctx, next, attempts)
+		if err != nil {
+			return err
+		}
+		if ended {
+			break
+		}
+		next, attempts = after, nil
+	}
+	w.run.Result = w.result()
+	return nil
+}
+
+// takeOver replays recorded visits and returns the node to go on with.
+func (w *walk) takeOver(visits []core.Visit) (next string, err error) {
+	next = w.plan.Nodes[0].Name
+	for i := range visits {
+		v := &visits[i]
+		at := w.plan.index(v.Node)
+		if at < 0 || v.Next != "" && w.plan.index(v.Next) < 0 {
+			return "", sdk.Errorf(sdk.Invalid, "progress_invalid", "the run's visit %d is of node %q, and then %q, which the workflow hasn't", v.Number, v.Node, v.Next).
+				WithHint("resume a run with the workflow that it was started with")
+		}
+		if _, err := w.finish(&w.plan.Nodes[at], v); err != nil {
+			return "", err
+		}
+		next = v.Next
+	}
+	return next, nil
+}
+
+// visit runs one node and says whether the run ends there, or else what is next.
+func (w *walk) visit(ctx context.Context, name string, attempts []core.Attempt) (ended bool, next string, err error) {
+	at := w.plan.index(name)
+	node := &w.plan.Nodes[at]
+	visit := &core.Visit{Number: w.visits + 1, Node: name}
+	start := w.clock().Now()
+	w.emit(core.NodeStarted{Visit: visit.Number, Node: name, Action: node.ActionName})
+	defer func() {
+		w.emit(core.NodeEnded{Visit: visit.Number, Node: name, Skipped: visit.Skipped, Took: w.clock().Now().Sub(start)})
+	}()
+
+	runs, err := w.decide(ctx, node.When)
+	if err != nil {
+		return false, "", sdk.Wrap("node "+name+": when", err)
+	}
+	visit.Skipped = !runs
+	if runs {
+		if visit.Result, err = w.act(ctx, visit.Number, node, attempts); err != nil {
+			return false, "", sdk.Wrap("node "+name, err)
+		}
+		if _, isLoop := node.Action.(*core.LoopSpec); !isLoop {
+			w.calls += w.clock().Now().Sub(start)
+		}
+	}
+	if ended, err = w.finish(node, visit); err != nil || ended && w.run.Status.Resumable() {
+		return ended, "", err
+	}
+	if !ended {
+		if visit.Next, err = w.next(ctx, at, runs); err != nil {
+			return false, "", err
+		}
+	}
+	if w.Recorder != nil {
+		if err := w.Recorder.RecordVisit(ctx, visit); err != nil {
+			return false, "", sdk.Wrap("record node "+name, err)
+		}
+	}
+	return ended, visit.Next, nil
+}
+
+// act runs a node's action and returns its result as JSON.
+func (w *walk) act(ctx context.Context, visit int, node *Node, attempts []core.Attempt) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	req := &core.ActionRequest{
+		RunID: w.run.ID, Visit: visit, Node: node.Name, Action: node.Action,
+		State: w.state.json(), Done: attempts,
+	}
+	if w.Recorder != nil {
+		req.Attempts = w.Recorder.Attempts(visit, node.Name)
+	}
+	result, err := w.Actions.Act(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(result)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Internal, "result_invalid", "the result of %s can't be encoded: %w", node.ActionName, err)
+	}
+	return data, nil
+}
+
+// next is the node after the one at an index: where its first fitting goto
+// leads if it ran, else the next in the file. "" is the end.
+func (w *walk) next(ctx context.Context, at int, ran bool) (string, error) {
+	node := &w.plan.Nodes[at]
+	for i := range node.Goto {
+		if !ran {
+			break
+		}
+		taken, err := w.decide(ctx, node.Goto[i].When)
+		switch {
+		case err != nil:
+			return "", sdk.Wrap("node "+node.Name+": goto "+node.Goto[i].To, err)
+		case taken && node.Goto[i].To == End:
+			return "", nil
+		case taken:
+			return node.Goto[i].To, nil
+		}
+	}
+	if at+1 < len(w.plan.Nodes) {
+		return w.plan.Nodes[at+1].Name, nil
+	}
+	return "", nil
+}
+
+func (w *walk) decide(ctx context.Context, when core.Expression) (bool, error) {
+	if when == nil {
+		return true, nil
+	}
+	vars, err := w.state.vars()
+	if err != nil {
+		return false, err
+	}
+	return when.Eval(ctx, vars)
+}
+
+// stepLimit describes the cycle that used up the steps.
+func (w *walk) stepLimit(next string) error {
+	cycle := next
+	for i := len(w.trail) - 1; i >= 0; i-- {
+		if w.trail[i] == next {
+			cycle = strings.Join(w.trail[i:], " → ") + " → " + next
+			break
+		}
+	}
+	return sdk.Errorf(sdk.Exhausted, "step_limit", "the workflow didn't end within %d steps: it goes round %s", w.plan.StepLimit, cycle).
+		WithHint("let a goto of the cycle lead to end, or raise settings.step_limit").
+		WithDetail("cycle", cycle)
+}
