@@ -42,7 +42,7 @@ type OutputChunk struct {
 }
 
 // AttemptJudged says that an attempt has its verdict. The attempt must not be
-// changed.
+// changed. Took is how long the iteration was: making, recording and judging it.
 type AttemptJudged struct {
 	Node    string
 	Attempt *Attempt

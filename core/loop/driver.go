@@ -16,6 +16,7 @@ type driver struct {
 	engine  engine
 	breaker *Breaker
 	active  activeTime
+	began   time.Time // of the iteration
 }
 
 func newDriver(o *Options) (*driver, error) {
@@ -62,6 +63,7 @@ func (d *driver) loop(ctx context.Context) (core.StopReason, error) {
 // iterate makes one attempt, unless a resumed loop has one to judge, and judges
 // it. It returns why the loop stops, or "" if it goes on.
 func (d *driver) iterate(ctx context.Context) (core.StopReason, error) {
+	d.began = d.active.clock.Now()
 	if last := d.engine.last(); last == nil || last.Judged {
 		if !d.breaker.Admit() {
 			return core.StopMaxIterations, nil
@@ -97,7 +99,6 @@ func (d *driver) produce(ctx context.Context) (core.StopReason, error) {
 
 func (d *driver) generate(ctx context.Context) (core.StopReason, error) {
 	d.started(sdk.RoleGenerate)
-	began := d.active.clock.Now()
 	resp, err := d.o.Generator.Generate(ctx, d.generateRequest())
 	if err == nil {
 		err = checkOutput(resp.Output)
@@ -108,7 +109,7 @@ func (d *driver) generate(ctx context.Context) (core.StopReason, error) {
 	if ctx.Err() != nil {
 		return d.interrupted(ctx), nil
 	}
-	return "", d.recordVerdict(ctx, d.engine.failed(err), began)
+	return "", d.recordVerdict(ctx, d.engine.failed(err))
 }
 
 // correct asks the corrector for the next attempt, or for what the generator
@@ -137,12 +138,11 @@ func (d *driver) correct(ctx context.Context) (made bool, reason core.StopReason
 
 // judge evaluates the last attempt and records the verdict.
 func (d *driver) judge(ctx context.Context) error {
-	began := d.active.clock.Now()
 	resp, err := d.evaluate(ctx)
 	if err != nil && ctx.Err() == nil && d.o.OnEvaluatorError == core.EvaluatorErrorFail {
 		resp = &sdk.EvaluateResponse{Verdict: sdk.Verdict{Errors: []sdk.Finding{finding(sdk.TypeEvaluatorError, err)}}}
 		d.engine.judged(&resp.Verdict, sdk.Usage{}, false)
-		return d.recordVerdict(ctx, d.engine.last(), began)
+		return d.recordVerdict(ctx, d.engine.last())
 	}
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (d *driver) judge(ctx context.Context) error {
 		return err
 	}
 	d.engine.judged(&resp.Verdict, resp.Usage, accepted)
-	return d.recordVerdict(ctx, d.engine.last(), began)
+	return d.recordVerdict(ctx, d.engine.last())
 }
 
 // evaluate asks for a verdict, again after a passing fault.

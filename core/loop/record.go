@@ -24,21 +24,21 @@ func (d *driver) recordOutput(ctx context.Context, a *core.Attempt) error {
 		return nil
 	}
 	if err := d.o.Recorder.RecordOutput(context.WithoutCancel(ctx), a); err != nil {
-		return &recordError{sdk.Wrap("record the output", err)}
+		return &recordError{err}
 	}
 	return nil
 }
 
 // recordVerdict makes a judged attempt durable and tells of it.
-func (d *driver) recordVerdict(ctx context.Context, a *core.Attempt, began time.Time) error {
+func (d *driver) recordVerdict(ctx context.Context, a *core.Attempt) error {
 	a.ActiveMillis = d.active.millis()
 	if d.o.Recorder != nil {
 		if err := d.o.Recorder.RecordVerdict(context.WithoutCancel(ctx), a); err != nil {
-			return &recordError{sdk.Wrap("record the verdict", err)}
+			return &recordError{err}
 		}
 	}
 	d.tell(core.AttemptJudged{
-		Node: d.o.Node, Attempt: a, Max: d.engine.limits.MaxIterations, Took: d.active.clock.Now().Sub(began),
+		Node: d.o.Node, Attempt: a, Max: d.engine.limits.MaxIterations, Took: d.active.clock.Now().Sub(d.began),
 	})
 	return nil
 }

@@ -1,0 +1,121 @@
+# Everything that is done to Reflectory. `make` alone lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
+
+# The shipped plugins to build. Leave some out: make build PLUGINS="lua-eval"
+PLUGINS ?= schema-eval llm-eval lua-eval
+# lua54 builds lua-eval on the system's Lua 5.4 (needs cgo and liblua5.4-dev).
+TAGS ?= lua54
+# How long each fuzz target runs in make fuzz.
+FUZZTIME ?= 60s
+
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+TOOLS := $(CURDIR)/.tools
+
+DEMO := examples/extract-contact
+DEMO_DATA := $(CURDIR)/bin/demo-data
+
+## demo: build all and run the main job on a real mail message, offline
+.PHONY: demo
+demo: build
+	@echo
+	@echo "$$ bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml"
+	@bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml --data-dir $(DEMO_DATA)
+
+## build: build bin/reflectory and the plugins in PLUGINS beside it
+.PHONY: build
+build: deps
+	@mkdir -p bin/plugins
+	go build -o bin/reflectory ./cmd/host
+	@for p in schema-eval llm-eval lua-eval; do rm -rf bin/plugins/$$p; done
+	@for p in $(PLUGINS); do \
+		mkdir -p bin/plugins/$$p; \
+		echo "go build -tags $(TAGS) -o bin/plugins/$$p/$$p ./plugins/$$p"; \
+		go build -tags "$(TAGS)" -o bin/plugins/$$p/$$p ./plugins/$$p; \
+	done
+
+## deps: install what the build needs of the system, or say how
+.PHONY: deps
+deps:
+	@$(if $(findstring lua-eval,$(PLUGINS)),.ci/deps,true)
+
+## test: vet, lint and race-test everything
+.PHONY: test
+test: deps vet staticcheck
+	go test -race -tags "$(TAGS)" ./...
+	go test ./plugins/lua-eval/...
+
+## vet: vet all code, with and without cgo
+.PHONY: vet
+vet: deps
+	go vet -tags "$(TAGS)" ./...
+	CGO_ENABLED=0 go vet ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build ./...
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build ./...
+	@unformatted=$$(gofmt -l cmd core examples plugins policy sdk testdata); \
+		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi
+
+## staticcheck: the linter that runs with the tests
+.PHONY: staticcheck
+staticcheck: deps
+	go tool staticcheck -tags "$(TAGS)" ./...
+
+## lint: all linters of .golangci.yml (the first run builds them, for minutes)
+.PHONY: lint
+lint: deps
+	go run $(GOLANGCI_LINT) run --build-tags "$(TAGS)" ./...
+
+## stress: the heavy figures of the tests: 200 kills, 10,000 operations
+.PHONY: stress
+stress: deps
+	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./cmd/host ./core/store/...
+
+## fuzz: run every fuzz target for FUZZTIME
+.PHONY: fuzz
+fuzz: deps
+	@grep -rlE '^func Fuzz' --include='*_test.go' cmd core plugins policy sdk | xargs -n1 dirname | sort -u | while read -r dir; do \
+		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6- | sort -u); do \
+			echo "== $$dir $$target"; \
+			go test -tags "$(TAGS)" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$dir; \
+		done; \
+	done
+
+## bench: the project's own figures, as a table with targets
+.PHONY: bench
+bench: deps
+	go test -count=1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./cmd/host
+
+## bench-peers: the same loop on other frameworks, and the raw socket floor
+.PHONY: bench-peers
+bench-peers:
+	cd testdata/peers && go test -count=1 -timeout 30m -run '^TestPeers$$' -v .
+
+## generate: make the generated code anew (needs protoc)
+.PHONY: generate
+generate:
+	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO)
+	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO_GRPC)
+	PATH="$(TOOLS):$$PATH" go generate ./...
+
+## check: what a release needs: generated code current, modules tidy, all linted, tested
+.PHONY: check
+check: generate
+	go mod tidy
+	@git diff --exit-code || { echo "generate or tidy changed files: commit them"; exit 1; }
+	$(MAKE) lint test
+
+## clean: remove what was built
+.PHONY: clean
+clean:
+	rm -rf bin .tools
+
+## help: list the targets
+.PHONY: help
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  %-12s %s\n", $$1, $$2}'
