@@ -1,0 +1,194 @@
+package schemaeval
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// maxRounds bounds how often a converted value is looked at again: a round
+// helps only where one conversion uncovers another, as under a then.
+const maxRounds = 8
+
+// coerce converts the strings of a value where the schema demands a number, an
+// integer or a boolean, and says what it did. The schema's own type errors show
+// where, so a conversion always removes one, and a matching value isn't touched.
+//
+// A demand within an anyOf or oneOf counts only if it makes that pass: the
+// strings of one alternative are converted together or not at all.
+func (e *evaluator) coerce(value any) (any, []string) {
+	var notes []string
+	for range maxRounds {
+		failed := causes(e.schema.Validate(value))
+		var todo demands
+		for _, f := range failed {
+			todo.gather(f)
+		}
+		next, done := convertAll(value, todo.firm)
+		if len(done) == 0 {
+			next, done = e.tryAlternatives(value, todo.choices)
+		}
+		if len(done) == 0 {
+			break
+		}
+		value, notes = next, append(notes, done...)
+	}
+	return value, notes
+}
+
+// demand is a type that the schema asks for at a place.
+type demand struct {
+	at   []string
+	want []string
+}
+
+// demands are those of one error tree: firm ones, and failed anyOf and oneOf.
+type demands struct {
+	firm    []demand
+	choices []*jsonschema.ValidationError
+}
+
+func (d *demands) gather(err *jsonschema.ValidationError) {
+	switch k := err.ErrorKind.(type) {
+	case *kind.Type:
+		d.firm = append(d.firm, demand{err.InstanceLocation, k.Want})
+	case *kind.AnyOf, *kind.OneOf:
+		d.choices = append(d.choices, err)
+	case *kind.Group, *kind.Reference, *kind.AllOf:
+		for _, c := range err.Causes {
+			d.gather(c)
+		}
+	}
+}
+
+// tryAlternatives converts what the first alternative that then passes demands.
+func (e *evaluator) tryAlternatives(value any, choices []*jsonschema.ValidationError) (any, []string) {
+	for _, choice := range choices {
+		for _, alternative := range choice.Causes {
+			var todo demands
+			todo.gather(alternative)
+			next, done := convertAll(value, todo.firm)
+			if len(done) > 0 && !e.fails(next, choice) {
+				return next, done
+			}
+		}
+	}
+	return value, nil
+}
+
+// fails tells whether a value fails as it did before, by rule and place.
+func (e *evaluator) fails(value any, before *jsonschema.ValidationError) bool {
+	_, rule := keywordOf(before, e.base)
+	var todo demands
+	for _, f := range causes(e.schema.Validate(value)) {
+		todo.gather(f)
+	}
+	return slices.ContainsFunc(todo.choices, func(c *jsonschema.ValidationError) bool {
+		_, r := keywordOf(c, e.base)
+		return r == rule && slices.Equal(c.InstanceLocation, before.InstanceLocation)
+	})
+}
+
+// convertAll converts what it can in a copy of the value. Its notes are sorted.
+func convertAll(value any, todo []demand) (any, []string) {
+	if len(todo) == 0 {
+		return value, nil
+	}
+	var done []string
+	value = clone(value)
+	for _, d := range todo {
+		value = replace(value, d.at, func(old any) any {
+			text, ok := old.(string)
+			if !ok {
+				return old
+			}
+			converted, ok := convert(text, d.want)
+			if !ok {
+				return old
+			}
+			done = append(done, fmt.Sprintf("converted %s at %s to %s", show(text), quoteValue(d.at), show(converted)))
+			return converted
+		})
+	}
+	slices.Sort(done)
+	return value, done
+}
+
+func quoteValue(at []string) string {
+	if len(at) == 0 {
+		return "the root"
+	}
+	return pointerTo(at)
+}
+
+// convert makes a text a value of one of the wanted types. Numbers are written
+// as in JSON ("007" and "0x7" are none); true and false in any case.
+func convert(text string, want []string) (any, bool) {
+	text = strings.TrimSpace(text)
+	if slices.Contains(want, "boolean") && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {
+		return strings.EqualFold(text, "true"), true
+	}
+	number, integer := slices.Contains(want, "number"), slices.Contains(want, "integer")
+	if !number && !integer || !isNumber(text) {
+		return nil, false
+	}
+	if !number && !isInteger(text) {
+		return nil, false
+	}
+	return json.Number(text), true
+}
+
+func isNumber(text string) bool {
+	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		return false
+	}
+	return json.Valid([]byte(text)) && checkNumber(text) == nil
+}
+
+func isInteger(text string) bool {
+	r, ok := new(big.Rat).SetString(text)
+	return ok && r.IsInt()
+}
+
+// clone copies the containers of a value.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = clone(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = clone(e)
+		}
+		return out
+	}
+	return v
+}
+
+// replace applies change at a place within a value, and returns the value.
+func replace(v any, at []string, change func(any) any) any {
+	if len(at) == 0 {
+		return change(v)
+	}
+	switch c := v.(type) {
+	case map[string]any:
+		if e, ok := c[at[0]]; ok {
+			c[at[0]] = replace(e, at[1:], change)
+		}
+	case []any:
+		if i, err := strconv.Atoi(at[0]); err == nil && i >= 0 && i < len(c) {
+			c[i] = replace(c[i], at[1:], change)
+		}
+	}
+	return v
+}

@@ -1,0 +1,158 @@
+package schemaeval
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Limits of what is read. They protect the process from inputs that are small
+// to send and large to judge.
+const (
+	maxOutputBytes = 8 << 20 // one plugin message (spec 2.2)
+	maxSchemaBytes = 4 << 20 // schema and documents, each
+	maxDepth       = 256     // nesting, as everywhere in Reflectory
+	maxValues      = 500_000 // values in one document: about 100 MB once decoded
+	// maxSubschemas bounds the objects of a schema: the compiler compares each
+	// with all others, and 20,000 take about a second.
+	maxSubschemas  = 20_000
+	maxNumberChars = 1_000 // digits of one number: arithmetic is exact, so costly
+	maxExponent    = 400   // just past what a float64 reaches (±308, subnormal −324)
+)
+
+// decode decodes one JSON document with exact numbers. An error of reason
+// "json_limit" means that a limit was passed, "json_invalid" that it isn't JSON.
+func decode(data []byte, maxBytes int) (any, error) {
+	if len(data) > maxBytes {
+		return nil, limit("%d bytes; at most %d are read", len(data), maxBytes)
+	}
+	if depth, values := measure(data); depth > maxDepth {
+		return nil, limit("nested deeper than %d levels", maxDepth)
+	} else if values > maxValues {
+		return nil, limit("more than %d values", maxValues)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "json_invalid", "not JSON: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, sdk.Errorf(sdk.Invalid, "json_invalid", "not JSON: more text after the value")
+	}
+	if err := checkNumbers(v); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func limit(format string, args ...any) *sdk.Error {
+	return sdk.Errorf(sdk.Invalid, "json_limit", format, args...)
+}
+
+// measure reads the nesting and the number of values off the punctuation,
+// before anything is allocated for them.
+func measure(data []byte) (depth, values int) {
+	level, values := 0, 1
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			level++
+			values++
+			depth = max(depth, level)
+		case '}', ']':
+			level--
+		case ',':
+			values++
+		}
+	}
+	return depth, values
+}
+
+// checkNumbers refuses numbers whose exact form would be huge.
+func checkNumbers(v any) error {
+	switch v := v.(type) {
+	case json.Number:
+		if err := checkNumber(v.String()); err != nil {
+			return err
+		}
+	case []any:
+		for _, e := range v {
+			if err := checkNumbers(e); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if err := checkNumbers(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkNumber(n string) error {
+	if len(n) > maxNumberChars {
+		return limit("a number of %d digits; at most %d are read", len(n), maxNumberChars)
+	}
+	i := strings.IndexAny(n, "eE")
+	if i < 0 {
+		return nil
+	}
+	if exp, err := strconv.Atoi(n[i+1:]); err != nil || exp > maxExponent || exp < -maxExponent {
+		return limit("a number with an exponent beyond ±%d", maxExponent)
+	}
+	return nil
+}
+
+// countObjects counts the objects of a document: what may be subschemas.
+func countObjects(v any) int {
+	n := 0
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			n += countObjects(e)
+		}
+	case map[string]any:
+		n = 1
+		for _, e := range v {
+			n += countObjects(e)
+		}
+	}
+	return n
+}
+
+// decodeSchema decodes a schema document; what names it in messages.
+func decodeSchema(what string, data []byte) (any, error) {
+	doc, err := decode(data, maxSchemaBytes)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "schema_invalid", "%s: %w", what, err)
+	}
+	if n := countObjects(doc); n > maxSubschemas {
+		return nil, sdk.Errorf(sdk.Invalid, "schema_invalid", "%s has %d subschemas; at most %d are read", what, n, maxSubschemas)
+	}
+	return doc, nil
+}
+
+// encode writes a value as JSON, numbers as they were written.
+func encode(v any) (json.RawMessage, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode the converted output: %w", err)
+	}
+	return bytes.TrimSpace(buf.Bytes()), nil
+}

@@ -1,0 +1,214 @@
+package schemaeval
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/xeipuuv/gojsonschema"
+)
+
+// Names of the engines, as the metadata "engine" of a response shows them.
+const (
+	engineGo        = "gojsonschema"
+	engineSanthosh  = "santhosh-tekuri"
+	metadataEngine  = "engine"
+	maxExactKeyword = 1 << 31
+)
+
+// judge says whether a value matches the schema.
+type judge interface {
+	matches(v any) bool
+	name() string
+}
+
+// chooseJudge is the one place where the engine is chosen.
+//
+// gojsonschema judges wherever it agrees with the official test suite. Drafts
+// 2019-09 and 2020-12 it doesn't know, and in drafts 4, 6 and 7 a schema goes to
+// the other engine if any of its subschemas has
+//
+//   - format: gojsonschema checks string formats on numbers too;
+//   - a size limit written as a float ("maxItems": 2.0), which it refuses, or
+//     past 2³¹, which it doesn't hold;
+//   - $ref beside other keywords, or a $ref other than "#" and "#/definitions/…":
+//     the first it gets wrong in two cases of the suite, the second it would fetch;
+//   - $id, id or $schema below the root, which rebase what is underneath.
+//
+// What it can't compile goes to the other engine as well. The rule is held by
+// the suite and by a differential test of the two engines.
+//
+// A verdict's findings don't depend on the choice. gojsonschema's errors carry
+// no place in the schema, and name one branch of an anyOf only; so whichever
+// engine judged, the other one (which passes the suite everywhere) explains an
+// output that failed. Valid outputs, the common end of a loop, meet one engine.
+func chooseJudge(raw json.RawMessage, doc any, draft string, compiled *jsonschema.Schema) judge {
+	other := santhoshJudge{compiled}
+	version, known := goDraft(doc, draft)
+	if !known || unfitForGo(doc, true) != "" {
+		return other
+	}
+	schema, err := compileGo(raw, version)
+	if err != nil {
+		return other
+	}
+	return goJudge{schema}
+}
+
+// goDraft is gojsonschema's name for the draft of a schema, if it has one.
+func goDraft(doc any, draft string) (gojsonschema.Draft, bool) {
+	if m, ok := doc.(map[string]any); ok {
+		if uri, ok := m["$schema"].(string); ok {
+			draft = draftOf(uri)
+		}
+	}
+	switch draft {
+	case "draft4":
+		return gojsonschema.Draft4, true
+	case "draft6":
+		return gojsonschema.Draft6, true
+	case "draft7":
+		return gojsonschema.Draft7, true
+	}
+	return 0, false
+}
+
+// draftOf is the draft that a $schema names, "" if it is another metaschema.
+func draftOf(uri string) string {
+	_, name, _ := strings.Cut(strings.TrimSuffix(uri, "#"), "://json-schema.org/")
+	switch name {
+	case "draft-04/schema":
+		return "draft4"
+	case "draft-06/schema":
+		return "draft6"
+	case "draft-07/schema":
+		return "draft7"
+	}
+	return ""
+}
+
+// unfitForGo says why gojsonschema can't serve a schema, "" if it can.
+func unfitForGo(node any, root bool) string {
+	m, ok := node.(map[string]any)
+	if !ok {
+		return ""
+	}
+	if ref, ok := m["$ref"]; ok {
+		return unfitRef(ref, len(m))
+	}
+	if _, ok := m["format"]; ok {
+		return "format"
+	}
+	for _, key := range []string{"$id", "id", "$schema"} {
+		if _, ok := m[key]; ok && !root {
+			return key + " below the root"
+		}
+	}
+	for _, key := range []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"} {
+		if n, ok := m[key].(json.Number); ok {
+			if i, err := n.Int64(); err != nil || i > maxExactKeyword {
+				return key + " of " + n.String()
+			}
+		}
+	}
+	for _, child := range subschemas(m) {
+		if why := unfitForGo(child, false); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func unfitRef(ref any, keywords int) string {
+	target, ok := ref.(string)
+	if !ok || keywords > 1 {
+		return "$ref beside other keywords"
+	}
+	name, local := strings.CutPrefix(target, "#/definitions/")
+	if target == "#" || local && !strings.Contains(name, "/") {
+		return ""
+	}
+	return "$ref to " + target
+}
+
+// subschemas lists the values of a draft 4, 6 or 7 schema object that are
+// schemas themselves.
+func subschemas(m map[string]any) []any {
+	var out []any
+	for _, key := range []string{"additionalItems", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"} {
+		if child, ok := m[key]; ok {
+			out = append(out, child)
+		}
+	}
+	for _, key := range []string{"properties", "patternProperties", "definitions", "dependencies"} {
+		children, _ := m[key].(map[string]any)
+		for _, child := range children {
+			out = append(out, child)
+		}
+	}
+	for _, key := range []string{"allOf", "anyOf", "oneOf", "items"} {
+		switch child := m[key].(type) {
+		case []any:
+			out = append(out, child...)
+		case map[string]any, bool:
+			out = append(out, child)
+		}
+	}
+	return out
+}
+
+// santhoshJudge is santhosh-tekuri/jsonschema.
+type santhoshJudge struct{ schema *jsonschema.Schema }
+
+func (j santhoshJudge) matches(v any) bool { return j.schema.Validate(v) == nil }
+func (santhoshJudge) name() string         { return engineSanthosh }
+
+// goJudge is xeipuuv/gojsonschema.
+type goJudge struct{ schema *gojsonschema.Schema }
+
+func (j goJudge) matches(v any) bool {
+	result, err := j.schema.Validate(newLoader(v))
+	return err == nil && result.Valid()
+}
+func (goJudge) name() string { return engineGo }
+
+// compileGo compiles a copy of its own, because gojsonschema rewrites the
+// references in the document that it is given.
+func compileGo(raw json.RawMessage, draft gojsonschema.Draft) (*gojsonschema.Schema, error) {
+	doc, err := decode(raw, maxSchemaBytes)
+	if err != nil {
+		return nil, err
+	}
+	loader := gojsonschema.NewSchemaLoader()
+	loader.AutoDetect, loader.Draft = false, draft
+	return loader.Compile(newLoader(doc))
+}
+
+// loader hands gojsonschema a value that is decoded already, and keeps it from
+// the file system and the network.
+type loader struct {
+	gojsonschema.JSONLoader
+	value any
+}
+
+func newLoader(v any) loader { return loader{gojsonschema.NewGoLoader(nil), v} }
+
+func (l loader) LoadJSON() (any, error)                        { return l.value, nil }
+func (l loader) LoaderFactory() gojsonschema.JSONLoaderFactory { return refusal{} }
+
+// refusal makes loaders that load nothing.
+type refusal struct{}
+
+func (refusal) New(source string) gojsonschema.JSONLoader {
+	return refusedLoader{gojsonschema.NewGoLoader(nil), source}
+}
+
+type refusedLoader struct {
+	gojsonschema.JSONLoader
+	source string
+}
+
+func (l refusedLoader) LoadJSON() (any, error) {
+	return nil, fmt.Errorf("%q is not fetched", l.source)
+}

@@ -1,0 +1,165 @@
+package schemaeval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/jsontext"
+)
+
+// evaluator judges outputs by one prepared schema. It is safe for concurrent
+// use: nothing in it changes.
+type evaluator struct {
+	schema  *jsonschema.Schema // explains, and guides conversion
+	judge   judge
+	base    string
+	strict  bool
+	coerces bool
+	text    bool // the schema names strings as what it accepts
+}
+
+// outcome is what was found out about one value.
+type outcome struct {
+	value    any             // after conversion
+	changed  bool            // by conversion
+	replaced json.RawMessage // the value as it stood in a text
+	findings []sdk.Finding
+	notes    []string
+}
+
+// Evaluate judges one output. An output past a limit is a bad output, not a
+// failure to judge it.
+func (e *evaluator) Evaluate(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	value, err := decode(req.Output, maxOutputBytes)
+	if err != nil {
+		if sdk.ReasonOf(err) != "json_limit" {
+			return nil, sdk.Wrap("read the output", err)
+		}
+		return e.respond(unreadable("the output has " + err.Error()))
+	}
+	var found *outcome
+	if text, ok := value.(string); ok {
+		found, err = e.examineText(text)
+	} else {
+		found, err = e.examine(value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.respond(found)
+}
+
+func unreadable(message string) *outcome {
+	return &outcome{findings: []sdk.Finding{{Message: message, Code: "json"}}}
+}
+
+// examine judges a value, converting it first where that is asked for.
+func (e *evaluator) examine(value any) (*outcome, error) {
+	found := &outcome{value: value}
+	if e.judge.matches(value) {
+		return found, nil
+	}
+	if e.coerces {
+		found.value, found.notes = e.coerce(value)
+		found.changed = len(found.notes) > 0
+	}
+	var failed *jsonschema.ValidationError
+	if err := e.schema.Validate(found.value); errors.As(err, &failed) {
+		findings, err := collect(failed, e.base)
+		found.findings = findings
+		return found, err
+	}
+	return found, nil
+}
+
+// examineText judges a text output: as the JSON in it, and where the schema
+// names strings as what it accepts, also as it stands.
+func (e *evaluator) examineText(text string) (*outcome, error) {
+	value, raw, note, parseErr := parse(text)
+	var parsed *outcome
+	if parseErr == nil {
+		var err error
+		if parsed, err = e.examine(value); err != nil {
+			return nil, err
+		}
+		parsed.replaced = raw
+		parsed.notes = append([]string{note}, parsed.notes...)
+		if len(parsed.findings) == 0 {
+			return parsed, nil
+		}
+	}
+	if e.text {
+		plain, err := e.examine(text)
+		if err != nil || len(plain.findings) == 0 || parsed == nil || isScalar(value) {
+			return plain, err
+		}
+	}
+	if parsed == nil {
+		return unreadable("the text is not JSON: " + parseErr.Error()), nil
+	}
+	return parsed, nil
+}
+
+// parse finds the JSON value in a text, and says how.
+func parse(text string) (value any, raw json.RawMessage, note string, err error) {
+	raw, note, err = jsontext.Extract(text)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	value, err = decode(raw, maxOutputBytes)
+	if note != "" {
+		return value, raw, "parsed from text: " + note, err
+	}
+	return value, raw, "parsed from text", err
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+func (e *evaluator) respond(found *outcome) (*sdk.EvaluateResponse, error) {
+	v := sdk.Verdict{
+		Valid:    len(found.findings) == 0,
+		Score:    e.score(len(found.findings)),
+		Errors:   listed(found.findings),
+		Feedback: strings.Join(found.notes, "; "),
+		Output:   found.replaced,
+	}
+	if found.changed {
+		output, err := encode(found.value)
+		if err != nil {
+			return nil, sdk.Errorf(sdk.Internal, "encode_failed", "%w", err)
+		}
+		v.Output = output
+	}
+	return &sdk.EvaluateResponse{Verdict: v, Metadata: map[string]string{metadataEngine: e.judge.name()}}, nil
+}
+
+// score is that of spec 1.4: a fifth off for each error, or all or nothing.
+// It is rounded so that three errors give 0.4 and not 0.3999….
+func (e *evaluator) score(errors int) float64 {
+	if e.strict && errors > 0 {
+		return 0
+	}
+	return max(0, math.Round(100-20*float64(errors))/100)
+}
+
+// listed caps the list, and says how much it leaves out.
+func listed(findings []sdk.Finding) []sdk.Finding {
+	if len(findings) <= maxFindings {
+		return findings
+	}
+	more := fmt.Sprintf("%d further errors are not listed", len(findings)-maxFindings)
+	return append(findings[:maxFindings:maxFindings], sdk.Finding{Message: more, Severity: "info"})
+}

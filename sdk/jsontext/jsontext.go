@@ -1,0 +1,155 @@
+// Package jsontext finds the one JSON value in a text that a language model or
+// a person wrote: bare, in a code fence, or with prose around it.
+//
+// It never guesses. A text with several values, or with one that is broken, is
+// an error that says where, so that a wrong value is never taken for the answer.
+package jsontext
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Limits of [Extract].
+const (
+	// MaxBytes bounds a text: the cap of one plugin message (spec 2.2).
+	MaxBytes = 8 << 20
+	// MaxDepth bounds nesting, as everywhere in Reflectory.
+	MaxDepth = 256
+)
+
+// Notes of [Extract]: what was taken off to reach the value.
+const (
+	NoteFence = "removed code fence"
+	NoteProse = "removed the text around the JSON value"
+	NoteBoth  = "removed code fence and the text around it"
+)
+
+// Extract returns the one JSON value in text, as it stands there, and a note
+// that says what was removed to reach it ("" for a text that is nothing but
+// JSON). It looks for, in this order:
+//
+//  1. the whole text as one JSON value of any type;
+//  2. the one value in a code fence marked json, whatever else there is;
+//  3. the one object or array outside of any other.
+//
+// Unmarked fences count as prose. An error is [sdk.Invalid] with the details
+// "line" and "column" (characters, both from 1), which its message names too.
+// Its reason is json_not_found, json_invalid, json_ambiguous, json_too_deep or
+// json_too_large. The time taken is linear in the length of the text.
+func Extract(text string) (value json.RawMessage, note string, err error) {
+	if len(text) > MaxBytes {
+		return nil, "", sdk.Errorf(sdk.Invalid, "json_too_large", "the text has %d bytes; at most %d are read", len(text), MaxBytes)
+	}
+	text = strings.TrimPrefix(text, "\ufeff")
+	whole, wholeErr := scanWhole(text)
+	if wholeErr == nil {
+		return whole.of(text), "", nil
+	}
+	if fences := fencesIn(text); len(fences) > 0 {
+		return fromFences(text, fences)
+	}
+	return fromProse(text, wholeErr)
+}
+
+// span is a half-open range of bytes.
+type span struct{ start, end int }
+
+func (s span) of(text string) json.RawMessage { return json.RawMessage(text[s.start:s.end]) }
+
+// scanWhole scans a text that holds one value and white space only.
+func scanWhole(text string) (span, *fault) {
+	s := scanner{text: text}
+	s.space()
+	start := s.pos
+	if err := s.value(0); err != nil {
+		return span{}, err
+	}
+	end := s.pos
+	if s.space(); s.pos < len(text) {
+		return span{}, s.fault("more text after the JSON value")
+	}
+	return span{start, end}, nil
+}
+
+// fromProse takes the one object or array in a text. Scanning goes on where a
+// failed attempt ended, never inside it: a part of a broken value isn't the
+// value that was meant, and the text is read once.
+func fromProse(text string, wholeErr *fault) (json.RawMessage, string, error) {
+	var found []span
+	s := scanner{text: text}
+	for s.seek("{[") {
+		start := s.pos
+		err := s.value(0)
+		switch {
+		case err == nil:
+			found = append(found, span{start, s.pos})
+		case err.reason == reasonTooDeep || s.members > 0:
+			return nil, "", err.in(text)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, "", notFound(text, wholeErr)
+	case 1:
+		return fromSurroundings(text, found[0])
+	}
+	return nil, "", ambiguous(text, found, "write one JSON object or array, or mark the one that counts with ```json")
+}
+
+// fromSurroundings tells a value in an unmarked fence from one in prose.
+func fromSurroundings(text string, v span) (json.RawMessage, string, error) {
+	before, after := strings.TrimSpace(text[:v.start]), strings.TrimSpace(text[v.end:])
+	if strings.HasPrefix(before, fenceMark) && !strings.ContainsAny(before, " \n") && after == fenceMark {
+		return v.of(text), NoteFence, nil
+	}
+	return v.of(text), NoteProse, nil
+}
+
+// notFound reports a text without object or array. One that starts like a JSON
+// value was meant as one, so its own fault says more.
+func notFound(text string, wholeErr *fault) error {
+	trimmed := strings.TrimSpace(text)
+	if trimmed != "" && strings.ContainsRune(`{["`, rune(trimmed[0])) {
+		return wholeErr.in(text)
+	}
+	return (&fault{reason: reasonNotFound, text: "no JSON value in the text"}).in(text)
+}
+
+func ambiguous(text string, found []span, hint string) error {
+	f := fault{reason: reasonAmbiguous, pos: found[1].start, text: "a second JSON value"}
+	e := f.in(text)
+	return e.WithDetail("values", len(found)).WithHint("%s", hint)
+}
+
+// Reasons of errors.
+const (
+	reasonNotFound  = "json_not_found"
+	reasonInvalid   = "json_invalid"
+	reasonAmbiguous = "json_ambiguous"
+	reasonTooDeep   = "json_too_deep"
+)
+
+// fault is something wrong at an offset of a text.
+type fault struct {
+	reason string
+	pos    int
+	text   string
+}
+
+// in makes the fault an error with its line and column.
+func (f *fault) in(text string) *sdk.Error {
+	line, column := position(text, f.pos)
+	return sdk.Errorf(sdk.Invalid, f.reason, "line %d, column %d: %s", line, column, f.text).
+		WithDetail("line", line).WithDetail("column", column)
+}
+
+// position is an offset's line and its column in characters, both from 1.
+func position(text string, pos int) (line, column int) {
+	before := text[:min(pos, len(text))]
+	start := strings.LastIndexByte(before, '\n') + 1
+	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[start:]) + 1
+}

@@ -1,0 +1,134 @@
+package jsontext_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/jsontext"
+)
+
+func TestExtractFindsTheOneValue(t *testing.T) {
+	tests := []struct{ name, text, value, note string }{
+		{"object alone", " {\"a\": 1}\n", `{"a": 1}`, ""},
+		{"scalar alone", "12.50", `12.50`, ""},
+		{"string alone", `"hé\u00e9"`, `"hé\u00e9"`, ""},
+		{"big integer stays as written", `[123456789012345678901234567890]`, `[123456789012345678901234567890]`, ""},
+		{"byte order mark", "\ufeff[1]", `[1]`, ""},
+		{"json fence", "```json\n{\"a\": 1}\n```", `{"a": 1}`, jsontext.NoteFence},
+		{"JSON fence in capitals", "```JSON\n[]\n```\n", `[]`, jsontext.NoteFence},
+		{"unclosed json fence", "```json\n[1]\n", `[1]`, jsontext.NoteFence},
+		{"json fence on one line", "```json {\"a\":1} ```", `{"a":1}`, jsontext.NoteFence},
+		{"scalar in a json fence", "```json\n5\n```", `5`, jsontext.NoteFence},
+		{"marks inside a string", "```json\n{\"a\": \"```x```\"}\n```", "{\"a\": \"```x```\"}", jsontext.NoteFence},
+		{"unmarked fence", "```\n{\"a\": 1}\n```", `{"a": 1}`, jsontext.NoteFence},
+		{"fence and prose", "Here:\n```json\n{\"a\": 1}\n```\nDone.", `{"a": 1}`, jsontext.NoteBoth},
+		{"json fence wins over prose", "Not {\"b\": 2} but\n```json\n{\"a\": 1}\n```", `{"a": 1}`, jsontext.NoteBoth},
+		{"json fence after another", "```go\nx := []int{1}\n```\n```json\n[2]\n```", `[2]`, jsontext.NoteBoth},
+		{"prose", `The answer is {"a": [1, 2]}. I hope it helps!`, `{"a": [1, 2]}`, jsontext.NoteProse},
+		{"brackets in prose that are not JSON", `As [said] {here}: {"a": 1}`, `{"a": 1}`, jsontext.NoteProse},
+		{"empty object in prose", `Nothing: {}`, `{}`, jsontext.NoteProse},
+		{"many open braces", strings.Repeat("{", 1000) + "{}", `{}`, jsontext.NoteProse},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			value, note, err := jsontext.Extract(tt.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(value) != tt.value || note != tt.note {
+				t.Errorf("got %s, note %q; want %s, note %q", value, note, tt.value, tt.note)
+			}
+		})
+	}
+}
+
+func TestExtractSaysWhereTheTextIsWrong(t *testing.T) {
+	tests := []struct{ name, text, reason, message string }{
+		{"empty", "", "json_not_found", "line 1, column 1: no JSON value in the text"},
+		{"prose only", "I can't do that.", "json_not_found", "no JSON value"},
+		{"bare words", "yes", "json_not_found", "no JSON value"},
+		{"truncated", "{\"a\": [1,\n 2", "json_invalid", "line 2, column 3: the text ends where ',' or ']' is expected"},
+		{"trailing comma", "{\"a\": 1,}", "json_invalid", "line 1, column 9: found '}' where a member name"},
+		{"single quotes", "{'a': 1}", "json_invalid", `line 1, column 2: found '\'' where a member name in double quotes is expected`},
+		{"part of a broken value is not taken", `Result: {"a": {"b": 1}, c}`, "json_invalid", "column 25"},
+		{"broken beside a whole one", `{"a": 1, b} {"c": 1}`, "json_invalid", "column 10"},
+		{"column counts characters", `{"é": é}`, "json_invalid", "line 1, column 7: found 'é'"},
+		{"raw line break in a string", "{\"a\": \"x\ny\"}", "json_invalid", "raw control character"},
+		{"bad escape", `{"a": "\x"}`, "json_invalid", "column 9: found 'x' where an escape"},
+		{"bad unicode escape", `{"a": "\u12g4"}`, "json_invalid", "hexadecimal digit"},
+		{"leading zero", `{"a": 01}`, "json_invalid", "column 8"},
+		{"number without digits", `{"a": -}`, "json_invalid", "a digit"},
+		{"two values", `{"a": 1} and {"b": 2}`, "json_ambiguous", "line 1, column 14: a second JSON value"},
+		{"two json fences", "```json\n1\n```\n```json\n2\n```", "json_ambiguous", "line 5, column 1: a second JSON value"},
+		{"broken json fence", "{\"a\": 1}\n```json\n{\"a\" 1}\n```", "json_invalid", "line 3, column 6: found '1' where ':'"},
+		{"text after the value in a fence", "```json\n{} x\n```", "json_invalid", "line 2, column 4: more text after"},
+		{"too deep", strings.Repeat("[", 300) + strings.Repeat("]", 300), "json_too_deep", "nested deeper than 256 levels"},
+		{"too large", strings.Repeat(" ", jsontext.MaxBytes+1), "json_too_large", "at most 8388608"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			value, _, err := jsontext.Extract(tt.text)
+			if err == nil {
+				t.Fatalf("got %s, want an error", value)
+			}
+			if sdk.CodeOf(err) != sdk.Invalid || sdk.ReasonOf(err) != tt.reason {
+				t.Errorf("got %s/%s, want invalid/%s", sdk.CodeOf(err), sdk.ReasonOf(err), tt.reason)
+			}
+			if !strings.Contains(err.Error(), tt.message) {
+				t.Errorf("message %q doesn't contain %q", err, tt.message)
+			}
+		})
+	}
+}
+
+func TestExtractAcceptsTheDeepestAllowedNesting(t *testing.T) {
+	text := strings.Repeat("[", jsontext.MaxDepth) + strings.Repeat("]", jsontext.MaxDepth)
+	if _, _, err := jsontext.Extract(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A quadratic reader would take hours on these; the bound leaves room for a
+// slow machine under the race detector.
+func TestExtractReadsHostileTextInLinearTime(t *testing.T) {
+	for _, piece := range []string{"{", "[", "[[1,", `{"a`, `{"`, "```json\n", "```", "\n```x", `["\u00`, "{}", `[1,{"`} {
+		t.Run(fmt.Sprintf("%q", piece), func(t *testing.T) {
+			text := strings.Repeat(piece, jsontext.MaxBytes/len(piece))
+			start := time.Now()
+			if value, _, err := jsontext.Extract(text); err == nil {
+				t.Errorf("got a value of %d bytes, want an error", len(value))
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func FuzzExtract(f *testing.F) {
+	for _, seed := range []string{`{"a": 1}`, "```json\n[1]\n```", "x {\"a\": \"}\"} y", "{{{{", "[1] [2]", `"\ud800"`, "```\n{}", "1e5"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		value, _, err := jsontext.Extract(text)
+		if err != nil {
+			if sdk.CodeOf(err) != sdk.Invalid || value != nil {
+				t.Fatalf("error %v of class %s with value %s", err, sdk.CodeOf(err), value)
+			}
+			if json.Valid([]byte(text)) && sdk.ReasonOf(err) != "json_too_deep" {
+				t.Fatalf("valid JSON is refused: %v", err)
+			}
+			return
+		}
+		if !json.Valid(value) {
+			t.Fatalf("returned %q, which isn't JSON", value)
+		}
+		if !strings.Contains(text, string(value)) {
+			t.Fatalf("returned %q, which isn't in the text", value)
+		}
+	})
+}

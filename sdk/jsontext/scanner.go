@@ -1,0 +1,202 @@
+package jsontext
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// scanner recognises JSON values (RFC 8259) in a text, each byte once.
+type scanner struct {
+	text string
+	pos  int
+	// members counts the object members whose name and colon were read in the
+	// value being scanned: a text that got so far was meant as JSON.
+	members int
+}
+
+// seek moves to the next of the given bytes and starts a new value there.
+func (s *scanner) seek(any string) bool {
+	i := strings.IndexAny(s.text[s.pos:], any)
+	if i < 0 {
+		s.pos = len(s.text)
+		return false
+	}
+	s.pos += i
+	s.members = 0
+	return true
+}
+
+func (s *scanner) fault(format string, args ...any) *fault {
+	return &fault{reason: reasonInvalid, pos: s.pos, text: fmt.Sprintf(format, args...)}
+}
+
+// unexpected describes what stands where something else was wanted.
+func (s *scanner) unexpected(wanted string) *fault {
+	if s.pos >= len(s.text) {
+		return s.fault("the text ends where %s is expected", wanted)
+	}
+	r, _ := utf8.DecodeRuneInString(s.text[s.pos:])
+	return s.fault("found %q where %s is expected", r, wanted)
+}
+
+func (s *scanner) space() {
+	for s.pos < len(s.text) && strings.IndexByte(" \t\r\n", s.text[s.pos]) >= 0 {
+		s.pos++
+	}
+}
+
+// take moves past c if it is next.
+func (s *scanner) take(c byte) bool {
+	if s.pos < len(s.text) && s.text[s.pos] == c {
+		s.pos++
+		return true
+	}
+	return false
+}
+
+func (s *scanner) value(depth int) *fault {
+	if depth > MaxDepth {
+		return &fault{reason: reasonTooDeep, pos: s.pos, text: fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
+	}
+	if s.pos >= len(s.text) {
+		return s.unexpected("a JSON value")
+	}
+	switch c := s.text[s.pos]; {
+	case c == '{':
+		return s.object(depth)
+	case c == '[':
+		return s.array(depth)
+	case c == '"':
+		return s.str()
+	case c == '-' || c >= '0' && c <= '9':
+		return s.number()
+	}
+	for _, word := range []string{"true", "false", "null"} {
+		if strings.HasPrefix(s.text[s.pos:], word) {
+			s.pos += len(word)
+			return nil
+		}
+	}
+	return s.unexpected("a JSON value")
+}
+
+func (s *scanner) object(depth int) *fault {
+	s.pos++
+	if s.space(); s.take('}') {
+		return nil
+	}
+	for {
+		s.space()
+		if s.pos >= len(s.text) || s.text[s.pos] != '"' {
+			return s.unexpected("a member name in double quotes")
+		}
+		if err := s.str(); err != nil {
+			return err
+		}
+		if s.space(); !s.take(':') {
+			return s.unexpected("':'")
+		}
+		s.members++
+		s.space()
+		if err := s.value(depth + 1); err != nil {
+			return err
+		}
+		switch s.space(); {
+		case s.take('}'):
+			return nil
+		case !s.take(','):
+			return s.unexpected("',' or '}'")
+		}
+	}
+}
+
+func (s *scanner) array(depth int) *fault {
+	s.pos++
+	if s.space(); s.take(']') {
+		return nil
+	}
+	for {
+		s.space()
+		if err := s.value(depth + 1); err != nil {
+			return err
+		}
+		switch s.space(); {
+		case s.take(']'):
+			return nil
+		case !s.take(','):
+			return s.unexpected("',' or ']'")
+		}
+	}
+}
+
+func (s *scanner) str() *fault {
+	s.pos++
+	for s.pos < len(s.text) {
+		switch c := s.text[s.pos]; {
+		case c == '"':
+			s.pos++
+			return nil
+		case c == '\\':
+			if err := s.escape(); err != nil {
+				return err
+			}
+		case c < 0x20:
+			return s.fault("a string holds the raw control character %q; escape it", c)
+		default:
+			s.pos++
+		}
+	}
+	return s.unexpected("the end of a string")
+}
+
+func (s *scanner) escape() *fault {
+	s.pos++
+	if s.pos >= len(s.text) || strings.IndexByte(`"\/bfnrtu`, s.text[s.pos]) < 0 {
+		return s.unexpected(`an escape (one of "\/bfnrtu)`)
+	}
+	hex := s.text[s.pos] == 'u'
+	s.pos++
+	if !hex {
+		return nil
+	}
+	for range 4 {
+		if s.pos >= len(s.text) || strings.IndexByte("0123456789abcdefABCDEF", s.text[s.pos]) < 0 {
+			return s.unexpected("a hexadecimal digit")
+		}
+		s.pos++
+	}
+	return nil
+}
+
+func (s *scanner) number() *fault {
+	s.take('-')
+	if !s.take('0') {
+		if err := s.digits(); err != nil {
+			return err
+		}
+	}
+	if s.take('.') {
+		if err := s.digits(); err != nil {
+			return err
+		}
+	}
+	if s.take('e') || s.take('E') {
+		if !s.take('+') {
+			s.take('-')
+		}
+		return s.digits()
+	}
+	return nil
+}
+
+func (s *scanner) digits() *fault {
+	start := s.pos
+	for s.pos < len(s.text) && s.text[s.pos] >= '0' && s.text[s.pos] <= '9' {
+		s.pos++
+	}
+	if s.pos == start {
+		return s.unexpected("a digit")
+	}
+	return nil
+}
