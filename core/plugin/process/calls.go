@@ -1,0 +1,71 @@
+package process
+
+import (
+	"context"
+	"errors"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/wire"
+)
+
+// Prepare has the plugin check and keep a config.
+func (i *instance) Prepare(ctx context.Context, kind sdk.Kind, c plugin.Config) error {
+	ctx, cancel := i.deadline(ctx)
+	defer cancel()
+	return i.explain(ctx, i.client.Prepare(ctx, kind, wire.Config(c)))
+}
+
+// Evaluate judges a batch.
+func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
+	ctx, cancel := i.deadline(ctx)
+	defer cancel()
+	results, err := i.client.Evaluate(ctx, wire.Config(c), reqs)
+	return results, i.explain(ctx, err)
+}
+
+// Generate makes a batch of outputs.
+func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
+	ctx, cancel := i.deadline(ctx)
+	defer cancel()
+	results, err := i.client.Generate(ctx, wire.Config(c), reqs)
+	return results, i.explain(ctx, err)
+}
+
+// Correct repairs a batch of outputs.
+func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
+	ctx, cancel := i.deadline(ctx)
+	defer cancel()
+	results, err := i.client.Correct(ctx, wire.Config(c), reqs)
+	return results, i.explain(ctx, err)
+}
+
+// deadline gives a call that has none the plugin's own.
+func (i *instance) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, i.installed.Limits.Timeout)
+}
+
+// explain replaces the loss of the connection by what led to it: the end of the
+// instance, which is near.
+func (i *instance) explain(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(err, wire.ErrLost) {
+		return err
+	}
+	select {
+	case <-i.done:
+	case <-ctx.Done():
+		return err
+	}
+	cause := i.Cause()
+	if sdk.ReasonOf(cause) == "plugin_exited" {
+		return cause
+	}
+	e := sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was ended", i.installed.Name)
+	if cause != nil {
+		e = sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was ended: %w", i.installed.Name, cause)
+	}
+	return i.withTail(e)
+}

@@ -1,0 +1,83 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options set up a [Driver]. The zero value of each field is its default.
+type Options struct {
+	// PlainText turns mutual TLS off. The socket's folder is private either way.
+	PlainText bool
+	// TempDir is where private folders are made. Default the system's. A unix
+	// socket's path holds about 100 bytes, so it has to be short.
+	TempDir string
+	// Grace is how long an instance may take to end when it is closed. Default 2 s.
+	Grace time.Duration
+	// LogLevel is the least level that plugins log: "trace", "debug", "info",
+	// "warn" or "error". Default "info".
+	LogLevel string
+	// Log takes what plugins write, line by line. It is called by one goroutine
+	// at a time for each instance, and holds that instance's output up while it
+	// runs. Default is to drop it.
+	Log func(LogLine)
+	// Now is the clock of log lines. Default the system's.
+	Now func() time.Time
+}
+
+// defaultGrace is go-plugin's own.
+const defaultGrace = 2 * time.Second
+
+// Driver starts plugins as subprocesses. It is safe for concurrent use.
+type Driver struct{ options Options }
+
+// New returns a driver.
+func New(o Options) *Driver {
+	if o.Grace == 0 {
+		o.Grace = defaultGrace
+	}
+	if o.Log == nil {
+		o.Log = func(LogLine) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Driver{options: o}
+}
+
+var errStartTimeout = errors.New("start timeout")
+
+// Start starts one instance. See [plugin.Driver].
+func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance, error) {
+	p.Limits = p.Limits.WithDefaults()
+	i, err := newInstance(d.options, p)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, p.Limits.StartTimeout, errStartTimeout)
+	defer cancel()
+	// Every wait below ends when the process does, so ending the process is how
+	// the deadline is kept.
+	watching := context.AfterFunc(ctx, func() { i.end(startEnded(ctx, p)) })
+	err = i.start(ctx)
+	if !watching() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, i.abort(err)
+	}
+	return i, nil
+}
+
+func startEnded(ctx context.Context, p plugin.Installed) error {
+	if errors.Is(context.Cause(ctx), errStartTimeout) {
+		return sdk.Errorf(sdk.Timeout, "start_timeout", "plugin %s did not start within %s", p.Name, p.Limits.StartTimeout).
+			WithHint("a plugin starts with process.Main or go-plugin's handshake; run %s --describe to try it", p.Path)
+	}
+	e := sdk.AsError(ctx.Err())
+	return &sdk.Error{Code: e.Code, Message: "the start of plugin " + p.Name + " was cancelled", Err: ctx.Err()}
+}

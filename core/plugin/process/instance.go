@@ -1,0 +1,140 @@
+package process
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"os"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/wire"
+)
+
+// instance is one running plugin.
+//
+// It has one owner of its end: supervise, which starts with the process and
+// alone closes what belongs to it. Whoever wants the end says why in end, which
+// kills the process; the first reason is the cause.
+type instance struct {
+	options   Options
+	installed plugin.Installed
+	dir       string // private: the socket, and the plugin's temporary folder
+	tls       *tls.Config
+	hello     wire.Start
+	logs      *logs
+
+	process *process // nil until it is launched
+	conn    *grpc.ClientConn
+	client  *wire.Client
+	outputs sync.WaitGroup // readers of the process's output
+	streams sync.WaitGroup // what runs on conn
+	started chan struct{}  // closed once conn and client are as they will be
+	done    chan struct{}
+
+	mu    sync.Mutex
+	cause error // the first reason; errClosed after Close
+}
+
+// errClosed is the cause of an end that was asked for.
+var errClosed = errors.New("closed")
+
+func newInstance(o Options, p plugin.Installed) (*instance, error) {
+	dir, err := os.MkdirTemp(o.TempDir, "reflectory-") // 0700
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Unavailable, "start_failed", "a private folder for plugin %s: %w", p.Name, err)
+	}
+	i := &instance{
+		options: o, installed: p, dir: dir, started: make(chan struct{}), done: make(chan struct{}),
+		logs:  &logs{plugin: p.Name, sink: o.Log, now: o.Now},
+		hello: wire.Start{LogLevel: o.LogLevel, MessageBytes: p.Limits.MessageBytes, Parallel: p.Limits.Parallel},
+	}
+	if o.PlainText {
+		return i, nil
+	}
+	if i.tls, i.hello.TLS, err = issueTLS(o.Now()); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, sdk.Errorf(sdk.Internal, "start_failed", "certificates for plugin %s: %w", p.Name, err)
+	}
+	return i, nil
+}
+
+// Manifest is what the plugin said of itself at its start.
+func (i *instance) Manifest() *sdk.Manifest { return i.client.Manifest() }
+
+// Done is closed once the process is reaped, its group killed and its folder
+// removed.
+func (i *instance) Done() <-chan struct{} { return i.done }
+
+// Cause says why the instance is gone.
+func (i *instance) Cause() error {
+	select {
+	case <-i.done:
+	default:
+		return nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if errors.Is(i.cause, errClosed) {
+		return nil
+	}
+	return i.cause
+}
+
+// Kill ends the instance with all its children and waits for that.
+func (i *instance) Kill(reason error) {
+	i.end(reason)
+	<-i.done
+}
+
+// Close asks the plugin to end and kills it after the grace time.
+func (i *instance) Close() error {
+	i.setCause(errClosed)
+	ctx, cancel := context.WithTimeout(context.Background(), i.options.Grace)
+	defer cancel()
+	_ = i.client.Close()
+	_ = i.process.stdin.Close() // plugins of sdk/process end here
+	shutDown(ctx, i.conn)       // plugins of go-plugin here
+	select {
+	case <-i.process.done:
+	case <-ctx.Done():
+		i.process.kill()
+	}
+	<-i.done
+	return nil
+}
+
+// end kills the process for a reason. It doesn't wait.
+func (i *instance) end(reason error) {
+	i.setCause(reason)
+	i.mu.Lock()
+	p := i.process
+	i.mu.Unlock()
+	if p != nil {
+		p.kill()
+	}
+}
+
+// setCause keeps the first cause.
+func (i *instance) setCause(reason error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.cause == nil {
+		i.cause = reason
+	}
+}
+
+// exited is the cause of a process that ended by itself.
+func (i *instance) exited() error {
+	how, details := i.process.exit()
+	tail, headline := i.logs.end()
+	message := "plugin " + i.installed.Name + " exited " + how
+	if headline != "" {
+		message += "; it wrote: " + headline
+		details["stderr"] = tail
+	}
+	return &sdk.Error{Code: sdk.Unavailable, Reason: "plugin_exited", Message: message, Details: details}
+}

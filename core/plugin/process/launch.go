@@ -1,0 +1,114 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// process is a started program with its whole process group.
+type process struct {
+	cmd *exec.Cmd
+	pid int
+	// stdin is the end that the host holds; stdout and stderr are to be read.
+	stdin, stdout, stderr *os.File
+	// done is closed once the program is reaped and its group killed.
+	done chan struct{}
+
+	mu     sync.Mutex
+	reaped bool
+}
+
+// launch starts cmd in a process group of its own. The caller closes the pipes.
+//
+// The thread that starts the program also waits for it: the parent-death signal
+// fires when the thread that forked ends, not the process, so that thread must
+// live for as long as the program. A wait blocks a thread anyway.
+func launch(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	ends, err := p.pipes()
+	if err != nil {
+		return nil, err
+	}
+	cmd.SysProcAttr = groupAttr()
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		for _, f := range ends {
+			_ = f.Close()
+		}
+		if err == nil {
+			p.pid = cmd.Process.Pid
+		}
+		started <- err
+		if err == nil {
+			p.reap()
+		}
+	}()
+	if err := <-started; err != nil {
+		p.closePipes()
+		return nil, err
+	}
+	return p, nil
+}
+
+// pipes makes the three pipes and returns the program's ends of them.
+func (p *process) pipes() ([]*os.File, error) {
+	var files []*os.File
+	for range 3 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			for _, f := range files {
+				_ = f.Close()
+			}
+			return nil, err
+		}
+		files = append(files, r, w)
+	}
+	p.stdin, p.stdout, p.stderr = files[1], files[2], files[4]
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = files[0], files[3], files[5]
+	return []*os.File{files[0], files[3], files[5]}, nil
+}
+
+func (p *process) closePipes() {
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		_ = f.Close() // closing twice is harmless
+	}
+}
+
+// reap waits for the program's end, kills what is left of its group while the
+// group's id can't have been taken by another, and collects the status.
+func (p *process) reap() {
+	awaitExit(p.cmd)
+	p.mu.Lock()
+	killGroup(p.cmd.Process)
+	_ = p.cmd.Wait() // the status is in ProcessState
+	p.reaped = true
+	p.mu.Unlock()
+	close(p.done)
+}
+
+// kill kills the program with its group. It does nothing once that is reaped.
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		killGroup(p.cmd.Process)
+	}
+}
+
+// exit describes the end, after done: "with status 3", "by signal 9 (killed)".
+func (p *process) exit() (text string, details map[string]any) {
+	ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ok && ws.Signaled() {
+		return fmt.Sprintf("by signal %d (%s)", ws.Signal(), ws.Signal()),
+			map[string]any{"signal": int(ws.Signal())}
+	}
+	status := p.cmd.ProcessState.ExitCode()
+	return fmt.Sprintf("with status %d", status), map[string]any{"exit_status": status}
+}

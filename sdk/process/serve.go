@@ -1,0 +1,87 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/wire"
+)
+
+// serve runs go-plugin's server until the host or ctx ends it.
+func serve(ctx context.Context, p sdk.Plugin, o Options) error {
+	stdin := bufio.NewReader(o.Stdin)
+	start, err := wire.ReadStart(stdin)
+	if err != nil {
+		return err
+	}
+	tlsConfig, err := serverTLS(start.TLS)
+	if err != nil {
+		return err
+	}
+	setUpLogs(o.Stderr, start.LogLevel)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go watch(stdin, stop)
+
+	srv := &server{ctx: ctx, messageBytes: start.MessageBytes}
+	goplugin.Serve(&goplugin.ServeConfig{
+		HandshakeConfig: wire.Handshake(),
+		TLSProvider:     func() (*tls.Config, error) { return tlsConfig, nil },
+		Plugins: goplugin.PluginSet{wire.PluginName: &wire.Plugin{Serve: wire.NewServer(p, wire.ServerConfig{
+			MessageBytes: start.MessageBytes, Parallel: start.Parallel, Stderr: o.Stderr,
+		})}},
+		GRPCServer: srv.create,
+		Logger:     hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: o.Stderr, JSONFormat: true}),
+	})
+	if !srv.close() {
+		return sdk.Errorf(sdk.Unavailable, "serve_failed", "go-plugin could not serve; its log says why")
+	}
+	return nil
+}
+
+// watch ends the plugin when standard input ends: the host holds the other end
+// for as long as it lives, however it dies. It is the one goroutine that nobody
+// waits for, since a read of standard input can't be interrupted; the process
+// ends with it.
+func watch(stdin io.Reader, stop context.CancelFunc) {
+	// What the host might send after the start message is for later versions.
+	_, _ = io.Copy(io.Discard, stdin)
+	stop()
+}
+
+// server makes the one gRPC server, and stops it when ctx ends.
+type server struct {
+	ctx          context.Context
+	messageBytes int
+	stopped      sync.WaitGroup
+	release      context.CancelFunc
+}
+
+func (s *server) create(opts []grpc.ServerOption) *grpc.Server {
+	gs := grpc.NewServer(append(opts, wire.ServerOptions(s.messageBytes)...)...)
+	ctx, release := context.WithCancel(s.ctx)
+	s.release = release
+	s.stopped.Go(func() {
+		<-ctx.Done()
+		gs.Stop()
+	})
+	return gs
+}
+
+// close waits for the server's end. It reports whether there was one.
+func (s *server) close() bool {
+	if s.release == nil {
+		return false
+	}
+	s.release()
+	s.stopped.Wait()
+	return true
+}

@@ -1,0 +1,110 @@
+package wire
+
+import (
+	"encoding/json"
+	"math"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Bounds of what a plugin may answer. The message cap bounds the bytes; these
+// bound what a program that reads the answer has to do with them.
+const (
+	// MaxDepth is how deep JSON may nest: far more than outputs do, and safe for
+	// every recursive reader.
+	MaxDepth = 256
+	// MaxFindings is how many findings a verdict may have.
+	MaxFindings = 10_000
+	// MaxMetadata is how many entries metadata may have.
+	MaxMetadata = 1_000
+)
+
+// CheckEvaluateResponse refuses a response that the host can't use, and clamps
+// its score as [sdk.Verdict.Check] does. A NaN is refused with that method's own
+// reason, everything else as "response_invalid".
+func CheckEvaluateResponse(r *sdk.EvaluateResponse) error {
+	if n := len(r.Verdict.Errors); n > MaxFindings {
+		return responseInvalid("the verdict has %d findings, over the cap of %d", n, MaxFindings)
+	}
+	if len(r.Verdict.Output) > 0 {
+		if err := CheckJSON(r.Verdict.Output); err != nil {
+			return responseInvalid("the verdict's output %w", err)
+		}
+	}
+	if err := checkExtras(r.Usage, r.Metadata); err != nil {
+		return err
+	}
+	return r.Verdict.Check()
+}
+
+// CheckGenerateResponse refuses a response that the host can't use.
+func CheckGenerateResponse(r *sdk.GenerateResponse) error {
+	if err := CheckJSON(r.Output); err != nil {
+		return responseInvalid("the output %w", err)
+	}
+	return checkExtras(r.Usage, r.Metadata)
+}
+
+// CheckCorrectResponse refuses a response that the host can't use.
+func CheckCorrectResponse(r *sdk.CorrectResponse) error {
+	if err := CheckJSON(r.Output); err != nil {
+		return responseInvalid("the output %w", err)
+	}
+	return checkExtras(r.Usage, r.Metadata)
+}
+
+func checkExtras(u sdk.Usage, metadata map[string]string) error {
+	if u.TokensIn < 0 || u.TokensOut < 0 {
+		return responseInvalid("usage has negative tokens (%d in, %d out)", u.TokensIn, u.TokensOut)
+	}
+	if math.IsNaN(u.CostUSD) || math.IsInf(u.CostUSD, 0) || u.CostUSD < 0 {
+		return responseInvalid("usage has a cost of %v", u.CostUSD)
+	}
+	if len(metadata) > MaxMetadata {
+		return responseInvalid("metadata has %d entries, over the cap of %d", len(metadata), MaxMetadata)
+	}
+	return nil
+}
+
+func responseInvalid(format string, args ...any) *sdk.Error {
+	return sdk.Errorf(sdk.Invalid, "response_invalid", "the plugin's response is invalid: "+format, args...).
+		WithHint("this is a fault of the plugin; report it to its author")
+}
+
+// CheckJSON says why b isn't one JSON value in UTF-8 that nests at most
+// [MaxDepth] deep, as the end of a sentence about it; nil if it is.
+func CheckJSON(b []byte) error {
+	switch {
+	case len(b) == 0:
+		return sdk.Errorf(sdk.Invalid, "json_invalid", "is empty, which is no JSON")
+	case !utf8.Valid(b):
+		return sdk.Errorf(sdk.Invalid, "json_invalid", "is not UTF-8")
+	case tooDeep(b):
+		return sdk.Errorf(sdk.Invalid, "json_too_deep", "nests more than %d deep", MaxDepth)
+	case !json.Valid(b):
+		return sdk.Errorf(sdk.Invalid, "json_invalid", "is not JSON")
+	}
+	return nil
+}
+
+// tooDeep counts brackets outside strings; that b is JSON is checked later.
+func tooDeep(b []byte) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}

@@ -1,0 +1,199 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/wire/wirepb"
+)
+
+// call is one call that waits for its reply.
+type call struct {
+	// reply has room for the one final reply, so that the reader never waits.
+	reply  chan *inbound
+	chunks *chunkBox
+	size   int // of its request, while that is on its way
+}
+
+// roundTrip makes one call with a config. The config's JSON goes along the first
+// time, and once more when the plugin has forgotten it.
+func (c *Client) roundTrip(ctx context.Context, kind sdk.Kind, cfg Config, chunks *chunkBox,
+	build func(*wirepb.Config) *wirepb.Request,
+) (*wirepb.Reply, error) {
+	cfg = cfg.withDefaults()
+	key := configKey{kind, cfg.Digest}
+	whole := !c.knows(key)
+	for {
+		pb := &wirepb.Config{Digest: text(cfg.Digest)}
+		if whole {
+			pb.Json = cfg.JSON
+		}
+		reply, err := c.exchange(ctx, build(pb), chunks)
+		if err == nil {
+			c.learn(key)
+			return reply, nil
+		}
+		if whole || sdk.ReasonOf(err) != "config_unknown" {
+			return nil, err
+		}
+		whole = true
+	}
+}
+
+func (c *Client) knows(key configKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.known[key]
+	return ok
+}
+
+// learn remembers as many keys as the plugin does, then starts over: a config
+// too many is sent, which costs less than keeping the plugin's order here.
+func (c *Client) learn(key configKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.known[key]; ok {
+		return
+	}
+	if len(c.known) >= MaxPrepared {
+		clear(c.known)
+	}
+	c.known[key] = struct{}{}
+}
+
+// exchange sends one request and waits for its final reply.
+func (c *Client) exchange(ctx context.Context, req *wirepb.Request, chunks *chunkBox) (*wirepb.Reply, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, c.ended(ctx)
+	}
+	req.Id = c.lastID.Add(1)
+	req.TimeoutMs = timeoutMillis(ctx)
+	frame, err := c.encode(req)
+	if err != nil {
+		return nil, err
+	}
+	cl := &call{reply: make(chan *inbound, 1), chunks: chunks}
+	if err := c.register(req.Id, cl); err != nil {
+		return nil, err
+	}
+	if err := c.send(ctx, req.Id, frame); err != nil {
+		return nil, err
+	}
+	return c.await(ctx, req.Id, cl, frame)
+}
+
+func (c *Client) await(ctx context.Context, id uint64, cl *call, frame *outFrame) (*wirepb.Reply, error) {
+	for {
+		select {
+		case in := <-cl.reply:
+			cl.chunks.deliver()
+			return c.open(in)
+		case <-cl.chunks.arrived():
+			cl.chunks.deliver()
+		case <-ctx.Done():
+			c.abandon(id, frame)
+			return nil, c.ended(ctx)
+		case <-c.done:
+			select {
+			case in := <-cl.reply: // it came before the end
+				return c.open(in)
+			default:
+				return nil, c.lost()
+			}
+		}
+	}
+}
+
+// open tells a reply from an error.
+func (c *Client) open(in *inbound) (*wirepb.Reply, error) {
+	if in.err != nil {
+		return nil, responseInvalid("the frame %w", in.err).WithDetail("plugin", c.opts.Plugin)
+	}
+	reply := in.msg.(*wirepb.Reply)
+	if e := reply.GetError(); e != nil {
+		return nil, decodeError(e)
+	}
+	return reply, nil
+}
+
+func (c *Client) encode(req *wirepb.Request) (*outFrame, error) {
+	b, err := proto.Marshal(req)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Internal, "encode", "encode a request for plugin %s: %w", c.opts.Plugin, err)
+	}
+	if len(b) > c.opts.MessageBytes {
+		return nil, tooLarge("the request to plugin "+c.opts.Plugin, len(b), c.opts.MessageBytes)
+	}
+	return &outFrame{b: b}, nil
+}
+
+func (c *Client) register(id uint64, cl *call) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	c.calls[id] = cl
+	return nil
+}
+
+// abandon gives a call up. A request that is still queued is dropped. Otherwise
+// the plugin is told, unless the queue is full: then it is stuck anyway. What
+// is on its way stays counted until its reply comes.
+func (c *Client) abandon(id uint64, frame *outFrame) {
+	c.mu.Lock()
+	cl := c.calls[id]
+	dropped := frame.drop()
+	switch {
+	case cl == nil:
+	case dropped:
+		delete(c.calls, id)
+		c.underway -= cl.size
+	default:
+		c.calls[id] = &call{reply: make(chan *inbound, 1), size: cl.size}
+	}
+	c.mu.Unlock()
+	if dropped || cl == nil {
+		return
+	}
+	b, err := proto.Marshal(&wirepb.Request{Id: id, Body: &wirepb.Request_Cancel{Cancel: &wirepb.Cancel{}}})
+	if err != nil {
+		return // a message without strings can always be encoded
+	}
+	select {
+	case c.out <- &outFrame{b: b}:
+	default:
+	}
+}
+
+// ended describes the end of a call's context.
+func (c *Client) ended(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e := sdk.Errorf(sdk.Timeout, "call_timeout", "plugin %s did not answer before the call's deadline", c.opts.Plugin).
+			WithHint("raise the timeout, or give the plugin less to do in one call")
+		e.Err = ctx.Err()
+		return e
+	}
+	e := sdk.Errorf(sdk.Cancelled, "", "the call of plugin %s was cancelled", c.opts.Plugin)
+	e.Err = ctx.Err()
+	return e
+}
+
+func (c *Client) lost() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// timeoutMillis rounds up, so that the host's deadline comes first.
+func timeoutMillis(ctx context.Context) int64 {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(1, int64((time.Until(deadline)+time.Millisecond-1)/time.Millisecond))
+}

@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"container/list"
+	"context"
+	"sync"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// preparedConfigs keeps what a plugin made of its configs, the least recently
+// used going first. Each is made once, however many calls ask at a time. A
+// failure is told to whoever waited for it and then forgotten.
+type preparedConfigs struct {
+	mu      sync.Mutex
+	limit   int
+	entries map[configKey]*list.Element
+	recent  *list.List // of *preparedConfig, the most recently used first
+}
+
+type preparedConfig struct {
+	key   configKey
+	done  chan struct{} // closed once value and err are set
+	value any
+	err   error
+}
+
+func newPreparedConfigs(limit int) *preparedConfigs {
+	return &preparedConfigs{limit: limit, entries: map[configKey]*list.Element{}, recent: list.New()}
+}
+
+// get returns the entry of a key, made by prepare if it isn't there. Without
+// prepare, a missing entry is the error that makes the host send the config.
+func (c *preparedConfigs) get(ctx context.Context, key configKey, prepare func() (any, error)) (any, error) {
+	for {
+		entry, mine := c.claim(key, prepare != nil)
+		switch {
+		case entry == nil:
+			return nil, sdk.Errorf(sdk.NotFound, "config_unknown", "no config of digest %s was prepared", key.digest)
+		case mine:
+			c.fill(entry, prepare)
+			return entry.value, entry.err
+		}
+		select {
+		case <-entry.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		// Another call's end isn't this one's: prepare again.
+		if code := sdk.CodeOf(entry.err); ctx.Err() == nil && (code == sdk.Cancelled || code == sdk.Timeout) {
+			continue
+		}
+		return entry.value, entry.err
+	}
+}
+
+// claim returns the entry of a key, and whether it was added for the caller to
+// fill.
+func (c *preparedConfigs) claim(key configKey, add bool) (entry *preparedConfig, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el := c.entries[key]; el != nil {
+		c.recent.MoveToFront(el)
+		return el.Value.(*preparedConfig), false
+	}
+	if !add {
+		return nil, false
+	}
+	entry = &preparedConfig{key: key, done: make(chan struct{})}
+	c.entries[key] = c.recent.PushFront(entry)
+	if c.recent.Len() > c.limit {
+		c.drop(c.recent.Back())
+	}
+	return entry, true
+}
+
+func (c *preparedConfigs) fill(entry *preparedConfig, prepare func() (any, error)) {
+	entry.value, entry.err = prepare()
+	if entry.err == nil && entry.value == nil {
+		entry.err = sdk.Errorf(sdk.Internal, "prepared_nothing", "the plugin prepared nothing from its config")
+	}
+	if entry.err != nil {
+		c.mu.Lock()
+		if el := c.entries[entry.key]; el != nil && el.Value == entry {
+			c.drop(el)
+		}
+		c.mu.Unlock()
+	}
+	close(entry.done)
+}
+
+func (c *preparedConfigs) drop(el *list.Element) {
+	c.recent.Remove(el)
+	delete(c.entries, el.Value.(*preparedConfig).key)
+}

@@ -1,0 +1,8 @@
+// Package wirepb is generated from plugin.proto, which is the contract for
+// plugins in any language. Package wire is how Go programs use it.
+//
+// go generate needs protoc 3.21 or newer, protoc-gen-go v1.36.12 and
+// protoc-gen-go-grpc v1.6.2 in PATH.
+package wirepb
+
+//go:generate protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative plugin.proto
