@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -141,7 +140,7 @@ func (e *evaluator) respond(found *outcome) (*sdk.EvaluateResponse, error) {
 		Valid:    len(found.findings) == 0,
 		Score:    e.score(len(found.findings)),
 		Errors:   listed(found.findings),
-		Feedback: strings.Join(found.notes, "; "),
+		Feedback: joinMessages(found.notes),
 		Output:   found.replaced,
 	}
 	if found.changed {

@@ -16,7 +16,7 @@ import (
 // corrects at once, and well within one message.
 const maxFindings = 1_000
 
-// maxJoined bounds how many messages at one place are put into one.
+// maxJoined bounds how many messages are put into one line.
 const maxJoined = 10
 
 // place is what a finding is counted by: once per value and rule.
