@@ -47,11 +47,14 @@ type Client struct {
 	running  sync.WaitGroup
 	lastID   atomic.Uint64
 
-	mu     sync.Mutex
-	calls  map[uint64]*call
-	known  map[configKey]struct{}
-	err    error
-	closed bool
+	sending sync.Mutex
+
+	mu       sync.Mutex
+	calls    map[uint64]*call
+	underway int // bytes of requests whose replies haven't come
+	known    map[configKey]struct{}
+	err      error
+	closed   bool
 }
 
 // configKey names a prepared config.

@@ -16,6 +16,7 @@ type call struct {
 	// reply has room for the one final reply, so that the reader never waits.
 	reply  chan *inbound
 	chunks *chunkBox
+	size   int // of its request, while that is on its way
 }
 
 // roundTrip makes one call with a config. The config's JSON goes along the first
@@ -79,13 +80,8 @@ func (c *Client) exchange(ctx context.Context, req *wirepb.Request, chunks *chun
 	if err := c.register(req.Id, cl); err != nil {
 		return nil, err
 	}
-	select {
-	case c.out <- frame:
-	case <-ctx.Done():
-		c.abandon(req.Id, frame)
-		return nil, c.ended(ctx)
-	case <-c.done:
-		return nil, c.lost()
+	if err := c.send(ctx, req.Id, frame); err != nil {
+		return nil, err
 	}
 	return c.await(ctx, req.Id, cl, frame)
 }
@@ -145,13 +141,23 @@ func (c *Client) register(id uint64, cl *call) error {
 	return nil
 }
 
-// abandon forgets a call. A request that is still queued is dropped; otherwise
-// the plugin is told, unless the queue is full: then it is stuck anyway.
+// abandon gives a call up. A request that is still queued is dropped. Otherwise
+// the plugin is told, unless the queue is full: then it is stuck anyway. What
+// is on its way stays counted until its reply comes.
 func (c *Client) abandon(id uint64, frame *outFrame) {
 	c.mu.Lock()
-	delete(c.calls, id)
+	cl := c.calls[id]
+	dropped := frame.drop()
+	switch {
+	case cl == nil:
+	case dropped:
+		delete(c.calls, id)
+		c.underway -= cl.size
+	default:
+		c.calls[id] = &call{reply: make(chan *inbound, 1), size: cl.size}
+	}
 	c.mu.Unlock()
-	if frame.drop() {
+	if dropped || cl == nil {
 		return
 	}
 	b, err := proto.Marshal(&wirepb.Request{Id: id, Body: &wirepb.Request_Cancel{Cancel: &wirepb.Cancel{}}})

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"io"
 	"sync/atomic"
@@ -30,8 +31,47 @@ func (f *outFrame) drop() bool {
 	return true
 }
 
-// write sends queued frames in their order. It is the stream's only sender, so
-// that a plugin that stops reading holds up nobody's deadline.
+// directBytes is how much may be on its way, unanswered, for a request to be
+// sent by its caller. gRPC takes 64 KiB of a stream without waiting.
+const directBytes = 32 << 10
+
+// send sends a frame at once where that can't wait, which saves a change of
+// goroutines, and otherwise leaves it to the writer. A plugin that stops reading
+// thus holds up nobody's deadline.
+func (c *Client) send(ctx context.Context, id uint64, f *outFrame) error {
+	if c.claimDirect(id, len(f.b)) && c.sending.TryLock() {
+		f.take()
+		err := c.stream.SendMsg(outbound(f.b))
+		c.sending.Unlock()
+		c.sent(err)
+		return nil // the reader learns of its end
+	}
+	select {
+	case c.out <- f:
+		return nil
+	case <-ctx.Done():
+		c.abandon(id, f)
+		return c.ended(ctx)
+	case <-c.done:
+		return c.lost()
+	}
+}
+
+// claimDirect counts a frame as on its way until its reply comes, and reports
+// whether there is room for it.
+func (c *Client) claimDirect(id uint64, size int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl := c.calls[id]
+	if cl == nil {
+		return false
+	}
+	cl.size = size
+	c.underway += size
+	return c.underway <= directBytes
+}
+
+// write sends queued frames in their order.
 func (c *Client) write() {
 	for {
 		select {
@@ -39,15 +79,23 @@ func (c *Client) write() {
 			if !f.take() {
 				continue
 			}
-			if err := c.stream.SendMsg(outbound(f.b)); err != nil {
-				if !errors.Is(err, io.EOF) {
-					c.fail("send a request", err)
-				}
-				return // the reader learns the reason of an io.EOF
+			c.sending.Lock()
+			err := c.stream.SendMsg(outbound(f.b))
+			c.sending.Unlock()
+			if c.sent(err); err != nil {
+				return
 			}
 		case <-c.done:
 			return
 		}
+	}
+}
+
+// sent ends the client when its stream can't send; an io.EOF's reason is the
+// reader's to learn.
+func (c *Client) sent(err error) {
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.fail("send a request", err)
 	}
 }
 
@@ -75,10 +123,11 @@ func (c *Client) dispatch(in *inbound) {
 	cl := c.calls[in.id]
 	if cl != nil && chunk == nil {
 		delete(c.calls, in.id)
+		c.underway -= cl.size
 	}
 	c.mu.Unlock()
 	switch {
-	case cl == nil: // its caller has given up, or never was
+	case cl == nil: // no such call
 	case chunk == nil:
 		cl.reply <- in
 	default:

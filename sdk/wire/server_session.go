@@ -14,101 +14,140 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// queuedJobs is how many calls may wait for a worker. Beyond that the stream
-// waits, which a host with a pool never sees.
-const queuedJobs = 1024
-
-// session serves one stream: a reader, and workers that it starts as they are
-// needed and that end with it.
+// session serves one stream. Its goroutines take turns: one reads, and runs the
+// call that it read, while the next one reads on. So a call changes hands only
+// when all of Parallel are busy: then it is queued, and the reader goes on
+// reading, since a cancellation may come.
 type session struct {
 	server *Server
 	stream grpc.ServerStream
-	jobs   chan *job
+	ctx    context.Context
 	group  sync.WaitGroup
 
 	sending sync.Mutex
+	reading sync.Mutex
 
 	mu      sync.Mutex
-	running map[uint64]context.CancelFunc
-	workers int
+	cancels map[uint64]context.CancelFunc
+	queue   []*job
+	running int // calls, at most Parallel
+	readers int // goroutines that read or wait to
+	err     error
 }
 
-// job is one call that a worker is to run.
+// job is one call that was accepted.
 type job struct {
 	ctx context.Context
 	req *wirepb.Request
 }
 
 func newSession(s *Server, stream grpc.ServerStream) *session {
-	return &session{
-		server: s, stream: stream, jobs: make(chan *job, queuedJobs), running: map[uint64]context.CancelFunc{},
-	}
+	return &session{server: s, stream: stream, cancels: map[uint64]context.CancelFunc{}, readers: 1}
 }
 
 // serve returns once the host has gone and every call has ended.
 func (s *session) serve() error {
-	ctx, cancel := context.WithCancel(s.stream.Context())
-	defer s.group.Wait()
-	defer close(s.jobs)
+	var cancel context.CancelFunc
+	s.ctx, cancel = context.WithCancel(s.stream.Context())
 	defer cancel()
+	// Whoever reads the end cancels the calls.
+	s.group.Go(func() { s.work(cancel) })
+	s.group.Wait()
+	if errors.Is(s.err, io.EOF) {
+		return nil
+	}
+	return s.err
+}
+
+// work reads and runs calls until the stream ends.
+func (s *session) work(cancel context.CancelFunc) {
 	for {
+		j := s.next()
+		if j == nil {
+			cancel()
+			return
+		}
+		s.keepReading(cancel)
+		for j != nil {
+			s.reply(j.req.GetId(), s.server.run(j.ctx, j.req, s.chunk))
+			j = s.finish(j)
+		}
+	}
+}
+
+// next reads until a call may run, nil at the end of the stream.
+func (s *session) next() *job {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	for s.err == nil {
 		in := &inbound{msg: new(wirepb.Request)}
-		if err := s.stream.RecvMsg(in); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
+		if s.err = s.stream.RecvMsg(in); s.err != nil {
+			break
 		}
 		if in.err != nil {
 			s.reply(in.id, errorReply(in.err))
 			continue
 		}
-		s.accept(ctx, in.msg.(*wirepb.Request))
+		if j := s.accept(in.msg.(*wirepb.Request)); j != nil {
+			return j
+		}
 	}
+	return nil
 }
 
-func (s *session) accept(ctx context.Context, req *wirepb.Request) {
+// accept returns the call of a request, if it may run now.
+func (s *session) accept(req *wirepb.Request) *job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if req.GetCancel() != nil {
-		s.mu.Lock()
-		cancel := s.running[req.GetId()]
-		s.mu.Unlock()
-		if cancel != nil {
+		if cancel := s.cancels[req.GetId()]; cancel != nil {
 			cancel()
 		}
-		return
+		return nil
 	}
+	j := &job{req: req}
 	var cancel context.CancelFunc
 	if ms := req.GetTimeoutMs(); ms > 0 {
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
+		j.ctx, cancel = context.WithTimeout(s.ctx, time.Duration(ms)*time.Millisecond)
 	} else {
-		ctx, cancel = context.WithCancel(ctx)
+		j.ctx, cancel = context.WithCancel(s.ctx)
 	}
-	s.mu.Lock()
-	s.running[req.GetId()] = cancel
-	needed := s.workers < min(len(s.running), s.server.config.Parallel)
-	if needed {
-		s.workers++
+	s.cancels[req.GetId()] = cancel
+	if s.running == s.server.config.Parallel {
+		s.queue = append(s.queue, j)
+		return nil
 	}
-	s.mu.Unlock()
-	if needed {
-		s.group.Go(s.work)
-	}
-	s.jobs <- &job{ctx: ctx, req: req}
+	s.running++
+	s.readers--
+	return j
 }
 
-func (s *session) work() {
-	for j := range s.jobs {
-		s.reply(j.req.GetId(), s.server.run(j.ctx, j.req, s.chunk))
-		s.finish(j.req.GetId())
+// keepReading starts another reader where the caller was the last: at most one
+// goroutine more than run calls.
+func (s *session) keepReading(cancel context.CancelFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readers == 0 {
+		s.readers++
+		s.group.Go(func() { s.work(cancel) })
 	}
 }
 
-func (s *session) finish(id uint64) {
+// finish ends a call, and returns the next one that waited. Without one the
+// caller reads again.
+func (s *session) finish(j *job) *job {
 	s.mu.Lock()
-	cancel := s.running[id]
-	delete(s.running, id)
-	s.mu.Unlock()
-	cancel()
+	defer s.mu.Unlock()
+	s.cancels[j.req.GetId()]()
+	delete(s.cancels, j.req.GetId())
+	if len(s.queue) > 0 {
+		next := s.queue[0]
+		s.queue = s.queue[1:]
+		return next
+	}
+	s.running--
+	s.readers++
+	return nil
 }
 
 // chunk sends a piece of an output. One that doesn't fit is left out: the

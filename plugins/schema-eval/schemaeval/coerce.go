@@ -3,6 +3,7 @@ package schemaeval
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -12,9 +13,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// maxRounds bounds how often a converted value is looked at again: a round
-// helps only where one conversion uncovers another, as under a then.
-const maxRounds = 8
+const (
+	// maxRounds bounds how often a converted value is looked at again: a round
+	// helps only where one conversion uncovers another, as under a then.
+	maxRounds = 8
+	// maxAlternatives bounds how many alternatives of an anyOf or oneOf are
+	// tried: each costs a validation.
+	maxAlternatives = 16
+)
 
 // coerce converts the strings of a value where the schema demands a number, an
 // integer or a boolean, and says what it did. The schema's own type errors show
@@ -25,11 +31,7 @@ const maxRounds = 8
 func (e *evaluator) coerce(value any) (any, []string) {
 	var notes []string
 	for range maxRounds {
-		failed := causes(e.schema.Validate(value))
-		var todo demands
-		for _, f := range failed {
-			todo.gather(f)
-		}
+		todo := e.demands(value)
 		next, done := convertAll(value, todo.firm)
 		if len(done) == 0 {
 			next, done = e.tryAlternatives(value, todo.choices)
@@ -48,10 +50,18 @@ type demand struct {
 	want []string
 }
 
-// demands are those of one error tree: firm ones, and failed anyOf and oneOf.
+// demands are those of a value: firm ones, and the failed anyOf and oneOf.
 type demands struct {
 	firm    []demand
-	choices []*jsonschema.ValidationError
+	choices map[place]*jsonschema.ValidationError
+}
+
+func (e *evaluator) demands(value any) demands {
+	d := demands{choices: map[place]*jsonschema.ValidationError{}}
+	for _, f := range causes(e.schema.Validate(value)) {
+		d.gather(f)
+	}
+	return d
 }
 
 func (d *demands) gather(err *jsonschema.ValidationError) {
@@ -59,7 +69,8 @@ func (d *demands) gather(err *jsonschema.ValidationError) {
 	case *kind.Type:
 		d.firm = append(d.firm, demand{err.InstanceLocation, k.Want})
 	case *kind.AnyOf, *kind.OneOf:
-		d.choices = append(d.choices, err)
+		_, rule := keywordOf(err, "")
+		d.choices[place{pointerTo(err.InstanceLocation), rule}] = err
 	case *kind.Group, *kind.Reference, *kind.AllOf:
 		for _, c := range err.Causes {
 			d.gather(c)
@@ -67,32 +78,44 @@ func (d *demands) gather(err *jsonschema.ValidationError) {
 	}
 }
 
-// tryAlternatives converts what the first alternative that then passes demands.
-func (e *evaluator) tryAlternatives(value any, choices []*jsonschema.ValidationError) (any, []string) {
-	for _, choice := range choices {
-		for _, alternative := range choice.Causes {
-			var todo demands
-			todo.gather(alternative)
-			next, done := convertAll(value, todo.firm)
-			if len(done) > 0 && !e.fails(next, choice) {
-				return next, done
+// tryAlternatives converts for each failed choice what its first alternative
+// that then passes demands. All choices try an alternative at the same time, so
+// that a long list costs no more validations than a short one.
+func (e *evaluator) tryAlternatives(value any, choices map[place]*jsonschema.ValidationError) (any, []string) {
+	var notes []string
+	for i := range maxAlternatives {
+		tried := map[place][]demand{}
+		for at, choice := range choices {
+			if i < len(choice.Causes) {
+				tried[at] = firmDemands(choice.Causes[i])
+			}
+		}
+		next, done := convertAll(value, joined(tried))
+		if len(done) == 0 {
+			continue
+		}
+		for at := range e.demands(next).choices {
+			delete(tried, at)
+		}
+		value, done = convertAll(value, joined(tried))
+		notes = append(notes, done...)
+		for at := range tried {
+			if len(tried[at]) > 0 {
+				delete(choices, at)
 			}
 		}
 	}
-	return value, nil
+	return value, notes
 }
 
-// fails tells whether a value fails as it did before, by rule and place.
-func (e *evaluator) fails(value any, before *jsonschema.ValidationError) bool {
-	_, rule := keywordOf(before, e.base)
-	var todo demands
-	for _, f := range causes(e.schema.Validate(value)) {
-		todo.gather(f)
-	}
-	return slices.ContainsFunc(todo.choices, func(c *jsonschema.ValidationError) bool {
-		_, r := keywordOf(c, e.base)
-		return r == rule && slices.Equal(c.InstanceLocation, before.InstanceLocation)
-	})
+func firmDemands(err *jsonschema.ValidationError) []demand {
+	d := demands{choices: map[place]*jsonschema.ValidationError{}}
+	d.gather(err)
+	return d.firm
+}
+
+func joined(tried map[place][]demand) []demand {
+	return slices.Concat(slices.Collect(maps.Values(tried))...)
 }
 
 // convertAll converts what it can in a copy of the value. Its notes are sorted.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -29,7 +30,7 @@ func prepare(data json.RawMessage) (*evaluator, error) {
 	if err := checkLoops(compiled, c.Base); err != nil {
 		return nil, err
 	}
-	explain := compiled
+	text := wantsText(compiled) // before reportAll moves what it looks at
 	for _, s := range reachable(compiled) {
 		if c.Formats == "annotate" {
 			s.Format = nil
@@ -37,12 +38,12 @@ func prepare(data json.RawMessage) (*evaluator, error) {
 		reportAll(s)
 	}
 	return &evaluator{
-		schema:  explain,
-		judge:   chooseJudge(c.Schema, doc, c.Draft, compiled),
+		gate:    chooseGate(c.Schema, doc, c.Draft),
+		schema:  compiled,
 		base:    c.Base,
 		strict:  c.Scoring == "strict",
 		coerces: c.Coerce,
-		text:    wantsText(compiled),
+		text:    text,
 	}, nil
 }
 
@@ -184,7 +185,7 @@ func findRef(node any, base, target *url.URL, at string) (string, bool) {
 		return findRefInObject(node, base, target, at)
 	case []any:
 		for i, child := range node {
-			if place, ok := findRef(child, base, target, pointer(at, i)); ok {
+			if place, ok := findRef(child, base, target, pointer(at, strconv.Itoa(i))); ok {
 				return place, true
 			}
 		}

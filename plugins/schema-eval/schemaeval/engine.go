@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/xeipuuv/gojsonschema"
 )
 
@@ -14,16 +13,11 @@ const (
 	engineGo        = "gojsonschema"
 	engineSanthosh  = "santhosh-tekuri"
 	metadataEngine  = "engine"
-	maxExactKeyword = 1 << 31
+	maxExactKeyword = 1 << 31 // gojsonschema keeps limits as int
 )
 
-// judge says whether a value matches the schema.
-type judge interface {
-	matches(v any) bool
-	name() string
-}
-
-// chooseJudge is the one place where the engine is chosen.
+// chooseGate is the one place where the engine is chosen: gojsonschema, or the
+// other one where it returns nil.
 //
 // gojsonschema judges wherever it agrees with the official test suite. Drafts
 // 2019-09 and 2020-12 it doesn't know, and in drafts 4, 6 and 7 a schema goes to
@@ -40,20 +34,19 @@ type judge interface {
 // the suite and by a differential test of the two engines.
 //
 // A verdict's findings don't depend on the choice. gojsonschema's errors carry
-// no place in the schema, and name one branch of an anyOf only; so whichever
-// engine judged, the other one (which passes the suite everywhere) explains an
-// output that failed. Valid outputs, the common end of a loop, meet one engine.
-func chooseJudge(raw json.RawMessage, doc any, draft string, compiled *jsonschema.Schema) judge {
-	other := santhoshJudge{compiled}
+// no place in the schema, and name one branch of an anyOf only; so it decides,
+// and the other engine (which passes the suite everywhere) explains an output
+// that it refused. Should the two ever differ there, the other's word stands.
+func chooseGate(raw json.RawMessage, doc any, draft string) *goJudge {
 	version, known := goDraft(doc, draft)
 	if !known || unfitForGo(doc, true) != "" {
-		return other
+		return nil
 	}
 	schema, err := compileGo(raw, version)
 	if err != nil {
-		return other
+		return nil
 	}
-	return goJudge{schema}
+	return &goJudge{schema}
 }
 
 // goDraft is gojsonschema's name for the draft of a schema, if it has one.
@@ -158,20 +151,14 @@ func subschemas(m map[string]any) []any {
 	return out
 }
 
-// santhoshJudge is santhosh-tekuri/jsonschema.
-type santhoshJudge struct{ schema *jsonschema.Schema }
-
-func (j santhoshJudge) matches(v any) bool { return j.schema.Validate(v) == nil }
-func (santhoshJudge) name() string         { return engineSanthosh }
-
-// goJudge is xeipuuv/gojsonschema.
+// goJudge is a schema compiled by gojsonschema.
 type goJudge struct{ schema *gojsonschema.Schema }
 
-func (j goJudge) matches(v any) bool {
+// matches says whether a value matches the schema.
+func (j *goJudge) matches(v any) bool {
 	result, err := j.schema.Validate(newLoader(v))
 	return err == nil && result.Valid()
 }
-func (goJudge) name() string { return engineGo }
 
 // compileGo compiles a copy of its own, because gojsonschema rewrites the
 // references in the document that it is given.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -17,12 +16,20 @@ import (
 // evaluator judges outputs by one prepared schema. It is safe for concurrent
 // use: nothing in it changes.
 type evaluator struct {
-	schema  *jsonschema.Schema // explains, and guides conversion
-	judge   judge
+	gate    *goJudge           // lets pass what matches; nil where it can't serve
+	schema  *jsonschema.Schema // judges the rest, explains and guides conversion
 	base    string
 	strict  bool
 	coerces bool
 	text    bool // the schema names strings as what it accepts
+}
+
+// engine names the engine that judges.
+func (e *evaluator) engine() string {
+	if e.gate != nil {
+		return engineGo
+	}
+	return engineSanthosh
 }
 
 // outcome is what was found out about one value.
@@ -63,7 +70,7 @@ func unreadable(message string) *outcome {
 // examine judges a value, converting it first where that is asked for.
 func (e *evaluator) examine(value any) (*outcome, error) {
 	found := &outcome{value: value}
-	if e.judge.matches(value) {
+	if e.gate != nil && e.gate.matches(value) {
 		return found, nil
 	}
 	if e.coerces {
@@ -91,7 +98,7 @@ func (e *evaluator) examineText(text string) (*outcome, error) {
 		}
 		parsed.replaced = raw
 		parsed.notes = append([]string{note}, parsed.notes...)
-		if len(parsed.findings) == 0 {
+		if _, isText := value.(string); isText || len(parsed.findings) == 0 {
 			return parsed, nil
 		}
 	}
@@ -133,7 +140,7 @@ func (e *evaluator) respond(found *outcome) (*sdk.EvaluateResponse, error) {
 		Valid:    len(found.findings) == 0,
 		Score:    e.score(len(found.findings)),
 		Errors:   listed(found.findings),
-		Feedback: strings.Join(found.notes, "; "),
+		Feedback: joinMessages(found.notes),
 		Output:   found.replaced,
 	}
 	if found.changed {
@@ -143,7 +150,7 @@ func (e *evaluator) respond(found *outcome) (*sdk.EvaluateResponse, error) {
 		}
 		v.Output = output
 	}
-	return &sdk.EvaluateResponse{Verdict: v, Metadata: map[string]string{metadataEngine: e.judge.name()}}, nil
+	return &sdk.EvaluateResponse{Verdict: v, Metadata: map[string]string{metadataEngine: e.engine()}}, nil
 }
 
 // score is that of spec 1.4: a fifth off for each error, or all or nothing.

@@ -16,7 +16,7 @@ import (
 // corrects at once, and well within one message.
 const maxFindings = 1_000
 
-// maxJoined bounds how many messages at one place are put into one.
+// maxJoined bounds how many messages are put into one line.
 const maxJoined = 10
 
 // place is what a finding is counted by: once per value and rule.
@@ -135,8 +135,7 @@ func schemaPath(location, base string) string {
 	if decoded, err := url.PathUnescape(fragment); err == nil {
 		fragment = decoded
 	}
-	own, _, _ := strings.Cut(base, "#")
-	if uri == own || base == "" {
+	if own, _, _ := strings.Cut(base, "#"); uri == own || base == "" {
 		return fragment
 	}
 	return uri + "#" + fragment
@@ -145,9 +144,7 @@ func schemaPath(location, base string) string {
 var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 
 // pointer appends a token to a JSON Pointer (RFC 6901).
-func pointer(p string, token any) string {
-	return p + "/" + pointerEscape.Replace(fmt.Sprint(token))
-}
+func pointer(p, token string) string { return p + "/" + pointerEscape.Replace(token) }
 
 func pointerTo(tokens []string) string {
 	var b strings.Builder

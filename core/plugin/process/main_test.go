@@ -1,0 +1,208 @@
+package process_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/sdk"
+	author "github.com/reflectory/reflectory/sdk/process"
+)
+
+// The test binary is also every plugin: "plugin BEHAVIOUR" as its arguments.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "plugin" {
+		runPlugin(os.Args[2])
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// runPlugin is a plugin's main, good or bad.
+func runPlugin(behaviour string) {
+	switch behaviour {
+	case "serve":
+		os.Args = os.Args[:1]
+		author.Main(testPlugin())
+	case "exit":
+		fmt.Fprintln(os.Stderr, "no licence found")
+		os.Exit(3)
+	case "crash":
+		panic("broken at start")
+	case "silent":
+		_ = os.Stdout.Close()
+		select {}
+	case "hang":
+		fmt.Fprintln(os.Stderr, "still loading")
+		time.Sleep(time.Hour)
+	case "garbage":
+		fmt.Println("hello, I am a plugin")
+		time.Sleep(time.Hour)
+	case "endless":
+		b := []byte(strings.Repeat("x", 4096))
+		for {
+			_, _ = os.Stdout.Write(b)
+		}
+	case "newer":
+		fmt.Println("1|2|unix|/nowhere|grpc|")
+		time.Sleep(time.Hour)
+	case "elsewhere":
+		fmt.Println("1|1|unix|/var/run/other.sock|grpc|")
+		time.Sleep(time.Hour)
+	case "cert":
+		fmt.Println("1|1|unix|/nowhere|grpc|" + strings.Repeat("A", 60))
+		time.Sleep(time.Hour)
+	case "deaf":
+		// A handshake without anybody behind it.
+		fmt.Printf("1|1|unix|%s/none|grpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR"))
+		time.Sleep(time.Hour)
+	case "stubborn":
+		// It serves, and stays when it is asked to end.
+		os.Args = os.Args[:1]
+		_ = author.Serve(context.Background(), testPlugin(), author.Options{})
+		fmt.Fprintln(os.Stderr, "staying")
+		time.Sleep(time.Hour)
+	case "host":
+		runHost()
+	case "socket":
+		serveSocket(os.Args[3])
+	}
+}
+
+func self(t testing.TB, behaviour string, args ...string) plugin.Installed {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin.Installed{Name: "probe", Path: path, Args: append([]string{"plugin", behaviour}, args...)}
+}
+
+func start(t testing.TB, o process.Options, p plugin.Installed) plugin.Instance {
+	t.Helper()
+	i, err := process.New(o).Start(t.Context(), p)
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := i.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return i
+}
+
+// do returns a config that makes the test plugin do one thing.
+func do(what string, arg ...any) plugin.Config {
+	b, _ := json.Marshal(map[string]any{"do": what, "arg": fmt.Sprint(arg...)})
+	return plugin.Config{JSON: b, Digest: string(b)}
+}
+
+func evaluate(t testing.TB, i plugin.Instance, c plugin.Config) (*sdk.EvaluateResponse, error) {
+	t.Helper()
+	results, err := i.Evaluate(t.Context(), c, []*sdk.EvaluateRequest{{Output: json.RawMessage(`"text"`)}})
+	if err != nil {
+		return nil, err
+	}
+	return results[0].Response, results[0].Err
+}
+
+type behaviour struct {
+	Do  string `json:"do"`
+	Arg string `json:"arg"`
+}
+
+func testPlugin() sdk.Plugin {
+	return sdk.Plugin{
+		Manifest: sdk.Manifest{Name: "probe", Version: "1.0.0", Parallel: 8},
+		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) {
+			var b behaviour
+			if err := json.Unmarshal(config, &b); err != nil {
+				return nil, err
+			}
+			return sdk.EvaluatorFunc(b.evaluate), nil
+		},
+		Generator: func(context.Context, json.RawMessage) (sdk.Generator, error) {
+			return sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+				if req.Emit != nil {
+					req.Emit("gen")
+					req.Emit("erated")
+				}
+				return &sdk.GenerateResponse{Output: json.RawMessage(`"generated"`)}, nil
+			}), nil
+		},
+		Corrector: func(context.Context, json.RawMessage) (sdk.Corrector, error) {
+			return sdk.CorrectorFunc(func(_ context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
+				return &sdk.CorrectResponse{Output: req.Output}, nil
+			}), nil
+		},
+	}
+}
+
+func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	said := func(feedback string) (*sdk.EvaluateResponse, error) {
+		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1, Feedback: feedback}}, nil
+	}
+	switch b.Do {
+	case "environ":
+		return said(strings.Join(os.Environ(), "\n"))
+	case "pid":
+		return said(fmt.Sprint(os.Getpid()))
+	case "child":
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			return nil, err
+		}
+		return said(fmt.Sprint(os.Getpid()))
+	case "exit":
+		fmt.Fprintln(os.Stderr, "out of cheese")
+		time.Sleep(50 * time.Millisecond) // go-plugin carries the line over gRPC
+		os.Exit(4)
+	case "crash":
+		go func() { panic("cheese crash") }()
+		select {}
+	case "wait":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "hang":
+		time.Sleep(time.Hour)
+	case "panic":
+		panic("no cheese")
+	case "huge":
+		return said(strings.Repeat("x", 2<<20))
+	case "nan":
+		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Score: math.NaN()}}, nil
+	case "log":
+		slog.Warn("cheese is low", "left", 3)
+		fmt.Println("printed")
+		return said("")
+	case "flood":
+		for i := range 5000 {
+			slog.Info("flood", "n", i)
+		}
+		return said("")
+	case "pad":
+		return said(strings.Repeat("x", 150))
+	}
+	return said("")
+}
+
+// collect is a log sink that can be asked.
+type collect struct{ lines chan process.LogLine }
+
+func newCollect() *collect { return &collect{lines: make(chan process.LogLine, 10_000)} }
+
+func (c *collect) sink(l process.LogLine) { c.lines <- l }
+
+func runHost() {}

@@ -1,0 +1,82 @@
+package schemaeval_test
+
+import (
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Every schema of the suite that gojsonschema serves meets every value of its
+// draft's tests, on both engines: the verdicts must be the same.
+func TestEnginesAgreeOnTheWholeSuite(t *testing.T) {
+	root := suiteFolder(t)
+	for _, draft := range []string{"draft4", "draft6", "draft7"} {
+		t.Run(draft, func(t *testing.T) {
+			schemas, outputs := suiteContents(t, filepath.Join(root, "tests", draft))
+			compared := 0
+			for _, schema := range schemas {
+				compared += compareEngines(t, draft, schema, outputs)
+			}
+			if compared < 10_000 {
+				t.Errorf("only %d verdicts were compared", compared)
+			}
+		})
+	}
+}
+
+// suiteContents lists a draft's object schemas and all values of its tests.
+func suiteContents(t *testing.T, folder string) (schemas, outputs []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]bool{}
+	for _, file := range files {
+		for _, group := range readJSON[[]suiteGroup](t, file) {
+			if group.Schema[0] == '{' && !strings.Contains(string(group.Schema), "localhost:1234") {
+				schemas = append(schemas, string(group.Schema))
+			}
+			for _, test := range group.Tests {
+				values[string(asOutput(test.Data))] = true
+			}
+		}
+	}
+	return schemas, slices.Sorted(maps.Keys(values))
+}
+
+// compareEngines returns how many verdicts it compared: none for a schema that
+// gojsonschema doesn't serve.
+func compareEngines(t *testing.T, draft, schema string, outputs []string) int {
+	t.Helper()
+	one, err := evaluator(map[string]any{"draft": draft, "schema": json.RawMessage(schema)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := evaluator(map[string]any{"draft": draft, "schema": json.RawMessage(detour(t, schema))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, output := range outputs {
+		req := &sdk.EvaluateRequest{Output: json.RawMessage(output)}
+		a, errA := one.Evaluate(t.Context(), req)
+		b, errB := other.Evaluate(t.Context(), req)
+		if errA != nil || errB != nil {
+			t.Fatalf("%s on %s: %v, %v", schema, output, errA, errB)
+		}
+		if a.Metadata["engine"] != "gojsonschema" {
+			return i
+		}
+		if diff := cmp.Diff(a.Verdict, b.Verdict); diff != "" {
+			t.Errorf("%s on %s (-gojsonschema +other):\n%s", schema, output, diff)
+		}
+	}
+	return len(outputs)
+}
