@@ -56,6 +56,7 @@ test: deps vet staticcheck
 vet: deps
 	go vet -tags "$(TAGS)" ./...
 	CGO_ENABLED=0 go vet ./...
+	cd testdata/peers && go vet ./...
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go build ./...
 	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go build ./...
 	@unformatted=$$(gofmt -l cmd core examples plugins policy sdk testdata); \
@@ -89,7 +90,9 @@ fuzz: deps
 ## bench: the project's own figures, as a table with targets
 .PHONY: bench
 bench: deps
-	go test -count=1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./cmd/host
+	@mkdir -p bin
+	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/... ./plugins/... ./cmd/host | tee bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
+	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | cut -d'|' -f2- | column -t -s'|'
 
 ## bench-peers: the same loop on other frameworks, and the raw socket floor
 .PHONY: bench-peers
