@@ -92,7 +92,7 @@ fuzz: deps
 bench: deps
 	@mkdir -p bin
 	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/... ./plugins/... ./cmd/host | tee bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
-	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | cut -d'|' -f2- | column -t -s'|'
+	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | awk -F' [|] ' '{printf "%-48s %-16s %-18s %-7s %s\n", $$2, $$3, $$4, $$5, $$6}'
 
 ## bench-peers: the same loop on other frameworks, and the raw socket floor
 .PHONY: bench-peers
