@@ -7,6 +7,7 @@ package jsontext
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -137,14 +138,26 @@ const (
 type fault struct {
 	reason string
 	pos    int
-	text   string
+	text   string // what is wrong, or else
+	wanted string // what was expected there
 }
 
 // in makes the fault an error with its line and column.
 func (f *fault) in(text string) *sdk.Error {
 	line, column := position(text, f.pos)
-	return sdk.Errorf(sdk.Invalid, f.reason, "line %d, column %d: %s", line, column, f.text).
+	return sdk.Errorf(sdk.Invalid, f.reason, "line %d, column %d: %s", line, column, f.words(text)).
 		WithDetail("line", line).WithDetail("column", column)
+}
+
+func (f *fault) words(text string) string {
+	if f.wanted == "" {
+		return f.text
+	}
+	if f.pos >= len(text) {
+		return "the text ends where " + f.wanted + " is expected"
+	}
+	r, _ := utf8.DecodeRuneInString(text[f.pos:])
+	return fmt.Sprintf("found %q where %s is expected", r, f.wanted)
 }
 
 // position is an offset's line and its column in characters, both from 1.

@@ -92,12 +92,12 @@ func TestExtractAcceptsTheDeepestAllowedNesting(t *testing.T) {
 	}
 }
 
-// A quadratic reader would take hours on these; the bound leaves room for a
-// slow machine under the race detector.
+// A quadratic reader takes minutes on these; the bound leaves room for a slow
+// machine under the race detector.
 func TestExtractReadsHostileTextInLinearTime(t *testing.T) {
 	for _, piece := range []string{"{", "[", "[[1,", `{"a`, `{"`, "```json\n", "```", "\n```x", `["\u00`, "{}", `[1,{"`} {
 		t.Run(fmt.Sprintf("%q", piece), func(t *testing.T) {
-			text := strings.Repeat(piece, jsontext.MaxBytes/len(piece))
+			text := strings.Repeat(piece, (2<<20)/len(piece))
 			start := time.Now()
 			if value, _, err := jsontext.Extract(text); err == nil {
 				t.Errorf("got a value of %d bytes, want an error", len(value))

@@ -3,7 +3,6 @@ package jsontext
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // scanner recognises JSON values (RFC 8259) in a text, each byte once.
@@ -27,17 +26,15 @@ func (s *scanner) seek(any string) bool {
 	return true
 }
 
-func (s *scanner) fault(format string, args ...any) *fault {
-	return &fault{reason: reasonInvalid, pos: s.pos, text: fmt.Sprintf(format, args...)}
+func (s *scanner) fault(text string) *fault {
+	return &fault{reason: reasonInvalid, pos: s.pos, text: text}
 }
 
-// unexpected describes what stands where something else was wanted.
+// unexpected is a fault of what stands where something else was wanted. A text
+// may hold millions of false starts, so the words are made only for the one
+// that is reported.
 func (s *scanner) unexpected(wanted string) *fault {
-	if s.pos >= len(s.text) {
-		return s.fault("the text ends where %s is expected", wanted)
-	}
-	r, _ := utf8.DecodeRuneInString(s.text[s.pos:])
-	return s.fault("found %q where %s is expected", r, wanted)
+	return &fault{reason: reasonInvalid, pos: s.pos, wanted: wanted}
 }
 
 func (s *scanner) space() {
@@ -142,7 +139,7 @@ func (s *scanner) str() *fault {
 				return err
 			}
 		case c < 0x20:
-			return s.fault("a string holds the raw control character %q; escape it", c)
+			return s.fault(fmt.Sprintf("a string holds the raw control character %q; escape it", c))
 		default:
 			s.pos++
 		}

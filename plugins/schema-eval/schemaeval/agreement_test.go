@@ -80,3 +80,15 @@ func compareEngines(t *testing.T, draft, schema string, outputs []string) int {
 	}
 	return len(outputs)
 }
+
+func TestEnginesAgreeThatNegativeZeroIsZero(t *testing.T) {
+	for schema, valid := range map[string]bool{
+		`{"items": {"enum": [0]}}`: true, `{"items": {"not": {"enum": [0.0]}}}`: false, `{"items": {"enum": [-0]}}`: true, `{"uniqueItems": true}`: false,
+	} {
+		for _, s := range []string{schema, detour(t, schema)} {
+			if got := evaluate(t, `{"schema": `+s+`}`, `[0, -0.0, -0e5]`).Verdict; got.Valid != valid {
+				t.Errorf("%s: valid %v, want %v", s, got.Valid, valid)
+			}
+		}
+	}
+}

@@ -87,8 +87,8 @@ func (p *problems) oneOf(key, value string, allowed ...string) {
 }
 
 func (p *problems) absolute(key, uri string) {
-	if u, err := url.Parse(uri); err != nil || !u.IsAbs() {
-		p.add("%s: %q is not an absolute URI", key, uri)
+	if u, err := url.Parse(uri); err != nil || !u.IsAbs() || u.Fragment != "" {
+		p.add("%s: %q is not an absolute URI without a fragment", key, uri)
 	}
 }
 

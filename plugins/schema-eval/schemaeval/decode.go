@@ -45,10 +45,7 @@ func decode(data []byte, maxBytes int) (any, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, sdk.Errorf(sdk.Invalid, "json_invalid", "not JSON: more text after the value")
 	}
-	if err := checkNumbers(v); err != nil {
-		return nil, err
-	}
-	return v, nil
+	return tameNumbers(v)
 }
 
 func limit(format string, args ...any) *sdk.Error {
@@ -80,27 +77,36 @@ func measure(data []byte) (depth, values int) {
 	return depth, values
 }
 
-// checkNumbers refuses numbers whose exact form would be huge.
-func checkNumbers(v any) error {
+// tameNumbers refuses numbers whose exact form would be huge, and writes a
+// negative zero as 0: it equals 0, but gojsonschema's enum and uniqueItems see
+// two values.
+func tameNumbers(v any) (any, error) {
+	var err error
 	switch v := v.(type) {
 	case json.Number:
-		if err := checkNumber(v.String()); err != nil {
-			return err
+		if v[0] == '-' && isZero(v.String()) {
+			return json.Number("0"), checkNumber(v.String())
 		}
+		return v, checkNumber(v.String())
 	case []any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
+		for i, e := range v {
+			if v[i], err = tameNumbers(e); err != nil {
+				return nil, err
 			}
 		}
 	case map[string]any:
-		for _, e := range v {
-			if err := checkNumbers(e); err != nil {
-				return err
+		for k, e := range v {
+			if v[k], err = tameNumbers(e); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return v, nil
+}
+
+func isZero(n string) bool {
+	mantissa := strings.FieldsFunc(n, func(r rune) bool { return r == 'e' || r == 'E' })[0]
+	return strings.Trim(mantissa, "-.0") == ""
 }
 
 func checkNumber(n string) error {

@@ -1,6 +1,7 @@
 package schemaeval
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -22,16 +23,11 @@ const maxJoined = 10
 // place is what a finding is counted by: once per value and rule.
 type place struct{ path, schemaPath string }
 
-// collection gathers findings by place.
+// collection gathers findings, one per message at first.
 type collection struct {
 	base  string
-	found map[place]*entry
+	found []sdk.Finding
 	cycle *kind.RefCycle
-}
-
-type entry struct {
-	code     string
-	messages []string
 }
 
 // collect turns an error tree into findings, sorted by path and schema path.
@@ -42,47 +38,50 @@ type entry struct {
 // demanded by itself: each is one finding, and its message sums them up. The
 // same goes for contains and propertyNames.
 func collect(err *jsonschema.ValidationError, base string) ([]sdk.Finding, error) {
-	c := collection{base: base, found: map[place]*entry{}}
+	c := collection{base: base}
 	c.add(err)
 	if c.cycle != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "schema_invalid",
 			"the schema refers back to itself without going into the value, at %s and at %s", c.cycle.KeywordLocation1, c.cycle.KeywordLocation2)
 	}
-	findings := make([]sdk.Finding, 0, len(c.found))
-	for at, e := range c.found {
-		slices.Sort(e.messages)
-		findings = append(findings, sdk.Finding{
-			Message: joinMessages(slices.Compact(e.messages)), Path: at.path, SchemaPath: at.schemaPath, Code: e.code,
-		})
-	}
-	slices.SortFunc(findings, func(a, b sdk.Finding) int {
-		if c := strings.Compare(a.Path, b.Path); c != 0 {
-			return c
-		}
-		return strings.Compare(a.SchemaPath, b.SchemaPath)
+	slices.SortFunc(c.found, func(a, b sdk.Finding) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.SchemaPath, b.SchemaPath), strings.Compare(a.Message, b.Message))
 	})
-	return findings, nil
+	return onePerPlace(c.found), nil
 }
 
 func (c *collection) add(err *jsonschema.ValidationError) {
 	switch k := err.ErrorKind.(type) {
 	case *kind.RefCycle:
 		c.cycle = k
-		return
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
 		for _, cause := range err.Causes {
 			c.add(cause)
 		}
-		return
+	default:
+		keyword, rule := keywordOf(err, c.base)
+		c.found = append(c.found, sdk.Finding{
+			Message: message(err), Path: pointerTo(err.InstanceLocation), SchemaPath: rule, Code: keyword,
+		})
 	}
-	keyword, rule := keywordOf(err, c.base)
-	at := place{pointerTo(err.InstanceLocation), rule}
-	e := c.found[at]
-	if e == nil {
-		e = &entry{code: keyword}
-		c.found[at] = e
+}
+
+// onePerPlace joins the messages of sorted findings at the same place.
+func onePerPlace(sorted []sdk.Finding) []sdk.Finding {
+	out := sorted[:0]
+	for i := 0; i < len(sorted); {
+		first := sorted[i]
+		at := place{first.Path, first.SchemaPath}
+		messages := []string{first.Message}
+		for i++; i < len(sorted) && (place{sorted[i].Path, sorted[i].SchemaPath}) == at; i++ {
+			messages = append(messages, sorted[i].Message)
+		}
+		if len(messages) > 1 {
+			first.Message = joinMessages(slices.Compact(messages))
+		}
+		out = append(out, first)
 	}
-	e.messages = append(e.messages, message(err))
+	return out
 }
 
 func joinMessages(messages []string) string {
