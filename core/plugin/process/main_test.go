@@ -198,11 +198,18 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 	return said("")
 }
 
-// collect is a log sink that can be asked.
-type collect struct{ lines chan process.LogLine }
-
-func newCollect() *collect { return &collect{lines: make(chan process.LogLine, 10_000)} }
-
-func (c *collect) sink(l process.LogLine) { c.lines <- l }
-
-func runHost() {}
+// runHost is a host that is going to be killed: it prints the pid of its plugin.
+func runHost() {
+	i, err := process.New(process.Options{}).Start(context.Background(), plugin.Installed{
+		Name: "probe", Path: os.Args[0], Args: []string{"plugin", "serve"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	results, err := i.Evaluate(context.Background(), do("pid"), []*sdk.EvaluateRequest{{}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(results[0].Response.Verdict.Feedback)
+	select {}
+}
