@@ -12,12 +12,15 @@ import (
 	"testing"
 	"time"
 
+	goplugin "github.com/hashicorp/go-plugin"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/sdk"
 	author "github.com/reflectory/reflectory/sdk/process"
+	"github.com/reflectory/reflectory/sdk/wire"
 )
 
 // The test binary is also every plugin: "plugin BEHAVIOUR" as its arguments.
@@ -73,6 +76,18 @@ func runPlugin(behaviour string) {
 		_ = author.Serve(context.Background(), testPlugin(), author.Options{})
 		fmt.Fprintln(os.Stderr, "staying")
 		time.Sleep(time.Hour)
+	case "foreign":
+		// A go-plugin program that doesn't know of sdk/process: it makes its own
+		// certificate, prints it, and never reads its standard input.
+		goplugin.Serve(&goplugin.ServeConfig{
+			HandshakeConfig: wire.Handshake(),
+			Plugins: goplugin.PluginSet{wire.PluginName: &wire.Plugin{
+				Serve: wire.NewServer(testPlugin(), wire.ServerConfig{}),
+			}},
+			GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+				return grpc.NewServer(append(opts, wire.ServerOptions(0)...)...)
+			},
+		})
 	case "host":
 		runHost()
 	case "socket":

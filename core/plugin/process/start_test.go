@@ -50,7 +50,7 @@ func TestBadStartsAreExplainedAndLeaveNothing(t *testing.T) {
 			p := self(t, behaviour)
 			p.Limits.StartTimeout = 10 * time.Second
 			if behaviour == "hang" {
-				p.Limits.StartTimeout = 300 * time.Millisecond
+				p.Limits.StartTimeout = 2 * time.Second
 			}
 			_, err := process.New(process.Options{PlainText: true, TempDir: dir}).Start(t.Context(), p)
 			wantError(t, err, test.code, test.reason, test.says, "probe")
