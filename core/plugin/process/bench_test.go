@@ -1,7 +1,6 @@
 package process_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -19,11 +18,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
 // A call of the benchmarks takes 1 KB and answers with 200 bytes.
@@ -96,7 +95,8 @@ func BenchmarkRawSocket(b *testing.B) {
 	})
 }
 
-// BenchmarkUnary is a unary gRPC call as go-plugin's users make it, without TLS.
+// BenchmarkUnary is the same step as a unary gRPC call, as go-plugin's users make
+// it, without TLS and without anything around it.
 func BenchmarkUnary(b *testing.B) {
 	for _, callers := range []int{1, 8} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
@@ -106,9 +106,13 @@ func BenchmarkUnary(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer cc.Close()
-			request := &unaryMessage{Value: bytes.Repeat([]byte("x"), requestBytes)}
+			output := []byte(`"` + strings.Repeat("x", requestBytes) + `"`)
 			run(b, callers, func(ctx context.Context) error {
-				return cc.Invoke(ctx, "/test.Unary/Call", request, new(unaryMessage))
+				request := &wirepb.Evaluate{
+					Config: &wirepb.Config{Digest: "digest"},
+					Items:  []*wirepb.EvaluateRequest{{Output: output}},
+				}
+				return cc.Invoke(ctx, "/test.Unary/Call", request, new(wirepb.Evaluated))
 			})
 		})
 	}
@@ -219,9 +223,6 @@ func serveSocket(path string) {
 	}
 }
 
-// unaryMessage is any message that holds bytes.
-type unaryMessage = wrapperspb.BytesValue
-
 func serveUnary(l net.Listener) {
 	s := grpc.NewServer()
 	s.RegisterService(&grpc.ServiceDesc{
@@ -230,10 +231,14 @@ func serveUnary(l net.Listener) {
 		Methods: []grpc.MethodDesc{{
 			MethodName: "Call",
 			Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-				if err := decode(new(unaryMessage)); err != nil {
+				if err := decode(new(wirepb.Evaluate)); err != nil {
 					return nil, err
 				}
-				return &unaryMessage{Value: make([]byte, responseBytes)}, nil
+				return &wirepb.Evaluated{Results: []*wirepb.EvaluateResult{{
+					Outcome: &wirepb.EvaluateResult_Response{Response: &wirepb.EvaluateResponse{
+						Verdict: &wirepb.Verdict{Valid: true, Score: 1, Feedback: strings.Repeat("x", 150)},
+					}},
+				}}}, nil
 			},
 		}},
 	}, struct{}{})

@@ -12,12 +12,15 @@ import (
 	"testing"
 	"time"
 
+	goplugin "github.com/hashicorp/go-plugin"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/sdk"
 	author "github.com/reflectory/reflectory/sdk/process"
+	"github.com/reflectory/reflectory/sdk/wire"
 )
 
 // The test binary is also every plugin: "plugin BEHAVIOUR" as its arguments.
@@ -73,6 +76,18 @@ func runPlugin(behaviour string) {
 		_ = author.Serve(context.Background(), testPlugin(), author.Options{})
 		fmt.Fprintln(os.Stderr, "staying")
 		time.Sleep(time.Hour)
+	case "foreign":
+		// A go-plugin program that doesn't know of sdk/process: it makes its own
+		// certificate, prints it, and never reads its standard input.
+		goplugin.Serve(&goplugin.ServeConfig{
+			HandshakeConfig: wire.Handshake(),
+			Plugins: goplugin.PluginSet{wire.PluginName: &wire.Plugin{
+				Serve: wire.NewServer(testPlugin(), wire.ServerConfig{}),
+			}},
+			GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+				return grpc.NewServer(append(opts, wire.ServerOptions(0)...)...)
+			},
+		})
 	case "host":
 		runHost()
 	case "socket":
@@ -198,11 +213,18 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 	return said("")
 }
 
-// collect is a log sink that can be asked.
-type collect struct{ lines chan process.LogLine }
-
-func newCollect() *collect { return &collect{lines: make(chan process.LogLine, 10_000)} }
-
-func (c *collect) sink(l process.LogLine) { c.lines <- l }
-
-func runHost() {}
+// runHost is a host that is going to be killed: it prints the pid of its plugin.
+func runHost() {
+	i, err := process.New(process.Options{}).Start(context.Background(), plugin.Installed{
+		Name: "probe", Path: os.Args[0], Args: []string{"plugin", "serve"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	results, err := i.Evaluate(context.Background(), do("pid"), []*sdk.EvaluateRequest{{}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(results[0].Response.Verdict.Feedback)
+	select {}
+}
