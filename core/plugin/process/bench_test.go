@@ -79,11 +79,13 @@ func run(b *testing.B, callers int, call func(context.Context) error) {
 }
 
 // BenchmarkRawSocket is the floor: length-prefixed messages over a unix socket.
-func BenchmarkRawSocket(b *testing.B) {
-	conn := dialChild(b, "raw")
+func BenchmarkRawSocket(b *testing.B) { run(b, 1, rawCall(b)) }
+
+func rawCall(tb testing.TB) func(context.Context) error {
+	conn := dialChild(tb, "raw")
 	request, response := make([]byte, 4+requestBytes), make([]byte, responseBytes)
 	binary.BigEndian.PutUint32(request, requestBytes)
-	run(b, 1, func(context.Context) error {
+	return func(context.Context) error {
 		if _, err := conn.Write(request); err != nil {
 			return err
 		}
@@ -92,29 +94,32 @@ func BenchmarkRawSocket(b *testing.B) {
 		}
 		_, err := io.ReadFull(conn, response[:binary.BigEndian.Uint32(response)])
 		return err
-	})
+	}
 }
 
 // BenchmarkUnary is the same step as a unary gRPC call, as go-plugin's users make
 // it, without TLS and without anything around it.
 func BenchmarkUnary(b *testing.B) {
 	for _, callers := range []int{1, 8} {
-		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			path := childSocket(b, "unary")
-			cc, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer cc.Close()
-			output := []byte(`"` + strings.Repeat("x", requestBytes) + `"`)
-			run(b, callers, func(ctx context.Context) error {
-				request := &wirepb.Evaluate{
-					Config: &wirepb.Config{Digest: "digest"},
-					Items:  []*wirepb.EvaluateRequest{{Output: output}},
-				}
-				return cc.Invoke(ctx, "/test.Unary/Call", request, new(wirepb.Evaluated))
-			})
-		})
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { run(b, callers, unaryCall(b)) })
+	}
+}
+
+func unaryCall(tb testing.TB) func(context.Context) error {
+	tb.Helper()
+	path := childSocket(tb, "unary")
+	cc, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = cc.Close() })
+	output := []byte(`"` + strings.Repeat("x", requestBytes) + `"`)
+	return func(ctx context.Context) error {
+		request := &wirepb.Evaluate{
+			Config: &wirepb.Config{Digest: "digest"},
+			Items:  []*wirepb.EvaluateRequest{{Output: output}},
+		}
+		return cc.Invoke(ctx, "/test.Unary/Call", request, new(wirepb.Evaluated))
 	}
 }
 
