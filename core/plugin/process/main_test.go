@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,12 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 	switch b.Do {
 	case "environ":
 		return said(strings.Join(os.Environ(), "\n"))
+	case "processors":
+		return said(fmt.Sprint(runtime.GOMAXPROCS(0)))
+	case "spin":
+		for ctx.Err() == nil {
+		}
+		return nil, ctx.Err()
 	case "pid":
 		return said(fmt.Sprint(os.Getpid()))
 	case "child":
