@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	goplugin "github.com/hashicorp/go-plugin"
 
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
@@ -314,5 +315,18 @@ func TestCallsAfterCloseSayThatTheConnectionIsGone(t *testing.T) {
 	wantError(t, err, sdk.Unavailable, "connection_lost")
 	if !errors.Is(err, wire.ErrLost) || c.Err() != nil {
 		t.Errorf("err %v, Err() %v", err, c.Err())
+	}
+}
+
+func TestGoPluginGlueGivesAClient(t *testing.T) {
+	var glue goplugin.GRPCPlugin = &wire.Plugin{Call: wire.ClientOptions{Plugin: "mirror"}}
+	got, err := glue.GRPCClient(t.Context(), nil, dial(t, wire.NewServer(mirror(), wire.ServerConfig{}), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := got.(*wire.Client)
+	defer c.Close()
+	if c.Manifest().Name != "mirror" {
+		t.Errorf("manifest %+v", c.Manifest())
 	}
 }

@@ -35,7 +35,9 @@ func BenchmarkCall(b *testing.B) {
 	for _, plain := range []bool{true, false} {
 		for _, callers := range []int{1, 8} {
 			b.Run(fmt.Sprintf("tls=%t/callers=%d", !plain, callers), func(b *testing.B) {
-				i := start(b, process.Options{PlainText: plain}, self(b, "serve"))
+				p := self(b, "serve")
+				p.Limits.Parallel = callers
+				i := start(b, process.Options{PlainText: plain}, p)
 				config := do("pad")
 				req := []*sdk.EvaluateRequest{{Output: json.RawMessage(`"` + strings.Repeat("x", requestBytes) + `"`)}}
 				run(b, callers, func(ctx context.Context) error {

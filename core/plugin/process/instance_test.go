@@ -148,6 +148,39 @@ func TestDeadlineLeavesTheInstanceRunning(t *testing.T) {
 	}
 }
 
+func TestCancellationReachesABusyPluginOfOneProcessor(t *testing.T) {
+	p := self(t, "serve")
+	p.Limits.Parallel = 1
+	i := start(t, process.Options{}, p)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	results, err := i.Evaluate(ctx, do("spin"), []*sdk.EvaluateRequest{{}})
+	if err == nil { // the plugin's own answer came first
+		err = results[0].Err
+	}
+	if sdk.CodeOf(err) != sdk.Timeout {
+		t.Fatalf("got %v", err)
+	}
+	// It takes the next call only once it has given that one up.
+	if _, err := evaluate(t, i, do("ok")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProcessorsFollowTheCallsUnlessTheyAreGranted(t *testing.T) {
+	for want, env := range map[string][]string{"1": nil, "2": {"GOMAXPROCS=2"}} {
+		p := self(t, "serve")
+		p.Env, p.Limits.Parallel = env, 1
+		res, err := evaluate(t, start(t, process.Options{}, p), do("processors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Verdict.Feedback; got != want {
+			t.Errorf("with %v the plugin has %s processors, want %s", env, got, want)
+		}
+	}
+}
+
 func TestHugeAndBrokenResponsesFailTheirCallOnly(t *testing.T) {
 	p := self(t, "serve")
 	p.Limits.MessageBytes = 1 << 20

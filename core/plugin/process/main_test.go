@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -48,10 +49,10 @@ func runPlugin(behaviour string) {
 		select {}
 	case "hang":
 		fmt.Fprintln(os.Stderr, "still loading")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "garbage":
 		fmt.Println("hello, I am a plugin")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "endless":
 		b := []byte(strings.Repeat("x", 4096))
 		for {
@@ -59,23 +60,23 @@ func runPlugin(behaviour string) {
 		}
 	case "newer":
 		fmt.Println("1|2|unix|/nowhere|grpc|")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "elsewhere":
 		fmt.Println("1|1|unix|/var/run/other.sock|grpc|")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "cert":
 		fmt.Println("1|1|unix|/nowhere|grpc|" + strings.Repeat("A", 60))
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "deaf":
 		// A handshake without anybody behind it.
 		fmt.Printf("1|1|unix|%s/none|grpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR"))
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "stubborn":
 		// It serves, and stays when it is asked to end.
 		os.Args = os.Args[:1]
 		_ = author.Serve(context.Background(), testPlugin(), author.Options{})
 		fmt.Fprintln(os.Stderr, "staying")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "foreign":
 		// A go-plugin program that doesn't know of sdk/process: it makes its own
 		// certificate, prints it, and never reads its standard input.
@@ -172,6 +173,12 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 	switch b.Do {
 	case "environ":
 		return said(strings.Join(os.Environ(), "\n"))
+	case "processors":
+		return said(fmt.Sprint(runtime.GOMAXPROCS(0)))
+	case "spin":
+		for ctx.Err() == nil {
+		}
+		return nil, ctx.Err()
 	case "pid":
 		return said(fmt.Sprint(os.Getpid()))
 	case "child":
@@ -182,7 +189,7 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 		return said(fmt.Sprint(os.Getpid()))
 	case "exit":
 		fmt.Fprintln(os.Stderr, "out of cheese")
-		time.Sleep(50 * time.Millisecond) // go-plugin carries the line over gRPC
+		<-time.After(50 * time.Millisecond) // go-plugin carries the line over gRPC
 		os.Exit(4)
 	case "crash":
 		go func() { panic("cheese crash") }()
@@ -191,7 +198,7 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case "hang":
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "panic":
 		panic("no cheese")
 	case "huge":

@@ -4,6 +4,7 @@ package process_test
 
 import (
 	"bufio"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -13,6 +14,8 @@ import (
 func TestKilledHostLeavesNoPlugin(t *testing.T) {
 	host := self(t, "host")
 	cmd := exec.Command(host.Path, host.Args...)
+	// A killed host can't remove its folders.
+	cmd.Env = append(os.Environ(), "TMPDIR="+shortTempDir(t))
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
