@@ -38,8 +38,9 @@ func samples() map[string]struct{ sdk, encoded, decoded any } {
 	generate := &sdk.GenerateRequest{Call: call, State: state}
 	correct := &sdk.CorrectRequest{Call: call, State: state, Output: output, Errors: findings, Feedback: "f"}
 	evaluated := sdk.EvaluateResult{Response: &sdk.EvaluateResponse{
-		Verdict: sdk.Verdict{Valid: true, Score: 0.5, Errors: findings, Feedback: "f", Output: output},
-		Usage:   usage, Metadata: metadata,
+		Verdict: sdk.Verdict{Valid: true, Score: 0.5, Errors: findings, Feedback: "f", Output: output,
+			Children: map[string]sdk.Verdict{"child": {Valid: true, Score: 1}}},
+		Usage: usage, Metadata: metadata,
 	}}
 	generated := sdk.GenerateResult{Response: &sdk.GenerateResponse{Output: output, Usage: usage, Metadata: metadata}}
 	corrected := sdk.CorrectResult{Response: &sdk.CorrectResponse{Output: output, Usage: usage, Metadata: metadata}}
@@ -124,6 +125,12 @@ func fields(m protoreflect.Message, indent string, line func(string)) {
 				line(head)
 				fields(value.List().Get(i).Message(), indent+"  ", line)
 			}
+		case fd.IsMap() && fd.MapValue().Message() != nil:
+			value.Map().Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
+				line(head + " " + k.String()) // the goldens have one key at most
+				fields(v.Message(), indent+"  ", line)
+				return true
+			})
 		case fd.Message() != nil && !fd.IsMap():
 			line(head)
 			fields(value.Message(), indent+"  ", line)

@@ -109,10 +109,16 @@ func TestBadResponsesFailTheirCallOnly(t *testing.T) {
 	for i := range findings {
 		findings[i] = &wirepb.Finding{}
 	}
+	nested := &wirepb.Verdict{}
+	for range wire.MaxChildren + 1 {
+		nested = &wirepb.Verdict{Children: map[string]*wirepb.Verdict{"child": nested}}
+	}
 	tests := map[string]struct {
 		reply  *wirepb.Reply
 		reason string
 	}{
+		"nested children":    {verdict(nested), "response_invalid"},
+		"child not a number": {verdict(&wirepb.Verdict{Children: map[string]*wirepb.Verdict{"c": {Score: math.NaN()}}}), "score_not_finite"},
 		"no result":          {evaluated(), "response_invalid"},
 		"two results":        {evaluated(ok, ok), "response_invalid"},
 		"another kind":       {&wirepb.Reply{Body: &wirepb.Reply_Corrected{Corrected: &wirepb.Corrected{}}}, "response_invalid"},
