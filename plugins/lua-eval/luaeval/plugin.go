@@ -29,15 +29,24 @@ func Plugin() sdk.Plugin {
 		},
 		Evaluator: func(_ context.Context, data json.RawMessage) (sdk.Evaluator, error) {
 			r, err := prepare(data)
-			return evaluator{r}, err
+			if err != nil {
+				return nil, err
+			}
+			return evaluator{r}, nil
 		},
 		Generator: func(_ context.Context, data json.RawMessage) (sdk.Generator, error) {
 			r, err := prepare(data)
-			return generator{r}, err
+			if err != nil {
+				return nil, err
+			}
+			return generator{r}, nil
 		},
 		Corrector: func(_ context.Context, data json.RawMessage) (sdk.Corrector, error) {
 			r, err := prepare(data)
-			return corrector{r}, err
+			if err != nil {
+				return nil, err
+			}
+			return corrector{r}, nil
 		},
 	}
 }
