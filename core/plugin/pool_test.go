@@ -141,6 +141,27 @@ func TestWaitingForAStartEndsWithTheCallersContext(t *testing.T) {
 	})
 }
 
+func TestASlotThatIsFreedAsItsCallerGivesUpIsNotLost(t *testing.T) {
+	d := &driver{callFn: func(ctx context.Context, i *instance) error { return i.work(ctx, time.Second) }}
+	supervise(t, d, plugin.Limits{Instances: 1}, func(t *testing.T, s *plugin.Supervisor) {
+		for range 50 {
+			first := background(t.Context(), s)
+			synctest.Wait()
+			// Both ends of the wait come at one instant, in either order.
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			second := background(ctx, s)
+			if err := <-first; err != nil {
+				t.Error(err)
+			}
+			wantReason(t, <-second, sdk.Timeout, "timeout")
+			cancel()
+			if got := statusOf(t, s); got.Busy != 0 || got.Waiting != 0 {
+				t.Fatalf("%d busy, %d waiting; want none", got.Busy, got.Waiting)
+			}
+		}
+	})
+}
+
 func TestAnInstanceThatIsGoneIsNotHandedOut(t *testing.T) {
 	d := &driver{}
 	supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
@@ -155,6 +176,27 @@ func TestAnInstanceThatIsGoneIsNotHandedOut(t *testing.T) {
 		if len(d.instances) != 2 || len(d.instances[0].kinds) != 1 {
 			t.Errorf("the call went to the instance that is gone")
 		}
+	})
+}
+
+func TestAnInstanceThatIsBeingKilledIsNotHandedOut(t *testing.T) {
+	d := &driver{killTakes: 10 * time.Second}
+	d.callFn = func(_ context.Context, i *instance) error {
+		if i.n == 1 {
+			return i.hang()
+		}
+		return nil
+	}
+	supervise(t, d, plugin.Limits{Parallel: 2, Timeout: time.Second}, func(t *testing.T, s *plugin.Supervisor) {
+		late := background(t.Context(), s)
+		time.Sleep(2 * time.Second)
+		if err := evaluate(t.Context(), s); err != nil {
+			t.Error(err)
+		}
+		if got := statusOf(t, s); got.Instances != 2 || got.Busy != 1 {
+			t.Errorf("%d instances, %d busy; want the dying one and another, 1 busy", got.Instances, got.Busy)
+		}
+		wantReason(t, <-late, sdk.Timeout, "plugin_timeout")
 	})
 }
 
