@@ -142,19 +142,27 @@ func TestWaitingForAStartEndsWithTheCallersContext(t *testing.T) {
 }
 
 func TestASlotThatIsFreedAsItsCallerGivesUpIsNotLost(t *testing.T) {
-	d := &driver{callFn: func(ctx context.Context, i *instance) error { return i.work(ctx, time.Second) }}
+	var giveUp context.CancelFunc
+	d := &driver{callFn: func(ctx context.Context, i *instance) error {
+		err := i.work(ctx, time.Second)
+		giveUp()
+		return err
+	}}
 	supervise(t, d, plugin.Limits{Instances: 1}, func(t *testing.T, s *plugin.Supervisor) {
-		for range 50 {
+		for range 2000 {
+			var ctx context.Context
+			ctx, giveUp = context.WithCancel(t.Context())
 			first := background(t.Context(), s)
 			synctest.Wait()
-			// Both ends of the wait come at one instant, in either order.
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			second := background(ctx, s)
 			if err := <-first; err != nil {
-				t.Error(err)
+				t.Fatal(err)
 			}
-			wantReason(t, <-second, sdk.Timeout, "timeout")
-			cancel()
+			// The slot and the end of its context come at once, in either order.
+			if err := <-second; sdk.CodeOf(err) != sdk.Cancelled {
+				t.Fatalf("got %v, want that the caller gave up", err)
+			}
+			synctest.Wait()
 			if got := statusOf(t, s); got.Busy != 0 || got.Waiting != 0 {
 				t.Fatalf("%d busy, %d waiting; want none", got.Busy, got.Waiting)
 			}
