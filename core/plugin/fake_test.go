@@ -24,6 +24,8 @@ type driver struct {
 	startFn func(ctx context.Context, n int) error
 	// callFn, where set, is what a call comes to.
 	callFn func(ctx context.Context, i *instance) error
+	// killTakes is how long a kill takes.
+	killTakes time.Duration
 	// closeErr is what Close returns.
 	closeErr error
 
@@ -134,6 +136,7 @@ func (i *instance) Cause() error {
 }
 
 func (i *instance) Kill(reason error) {
+	time.Sleep(i.driver.killTakes)
 	i.end(reason)
 	i.mu.Lock()
 	defer i.mu.Unlock()

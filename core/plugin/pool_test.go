@@ -141,6 +141,35 @@ func TestWaitingForAStartEndsWithTheCallersContext(t *testing.T) {
 	})
 }
 
+func TestASlotThatIsFreedAsItsCallerGivesUpIsNotLost(t *testing.T) {
+	var giveUp context.CancelFunc
+	d := &driver{callFn: func(ctx context.Context, i *instance) error {
+		err := i.work(ctx, time.Second)
+		giveUp()
+		return err
+	}}
+	supervise(t, d, plugin.Limits{Instances: 1}, func(t *testing.T, s *plugin.Supervisor) {
+		for range 2000 {
+			var ctx context.Context
+			ctx, giveUp = context.WithCancel(t.Context())
+			first := background(t.Context(), s)
+			synctest.Wait()
+			second := background(ctx, s)
+			if err := <-first; err != nil {
+				t.Fatal(err)
+			}
+			// The slot and the end of its context come at once, in either order.
+			if err := <-second; sdk.CodeOf(err) != sdk.Cancelled {
+				t.Fatalf("got %v, want that the caller gave up", err)
+			}
+			synctest.Wait()
+			if got := statusOf(t, s); got.Busy != 0 || got.Waiting != 0 {
+				t.Fatalf("%d busy, %d waiting; want none", got.Busy, got.Waiting)
+			}
+		}
+	})
+}
+
 func TestAnInstanceThatIsGoneIsNotHandedOut(t *testing.T) {
 	d := &driver{}
 	supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
@@ -155,6 +184,27 @@ func TestAnInstanceThatIsGoneIsNotHandedOut(t *testing.T) {
 		if len(d.instances) != 2 || len(d.instances[0].kinds) != 1 {
 			t.Errorf("the call went to the instance that is gone")
 		}
+	})
+}
+
+func TestAnInstanceThatIsBeingKilledIsNotHandedOut(t *testing.T) {
+	d := &driver{killTakes: 10 * time.Second}
+	d.callFn = func(_ context.Context, i *instance) error {
+		if i.n == 1 {
+			return i.hang()
+		}
+		return nil
+	}
+	supervise(t, d, plugin.Limits{Parallel: 2, Timeout: time.Second}, func(t *testing.T, s *plugin.Supervisor) {
+		late := background(t.Context(), s)
+		time.Sleep(2 * time.Second)
+		if err := evaluate(t.Context(), s); err != nil {
+			t.Error(err)
+		}
+		if got := statusOf(t, s); got.Instances != 2 || got.Busy != 1 {
+			t.Errorf("%d instances, %d busy; want the dying one and another, 1 busy", got.Instances, got.Busy)
+		}
+		wantReason(t, <-late, sdk.Timeout, "plugin_timeout")
 	})
 }
 
