@@ -18,7 +18,7 @@ import (
 // names, so that no build step is needed.
 var plugins = map[string]func(){
 	"schema-eval": func() { process.Main(schemaeval.Plugin()) },
-	"llm-eval":    func() { process.Main(llmeval.Plugin()) },
+	"llm-eval":    func() { process.Main(llmeval.Plugin(llmeval.Options{})) },
 	"lua-eval":    func() { process.Main(luaeval.Plugin()) },
 	"tally":       func() { process.Main(tally()) },
 }
@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			installPlugins(t, dir)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"runid": setRunID, "llm": serveLLM},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"runid": setRunID},
 	})
 }
 
