@@ -28,6 +28,8 @@ type App struct {
 	flags  flags
 	config Config
 	term   *term.Printer
+	// understood is whether the command line was: a command has begun.
+	understood bool
 }
 
 // flags are what every command takes.

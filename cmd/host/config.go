@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -110,7 +111,13 @@ func decodeConfig(path string, data []byte, c *fileConfig) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return sdk.Errorf(sdk.Invalid, "config_invalid", "%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true))).
+	place, problem := path, err.Error()
+	var at yaml.Error
+	if errors.As(err, &at) {
+		pos := at.GetToken().Position
+		place, problem = fmt.Sprintf("%s:%d:%d", path, pos.Line, pos.Column), at.GetMessage()
+	}
+	return sdk.Errorf(sdk.Invalid, "config_invalid", "%s: %s", place, problem).
 		WithHint("the keys are data_dir, plugin_dir and log_level")
 }
 

@@ -43,6 +43,8 @@ func statusExit(s core.Status) error {
 // usageError is a command line that can't be understood.
 type usageError struct{ error }
 
+func (e usageError) Unwrap() error { return e.error }
+
 // exit reports err, if there is one left to report, and returns the exit code.
 func (a *App) exit(err error) int {
 	var status statusError
@@ -51,6 +53,10 @@ func (a *App) exit(err error) int {
 	}
 	if err == nil {
 		return exitPassed
+	}
+	var known *sdk.Error
+	if !a.understood && !errors.As(err, &known) {
+		err = usageError{err} // the command library's own words
 	}
 	a.report(err)
 	var usage usageError

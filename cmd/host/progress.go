@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -106,7 +107,11 @@ func (a *App) pluginLog(l process.LogLine) {
 	if slices.Index(levels, l.Level) < slices.Index(levels, a.config.LogLevel.Value) {
 		return
 	}
-	a.term.Line("%s: plugin %s: %s", l.Level, l.Plugin, oneLine(l.Message))
+	text := l.Message
+	for _, name := range slices.Sorted(maps.Keys(l.Fields)) {
+		text += fmt.Sprintf(" %s=%v", name, l.Fields[name])
+	}
+	a.term.Line("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(text, 300))
 	if l.Dropped > 0 {
 		a.term.Line("warn: plugin %s: %d log lines were dropped before this one", l.Plugin, l.Dropped)
 	}

@@ -25,7 +25,6 @@ func (a *App) root() *cobra.Command {
 		SilenceErrors:     true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.load() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	f := root.PersistentFlags()
 	f.BoolVar(&a.flags.json, "json", false, "print one JSON value on standard output")
 	f.StringVar(&a.flags.dataDir, "data-dir", "", "folder of all state (default: in the user's data home)")
@@ -37,24 +36,24 @@ func (a *App) root() *cobra.Command {
 		a.configCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
-		usageArgs(c)
+		a.marksStart(c)
 	}
 	return root
 }
 
-// usageArgs makes wrong arguments of a command and its children usage errors.
-func usageArgs(c *cobra.Command) {
-	check := c.Args
-	if check == nil {
-		check = cobra.NoArgs
+// marksStart makes a command and its children note that their command line was
+// understood: an error before that is one of usage.
+func (a *App) marksStart(c *cobra.Command) {
+	if c.Args == nil {
+		c.Args = cobra.NoArgs
 	}
-	c.Args = func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			return usageError{err}
+	if run := c.RunE; run != nil {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			a.understood = true
+			return run(c, args)
 		}
-		return nil
 	}
 	for _, child := range c.Commands() {
-		usageArgs(child)
+		a.marksStart(child)
 	}
 }

@@ -53,10 +53,10 @@ func New(o Options) *Driver {
 	return &Driver{options: o}
 }
 
-// maxTempDir leaves room for the private folder and the socket's own name (40
+// maxTempDir leaves room for the private folder and the socket's own name (62
 // bytes) in a unix socket's address, which has 103 bytes on macOS and 107 on
 // Linux.
-const maxTempDir = 60
+const maxTempDir = 40
 
 // shortTempDir is dir, or /tmp where dir is too long for a socket in it.
 func shortTempDir(dir string) string {
