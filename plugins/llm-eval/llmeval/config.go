@@ -60,9 +60,7 @@ func decodeJudge(raw json.RawMessage, getenv func(string) string) (*judgeConfig,
 	f.take("prompt", "text", &c.prompt)
 	f.take("system", "text", &c.system)
 	f.take("context", "JSON", &c.context)
-	for _, item := range f.list("examples") {
-		c.examples = append(c.examples, decodeExample(item))
-	}
+	f.each("examples", func(item *fields) { c.examples = append(c.examples, decodeExample(item)) })
 	f.done()
 	return c, finish(c.endpoint, problems, getenv)
 }
@@ -117,9 +115,7 @@ func decodeMessages(f *fields) []message {
 	if f.take("prompt", "text", &prompt) {
 		messages = append(messages, message{roleUser, prompt})
 	}
-	for _, item := range f.list("messages") {
-		messages = append(messages, decodeMessage(item))
-	}
+	f.each("messages", func(item *fields) { messages = append(messages, decodeMessage(item)) })
 	return messages
 }
 

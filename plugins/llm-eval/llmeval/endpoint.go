@@ -60,7 +60,7 @@ func decodeEndpoint(config *fields) *endpoint {
 	config.take("model", "text", &model)
 	e.model = cmp.Or(model, e.model)
 	if e.model == "" {
-		llm.report("model is missing")
+		llm.report("llm.model is missing")
 	}
 	e.url = decodeURL(llm)
 	e.keyEnv = decodeKeyEnv(llm)

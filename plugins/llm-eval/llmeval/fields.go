@@ -64,17 +64,17 @@ func (f *fields) object(key string) *fields {
 	return readFields(f.raw[key], f.path+key+".", f.problems)
 }
 
-// list reads the objects of the array under a key.
-func (f *fields) list(key string) []*fields {
+// each reads the objects of the array under a key, one after the other.
+func (f *fields) each(key string, read func(item *fields)) {
 	var items []json.RawMessage
-	if !f.take(key, "a list", &items) {
-		return nil
+	f.take(key, "a list", &items)
+	for i, raw := range items {
+		before := len(*f.problems)
+		item := readFields(raw, fmt.Sprintf("%s%s[%d].", f.path, key, i), f.problems)
+		if len(*f.problems) == before {
+			read(item)
+		}
 	}
-	list := make([]*fields, len(items))
-	for i, item := range items {
-		list[i] = readFields(item, fmt.Sprintf("%s%s[%d].", f.path, key, i), f.problems)
-	}
-	return list
 }
 
 // done reports the keys that nobody asked for.
@@ -114,11 +114,14 @@ func typeName(raw json.RawMessage) string {
 	return "a number"
 }
 
-// nearest returns the name that is at most a third of the key's letters away,
-// or "".
+// nearest returns the name that begins with the key, or is at most a third of
+// the key's letters away, or "".
 func nearest(key string, names []string) string {
 	best, bound := "", max(1, len(key)/3)+1
 	for _, name := range names {
+		if len(key) > 2 && strings.HasPrefix(name, key) {
+			return name
+		}
 		if d := distance(key, name); d < bound {
 			best, bound = name, d
 		}
