@@ -82,6 +82,19 @@ func (a *App) openPlugins(uses []workflow.PluginUse) (*plugin.Supervisor, error)
 	}), nil
 }
 
+// checkEnv refuses to begin without an environment variable that a config names.
+func (a *App) checkEnv(uses []workflow.PluginUse) error {
+	for _, use := range uses {
+		for _, variable := range use.EnvNames {
+			if a.Getenv(variable) == "" {
+				return sdk.Errorf(sdk.Invalid, "env_missing", "the environment variable %s, which api_key_env names for %s, is not set", variable, use.Plugin).
+					WithHint("set it: export %s=…", variable)
+			}
+		}
+	}
+	return nil
+}
+
 func (a *App) granted(name string, uses []workflow.PluginUse) []string {
 	var env []string
 	for _, use := range uses {

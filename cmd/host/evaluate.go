@@ -148,6 +148,9 @@ func (a *App) loadSingle(file string, load func(core.Source, workflow.Options) (
 
 // act runs one action outside a run.
 func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.RawMessage, action core.Action) (result any, err error) {
+	if err := a.checkEnv(uses); err != nil {
+		return nil, err
+	}
 	plugins, err := a.openPlugins(uses)
 	if err != nil {
 		return nil, err

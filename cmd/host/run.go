@@ -98,6 +98,9 @@ type begin func(ctx context.Context, runs *store.Runs) (core.Progress, error)
 
 // execute checks a plan with its plugins, begins the run and runs it to its end.
 func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, begin begin) (err error) {
+	if err := a.checkEnv(plan.Plugins()); err != nil {
+		return err
+	}
 	plugins, err := a.openPlugins(plan.Plugins())
 	if err != nil {
 		return err
