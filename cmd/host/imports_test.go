@@ -67,6 +67,7 @@ var holders = map[string][]string{
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"google.golang.org/grpc":                {"core/plugin/process", "sdk/process", "sdk/wire", "sdk/wire/wirepb"},
 	"google.golang.org/protobuf":            {"core/plugin/process", "sdk/wire", "sdk/wire/wirepb"},
+	"github.com/cenkalti/backoff":           {"plugins/llm-eval/llmeval"},
 	"github.com/spf13/cobra":                {"cmd/host"},
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},
 	"github.com/xeipuuv/gojsonschema":       {"plugins/schema-eval/schemaeval"},
