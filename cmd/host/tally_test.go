@@ -53,9 +53,16 @@ func newTallyman(config json.RawMessage) (t tallyman, err error) {
 	return t, json.Unmarshal(config, &t)
 }
 
-func (t *tallyman) work() { <-time.After(t.Works) }
+func (t *tallyman) work() {
+	if t.Works > 0 {
+		<-time.After(t.Works)
+	}
+}
 
 func (t *tallyman) note(key string) error {
+	if t.File == "" {
+		return nil
+	}
 	f, err := os.OpenFile(t.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ var seedRequest = &sdk.EvaluateRequest{
 	Call:   sdk.Call{Iteration: 1},
 }
 
-func seedConfig(b *testing.B) json.RawMessage {
+func seedConfig(b testing.TB) json.RawMessage {
 	config, err := json.Marshal(map[string]any{"code": seedScript})
 	if err != nil {
 		b.Fatal(err)

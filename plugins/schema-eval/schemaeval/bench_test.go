@@ -92,7 +92,7 @@ func BenchmarkValidatorAlone(b *testing.B) {
 	}
 }
 
-func aloneGo(b *testing.B, schema string) func(string) bool {
+func aloneGo(b testing.TB, schema string) func(string) bool {
 	compiled, err := gojsonschema.NewSchema(gojsonschema.NewStringLoader(schema))
 	if err != nil {
 		b.Fatal(err)
@@ -103,7 +103,7 @@ func aloneGo(b *testing.B, schema string) func(string) bool {
 	}
 }
 
-func aloneSanthosh(b *testing.B, schema string) func(string) bool {
+func aloneSanthosh(b testing.TB, schema string) func(string) bool {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
 	if err != nil {
 		b.Fatal(err)
