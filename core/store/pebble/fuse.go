@@ -1,0 +1,169 @@
+package pebble
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// fuse stands between Pebble and the disk. It blows at the first write that
+// fails, and from then on nothing on disk changes any more: not a byte, not a
+// name. The directory stays as a crash at that moment would have left it, which
+// is what recovery is made for, and what was acknowledged is still there after
+// the next open. Reads go on.
+//
+// Pebble needs it since it ends the program when its log or manifest can't be
+// written: it panics in the middle of a rotation with a mutex in a state that no
+// recover can mend. So a failing log seems to succeed to Pebble, see logFile,
+// and the commit asks the fuse before it acknowledges anything. All else that
+// is refused returns the error.
+type fuse struct {
+	mu    sync.Mutex
+	cause error
+
+	// closing is closed when the store closes. Until then a refused create waits
+	// a little, since Pebble repeats a failed flush without a pause.
+	closing   chan struct{}
+	closeOnce sync.Once
+}
+
+// retryPause slows Pebble's endless retries of a flush down to a trickle.
+const retryPause = 100 * time.Millisecond
+
+func newFuse() *fuse { return &fuse{closing: make(chan struct{})} }
+
+// blow notes the first cause.
+func (f *fuse) blow(cause error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cause == nil {
+		f.cause = cause
+	}
+}
+
+// err is why writing has stopped; nil while it goes on.
+func (f *fuse) err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cause == nil {
+		return nil
+	}
+	return ioError("write", f.cause)
+}
+
+// do runs one change of the disk, unless the fuse has blown.
+func (f *fuse) do(change func() error) error {
+	if err := f.err(); err != nil {
+		return err
+	}
+	err := change()
+	if err != nil {
+		f.blow(err)
+	}
+	return err
+}
+
+// close ends the pauses.
+func (f *fuse) close() { f.closeOnce.Do(func() { close(f.closing) }) }
+
+func (f *fuse) pause() {
+	select {
+	case <-time.After(retryPause):
+	case <-f.closing:
+	}
+}
+
+// ioError says that the disk failed a call.
+func ioError(verb string, cause error) error {
+	return sdk.Errorf(sdk.Unavailable, "store_io", "the store can't %s: %w", verb, cause).
+		WithHint("check the disk's space and health, then start the program again: everything acknowledged is there")
+}
+
+func engineError(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+// fuseFS is a file system behind a fuse.
+type fuseFS struct {
+	vfs.FS
+	fuse *fuse
+}
+
+// logCategory is how Pebble calls its write-ahead log.
+const logCategory vfs.DiskWriteCategory = "pebble-wal"
+
+// Create implements vfs.FS.
+func (s fuseFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return s.open(c, func() (vfs.File, error) { return s.FS.Create(name, c) })
+}
+
+// ReuseForWrite implements vfs.FS.
+func (s fuseFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return s.open(c, func() (vfs.File, error) { return s.FS.ReuseForWrite(from, to, c) })
+}
+
+// OpenReadWrite implements vfs.FS.
+func (s fuseFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return s.open(c, func() (vfs.File, error) { return s.FS.OpenReadWrite(name, c, opts...) })
+}
+
+func (s fuseFS) open(c vfs.DiskWriteCategory, open func() (vfs.File, error)) (f vfs.File, err error) {
+	blown := s.fuse.err() != nil
+	err = s.fuse.do(func() (err error) {
+		f, err = open()
+		return err
+	})
+	if c == logCategory {
+		if err != nil {
+			f = vfs.NewMemFile(nil)
+		}
+		return logFile{fuseFile{f, s.fuse}}, nil
+	}
+	if err != nil {
+		if blown {
+			s.fuse.pause()
+		}
+		return nil, err
+	}
+	return fuseFile{f, s.fuse}, nil
+}
+
+// OpenDir implements vfs.FS. Syncing a directory is part of rotating the log.
+func (s fuseFS) OpenDir(name string) (vfs.File, error) {
+	f, err := s.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return logFile{fuseFile{f, s.fuse}}, nil
+}
+
+// Link implements vfs.FS.
+func (s fuseFS) Link(from, to string) error {
+	return s.fuse.do(func() error { return s.FS.Link(from, to) })
+}
+
+// Rename implements vfs.FS.
+func (s fuseFS) Rename(from, to string) error {
+	return s.fuse.do(func() error { return s.FS.Rename(from, to) })
+}
+
+// Remove implements vfs.FS. A file that can't be removed harms nobody.
+func (s fuseFS) Remove(name string) error {
+	if err := s.fuse.err(); err != nil {
+		return err
+	}
+	return s.FS.Remove(name)
+}
+
+// RemoveAll implements vfs.FS.
+func (s fuseFS) RemoveAll(name string) error {
+	if err := s.fuse.err(); err != nil {
+		return err
+	}
+	return s.FS.RemoveAll(name)
+}
+
+// Unwrap implements vfs.FS.
+func (s fuseFS) Unwrap() vfs.FS { return s.FS }

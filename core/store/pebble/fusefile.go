@@ -1,0 +1,88 @@
+package pebble
+
+import "github.com/cockroachdb/pebble/v2/vfs"
+
+// fuseFile is a file that is written through a fuse.
+type fuseFile struct {
+	vfs.File
+	fuse *fuse
+}
+
+// Write implements vfs.File.
+func (f fuseFile) Write(p []byte) (n int, err error) {
+	err = f.fuse.do(func() (err error) {
+		n, err = f.File.Write(p)
+		return err
+	})
+	return n, err
+}
+
+// WriteAt implements vfs.File.
+func (f fuseFile) WriteAt(p []byte, off int64) (n int, err error) {
+	err = f.fuse.do(func() (err error) {
+		n, err = f.File.WriteAt(p, off)
+		return err
+	})
+	return n, err
+}
+
+// Sync implements vfs.File.
+func (f fuseFile) Sync() error { return f.fuse.do(f.File.Sync) }
+
+// SyncData implements vfs.File.
+func (f fuseFile) SyncData() error { return f.fuse.do(f.File.SyncData) }
+
+// SyncTo implements vfs.File.
+func (f fuseFile) SyncTo(length int64) (full bool, err error) {
+	err = f.fuse.do(func() (err error) {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, err
+}
+
+// logFile is the log, or a directory: what Pebble can't bear to fail. To Pebble
+// it always succeeds, and the fuse tells the truth.
+type logFile struct{ fuseFile }
+
+// Write implements vfs.File.
+func (f logFile) Write(p []byte) (int, error) {
+	_, _ = f.fuseFile.Write(p)
+	return len(p), nil
+}
+
+// Sync implements vfs.File.
+func (f logFile) Sync() error {
+	_ = f.fuseFile.Sync()
+	return nil
+}
+
+// SyncData implements vfs.File.
+func (f logFile) SyncData() error {
+	_ = f.fuseFile.SyncData()
+	return nil
+}
+
+// SyncTo implements vfs.File.
+func (f logFile) SyncTo(length int64) (bool, error) {
+	full, _ := f.fuseFile.SyncTo(length)
+	return full, nil
+}
+
+// Close implements vfs.File.
+func (f logFile) Close() error {
+	if err := f.File.Close(); err != nil {
+		f.fuse.blow(err)
+	}
+	return nil
+}
+
+// Stat implements vfs.File. Pebble asks it for the size of a log that it reuses.
+func (f logFile) Stat() (vfs.FileInfo, error) {
+	info, err := f.File.Stat()
+	if err != nil {
+		f.fuse.blow(err)
+		return vfs.NewMemFile(nil).Stat()
+	}
+	return info, nil
+}

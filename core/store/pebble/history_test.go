@@ -1,0 +1,241 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// fixedClock tells the same time for ever.
+type fixedClock struct{}
+
+func (fixedClock) Now() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
+
+const testRun = "0193f2a0-0000-7000-8000-000000000001"
+
+// scenario is a run of two visits with three attempts each, as a list of
+// commits; each may be retried as a whole after a crash.
+func scenario() []func(context.Context, core.RunRecorder) error {
+	var steps []func(context.Context, core.RunRecorder) error
+	for visit := 1; visit <= 2; visit++ {
+		for i := 1; i <= 3; i++ {
+			a := core.Attempt{Iteration: i, Role: sdk.RoleGenerate, Output: core.MustJSON(fmt.Sprintf("out %d.%d", visit, i))}
+			judged := a
+			judged.Judged, judged.Score = true, float64(i)/4
+			steps = append(steps,
+				func(ctx context.Context, r core.RunRecorder) error {
+					return r.Attempts(visit, "loop").RecordOutput(ctx, &a)
+				},
+				func(ctx context.Context, r core.RunRecorder) error {
+					return r.Attempts(visit, "loop").RecordVerdict(ctx, &judged)
+				})
+		}
+		steps = append(steps, func(ctx context.Context, r core.RunRecorder) error {
+			return r.RecordVisit(ctx, &core.Visit{Number: visit, Node: "loop", Result: core.MustJSON("done")})
+		})
+	}
+	return append(steps, func(ctx context.Context, r core.RunRecorder) error {
+		return r.RecordEnd(ctx, &core.Run{ID: testRun, Status: core.StatusPassed, Result: core.MustJSON("end")})
+	})
+}
+
+// play creates the run, records the scenario, and calls acknowledged after each
+// commit with how many there are.
+func play(ctx context.Context, s core.Store, acknowledged func(commits int)) error {
+	runs := store.NewRuns(s, fixedClock{})
+	run := &core.Run{ID: testRun, Workflow: "test", State: core.MustJSON(map[string]any{})}
+	if err := runs.Create(ctx, run); err != nil {
+		return err
+	}
+	acknowledged(1)
+	recorder := runs.Recorder(run)
+	for i, step := range scenario() {
+		if err := step(ctx, recorder); err != nil {
+			return err
+		}
+		acknowledged(i + 2)
+	}
+	return nil
+}
+
+// checkHistory proves that a store holds the first commits of the scenario, at
+// least as many as were acknowledged, without a gap, and an unbroken journal.
+func checkHistory(t *testing.T, s core.Store, acknowledged int) {
+	t.Helper()
+	ctx := t.Context()
+	entries := 0
+	err := s.View(ctx, func(r core.Reader) error {
+		if err := journal.Verify(r, store.Stream(testRun)); err != nil {
+			return err
+		}
+		return journal.Read(r, store.Stream(testRun), func(journal.Entry) error { entries++; return nil })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entries < acknowledged || entries > acknowledged+1 {
+		t.Fatalf("%d commits are there, %d were acknowledged", entries, acknowledged)
+	}
+	if entries == 0 {
+		return
+	}
+	checkRecords(t, s, entries-1)
+}
+
+// checkRecords proves that the records are those of the scenario's first steps.
+func checkRecords(t *testing.T, s core.Store, steps int) {
+	t.Helper()
+	const perVisit = 7
+	runs := store.NewRuns(s, fixedClock{})
+	progress, err := runs.Progress(t.Context(), testRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visits := min(steps/perVisit, 2)
+	attempts := 0
+	if visits < 2 {
+		attempts = (steps%perVisit + 1) / 2
+	}
+	if len(progress.Visits) != visits || len(progress.Attempts) != attempts {
+		t.Errorf("after %d steps: %d visits and %d open attempts, want %d and %d",
+			steps, len(progress.Visits), len(progress.Attempts), visits, attempts)
+	}
+	listed, err := runs.List(t.Context(), store.ListFilter{})
+	if err != nil || len(listed) != 1 {
+		t.Errorf("List: %d runs, error %v", len(listed), err)
+	}
+	_, err = runs.Resume(t.Context(), testRun)
+	if ended := steps == len(scenario()); ended != (sdk.ReasonOf(err) == "run_not_resumable") || !ended && err != nil {
+		t.Errorf("Resume after %d steps: %v", steps, err)
+	}
+}
+
+func TestCrashAtEveryCommit(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s := openTest(t, Options{Dir: "db", MemTableBytes: 64 << 10}, fs)
+	clones := 0
+	err := play(t.Context(), s, func(commits int) {
+		clone := fs.CrashClone(vfs.CrashCloneCfg{})
+		checkHistory(t, openTest(t, Options{Dir: "db"}, clone), commits)
+		clones++
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(scenario()) + 1; clones != want {
+		t.Errorf("%d crashes, want %d", clones, want)
+	}
+}
+
+// TestCrashInsideCommits crashes at every write and sync of the log, not only
+// between commits.
+func TestCrashInsideCommits(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	acknowledged := -1 // while the store is being opened
+	type crash struct {
+		fs           *vfs.MemFS
+		acknowledged int
+	}
+	crashes := make(chan crash, 1000)
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if acknowledged >= 0 && (op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			crashes <- crash{mem.CrashClone(vfs.CrashCloneCfg{}), acknowledged}
+		}
+		return nil
+	}))
+	s := openTest(t, Options{Dir: "db"}, fs)
+	acknowledged = 0
+	if err := play(t.Context(), s, func(commits int) { acknowledged = commits }); err != nil {
+		t.Fatal(err)
+	}
+	n := len(crashes)
+	if n < len(scenario()) {
+		t.Fatalf("only %d crashes", n)
+	}
+	for range n {
+		c := <-crashes
+		checkHistory(t, openTest(t, Options{Dir: "db"}, c.fs), c.acknowledged)
+	}
+}
+
+// TestEveryWriteErrorOnce makes the i-th change of the disk fail, for i from 0
+// until the scenario succeeds.
+func TestEveryWriteErrorOnce(t *testing.T) {
+	failures := 0
+	for i := int32(0); ; i++ {
+		if i > 2000 {
+			t.Fatal("the scenario never succeeds")
+		}
+		mem := vfs.NewCrashableMem()
+		acknowledged, err := playInjected(t, mem, i)
+		if err == nil {
+			break
+		}
+		failures++
+		if !errors.Is(err, errorfs.ErrInjected) || sdk.ReasonOf(err) != "store_io" {
+			t.Fatalf("error %d surfaces as %v (%s)", i, err, sdk.ReasonOf(err))
+		}
+		checkHistory(t, openTest(t, Options{Dir: "db"}, mem.CrashClone(vfs.CrashCloneCfg{})), acknowledged)
+	}
+	if failures < 20 {
+		t.Errorf("only %d errors were injected", failures)
+	}
+}
+
+// playInjected plays the scenario while the i-th change of the disk fails, and
+// returns how many commits were acknowledged.
+func playInjected(t *testing.T, mem vfs.FS, i int32) (acknowledged int, err error) {
+	index := errorfs.OnIndex(i)
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch op.Kind.ReadOrWrite() {
+		case errorfs.OpIsWrite:
+			switch op.Kind {
+			case errorfs.OpRemove, errorfs.OpRemoveAll, errorfs.OpFilePreallocate, errorfs.OpFileClose:
+				return nil // harmless: nothing is promised by them
+			}
+			return index.MaybeError(op)
+		}
+		return nil
+	}))
+	s, err := open(t.Context(), Options{Dir: "db", MemTableBytes: 64 << 10}, fs)
+	if err != nil {
+		return 0, err
+	}
+	err = play(t.Context(), s, func(commits int) { acknowledged = commits })
+	if err != nil {
+		checkFailed(t, s)
+	}
+	if closeErr := s.Close(); closeErr != nil && err == nil {
+		err = closeErr
+	}
+	return acknowledged, err
+}
+
+// checkFailed proves that a store whose disk failed refuses writes and reads on.
+func checkFailed(t *testing.T, s *Store) {
+	t.Helper()
+	if s.Err() == nil {
+		t.Error("a failed store says that it takes writes")
+	}
+	err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("late"), nil) })
+	if sdk.ReasonOf(err) != "store_io" {
+		t.Errorf("a write after the failure: %v", err)
+	}
+	err = s.View(t.Context(), func(r core.Reader) error {
+		_, _, err := r.Get([]byte("meta/format"))
+		return err
+	})
+	if err != nil {
+		t.Errorf("a read after the failure: %v", err)
+	}
+}

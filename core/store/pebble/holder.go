@@ -1,0 +1,94 @@
+package pebble
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// holder says who has a directory open, for the message that others get. The
+// lock itself is Pebble's: the file may be stale, or gone.
+type holder struct {
+	PID     int       `json:"pid"`
+	Program string    `json:"program"`
+	Since   time.Time `json:"since"`
+}
+
+const (
+	holderFile = "HOLDER"
+	// maxHolderBytes bounds what is read of a holder file.
+	maxHolderBytes = 1024
+)
+
+// lockDir takes the directory's lock and writes down who has it.
+func lockDir(o *Options, fs vfs.FS) (*pebble.Lock, error) {
+	if err := fs.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, ioError("create its directory "+o.Dir, err)
+	}
+	path := fs.PathJoin(o.Dir, holderFile)
+	lock, err := pebble.LockDirectory(o.Dir, fs)
+	if err != nil {
+		return nil, lockError(o.Dir, readHolder(fs, path), err)
+	}
+	me := holder{PID: os.Getpid(), Program: o.Program, Since: o.Clock.Now().UTC().Truncate(time.Second)}
+	if err := writeHolder(fs, path, me); err != nil {
+		_ = lock.Close()
+		return nil, ioError("write "+path, err)
+	}
+	return lock, nil
+}
+
+// lockError tells a lock that another holds from a disk that fails: only the
+// former has a holder.
+func lockError(dir string, h *holder, cause error) error {
+	if h == nil {
+		return ioError("lock "+dir+": another program may have it open", cause)
+	}
+	e := sdk.Errorf(sdk.Conflict, "store_locked", "the store in %s is in use by %s (pid %d) since %s",
+		dir, h.Program, h.PID, h.Since.Format(time.RFC3339)).
+		WithHint("end that program, or name another directory with --data-dir").
+		WithDetail("pid", h.PID).WithDetail("program", h.Program)
+	e.Err = cause
+	return e
+}
+
+func writeHolder(fs vfs.FS, path string, h holder) error {
+	data, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("encode holder: %w", err)
+	}
+	f, err := fs.Create(path, "holder")
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// readHolder returns nil for a file that isn't there or makes no sense.
+func readHolder(fs vfs.FS, path string) *holder {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxHolderBytes))
+	if err != nil {
+		return nil
+	}
+	var h holder
+	if json.Unmarshal(data, &h) != nil || h.PID == 0 {
+		return nil
+	}
+	return &h
+}

@@ -1,0 +1,139 @@
+// Package pebble is the store on disk: [core.Store] over a Pebble database, and
+// the only package that imports Pebble.
+//
+// # Transactions
+//
+// Transactions are optimistic. Each reads a snapshot and notes the keys and
+// ranges that it read; its writes wait in memory. To commit, it takes a short
+// mutex, is checked against the keys that others committed since its snapshot,
+// and is handed to Pebble, which makes it visible. On a conflict it runs again.
+// The wait for the disk happens outside the mutex, so that many writers share
+// one sync.
+//
+// # Durability
+//
+// A commit is visible before it is durable. An Update that read it can't be
+// acknowledged before it is durable itself: its own record comes later in the
+// same log, and a sync covers everything before. A View or a transaction that
+// wrote nothing has no record, so it waits, before it returns, for the syncs
+// that were under way when it began. Nobody acts on what a crash may undo.
+//
+// # Failure
+//
+// The first write that the disk refuses stops all later ones: see fuse. Reads go
+// on and show what memory holds, which includes commits whose callers were told
+// that the disk failed: whether those last shows only after the next open.
+package pebble
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Durability says when a commit is acknowledged.
+type Durability string
+
+// The durabilities.
+const (
+	Full    Durability = "full"    // after the log is synced: it survives a power cut
+	Relaxed Durability = "relaxed" // after the log is buffered: a crash of the program loses the newest
+)
+
+// Options say where a store lies and what it may use. A zero field is its
+// default.
+type Options struct {
+	// Dir is the store's directory. It is created if need be, for the owner only.
+	Dir string
+	// Durability defaults to Full (spec 3.7).
+	Durability Durability
+	// CacheBytes bounds the cache of decoded blocks. Default 16 MiB, so that the
+	// idle host stays within its 60 MB.
+	CacheBytes int64
+	// MemTableBytes is how much is collected in memory before it is sorted into a
+	// file. Default 8 MiB; two may exist at a time.
+	MemTableBytes uint64
+	// Program names the holder in the message that a second program gets. Default
+	// the base name of the executable.
+	Program string
+	// Clock dates the holder. Default the system's.
+	Clock core.Clock
+}
+
+// Validate reports what is wrong with the options.
+func (o *Options) Validate() error {
+	switch {
+	case o.Dir == "":
+		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: no directory is named")
+	case o.Durability != "" && o.Durability != Full && o.Durability != Relaxed:
+		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: durability %q is not full or relaxed", o.Durability)
+	case o.CacheBytes < 0:
+		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: a cache of %d bytes", o.CacheBytes)
+	case o.MemTableBytes > 1<<30:
+		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: a memtable of %d bytes, of at most 1 GiB", o.MemTableBytes)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Durability == "" {
+		o.Durability = Full
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 16 << 20
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = 8 << 20
+	}
+	if o.Program == "" {
+		o.Program = filepath.Base(os.Args[0])
+	}
+	if o.Clock == nil {
+		o.Clock = core.SystemClock{}
+	}
+	return o
+}
+
+// engine returns Pebble's options.
+func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock) *pebble.Options {
+	e := &pebble.Options{
+		FS:   fs,
+		Lock: lock,
+		// Pinned, so that a new Pebble doesn't change the files of itself.
+		FormatMajorVersion: pebble.FormatValueSeparation,
+		CacheSize:          o.CacheBytes,
+		MemTableSize:       o.MemTableBytes,
+		// Pebble would block writers inside its commit, where a failed disk would
+		// leave them for ever. pressure holds them back before it.
+		MemTableStopWritesThreshold: math.MaxInt32,
+		L0StopWritesThreshold:       math.MaxInt32,
+		Logger:                      logger{f},
+		EventListener: &pebble.EventListener{
+			// What can't be read is the reading call's error, not the store's end.
+			DataCorruption:  func(pebble.DataCorruptionInfo) {},
+			BackgroundError: func(error) {},
+		},
+	}
+	for i := range e.Levels {
+		// 10 bits a key find an absent key without a read in 99 % of cases.
+		e.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	return e
+}
+
+// logger takes what Pebble logs. It has nothing to say to a user, and what it
+// calls fatal, such as a manifest that can't be written, stops writing instead
+// of the program.
+type logger struct{ fuse *fuse }
+
+func (logger) Infof(string, ...any)  {}
+func (logger) Errorf(string, ...any) {}
+
+func (l logger) Fatalf(format string, args ...any) { l.fuse.blow(engineError(format, args...)) }

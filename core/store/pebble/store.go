@@ -1,0 +1,256 @@
+package pebble
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store"
+)
+
+// Store implements [core.Store] on disk. It is safe for concurrent use.
+type Store struct {
+	options Options
+	fs      vfs.FS
+	fuse    *fuse
+	lock    *pebble.Lock
+	db      *pebble.DB
+	turns   *store.Turns
+
+	// gate guards closed, after which users only falls.
+	gate   sync.Mutex
+	closed bool
+	users  sync.WaitGroup
+	closer sync.Once
+
+	// mu orders commits: what is checked against history is what Pebble has.
+	mu      sync.Mutex
+	history history
+	// unchecked is how much was written since holdBack looked.
+	unchecked int
+	// newest is the newest commit that may be visible and not yet durable.
+	newest atomic.Pointer[pending]
+}
+
+// pending is a commit on its way to the disk.
+type pending struct {
+	done chan struct{}
+	// err is set before done is closed.
+	err error
+}
+
+// wait returns once the commit is durable, or why it isn't.
+func (p *pending) wait() error {
+	if p == nil {
+		return nil
+	}
+	<-p.done
+	return p.err
+}
+
+// Open opens the store in a directory, or creates it, and brings its format up
+// to date. A directory that another program has open is sdk.Conflict, reason
+// "store_locked"; one of a newer format is sdk.Incompatible.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	return open(ctx, o, vfs.Default)
+}
+
+// open opens a store on a file system, which tests choose.
+func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	lock, err := lockDir(&o, fs)
+	if err != nil {
+		return nil, err
+	}
+	f := newFuse()
+	s := &Store{options: o, fs: fs, fuse: f, lock: lock, turns: store.NewTurns()}
+	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f}, f, lock))
+	if err != nil {
+		f.close()
+		s.unlock()
+		return nil, ioError("open "+o.Dir, err)
+	}
+	if err := store.Prepare(ctx, s); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Durability is when commits are acknowledged, for statuses.
+func (s *Store) Durability() Durability { return s.options.Durability }
+
+// Err is why the store takes no more writes, such as a full disk; nil while it
+// does.
+func (s *Store) Err() error { return s.fuse.err() }
+
+// View implements [core.Store].
+func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.users.Done()
+	t := &tx{snap: s.db.NewSnapshot()}
+	defer t.end()
+	last := s.newest.Load() // after the snapshot: it covers all that is visible
+	if err := fn(reader{t}); err != nil {
+		return err
+	}
+	return last.wait()
+}
+
+// Update implements [core.Store].
+func (s *Store) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.users.Done()
+	var durable func() error
+	err := s.turns.Run(ctx, func() (conflict bool, err error) {
+		durable, conflict, err = s.try(ctx, fn)
+		return conflict, err
+	})
+	if err != nil {
+		return err
+	}
+	return durable()
+}
+
+// Close waits for running transactions and closes the files. It is idempotent.
+func (s *Store) Close() (err error) {
+	s.closer.Do(func() { err = s.close() })
+	return err
+}
+
+func (s *Store) close() error {
+	s.gate.Lock()
+	s.closed = true
+	s.gate.Unlock()
+	s.users.Wait()
+	s.fuse.close()
+	err := s.db.Close()
+	s.unlock()
+	if err != nil && s.fuse.err() == nil {
+		return ioError("close", err)
+	}
+	return nil // a blown fuse was reported by the call that met it
+}
+
+// unlock gives the directory up. Failing only means that the process must end
+// first, or that a stale holder file stays.
+func (s *Store) unlock() {
+	_ = s.fs.Remove(s.fs.PathJoin(s.options.Dir, holderFile))
+	_ = s.lock.Close()
+}
+
+// enter begins a use of the store, to be ended with s.users.Done.
+func (s *Store) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if s.closed {
+		return store.ErrClosed()
+	}
+	s.users.Add(1)
+	return nil
+}
+
+// try runs a transaction once. Before it is acknowledged, durable must have
+// returned nil.
+func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (durable func() error, conflict bool, err error) {
+	if err := s.holdBack(ctx); err != nil {
+		return nil, false, err
+	}
+	s.mu.Lock()
+	t := &tx{snap: s.db.NewSnapshot()}
+	begun := s.history.begin()
+	last := s.newest.Load()
+	s.mu.Unlock()
+	defer func() {
+		t.end()
+		s.mu.Lock()
+		s.history.end(begun)
+		s.mu.Unlock()
+	}()
+	if err := fn(t); err != nil {
+		return nil, false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	if len(t.writes) == 0 {
+		return last.wait, false, nil
+	}
+	return s.commit(t, begun.Value.(uint64))
+}
+
+// commit checks a transaction that began at since and makes it visible.
+func (s *Store) commit(t *tx, since uint64) (durable func() error, conflict bool, err error) {
+	keys := slices.Sorted(maps.Keys(t.writes))
+	batch := s.db.NewBatch()
+	for _, key := range keys {
+		if err := appendWrite(batch, []byte(key), t.writes[key]); err != nil {
+			return nil, false, ioError("write", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fuse.err(); err != nil {
+		return nil, false, err
+	}
+	if s.history.changed(since, &t.reads) {
+		return nil, true, batch.Close()
+	}
+	p := &pending{done: make(chan struct{})}
+	s.newest.Store(p) // before it is visible, so that no view misses it
+	s.history.add(keys)
+	s.unchecked += t.size
+	return s.apply(batch, p), false, nil
+}
+
+func appendWrite(b *pebble.Batch, key []byte, w write) error {
+	if w.deleted {
+		return b.Delete(key, nil)
+	}
+	return b.Set(key, w.value, nil)
+}
+
+// apply hands a batch to Pebble's log and memtable, and returns how to wait for
+// the disk. Its caller holds s.mu.
+func (s *Store) apply(batch *pebble.Batch, p *pending) func() error {
+	if s.options.Durability == Relaxed {
+		err := s.db.Apply(batch, pebble.NoSync)
+		return func() error { return s.settle(batch, p, err) }
+	}
+	err := s.db.ApplyNoSyncWait(batch, pebble.Sync)
+	return func() error {
+		if err == nil {
+			err = batch.SyncWait()
+		}
+		return s.settle(batch, p, err)
+	}
+}
+
+// settle ends a commit, for its caller and for all who wait for it.
+func (s *Store) settle(batch *pebble.Batch, p *pending, err error) error {
+	if err != nil {
+		s.fuse.blow(err)
+	}
+	if p.err = s.fuse.err(); p.err != nil {
+		s.newest.CompareAndSwap(p, nil) // later views don't wait for what won't come
+	}
+	close(p.done)
+	_ = batch.Close() // only returns memory
+	return p.err
+}
