@@ -79,7 +79,8 @@ type Instance interface {
 	// Done is closed once the instance is gone, for whatever reason.
 	Done() <-chan struct{}
 	// Cause says why the instance is gone, with the end of its stderr; nil while
-	// it runs and after Close.
+	// it runs and after Close. It is sdk.Exhausted where the driver itself
+	// stopped the plugin for a size, which doesn't count as the plugin's exit.
 	Cause() error
 	// Kill ends it at once with all its children, and waits for that. The reason
 	// becomes its Cause.

@@ -10,6 +10,9 @@
 // goes to the host's log, as does everything written with log/slog, which Main
 // sets up so that levels and attributes are kept.
 //
+// The Go runtime gets as many processors as calls may run at a time, by default
+// one; the environment variable GOMAXPROCS overrides that.
+//
 // Run by hand the program says what it is; with --describe it prints its
 // manifest.
 package process

@@ -10,12 +10,12 @@ import (
 const levelTrace = slog.LevelDebug - 4
 
 // setUpLogs makes log/slog, and with it package log, write the lines that the
-// host understands: hclog's JSON keys.
-func setUpLogs(w io.Writer, level string) {
-	slog.SetDefault(slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{
-		Level:       parseLevel(level),
-		ReplaceAttr: hclogKeys,
-	})))
+// host understands.
+func setUpLogs(w io.Writer, level string) { slog.SetDefault(slog.New(newLogHandler(w, level))) }
+
+// newLogHandler writes hclog's JSON keys.
+func newLogHandler(w io.Writer, level string) slog.Handler {
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: parseLevel(level), ReplaceAttr: hclogKeys})
 }
 
 func parseLevel(level string) slog.Level {

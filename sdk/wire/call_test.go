@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	goplugin "github.com/hashicorp/go-plugin"
 
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
@@ -198,20 +199,20 @@ func TestOneItemsErrorLeavesTheOthers(t *testing.T) {
 }
 
 func TestDeadlineReturnsAtOnceAndReachesThePlugin(t *testing.T) {
-	ended := make(chan error, 1)
+	ended, release := make(chan error, 1), make(chan struct{})
 	c := connect(t, evaluator(1, func(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 		<-ctx.Done()
 		ended <- ctx.Err()
+		<-release // the host doesn't wait for this
 		return nil, ctx.Err()
 	}), wire.ServerConfig{}, wire.ClientOptions{Plugin: "slow"})
+	defer close(release)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := c.Evaluate(ctx, wire.Config{}, one(`1`))
-	if err == nil { // the plugin's own answer may win
-		t.Fatal("no error")
-	}
-	if sdk.CodeOf(err) != sdk.Timeout {
-		t.Fatalf("got %v", err)
+	wantError(t, err, sdk.Timeout, "call_timeout")
+	if !strings.Contains(err.Error(), "slow") || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
 	}
 	if err := <-ended; err == nil {
 		t.Error("the plugin's context didn't end")
@@ -314,5 +315,18 @@ func TestCallsAfterCloseSayThatTheConnectionIsGone(t *testing.T) {
 	wantError(t, err, sdk.Unavailable, "connection_lost")
 	if !errors.Is(err, wire.ErrLost) || c.Err() != nil {
 		t.Errorf("err %v, Err() %v", err, c.Err())
+	}
+}
+
+func TestGoPluginGlueGivesAClient(t *testing.T) {
+	var glue goplugin.GRPCPlugin = &wire.Plugin{Call: wire.ClientOptions{Plugin: "mirror"}}
+	got, err := glue.GRPCClient(t.Context(), nil, dial(t, wire.NewServer(mirror(), wire.ServerConfig{}), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := got.(*wire.Client)
+	defer c.Close()
+	if c.Manifest().Name != "mirror" {
+		t.Errorf("manifest %+v", c.Manifest())
 	}
 }

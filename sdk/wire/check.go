@@ -16,6 +16,9 @@ const (
 	MaxDepth = 256
 	// MaxFindings is how many findings a verdict may have.
 	MaxFindings = 10_000
+	// MaxChildren is how deep the verdicts of composites may nest, far more than
+	// anyone writes by hand.
+	MaxChildren = 16
 	// MaxMetadata is how many entries metadata may have.
 	MaxMetadata = 1_000
 )
@@ -24,18 +27,33 @@ const (
 // its score as [sdk.Verdict.Check] does. A NaN is refused with that method's own
 // reason, everything else as "response_invalid".
 func CheckEvaluateResponse(r *sdk.EvaluateResponse) error {
-	if n := len(r.Verdict.Errors); n > MaxFindings {
-		return responseInvalid("the verdict has %d findings, over the cap of %d", n, MaxFindings)
-	}
-	if len(r.Verdict.Output) > 0 {
-		if err := CheckJSON(r.Verdict.Output); err != nil {
-			return responseInvalid("the verdict's output %w", err)
-		}
-	}
 	if err := checkExtras(r.Usage, r.Metadata); err != nil {
 		return err
 	}
-	return r.Verdict.Check()
+	findings := 0
+	return checkVerdict(&r.Verdict, 0, &findings)
+}
+
+// checkVerdict checks a verdict and its children, and counts their findings.
+func checkVerdict(v *sdk.Verdict, depth int, findings *int) error {
+	if *findings += len(v.Errors); *findings > MaxFindings {
+		return responseInvalid("the verdict has more than %d findings", MaxFindings)
+	}
+	if len(v.Output) > 0 {
+		if err := CheckJSON(v.Output); err != nil {
+			return responseInvalid("the verdict's output %w", err)
+		}
+	}
+	if len(v.Children) > 0 && depth == MaxChildren {
+		return responseInvalid("the verdict has children nested deeper than %d", MaxChildren)
+	}
+	for name, child := range v.Children {
+		if err := checkVerdict(&child, depth+1, findings); err != nil {
+			return err
+		}
+		v.Children[name] = child
+	}
+	return v.Check()
 }
 
 // CheckGenerateResponse refuses a response that the host can't use.

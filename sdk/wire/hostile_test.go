@@ -6,7 +6,9 @@ import (
 	"errors"
 	"math"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -107,10 +109,16 @@ func TestBadResponsesFailTheirCallOnly(t *testing.T) {
 	for i := range findings {
 		findings[i] = &wirepb.Finding{}
 	}
+	nested := &wirepb.Verdict{}
+	for range wire.MaxChildren + 1 {
+		nested = &wirepb.Verdict{Children: map[string]*wirepb.Verdict{"child": nested}}
+	}
 	tests := map[string]struct {
 		reply  *wirepb.Reply
 		reason string
 	}{
+		"nested children":    {verdict(nested), "response_invalid"},
+		"child not a number": {verdict(&wirepb.Verdict{Children: map[string]*wirepb.Verdict{"c": {Score: math.NaN()}}}), "score_not_finite"},
 		"no result":          {evaluated(), "response_invalid"},
 		"two results":        {evaluated(ok, ok), "response_invalid"},
 		"another kind":       {&wirepb.Reply{Body: &wirepb.Reply_Corrected{Corrected: &wirepb.Corrected{}}}, "response_invalid"},
@@ -310,4 +318,56 @@ func TestManifestsThatLieAreRefused(t *testing.T) {
 func TestProgramWithoutTheServiceIsIncompatible(t *testing.T) {
 	_, err := connectTo(t, wirepb.UnimplementedPluginServer{}, wire.ClientOptions{Plugin: "probe"})
 	wantError(t, err, sdk.Incompatible, "contract_mismatch")
+}
+
+// deaf opens the stream and never reads.
+type deaf struct{ scripted }
+
+func (s *deaf) Calls(stream grpc.BidiStreamingServer[wirepb.Request, wirepb.Reply]) error {
+	<-stream.Context().Done()
+	return nil
+}
+
+func TestPluginThatStopsReadingHoldsUpNoDeadline(t *testing.T) {
+	c, err := connectTo(t, &deaf{scripted{manifest: describes}}, wire.ClientOptions{Plugin: "probe"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 20 { // far more than gRPC and the connection buffer
+		all.Go(func() {
+			for _, size := range []int{100, 1 << 20} {
+				_, err := c.Evaluate(ctx, wire.Config{}, one(`"`+strings.Repeat("x", size)+`"`))
+				if sdk.ReasonOf(err) != "call_timeout" {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	wantAlive(t, c)
+}
+
+func TestGeneratorsSlowWatcherHoldsUpNoOtherCall(t *testing.T) {
+	c := connect(t, mirror(), wire.ServerConfig{}, wire.ClientOptions{})
+	watching, release := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	var slow sync.WaitGroup
+	slow.Go(func() {
+		_, err := c.Generate(t.Context(), wire.Config{}, []*sdk.GenerateRequest{{
+			State: json.RawMessage(`{}`),
+			Emit:  func(string) { first.Do(func() { close(watching) }); <-release },
+		}})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-watching
+	if _, err := c.Evaluate(t.Context(), wire.Config{}, one(`1`)); err != nil {
+		t.Error(err)
+	}
+	close(release)
+	slow.Wait()
 }

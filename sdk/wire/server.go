@@ -50,6 +50,9 @@ func NewServer(p sdk.Plugin, cfg ServerConfig) *Server {
 	return s
 }
 
+// Parallel is how many calls run at a time.
+func (s *Server) Parallel() int { return s.config.Parallel }
+
 // Register adds the service to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) { wirepb.RegisterPluginServer(r, s) }
 

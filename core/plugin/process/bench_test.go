@@ -1,7 +1,6 @@
 package process_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -19,11 +18,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
 // A call of the benchmarks takes 1 KB and answers with 200 bytes.
@@ -36,7 +35,9 @@ func BenchmarkCall(b *testing.B) {
 	for _, plain := range []bool{true, false} {
 		for _, callers := range []int{1, 8} {
 			b.Run(fmt.Sprintf("tls=%t/callers=%d", !plain, callers), func(b *testing.B) {
-				i := start(b, process.Options{PlainText: plain}, self(b, "serve"))
+				p := self(b, "serve")
+				p.Limits.Parallel = callers
+				i := start(b, process.Options{PlainText: plain}, p)
 				config := do("pad")
 				req := []*sdk.EvaluateRequest{{Output: json.RawMessage(`"` + strings.Repeat("x", requestBytes) + `"`)}}
 				run(b, callers, func(ctx context.Context) error {
@@ -80,11 +81,13 @@ func run(b *testing.B, callers int, call func(context.Context) error) {
 }
 
 // BenchmarkRawSocket is the floor: length-prefixed messages over a unix socket.
-func BenchmarkRawSocket(b *testing.B) {
-	conn := dialChild(b, "raw")
+func BenchmarkRawSocket(b *testing.B) { run(b, 1, rawCall(b)) }
+
+func rawCall(tb testing.TB) func(context.Context) error {
+	conn := dialChild(tb, "raw")
 	request, response := make([]byte, 4+requestBytes), make([]byte, responseBytes)
 	binary.BigEndian.PutUint32(request, requestBytes)
-	run(b, 1, func(context.Context) error {
+	return func(context.Context) error {
 		if _, err := conn.Write(request); err != nil {
 			return err
 		}
@@ -93,24 +96,32 @@ func BenchmarkRawSocket(b *testing.B) {
 		}
 		_, err := io.ReadFull(conn, response[:binary.BigEndian.Uint32(response)])
 		return err
-	})
+	}
 }
 
-// BenchmarkUnary is a unary gRPC call as go-plugin's users make it, without TLS.
+// BenchmarkUnary is the same step as a unary gRPC call, as go-plugin's users make
+// it, without TLS and without anything around it.
 func BenchmarkUnary(b *testing.B) {
 	for _, callers := range []int{1, 8} {
-		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			path := childSocket(b, "unary")
-			cc, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer cc.Close()
-			request := &unaryMessage{Value: bytes.Repeat([]byte("x"), requestBytes)}
-			run(b, callers, func(ctx context.Context) error {
-				return cc.Invoke(ctx, "/test.Unary/Call", request, new(unaryMessage))
-			})
-		})
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) { run(b, callers, unaryCall(b)) })
+	}
+}
+
+func unaryCall(tb testing.TB) func(context.Context) error {
+	tb.Helper()
+	path := childSocket(tb, "unary")
+	cc, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = cc.Close() })
+	output := []byte(`"` + strings.Repeat("x", requestBytes) + `"`)
+	return func(ctx context.Context) error {
+		request := &wirepb.Evaluate{
+			Config: &wirepb.Config{Digest: "digest"},
+			Items:  []*wirepb.EvaluateRequest{{Output: output}},
+		}
+		return cc.Invoke(ctx, "/test.Unary/Call", request, new(wirepb.Evaluated))
 	}
 }
 
@@ -219,9 +230,6 @@ func serveSocket(path string) {
 	}
 }
 
-// unaryMessage is any message that holds bytes.
-type unaryMessage = wrapperspb.BytesValue
-
 func serveUnary(l net.Listener) {
 	s := grpc.NewServer()
 	s.RegisterService(&grpc.ServiceDesc{
@@ -230,10 +238,14 @@ func serveUnary(l net.Listener) {
 		Methods: []grpc.MethodDesc{{
 			MethodName: "Call",
 			Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-				if err := decode(new(unaryMessage)); err != nil {
+				if err := decode(new(wirepb.Evaluate)); err != nil {
 					return nil, err
 				}
-				return &unaryMessage{Value: make([]byte, responseBytes)}, nil
+				return &wirepb.Evaluated{Results: []*wirepb.EvaluateResult{{
+					Outcome: &wirepb.EvaluateResult_Response{Response: &wirepb.EvaluateResponse{
+						Verdict: &wirepb.Verdict{Valid: true, Score: 1, Feedback: strings.Repeat("x", 150)},
+					}},
+				}}}, nil
 			},
 		}},
 	}, struct{}{})

@@ -8,16 +8,20 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	goplugin "github.com/hashicorp/go-plugin"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/sdk"
 	author "github.com/reflectory/reflectory/sdk/process"
+	"github.com/reflectory/reflectory/sdk/wire"
 )
 
 // The test binary is also every plugin: "plugin BEHAVIOUR" as its arguments.
@@ -45,10 +49,10 @@ func runPlugin(behaviour string) {
 		select {}
 	case "hang":
 		fmt.Fprintln(os.Stderr, "still loading")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "garbage":
 		fmt.Println("hello, I am a plugin")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "endless":
 		b := []byte(strings.Repeat("x", 4096))
 		for {
@@ -56,23 +60,35 @@ func runPlugin(behaviour string) {
 		}
 	case "newer":
 		fmt.Println("1|2|unix|/nowhere|grpc|")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "elsewhere":
 		fmt.Println("1|1|unix|/var/run/other.sock|grpc|")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "cert":
 		fmt.Println("1|1|unix|/nowhere|grpc|" + strings.Repeat("A", 60))
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "deaf":
 		// A handshake without anybody behind it.
 		fmt.Printf("1|1|unix|%s/none|grpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR"))
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "stubborn":
 		// It serves, and stays when it is asked to end.
 		os.Args = os.Args[:1]
 		_ = author.Serve(context.Background(), testPlugin(), author.Options{})
 		fmt.Fprintln(os.Stderr, "staying")
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
+	case "foreign":
+		// A go-plugin program that doesn't know of sdk/process: it makes its own
+		// certificate, prints it, and never reads its standard input.
+		goplugin.Serve(&goplugin.ServeConfig{
+			HandshakeConfig: wire.Handshake(),
+			Plugins: goplugin.PluginSet{wire.PluginName: &wire.Plugin{
+				Serve: wire.NewServer(testPlugin(), wire.ServerConfig{}),
+			}},
+			GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+				return grpc.NewServer(append(opts, wire.ServerOptions(0)...)...)
+			},
+		})
 	case "host":
 		runHost()
 	case "socket":
@@ -157,6 +173,12 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 	switch b.Do {
 	case "environ":
 		return said(strings.Join(os.Environ(), "\n"))
+	case "processors":
+		return said(fmt.Sprint(runtime.GOMAXPROCS(0)))
+	case "spin":
+		for ctx.Err() == nil {
+		}
+		return nil, ctx.Err()
 	case "pid":
 		return said(fmt.Sprint(os.Getpid()))
 	case "child":
@@ -167,7 +189,7 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 		return said(fmt.Sprint(os.Getpid()))
 	case "exit":
 		fmt.Fprintln(os.Stderr, "out of cheese")
-		time.Sleep(50 * time.Millisecond) // go-plugin carries the line over gRPC
+		<-time.After(50 * time.Millisecond) // go-plugin carries the line over gRPC
 		os.Exit(4)
 	case "crash":
 		go func() { panic("cheese crash") }()
@@ -176,7 +198,7 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case "hang":
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	case "panic":
 		panic("no cheese")
 	case "huge":
@@ -198,11 +220,18 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 	return said("")
 }
 
-// collect is a log sink that can be asked.
-type collect struct{ lines chan process.LogLine }
-
-func newCollect() *collect { return &collect{lines: make(chan process.LogLine, 10_000)} }
-
-func (c *collect) sink(l process.LogLine) { c.lines <- l }
-
-func runHost() {}
+// runHost is a host that is going to be killed: it prints the pid of its plugin.
+func runHost() {
+	i, err := process.New(process.Options{}).Start(context.Background(), plugin.Installed{
+		Name: "probe", Path: os.Args[0], Args: []string{"plugin", "serve"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	results, err := i.Evaluate(context.Background(), do("pid"), []*sdk.EvaluateRequest{{}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(results[0].Response.Verdict.Feedback)
+	select {}
+}

@@ -56,8 +56,9 @@ func (r *handshakeRunner) Start(context.Context) error {
 // Wait implements runner.Runner.
 func (r *handshakeRunner) Wait(context.Context) error { <-r.i.process.done; return nil }
 
-// Kill implements runner.Runner. The instance's abort says why.
-func (r *handshakeRunner) Kill(context.Context) error { r.i.process.kill(); return nil }
+// Kill implements runner.Runner. It leaves that to the instance's abort, which
+// knows whether the process was ending by itself.
+func (r *handshakeRunner) Kill(context.Context) error { return nil }
 
 // Stdout implements runner.Runner.
 func (r *handshakeRunner) Stdout() io.ReadCloser { return r.stdout }

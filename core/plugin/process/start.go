@@ -101,7 +101,7 @@ func (i *instance) readStdout(line *io.PipeWriter) {
 	defer line.Close()
 	out := bufio.NewReaderSize(i.process.stdout, maxHandshake)
 	first, err := out.ReadSlice('\n')
-	if len(first) > 0 {
+	if len(first) > 0 { // without a line, abort says what happened
 		if bad := checkHandshake(i.installed.Name, string(first), i.tls != nil); bad != nil {
 			i.end(bad)
 		} else if err == nil {
@@ -183,10 +183,14 @@ func (i *instance) abort(err error) error {
 }
 
 func (i *instance) notLaunched(err error) error {
+	i.mu.Lock()
+	cause := i.cause
+	i.mu.Unlock()
+	if cause != nil {
+		return cause
+	}
 	e := sdk.Errorf(sdk.Unavailable, "start_failed", "plugin %s could not be started: %w", i.installed.Name, err)
 	switch {
-	case i.cause != nil:
-		return i.cause
 	case errors.Is(err, fs.ErrNotExist):
 		e.Code = sdk.NotFound
 		e.Hint = "build or install it so that " + i.installed.Path + " exists"

@@ -39,6 +39,7 @@ type outcome struct {
 	replaced json.RawMessage // the value as it stood in a text
 	findings []sdk.Finding
 	notes    []string
+	unread   bool // there was no JSON value to judge
 }
 
 // Evaluate judges one output. An output past a limit is a bad output, not a
@@ -64,7 +65,7 @@ func (e *evaluator) Evaluate(_ context.Context, req *sdk.EvaluateRequest) (*sdk.
 }
 
 func unreadable(message string) *outcome {
-	return &outcome{findings: []sdk.Finding{{Message: message, Code: "json"}}}
+	return &outcome{findings: []sdk.Finding{{Message: message, Code: "json"}}, unread: true}
 }
 
 // examine judges a value, converting it first where that is asked for.
@@ -138,7 +139,7 @@ func isScalar(v any) bool {
 func (e *evaluator) respond(found *outcome) (*sdk.EvaluateResponse, error) {
 	v := sdk.Verdict{
 		Valid:    len(found.findings) == 0,
-		Score:    e.score(len(found.findings)),
+		Score:    e.score(found),
 		Errors:   listed(found.findings),
 		Feedback: joinMessages(found.notes),
 		Output:   found.replaced,
@@ -154,9 +155,11 @@ func (e *evaluator) respond(found *outcome) (*sdk.EvaluateResponse, error) {
 }
 
 // score is that of spec 1.4: a fifth off for each error, or all or nothing.
-// It is rounded so that three errors give 0.4 and not 0.3999….
-func (e *evaluator) score(errors int) float64 {
-	if e.strict && errors > 0 {
+// It is rounded so that three errors give 0.4 and not 0.3999…. What can't be read
+// scores 0: no assertion was tried, and it must never be the best attempt.
+func (e *evaluator) score(found *outcome) float64 {
+	errors := len(found.findings)
+	if found.unread || e.strict && errors > 0 {
 		return 0
 	}
 	return max(0, math.Round(100-20*float64(errors))/100)

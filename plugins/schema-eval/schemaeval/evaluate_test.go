@@ -188,3 +188,12 @@ func TestScoring(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatCannotBeReadScoresZero(t *testing.T) {
+	for _, output := range []string{`"no JSON in here"`, `"{\"a\": "`} {
+		v := evaluate(t, `{"schema": {"type": "object"}}`, output).Verdict
+		if v.Valid || v.Score != 0 || len(v.Errors) != 1 {
+			t.Errorf("%s: %+v", output, v)
+		}
+	}
+}

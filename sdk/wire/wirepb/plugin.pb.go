@@ -1715,12 +1715,15 @@ func (x *CorrectResponse) GetMetadata() map[string]string {
 }
 
 type Verdict struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Valid         bool                   `protobuf:"varint,1,opt,name=valid,proto3" json:"valid,omitempty"`
-	Score         float64                `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
-	Errors        []*Finding             `protobuf:"bytes,3,rep,name=errors,proto3" json:"errors,omitempty"`
-	Feedback      string                 `protobuf:"bytes,4,opt,name=feedback,proto3" json:"feedback,omitempty"`
-	Output        []byte                 `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Valid    bool                   `protobuf:"varint,1,opt,name=valid,proto3" json:"valid,omitempty"`
+	Score    float64                `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
+	Errors   []*Finding             `protobuf:"bytes,3,rep,name=errors,proto3" json:"errors,omitempty"`
+	Feedback string                 `protobuf:"bytes,4,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	Output   []byte                 `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"`
+	// The verdicts of an ensemble's members, by name. They nest one in another
+	// at most 16 deep.
+	Children      map[string]*Verdict `protobuf:"bytes,6,rep,name=children,proto3" json:"children,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1786,6 +1789,13 @@ func (x *Verdict) GetFeedback() string {
 func (x *Verdict) GetOutput() []byte {
 	if x != nil {
 		return x.Output
+	}
+	return nil
+}
+
+func (x *Verdict) GetChildren() map[string]*Verdict {
+	if x != nil {
+		return x.Children
 	}
 	return nil
 }
@@ -2149,13 +2159,17 @@ const file_plugin_proto_rawDesc = "" +
 	"\bmetadata\x18\x03 \x03(\v23.reflectory.plugin.v1.CorrectResponse.MetadataEntryR\bmetadata\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc5\x02\n" +
 	"\aVerdict\x12\x14\n" +
 	"\x05valid\x18\x01 \x01(\bR\x05valid\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x125\n" +
 	"\x06errors\x18\x03 \x03(\v2\x1d.reflectory.plugin.v1.FindingR\x06errors\x12\x1a\n" +
 	"\bfeedback\x18\x04 \x01(\tR\bfeedback\x12\x16\n" +
-	"\x06output\x18\x05 \x01(\fR\x06output\"\xb4\x01\n" +
+	"\x06output\x18\x05 \x01(\fR\x06output\x12G\n" +
+	"\bchildren\x18\x06 \x03(\v2+.reflectory.plugin.v1.Verdict.ChildrenEntryR\bchildren\x1aZ\n" +
+	"\rChildrenEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.reflectory.plugin.v1.VerdictR\x05value:\x028\x01\"\xb4\x01\n" +
 	"\aFinding\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1f\n" +
@@ -2193,7 +2207,7 @@ func file_plugin_proto_rawDescGZIP() []byte {
 	return file_plugin_proto_rawDescData
 }
 
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_plugin_proto_goTypes = []any{
 	(*DescribeRequest)(nil),  // 0: reflectory.plugin.v1.DescribeRequest
 	(*Manifest)(nil),         // 1: reflectory.plugin.v1.Manifest
@@ -2226,6 +2240,7 @@ var file_plugin_proto_goTypes = []any{
 	nil,                      // 28: reflectory.plugin.v1.EvaluateResponse.MetadataEntry
 	nil,                      // 29: reflectory.plugin.v1.GenerateResponse.MetadataEntry
 	nil,                      // 30: reflectory.plugin.v1.CorrectResponse.MetadataEntry
+	nil,                      // 31: reflectory.plugin.v1.Verdict.ChildrenEntry
 }
 var file_plugin_proto_depIdxs = []int32{
 	5,  // 0: reflectory.plugin.v1.Request.prepare:type_name -> reflectory.plugin.v1.Prepare
@@ -2264,15 +2279,17 @@ var file_plugin_proto_depIdxs = []int32{
 	26, // 33: reflectory.plugin.v1.CorrectResponse.usage:type_name -> reflectory.plugin.v1.Usage
 	30, // 34: reflectory.plugin.v1.CorrectResponse.metadata:type_name -> reflectory.plugin.v1.CorrectResponse.MetadataEntry
 	25, // 35: reflectory.plugin.v1.Verdict.errors:type_name -> reflectory.plugin.v1.Finding
-	0,  // 36: reflectory.plugin.v1.Plugin.Describe:input_type -> reflectory.plugin.v1.DescribeRequest
-	2,  // 37: reflectory.plugin.v1.Plugin.Calls:input_type -> reflectory.plugin.v1.Request
-	1,  // 38: reflectory.plugin.v1.Plugin.Describe:output_type -> reflectory.plugin.v1.Manifest
-	3,  // 39: reflectory.plugin.v1.Plugin.Calls:output_type -> reflectory.plugin.v1.Reply
-	38, // [38:40] is the sub-list for method output_type
-	36, // [36:38] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	31, // 36: reflectory.plugin.v1.Verdict.children:type_name -> reflectory.plugin.v1.Verdict.ChildrenEntry
+	24, // 37: reflectory.plugin.v1.Verdict.ChildrenEntry.value:type_name -> reflectory.plugin.v1.Verdict
+	0,  // 38: reflectory.plugin.v1.Plugin.Describe:input_type -> reflectory.plugin.v1.DescribeRequest
+	2,  // 39: reflectory.plugin.v1.Plugin.Calls:input_type -> reflectory.plugin.v1.Request
+	1,  // 40: reflectory.plugin.v1.Plugin.Describe:output_type -> reflectory.plugin.v1.Manifest
+	3,  // 41: reflectory.plugin.v1.Plugin.Calls:output_type -> reflectory.plugin.v1.Reply
+	40, // [40:42] is the sub-list for method output_type
+	38, // [38:40] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -2314,7 +2331,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

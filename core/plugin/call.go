@@ -1,0 +1,126 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// How long an instance has to answer the end of a call's context before it is
+// killed. A deadline was known to the plugin from the start, so its grace is
+// only what an answer takes to arrive; a cancellation comes out of the blue.
+const (
+	deadlineGrace = 50 * time.Millisecond
+	cancelGrace   = time.Second
+)
+
+// call is one call of a plugin.
+type call struct {
+	op      string   // such as "evaluate with lua-eval"
+	kind    sdk.Kind // what the plugin must be; "" is anything
+	timeout time.Duration
+	run     func(ctx context.Context, instance Instance) error
+}
+
+// do makes a call, and makes it once more if the instance went away under it
+// through no fault of the call. That is safe, because every call of the
+// contract carries an idempotency key or changes nothing.
+func (p *pool) do(ctx context.Context, c call) error {
+	err := p.try(ctx, c)
+	if cut := new(interrupted); errors.As(err, cut) && ctx.Err() == nil {
+		err = p.try(ctx, c)
+	}
+	if cut := new(interrupted); errors.As(err, cut) {
+		err = cut.error
+	}
+	return err
+}
+
+// try makes a call on one instance.
+func (p *pool) try(ctx context.Context, c call) (err error) {
+	m, err := p.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	answered := false
+	defer func() { p.release(m, answered) }()
+	if manifest := m.Manifest(); c.kind != "" && !manifest.Has(c.kind) {
+		return p.kindUnsupported(c, manifest)
+	}
+
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	err = p.guard(ctx, limited, m, c)
+	switch {
+	case err == nil:
+		answered = c.kind != ""
+		return nil
+	case ctx.Err() != nil:
+		return p.gaveUp(ctx, "before the plugin answered")
+	case limited.Err() != nil:
+		return p.timedOut(c.timeout)
+	case sdk.ReasonOf(err) == "plugin_exited":
+		m.settle()
+		return interrupted{sdk.Wrap(c.op, err)}
+	}
+	answered = true
+	return sdk.Wrap(c.op, err)
+}
+
+// guard runs a call on a member, and kills that if it doesn't answer in time
+// once limited has ended: by the caller's doing, if ctx has ended too, or
+// because the call ran past its deadline.
+func (p *pool) guard(ctx, limited context.Context, m *member, c call) error {
+	returned, enforced := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(limited, func() {
+		defer close(enforced)
+		grace, reason := p.overdue(ctx, c)
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-returned:
+		case <-timer.C:
+			p.kill(m, reason)
+		}
+	})
+	err := c.run(limited, m.Instance)
+	close(returned)
+	if !stop() {
+		<-enforced
+	}
+	if limited.Err() != nil && unanswered(err) {
+		_, reason := p.overdue(ctx, c)
+		p.kill(m, reason)
+	}
+	return err
+}
+
+// overdue is the grace that a call has once its context has ended, and the
+// reason to kill its instance after that.
+func (p *pool) overdue(ctx context.Context, c call) (time.Duration, error) {
+	if ctx.Err() != nil {
+		return cancelGrace, p.gaveUp(ctx, "and the plugin worked on")
+	}
+	return deadlineGrace, p.timedOut(c.timeout)
+}
+
+// unanswered reports whether an error is a driver's word that it didn't wait for
+// the plugin's answer. What a plugin answers is never the context's own error,
+// because an error's cause doesn't cross the boundary.
+func unanswered(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// settle waits until the pool knows of the member's end, so that a call that is
+// made again meets the backoff. The wait is bounded in case the plugin only
+// claimed to be gone.
+func (m *member) settle() {
+	timer := time.NewTimer(cancelGrace)
+	defer timer.Stop()
+	select {
+	case <-m.gone:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,95 @@
+package plugin
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// interrupted is a failure that isn't the call's own, so that another try may
+// succeed. It never leaves this package.
+type interrupted struct{ error }
+
+func (i interrupted) Unwrap() error { return i.error }
+
+// retryable marks a start's error as interrupted, if it may pass.
+func retryable(err error) error {
+	if sdk.Transient(err) {
+		return interrupted{err}
+	}
+	return err
+}
+
+func errClosed() error {
+	return sdk.Errorf(sdk.Unavailable, "plugins_closed", "the plugins have been stopped: the host is shutting down")
+}
+
+// gaveUp says that the caller's context ended.
+func (p *pool) gaveUp(ctx context.Context, when string) error {
+	code, what := sdk.Cancelled, "the caller gave up"
+	if ctx.Err() == context.DeadlineExceeded {
+		code, what = sdk.Timeout, "the caller's time ran out"
+	}
+	err := sdk.Errorf(code, "", "plugin %q: %s %s", p.plugin.Name, what, when)
+	err.Err = ctx.Err()
+	return err
+}
+
+func (p *pool) timedOut(limit time.Duration) error {
+	return sdk.Errorf(sdk.Timeout, "plugin_timeout", "plugin %q ran past its limit of %s", p.plugin.Name, limit).
+		WithHint("give the call more time, such as `timeout: %s`, or less to do", 2*limit).
+		WithDetail("plugin", p.plugin.Name).WithDetail("timeout_ms", limit.Milliseconds())
+}
+
+func (p *pool) kindUnsupported(c call, m *sdk.Manifest) error {
+	kinds := make([]string, len(m.Kinds))
+	for i, k := range m.Kinds {
+		kinds[i] = string(k)
+	}
+	slices.Sort(kinds)
+	return sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %q is no %s: it is %s", p.plugin.Name, c.kind, strings.Join(kinds, " and ")).
+		WithHint("name a plugin that is a %s", c.kind).
+		WithDetail("plugin", p.plugin.Name).WithDetail("kinds", kinds)
+}
+
+// breakerOpen says why the plugin isn't started. The lock must be held.
+func (p *pool) breakerOpen() error {
+	b := &p.breaker
+	err := sdk.Errorf(sdk.Unavailable, "plugin_breaker_open",
+		"plugin %q failed %d times within %s and isn't started again before %s; last cause: %w",
+		p.plugin.Name, exitsToOpen, exitsWindow, b.reopens.UTC().Format(time.RFC3339), b.cause).
+		WithDetail("plugin", p.plugin.Name).WithDetail("retry_at", b.reopens.UTC().Format(time.RFC3339)).
+		WithDetail("cause", sdk.ReasonOf(b.cause))
+	if hint := sdk.AsError(b.cause).Hint; hint != "" {
+		return err.WithHint("%s", hint)
+	}
+	return err.WithHint("mend the last cause; the host tries again by itself after %s", openFor)
+}
+
+// notFound says how to add a plugin that isn't installed.
+func (s *Supervisor) notFound(name string) error {
+	list := "none is installed"
+	if len(s.pools) > 0 {
+		list = "installed: " + strings.Join(s.names(), ", ")
+	}
+	err := sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q; %s", name, list).
+		WithDetail("plugin", name)
+	switch {
+	case slices.Contains(shipped(), name):
+		return err.WithHint("build it: make build PLUGINS=%q", strings.Join(s.shippedWith(name), " "))
+	case pluginName.MatchString(name):
+		return err.WithHint("put its executable at %s", executable(s.dir, name))
+	}
+	return err.WithHint("a plugin's name is [a-z][a-z0-9-]*, at most 64 bytes")
+}
+
+// shipped are the plugins that the Makefile builds.
+func shipped() []string { return []string{"schema-eval", "llm-eval", "lua-eval"} }
+
+// shippedWith lists the shipped plugins that are installed, and name.
+func (s *Supervisor) shippedWith(name string) []string {
+	return slices.DeleteFunc(shipped(), func(other string) bool { return other != name && s.pools[other] == nil })
+}

@@ -1,0 +1,305 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// pool holds the running instances of one plugin and lends them to calls.
+//
+//	acquire ─► queue ─► dispatch ─► a member with a free slot ─► release
+//	                       └─► grow ─► start ─► a new member ─► watch, until it is gone
+//
+// All state is guarded by mu, and each change of it ends in dispatch.
+type pool struct {
+	plugin Installed // its limits are set
+	driver Driver
+	random func() float64
+
+	// open ends when the pool is closed, and with it the starts under way.
+	open  context.Context
+	close context.CancelFunc
+	// tasks are the starts, the watches, and the calls that hold a slot.
+	tasks sync.WaitGroup
+
+	mu       sync.Mutex
+	members  []*member // in the order of their starts
+	starting int
+	queue    []waiter
+	breaker  breaker
+	manifest *sdk.Manifest
+
+	starts, exits, kills int
+}
+
+// member is an instance in its pool.
+type member struct {
+	Instance
+	started time.Time
+	slots   int
+	busy    int           // slots taken
+	asked   bool          // whether the host has ended it
+	gone    chan struct{} // closed once the pool has let go of it
+}
+
+// usable reports whether a call may be given to the member.
+func (m *member) usable() bool { return m.busy < m.slots && !m.asked && !m.done() }
+
+func (m *member) done() bool {
+	select {
+	case <-m.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// waiter is a call that waits for a slot. It is given one grant.
+type waiter chan grant
+
+// grant is a slot of a member, or why there is none.
+type grant struct {
+	member *member
+	err    error
+}
+
+func newPool(p Installed, driver Driver, random func() float64) *pool {
+	p.Limits = p.Limits.WithDefaults()
+	p.Limits.Instances = max(1, p.Limits.Instances)
+	open, stop := context.WithCancel(context.Background())
+	return &pool{plugin: p, driver: driver, random: random, open: open, close: stop}
+}
+
+// acquire waits for a slot, first come, first served. Whoever gets one must
+// release it.
+func (p *pool) acquire(ctx context.Context) (*member, error) {
+	w := make(waiter, 1)
+	if ctx.Err() != nil {
+		return nil, p.gaveUp(ctx, "before the call began")
+	}
+	p.mu.Lock()
+	if p.open.Err() != nil {
+		p.mu.Unlock()
+		return nil, errClosed()
+	}
+	p.queue = append(p.queue, w)
+	p.dispatch()
+	p.mu.Unlock()
+
+	select {
+	case g := <-w:
+		return g.member, g.err
+	case <-ctx.Done():
+		p.withdraw(w)
+		return nil, p.gaveUp(ctx, "while the call waited for an instance")
+	}
+}
+
+// withdraw takes a waiter out of the queue, or gives back what it was granted.
+func (p *pool) withdraw(w waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.queue, w); i >= 0 {
+		p.queue = slices.Delete(p.queue, i, i+1)
+		return
+	}
+	if g := <-w; g.member != nil {
+		p.free(g.member)
+	}
+}
+
+// release gives a slot back. Answered says whether the instance answered.
+func (p *pool) release(m *member, answered bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if answered {
+		p.breaker.answered(time.Now(), m.started)
+	}
+	p.free(m)
+}
+
+func (p *pool) free(m *member) {
+	m.busy--
+	p.tasks.Done()
+	p.dispatch()
+}
+
+// dispatch gives free slots to whoever waits, and starts instances for the rest.
+func (p *pool) dispatch() {
+	for len(p.queue) > 0 {
+		i := slices.IndexFunc(p.members, (*member).usable)
+		if i < 0 {
+			break
+		}
+		p.members[i].busy++
+		p.tasks.Add(1)
+		p.grantNext(grant{member: p.members[i]})
+	}
+	p.grow()
+}
+
+func (p *pool) grantNext(g grant) {
+	p.queue[0] <- g
+	p.queue = slices.Delete(p.queue, 0, 1)
+}
+
+// grow starts an instance for each call that waits and that no start under way
+// will serve, as far as limits and breaker allow.
+func (p *pool) grow() {
+	for len(p.queue) > p.starting*p.slots() && len(p.members)+p.starting < p.plugin.Limits.Instances {
+		delay, ok := p.breaker.admit(time.Now())
+		if !ok {
+			break
+		}
+		p.starting++
+		p.tasks.Go(func() { p.start(delay) })
+	}
+	for len(p.queue) > 0 && len(p.members)+p.starting == 0 {
+		p.grantNext(grant{err: p.breakerOpen()})
+	}
+}
+
+// described returns the plugin's manifest, if it is known and the pool is open.
+func (p *pool) described() *sdk.Manifest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open.Err() != nil {
+		return nil
+	}
+	return p.manifest
+}
+
+// slots is how many calls an instance takes at a time.
+func (p *pool) slots() int {
+	switch {
+	case p.plugin.Limits.Parallel > 0:
+		return p.plugin.Limits.Parallel
+	case p.manifest != nil && p.manifest.Parallel > 0:
+		return p.manifest.Parallel
+	}
+	return 1
+}
+
+// start brings one instance up after a delay.
+func (p *pool) start(delay time.Duration) {
+	instance, err := p.bringUp(delay)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting--
+	switch {
+	case p.open.Err() != nil:
+		if instance != nil {
+			p.tasks.Go(func() { instance.Kill(errClosed()) })
+		}
+	case err != nil:
+		p.startFailed(err)
+	default:
+		p.manifest = instance.Manifest()
+		p.starts++
+		m := &member{Instance: instance, started: time.Now(), slots: p.slots(), gone: make(chan struct{})}
+		p.members = append(p.members, m)
+		p.tasks.Go(func() { p.watch(m) })
+		p.dispatch()
+	}
+}
+
+func (p *pool) bringUp(delay time.Duration) (Instance, error) {
+	backoff := time.NewTimer(delay)
+	defer backoff.Stop()
+	select {
+	case <-backoff.C:
+	case <-p.open.Done():
+		return nil, errClosed()
+	}
+	instance, err := p.driver.Start(p.open, p.plugin)
+	if err != nil {
+		return nil, err
+	}
+	if err := instance.Manifest().Validate(); err != nil {
+		err = sdk.Wrap("start plugin "+p.plugin.Name, err)
+		instance.Kill(err)
+		return nil, err
+	}
+	return instance, nil
+}
+
+// startFailed counts a failed start as an unasked exit. Where nothing else can
+// serve the call that waits longest, that call ends with the start's error; the
+// others wait for the next start.
+func (p *pool) startFailed(err error) {
+	now := time.Now()
+	p.exits++
+	p.breaker.exited(now, 0, err, p.random())
+	alone := len(p.members)+p.starting == 0
+	if alone && len(p.queue) > 0 && p.breaker.state(now) == BreakerClosed {
+		p.grantNext(grant{err: retryable(err)})
+	}
+	p.dispatch()
+}
+
+// watch waits for a member's end and lets go of it.
+func (p *pool) watch(m *member) {
+	<-m.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, cause := time.Now(), m.Cause()
+	switch {
+	case m.asked || p.open.Err() != nil:
+		p.breaker.stopped(now, m.started)
+	case sdk.CodeOf(cause) == sdk.Exhausted: // the driver stopped it for a size
+		p.kills++
+		p.breaker.stopped(now, m.started)
+	default:
+		if cause == nil {
+			cause = sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %q exited by itself", p.plugin.Name)
+		}
+		p.exits++
+		p.breaker.exited(now, now.Sub(m.started), cause, p.random())
+	}
+	p.members = slices.DeleteFunc(p.members, func(other *member) bool { return other == m })
+	close(m.gone)
+	p.dispatch()
+}
+
+// kill ends a member for a reason of the host's, and waits for that. It does
+// nothing to one that is gone or being killed.
+func (p *pool) kill(m *member, reason error) {
+	p.mu.Lock()
+	if m.asked || m.done() {
+		p.mu.Unlock()
+		return
+	}
+	m.asked = true
+	p.kills++
+	p.mu.Unlock()
+	m.Kill(reason)
+}
+
+// shut closes the pool: calls that wait or run end with plugins_closed, idle
+// instances are asked to end and busy ones killed. It waits for all of it.
+func (p *pool) shut() error {
+	p.mu.Lock()
+	p.close()
+	for len(p.queue) > 0 {
+		p.grantNext(grant{err: errClosed()})
+	}
+	errs := make([]error, len(p.members))
+	for i, m := range p.members {
+		switch {
+		case m.asked: // it is being killed already
+		case m.busy > 0:
+			p.tasks.Go(func() { m.Kill(errClosed()) })
+		default:
+			p.tasks.Go(func() { errs[i] = m.Close() })
+		}
+		m.asked = true
+	}
+	p.mu.Unlock()
+	p.tasks.Wait()
+	return errors.Join(errs...)
+}

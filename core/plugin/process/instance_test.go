@@ -1,0 +1,305 @@
+//go:build linux
+
+package process_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestCallsOfAllKinds(t *testing.T) {
+	for name, o := range map[string]process.Options{"tls": {}, "plain text": {PlainText: true}} {
+		t.Run(name, func(t *testing.T) {
+			i := start(t, o, self(t, "serve"))
+			want := []sdk.Kind{sdk.KindCorrector, sdk.KindEvaluator, sdk.KindGenerator}
+			if diff := cmp.Diff(want, i.Manifest().Kinds); diff != "" {
+				t.Error(diff)
+			}
+			if err := i.Prepare(t.Context(), sdk.KindEvaluator, do("ok")); err != nil {
+				t.Fatal(err)
+			}
+			verdicts, err := i.Evaluate(t.Context(), do("ok"), []*sdk.EvaluateRequest{{}, {}})
+			if err != nil || len(verdicts) != 2 || !verdicts[1].Response.Verdict.Valid {
+				t.Errorf("evaluate: %v %v", verdicts, err)
+			}
+			var chunks strings.Builder
+			outputs, err := i.Generate(t.Context(), do(""), []*sdk.GenerateRequest{{Emit: func(s string) { chunks.WriteString(s) }}})
+			if err != nil || string(outputs[0].Response.Output) != `"generated"` || chunks.String() != "generated" {
+				t.Errorf("generate: %v %v %q", outputs, err, chunks.String())
+			}
+			repaired, err := i.Correct(t.Context(), do(""), []*sdk.CorrectRequest{{Output: json.RawMessage(`7`)}})
+			if err != nil || string(repaired[0].Response.Output) != `7` {
+				t.Errorf("correct: %v %v", repaired, err)
+			}
+		})
+	}
+}
+
+func TestPluginThatExitsExplainsTheCallsThatItTook(t *testing.T) {
+	tests := map[string][]string{
+		"exit":  {"exited with status 4", "out of cheese"},
+		"crash": {"exited with status 2", "panic: cheese crash"},
+	}
+	for what, says := range tests {
+		t.Run(what, func(t *testing.T) {
+			i := start(t, process.Options{}, self(t, "serve"))
+			_, err := evaluate(t, i, do(what))
+			wantError(t, err, sdk.Unavailable, "plugin_exited", says...)
+			<-i.Done()
+			wantError(t, i.Cause(), sdk.Unavailable, "plugin_exited", says...)
+			_, err = evaluate(t, i, do("ok"))
+			wantError(t, err, sdk.Unavailable, "plugin_exited", says...)
+		})
+	}
+}
+
+func TestPluginKilledInACallIsExplained(t *testing.T) {
+	i := start(t, process.Options{}, self(t, "serve"))
+	pid := pidOf(t, i)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := i.Evaluate(t.Context(), do("hang"), []*sdk.EvaluateRequest{{}})
+		failed <- err
+	}()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, <-failed, sdk.Unavailable, "plugin_exited", "by signal 9 (killed)")
+	<-i.Done()
+	wantNoGroup(t, pid)
+}
+
+func TestKillEndsTheWholeGroupForAReason(t *testing.T) {
+	dir := shortTempDir(t)
+	i := start(t, process.Options{TempDir: dir}, self(t, "serve"))
+	res, err := evaluate(t, i, do("child"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _ := strconv.Atoi(res.Verdict.Feedback)
+	if n := len(group(t, pid)); n != 2 {
+		t.Fatalf("%d processes in the group, want the plugin and its child", n)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := i.Evaluate(t.Context(), do("hang"), []*sdk.EvaluateRequest{{}})
+		failed <- err
+	}()
+	reason := errors.New("past its deadline")
+	i.Kill(reason)
+	if !errors.Is(i.Cause(), reason) {
+		t.Errorf("cause %v", i.Cause())
+	}
+	wantError(t, <-failed, sdk.Unavailable, "plugin_exited", "past its deadline")
+	wantNoGroup(t, pid)
+	wantEmpty(t, dir)
+}
+
+func TestCloseIsGracefulIdempotentAndWithoutCause(t *testing.T) {
+	dir := shortTempDir(t)
+	i := start(t, process.Options{TempDir: dir, Grace: time.Minute}, self(t, "serve"))
+	pid := pidOf(t, i)
+	if err := errors.Join(i.Close(), i.Close()); err != nil {
+		t.Fatal(err)
+	}
+	<-i.Done()
+	if err := i.Cause(); err != nil {
+		t.Errorf("cause %v", err)
+	}
+	wantNoGroup(t, pid)
+	wantEmpty(t, dir)
+}
+
+func TestPluginThatHangsAtShutdownIsKilledAfterTheGrace(t *testing.T) {
+	i := start(t, process.Options{Grace: 100 * time.Millisecond}, self(t, "stubborn"))
+	pid := pidOf(t, i)
+	began := time.Now()
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 100*time.Millisecond {
+		t.Errorf("it was killed after %s, before its grace", took)
+	}
+	wantNoGroup(t, pid)
+}
+
+func TestDeadlineLeavesTheInstanceRunning(t *testing.T) {
+	p := self(t, "serve")
+	p.Limits.Timeout = 50 * time.Millisecond // for calls that have none
+	i := start(t, process.Options{}, p)
+	_, err := i.Evaluate(t.Context(), do("hang"), []*sdk.EvaluateRequest{{}})
+	wantError(t, err, sdk.Timeout, "call_timeout", "probe")
+	if _, err := evaluate(t, i, do("ok")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCancellationReachesABusyPluginOfOneProcessor(t *testing.T) {
+	p := self(t, "serve")
+	p.Limits.Parallel = 1
+	i := start(t, process.Options{}, p)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	results, err := i.Evaluate(ctx, do("spin"), []*sdk.EvaluateRequest{{}})
+	if err == nil { // the plugin's own answer came first
+		err = results[0].Err
+	}
+	if sdk.CodeOf(err) != sdk.Timeout {
+		t.Fatalf("got %v", err)
+	}
+	// It takes the next call only once it has given that one up.
+	if _, err := evaluate(t, i, do("ok")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProcessorsFollowTheCallsUnlessTheyAreGranted(t *testing.T) {
+	for want, env := range map[string][]string{"1": nil, "2": {"GOMAXPROCS=2"}} {
+		p := self(t, "serve")
+		p.Env, p.Limits.Parallel = env, 1
+		res, err := evaluate(t, start(t, process.Options{}, p), do("processors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Verdict.Feedback; got != want {
+			t.Errorf("with %v the plugin has %s processors, want %s", env, got, want)
+		}
+	}
+}
+
+func TestHugeAndBrokenResponsesFailTheirCallOnly(t *testing.T) {
+	p := self(t, "serve")
+	p.Limits.MessageBytes = 1 << 20
+	i := start(t, process.Options{}, p)
+	_, err := evaluate(t, i, do("huge"))
+	wantError(t, err, sdk.Exhausted, "message_too_large")
+	_, err = evaluate(t, i, do("panic"))
+	wantError(t, err, sdk.Internal, "plugin_panic", "no cheese")
+	_, err = evaluate(t, i, do("nan"))
+	wantError(t, err, sdk.Invalid, "score_not_finite")
+	if _, err := evaluate(t, i, do("ok")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLogsKeepLevelsAndFields(t *testing.T) {
+	lines := make(chan process.LogLine, 1000)
+	i := start(t, process.Options{Log: func(l process.LogLine) { lines <- l }}, self(t, "serve"))
+	if _, err := evaluate(t, i, do("log")); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]process.LogLine{}
+	for len(seen) < 2 {
+		select {
+		case l := <-lines:
+			seen[l.Message] = l
+		case <-t.Context().Done():
+			t.Fatal("lines are missing")
+		}
+	}
+	low := seen["cheese is low"]
+	if low.Level != "warn" || low.Plugin != "probe" || low.Fields["left"] != 3.0 || low.Time.IsZero() {
+		t.Errorf("%+v", low)
+	}
+	if printed := seen["printed"]; printed.Level != "info" {
+		t.Errorf("%+v", printed)
+	}
+}
+
+func TestLogFloodIsCutAndCounted(t *testing.T) {
+	var mu sync.Mutex
+	var lines, dropped int
+	began := time.Now()
+	i := start(t, process.Options{Log: func(l process.LogLine) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines++
+		dropped += l.Dropped
+	}}, self(t, "serve"))
+	if _, err := evaluate(t, i, do("flood")); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seconds := int(time.Since(began)/time.Second) + 1
+	if lines > 101*seconds+1 {
+		t.Errorf("%d lines in %d s", lines, seconds)
+	}
+	if lines+dropped < 5000 {
+		t.Errorf("%d delivered and %d dropped of 5000", lines, dropped)
+	}
+}
+
+func pidOf(t *testing.T, i plugin.Instance) int {
+	t.Helper()
+	res, err := evaluate(t, i, do("pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(res.Verdict.Feedback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// group lists the processes of a process group that haven't ended.
+func group(t *testing.T, pgid int) []string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		// pid (name) state ppid pgrp …, and the name may hold anything.
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) > 2 && fields[0] != "Z" && fields[2] == strconv.Itoa(pgid) {
+			found = append(found, e.Name())
+		}
+	}
+	return found
+}
+
+// wantNoGroup waits until a killed group is out of the process table.
+func wantNoGroup(t *testing.T, pgid int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left := group(t, pgid)
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("processes left of group %d: %v", pgid, left)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package process_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func wantError(t *testing.T, err error, code sdk.Code, reason string, says ...string) {
+	t.Helper()
+	if sdk.CodeOf(err) != code || sdk.ReasonOf(err) != reason {
+		t.Fatalf("got %s/%s (%v), want %s/%s", sdk.CodeOf(err), sdk.ReasonOf(err), err, code, reason)
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("%q doesn't say %q", err, s)
+		}
+	}
+}
+
+func TestBadStartsAreExplainedAndLeaveNothing(t *testing.T) {
+	tests := map[string]struct {
+		code   sdk.Code
+		reason string
+		says   string
+		stderr string
+	}{
+		"exit":      {sdk.Unavailable, "plugin_exited", "status 3; it wrote: no licence found", "no licence found"},
+		"crash":     {sdk.Unavailable, "plugin_exited", "panic: broken at start", "goroutine 1"},
+		"hang":      {sdk.Timeout, "start_timeout", "did not start within", "still loading"},
+		"garbage":   {sdk.Invalid, "handshake_invalid", "hello, I am a plugin", ""},
+		"endless":   {sdk.Invalid, "handshake_invalid", "xxxx", ""},
+		"silent":    {sdk.Invalid, "handshake_invalid", "did not begin to serve", ""},
+		"newer":     {sdk.Incompatible, "contract_mismatch", "protocol version 2 and the host version 1", ""},
+		"elsewhere": {sdk.Denied, "address_denied", "/var/run/other.sock", ""},
+		"cert":      {sdk.Invalid, "handshake_invalid", "although TLS is off", ""},
+		"deaf":      {sdk.Invalid, "handshake_invalid", "did not begin to serve", ""},
+	}
+	for behaviour, test := range tests {
+		t.Run(behaviour, func(t *testing.T) {
+			t.Parallel()
+			dir := shortTempDir(t)
+			p := self(t, behaviour)
+			p.Limits.StartTimeout = 10 * time.Second
+			if behaviour == "hang" {
+				p.Limits.StartTimeout = 2 * time.Second
+			}
+			_, err := process.New(process.Options{PlainText: true, TempDir: dir}).Start(t.Context(), p)
+			wantError(t, err, test.code, test.reason, test.says, "probe")
+			tail, _ := sdk.AsError(err).Details["stderr"].(string)
+			if !strings.Contains(tail, test.stderr) {
+				t.Errorf("the end of stderr is %q, want %q in it", tail, test.stderr)
+			}
+			wantEmpty(t, dir)
+		})
+	}
+}
+
+func TestProgramsThatCannotRunAreExplained(t *testing.T) {
+	dir := shortTempDir(t)
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, code := range map[string]sdk.Code{filepath.Join(dir, "none"): sdk.NotFound, text: sdk.Denied} {
+		_, err := process.New(process.Options{TempDir: dir}).Start(t.Context(), plugin.Installed{Name: "probe", Path: path})
+		wantError(t, err, code, "start_failed", "probe", path)
+		if sdk.AsError(err).Hint == "" {
+			t.Error("no hint")
+		}
+		wantEmpty(t, dir)
+	}
+}
+
+func TestCancelledStartLeavesNothing(t *testing.T) {
+	dir := shortTempDir(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := process.New(process.Options{TempDir: dir}).Start(ctx, self(t, "hang"))
+	wantError(t, err, sdk.Timeout, "timeout", "cancelled")
+	wantEmpty(t, dir)
+}
+
+func TestEnvironmentIsEmptyButForWhatIsGranted(t *testing.T) {
+	t.Setenv("REFLECTORY_SECRET", "key")
+	p := self(t, "serve")
+	p.Env = []string{"GRANTED=yes", "LANG=de_DE"}
+	i := start(t, process.Options{}, p)
+	res, err := evaluate(t, i, do("environ"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := map[string]bool{
+		"PATH": true, "LANG": true, "TMPDIR": true, "GRANTED": true, "REFLECTORY_PLUGIN": true,
+		"PLUGIN_MIN_PORT": true, "PLUGIN_MAX_PORT": true, "PLUGIN_PROTOCOL_VERSIONS": true,
+		"PLUGIN_UNIX_SOCKET_DIR": true, "PLUGIN_CLIENT_CERT": true,
+	}
+	env := res.Verdict.Feedback
+	for _, line := range strings.Split(env, "\n") {
+		name, _, ok := strings.Cut(line, "=")
+		if ok && strings.ToUpper(name) == name && !allowed[name] && !strings.ContainsAny(name, "+/") {
+			t.Errorf("the plugin was given %s", name)
+		}
+	}
+	for _, want := range []string{"GRANTED=yes", "LANG=de_DE", "TMPDIR=", "PATH=/usr/local/bin:/usr/bin:/bin"} {
+		if !strings.Contains(env, want) {
+			t.Errorf("%s is missing in\n%s", want, env)
+		}
+	}
+	if strings.Contains(env, "REFLECTORY_SECRET") || strings.Contains(env, "PRIVATE KEY") {
+		t.Error("a secret is in the environment")
+	}
+}
+
+// shortTempDir is a folder whose name leaves room for a unix socket's.
+func shortTempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "rt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) > 0 {
+		t.Errorf("left behind: %v %v", entries, err)
+	}
+}

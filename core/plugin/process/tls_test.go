@@ -1,0 +1,69 @@
+//go:build linux
+
+package process_test
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/sdk/wire"
+)
+
+func TestPluginAnswersItsHostOnly(t *testing.T) {
+	dir := shortTempDir(t)
+	i := start(t, process.Options{TempDir: dir}, self(t, "serve"))
+	private, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(private) != 1 {
+		t.Fatal(private, err)
+	}
+	info, err := os.Stat(private[0])
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder is %v, want 0700 (%v)", info.Mode(), err)
+	}
+	sockets, err := filepath.Glob(filepath.Join(private[0], "*", "plugin*"))
+	if err != nil || len(sockets) != 1 {
+		t.Fatal(sockets, err)
+	}
+	for name, creds := range map[string]credentials.TransportCredentials{
+		"plain text":          insecure.NewCredentials(),
+		"without certificate": credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}),
+	} {
+		conn, err := grpc.NewClient("unix:"+sockets[0], append(wire.DialOptions(), grpc.WithTransportCredentials(creds))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		if _, err := wire.NewClient(ctx, conn, wire.ClientOptions{}); err == nil {
+			t.Errorf("%s: the plugin answered a stranger", name)
+		}
+		cancel()
+		_ = conn.Close()
+	}
+	if _, err := evaluate(t, i, do("ok")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGoPluginProgramWithItsOwnCertificate(t *testing.T) {
+	for name, o := range map[string]process.Options{
+		"tls": {Grace: time.Minute}, "plain text": {PlainText: true, Grace: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := start(t, o, self(t, "foreign"))
+			pid := pidOf(t, i)
+			if err := i.Close(); err != nil { // long before the grace is over
+				t.Fatal(err)
+			}
+			wantNoGroup(t, pid)
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package plugin
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Status is how a plugin stands.
+type Status struct {
+	Plugin string `json:"plugin"`
+	// Manifest is what it said of itself when it last started; nil before that.
+	Manifest *sdk.Manifest `json:"manifest,omitempty"`
+	// Instances counts those that run, Starting those that are being started or
+	// wait for the backoff to end.
+	Instances int `json:"instances"`
+	Starting  int `json:"starting"`
+	// Busy counts the calls that instances work on, Waiting those that wait for
+	// one.
+	Busy    int `json:"busy"`
+	Waiting int `json:"waiting"`
+	// Starts counts the instances that came up, UnaskedExits those that went
+	// away by themselves or failed to come up, and Kills those that the host
+	// stopped for a deadline, a size or a cancellation.
+	Starts       int `json:"starts"`
+	UnaskedExits int `json:"unasked_exits"`
+	Kills        int `json:"kills"`
+	// Breaker is whether the plugin may be started; while it is open, RetryAt is
+	// when one instance is tried.
+	Breaker BreakerState `json:"breaker"`
+	RetryAt time.Time    `json:"retry_at,omitzero"`
+	// LastCause says why an instance last went away by itself.
+	LastCause string `json:"last_cause,omitempty"`
+}
+
+// Status describes every installed plugin, sorted by name.
+func (s *Supervisor) Status() []Status {
+	statuses := make([]Status, 0, len(s.pools))
+	for _, p := range s.pools {
+		statuses = append(statuses, p.status(time.Now()))
+	}
+	slices.SortFunc(statuses, func(a, b Status) int { return strings.Compare(a.Plugin, b.Plugin) })
+	return statuses
+}
+
+func (p *pool) status(now time.Time) Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st := Status{
+		Plugin: p.plugin.Name, Manifest: p.manifest,
+		Instances: len(p.members), Starting: p.starting, Waiting: len(p.queue),
+		Starts: p.starts, UnaskedExits: p.exits, Kills: p.kills,
+		Breaker: p.breaker.state(now),
+	}
+	for _, m := range p.members {
+		st.Busy += m.busy
+	}
+	if st.Breaker == BreakerOpen {
+		st.RetryAt = p.breaker.reopens
+	}
+	if p.breaker.cause != nil {
+		st.LastCause = p.breaker.cause.Error()
+	}
+	return st
+}

@@ -1,0 +1,151 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options are what a [Supervisor] needs.
+type Options struct {
+	// Installed are the plugins. Of two with one name the later counts.
+	Installed []Installed
+	// Driver starts their instances.
+	Driver Driver
+	// Dir is the folder that plugins are looked for in, for hints.
+	Dir string
+	// Random returns numbers in [0,1), to spread restarts. Nil means
+	// math/rand/v2. It must be safe for concurrent use.
+	Random func() float64
+}
+
+// Supervisor runs plugins: it implements [core.Plugins] over pools of
+// instances, which it starts on first use, and restarts when they go away. It
+// is safe for concurrent use, and must be closed.
+//
+// A call waits for a free instance, first come, first served; from then on its
+// deadline counts. Past that deadline its instance is killed, unless the plugin
+// has at least answered the cancellation (50 ms for a deadline, 1 s where the
+// caller gave up). Calls that lose their instance through no fault of their own
+// are made once more, on another. A plugin that goes away by itself is started
+// again after 0.25 s, doubling to 30 s; after three times in ten minutes it
+// isn't started for 60 s.
+type Supervisor struct {
+	pools map[string]*pool
+	dir   string
+	close func() error
+}
+
+var _ core.Plugins = (*Supervisor)(nil)
+
+// NewSupervisor returns a supervisor that has started nothing yet.
+func NewSupervisor(o Options) *Supervisor {
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	s := &Supervisor{pools: make(map[string]*pool, len(o.Installed)), dir: o.Dir}
+	for _, p := range o.Installed {
+		s.pools[p.Name] = newPool(p, o.Driver, o.Random)
+	}
+	s.close = sync.OnceValue(s.shut)
+	return s
+}
+
+// Start makes sure that an instance of a plugin runs, so that the first call
+// needn't wait for it.
+func (s *Supervisor) Start(ctx context.Context, plugin string) error {
+	return s.do(ctx, core.Target{Plugin: plugin}, call{op: "start " + plugin, run: func(context.Context, Instance) error { return nil }})
+}
+
+// Describe implements [core.Plugins]. The plugin is started unless it has been
+// before. The manifest must not be changed.
+func (s *Supervisor) Describe(ctx context.Context, plugin string) (manifest *sdk.Manifest, err error) {
+	if p := s.pools[plugin]; p != nil && p.described() != nil {
+		return p.described(), nil
+	}
+	err = s.do(ctx, core.Target{Plugin: plugin}, call{op: "describe " + plugin, run: func(_ context.Context, i Instance) error {
+		manifest = i.Manifest()
+		return nil
+	}})
+	return manifest, err
+}
+
+// Prepare implements [core.Plugins].
+func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Target) error {
+	config := configOf(&target)
+	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, run: func(ctx context.Context, i Instance) error {
+		return i.Prepare(ctx, kind, config)
+	}})
+}
+
+// Evaluate implements [core.Plugins].
+func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*sdk.EvaluateRequest) (results []sdk.EvaluateResult, err error) {
+	config := configOf(&target)
+	err = s.do(ctx, target, call{op: "evaluate with " + target.Plugin, kind: sdk.KindEvaluator, run: func(ctx context.Context, i Instance) (err error) {
+		results, err = i.Evaluate(ctx, config, reqs)
+		return err
+	}})
+	return results, err
+}
+
+// Generate implements [core.Plugins]. A call that is made once more emits its
+// output's pieces from the start again.
+func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) (results []sdk.GenerateResult, err error) {
+	config := configOf(&target)
+	err = s.do(ctx, target, call{op: "generate with " + target.Plugin, kind: sdk.KindGenerator, run: func(ctx context.Context, i Instance) (err error) {
+		results, err = i.Generate(ctx, config, reqs)
+		return err
+	}})
+	return results, err
+}
+
+// Correct implements [core.Plugins].
+func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sdk.CorrectRequest) (results []sdk.CorrectResult, err error) {
+	config := configOf(&target)
+	err = s.do(ctx, target, call{op: "correct with " + target.Plugin, kind: sdk.KindCorrector, run: func(ctx context.Context, i Instance) (err error) {
+		results, err = i.Correct(ctx, config, reqs)
+		return err
+	}})
+	return results, err
+}
+
+func configOf(target *core.Target) Config {
+	*target = target.WithDigest()
+	return Config{JSON: target.Config, Digest: target.Digest}
+}
+
+// do makes a call on the target's plugin.
+func (s *Supervisor) do(ctx context.Context, target core.Target, c call) error {
+	p, ok := s.pools[target.Plugin]
+	if !ok {
+		return s.notFound(target.Plugin)
+	}
+	if c.timeout = target.Timeout; c.timeout <= 0 {
+		c.timeout = p.plugin.Limits.Timeout
+	}
+	return p.do(ctx, c)
+}
+
+// Close stops every instance and waits for it: idle ones are asked to end, and
+// busy ones killed. Calls under way, and later ones, end with sdk.Unavailable,
+// reason "plugins_closed". It is idempotent.
+func (s *Supervisor) Close() error { return s.close() }
+
+func (s *Supervisor) shut() error {
+	var wg sync.WaitGroup
+	names := s.names()
+	errs := make([]error, len(names))
+	for i, name := range names {
+		wg.Go(func() { errs[i] = s.pools[name].shut() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (s *Supervisor) names() []string { return slices.Sorted(maps.Keys(s.pools)) }

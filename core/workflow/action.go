@@ -1,0 +1,159 @@
+package workflow
+
+import (
+	"math"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The actions of nodes.
+const (
+	actionLoop     = "reflection.loop"
+	actionEvaluate = "reflection.evaluate"
+	actionCorrect  = "reflection.correct"
+	actionLLM      = "llm.call"
+	actionLua      = "lua.run"
+	actionPlugin   = "plugin.call"
+)
+
+// action reads a node's with: block.
+func (l *loader) action(name string, with *node) core.Action {
+	b := l.block(with, name)
+	defer b.done()
+	switch name {
+	case actionLoop:
+		return l.loop(b)
+	case actionEvaluate:
+		s := &core.EvaluateSpec{Evaluator: l.step(b.need("evaluator"), sdk.KindEvaluator)}
+		s.Data = l.optional(b, "data")
+		return s
+	case actionCorrect:
+		s := &core.CorrectSpec{Corrector: l.step(b.need("corrector"), sdk.KindCorrector)}
+		s.Data, s.Errors = l.optional(b, "data"), l.optional(b, "errors")
+		return s
+	}
+	return &core.CallSpec{Step: l.call(b, name, sdk.KindGenerator), WithUsage: name == actionLLM}
+}
+
+// optional reads a value over the state, or nil.
+func (l *loader) optional(b *block, key string) core.Value {
+	n := b.get(key)
+	if n == nil {
+		return nil
+	}
+	return newValue(l.part(n, stateOnly()), nil)
+}
+
+func (l *loader) loop(b *block) core.Action {
+	l.llmSteps = nil
+	s := &core.LoopSpec{
+		Generator: l.step(b.need("generator"), sdk.KindGenerator),
+		Evaluator: l.step(b.need("evaluator"), sdk.KindEvaluator),
+	}
+	if n := b.get("corrector"); n != nil {
+		corrector := l.step(n, sdk.KindCorrector)
+		s.Corrector = &corrector
+	}
+	s.Limits = l.limits(b)
+	return s
+}
+
+func (l *loader) limits(b *block) core.LoopLimits {
+	limits := core.LoopLimits{
+		Timeout:          b.duration("timeout"),
+		StopWhen:         l.expression(b.get("stop_when"), core.PointStop),
+		Accept:           l.expression(b.get("accept"), core.PointAccept),
+		CorrectMode:      core.CorrectMode(b.oneOf("correct_mode", string(core.CorrectReplace), string(core.CorrectRegenerate))),
+		OnFailure:        core.OnFailure(b.oneOf("on_failure", string(core.ReturnBest), string(core.ReturnLast), string(core.Raise))),
+		OnEvaluatorError: core.OnEvaluatorError(b.oneOf("on_evaluator_error", string(core.EvaluatorErrorStop), string(core.EvaluatorErrorFail))),
+	}
+	if b.get("max_iterations") != nil {
+		limits.MaxIterations = b.integer("max_iterations", 1, core.MaxMaxIterations)
+	}
+	if b.get("no_progress") != nil {
+		limits.NoProgress = b.integer("no_progress", 2, core.MaxMaxIterations)
+	}
+	if b.get("history_limit") != nil {
+		limits.HistoryLimit = b.integer("history_limit", 1, core.MaxMaxIterations)
+	}
+	if b.get("evaluator_retries") != nil {
+		if limits.EvaluatorRetries = b.integer("evaluator_retries", 0, 10); limits.EvaluatorRetries == 0 {
+			limits.EvaluatorRetries = -1 // never; 0 is the default
+		}
+	}
+	if n := b.get("budget"); n != nil {
+		l.budget(n, &limits)
+	}
+	return limits
+}
+
+func (l *loader) budget(n *node, limits *core.LoopLimits) {
+	b := l.block(n, "budget")
+	if b.get("tokens") != nil {
+		limits.BudgetTokens = int64(b.number("tokens", 1, math.MaxInt32))
+	}
+	if cost := b.get("cost_usd"); cost != nil {
+		if limits.BudgetUSD = b.number("cost_usd", 0, math.MaxFloat64); limits.BudgetUSD == 0 && cost.kind == kindNumber {
+			b.add(cost.at, "", "cost_usd must be above 0")
+		}
+		priced := l.llmSettings["price"] != nil || len(l.llmSteps) > 0
+		for _, step := range l.llmSteps {
+			priced = priced && step["price"] != nil
+		}
+		if !priced {
+			b.add(cost.at, "set settings.llm.price: {in: …, out: …}, in dollars per million tokens", "a cost budget needs a price")
+		}
+	}
+	b.done()
+}
+
+// expression compiles a condition. Its problems stand in the file.
+func (l *loader) expression(n *node, point core.Point) core.Expression {
+	if n == nil {
+		return nil
+	}
+	if n.kind == kindBool { // when: true is a condition too
+		n = &node{kind: kindText, at: n.at, text: n.text, first: n.at}
+	}
+	if n.kind != kindText {
+		l.add(n.at, "", "%s must be an expression, not %s", point, n.kind)
+		return nil
+	}
+	e, err := l.opts.Expressions.Compile(point, n.text)
+	if err == nil {
+		return e
+	}
+	details := sdk.AsError(err).Details
+	found, _ := details["problems"].([]map[string]any)
+	if len(found) == 0 {
+		found = []map[string]any{{"line": details["line"], "column": details["column"], "message": err.Error()}}
+	}
+	for _, p := range found {
+		line, _ := p["line"].(int)
+		column, _ := p["column"].(int)
+		hint, _ := p["hint"].(string)
+		l.add(n.place(offsetOf(n.text, line, column)), hint, "CEL: %v", p["message"])
+	}
+	return nil
+}
+
+// offsetOf finds a line and column, both from 1, in characters.
+func offsetOf(text string, line, column int) int {
+	lines := strings.SplitAfter(text, "\n")
+	offset := 0
+	for i := 0; i < line-1 && i < len(lines); i++ {
+		offset += len(lines[i])
+	}
+	for range column - 1 {
+		if offset >= len(text) {
+			break
+		}
+		offset++
+		for offset < len(text) && text[offset]&0xc0 == 0x80 { // inside a character
+			offset++
+		}
+	}
+	return min(offset, len(text))
+}

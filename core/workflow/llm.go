@@ -1,0 +1,60 @@
+package workflow
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/reflectory/reflectory/core/workflow/template"
+)
+
+// connection is how a language model is reached: the llm: block. It is never
+// templated, so that nothing in the state decides where a key is sent.
+type connection map[string]json.RawMessage
+
+func (c connection) part() part {
+	var o object
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		o = append(o, field{key, constant(c[key])})
+	}
+	return o
+}
+
+// env is the environment variable that holds the key, if any.
+func (c connection) env() []string {
+	var name string
+	if c["api_key_env"] == nil || json.Unmarshal(c["api_key_env"], &name) != nil {
+		return nil
+	}
+	return []string{name}
+}
+
+// connection reads an llm: block.
+func (l *loader) connection(n *node, what string) connection {
+	b := l.block(n, what)
+	b.oneOf("provider", "openai", "ollama")
+	b.text("base_url")
+	b.text("model")
+	if b.get("api_key_env") != nil {
+		b.name("api_key_env", envForm, "name the variable that holds the key, such as OPENAI_API_KEY, not the key itself")
+	}
+	b.duration("timeout")
+	if price := b.get("price"); price != nil {
+		p := l.block(price, what+".price")
+		for _, key := range []string{"in", "out"} {
+			p.need(key)
+			p.number(key, 0, math.MaxFloat64)
+		}
+		p.done()
+	}
+	b.done()
+	c := connection{}
+	for _, e := range b.node.entries {
+		if e.value.kind == kindText && template.Is(e.value.text) {
+			l.add(e.value.at, "", "%s.%s can't hold a template", what, e.key)
+		}
+		c[e.key] = e.value.json(nil)
+	}
+	return c
+}

@@ -1,0 +1,345 @@
+package workflow_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// expressions stands for the real compiler, which lives in another part: it
+// refuses what holds "bad" and decides by looking for "yes".
+type expressions struct{}
+
+func (expressions) Compile(_ core.Point, source string) (core.Expression, error) {
+	if at := strings.Index(source, "bad"); at >= 0 {
+		line := 1 + strings.Count(source[:at], "\n")
+		column := at - strings.LastIndex(source[:at], "\n")
+		return nil, sdk.Errorf(sdk.Invalid, "expression_invalid", "bad").
+			WithDetail("line", line).WithDetail("column", column)
+	}
+	return expression(source), nil
+}
+
+type expression string
+
+func (e expression) Eval(_ context.Context, vars map[string]any) (bool, error) {
+	if key, ok := strings.CutPrefix(string(e), "has "); ok {
+		_, has := vars["state"].(map[string]any)[key]
+		return has, nil
+	}
+	if strings.Contains(string(e), "fail") {
+		return false, sdk.Errorf(sdk.Invalid, "expression_failed", "it fails")
+	}
+	return strings.Contains(string(e), "yes"), nil
+}
+
+func load(text string) (*workflow.Plan, error) {
+	return workflow.Load(core.Source{File: "w.yaml", Text: text}, workflow.Options{Expressions: expressions{}})
+}
+
+func render(t *testing.T, v core.Value, scope core.Scope) string {
+	t.Helper()
+	data, err := v.Render(scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+const first = `
+name: generate-contact            # optional
+settings:
+  llm: {provider: ollama, model: "llama3.2", base_url: "http://127.0.0.1:11434"}
+state: {request: "Ada Lovelace, ada@example.org"}     # initial state; --state and --input override it
+nodes:
+  - name: generate_json
+    action: reflection.loop
+    with:
+      generator:
+        action: llm.call
+        prompt: "Generate valid JSON for: {{ state.request }}"
+      evaluator:
+        type: schema
+        schema:
+          type: object
+          required: [name, email]
+          properties:
+            name: { type: string, minLength: 1 }
+            email: { type: string, format: email }
+      corrector:
+        action: llm.call
+        prompt: |
+          Fix this JSON. Errors: {{ state.reflection_errors | json }}
+          Original: {{ state.reflection_output }}
+      max_iterations: 3
+      on_failure: return_best
+`
+
+const second = `
+evaluator:
+  type: lua
+  code: |
+    local output = state.reflection_output
+    local valid = output.name ~= nil and #output.name > 0
+    local errors = {}
+    if not valid then table.insert(errors, "name is required") end
+    return { valid = valid, score = valid and 1.0 or 0.0, errors = errors }
+`
+
+func TestFirstExampleLoads(t *testing.T) {
+	p, err := load(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name != "generate-contact" || string(p.State) != `{"request":"Ada Lovelace, ada@example.org"}` || len(p.Nodes) != 1 || p.StepLimit != 1000 {
+		t.Fatalf("got %+v", p)
+	}
+	loop := p.Nodes[0].Action.(*core.LoopSpec)
+	state := json.RawMessage(`{"request":"Ada","reflection_errors":[{"message":"no <name>"}],"reflection_output":{"b":1,"a":2}}`)
+	llm := `"llm":{"base_url":"http://127.0.0.1:11434","model":"llama3.2","provider":"ollama"}`
+	for name, test := range map[string][2]string{
+		"generator": {render(t, loop.Generator.Config, core.Scope{State: state}), `{"prompt":"Generate valid JSON for: Ada",` + llm + `}`},
+		"evaluator": {render(t, loop.Evaluator.Config, core.Scope{}), `{"base":"workflow:///w.yaml","schema":{"type":"object","required":["name","email"],` +
+			`"properties":{"name":{"type":"string","minLength":1},"email":{"type":"string","format":"email"}}}}`},
+		"corrector": {render(t, loop.Corrector.Config, core.Scope{State: state}),
+			`{"prompt":"Fix this JSON. Errors: [{\"message\":\"no \u003cname\u003e\"}]\nOriginal: {\"a\":2,\"b\":1}\n",` + llm + `}`},
+	} {
+		if diff := cmp.Diff(test[1], test[0]); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if loop.Evaluator.Timeout != 30*time.Second || loop.Generator.Timeout != 120*time.Second || !loop.Evaluator.Config.Constant() || loop.Generator.Config.Constant() {
+		t.Errorf("got %+v", loop)
+	}
+	if loop.Limits.MaxIterations != 3 || loop.Limits.OnFailure != core.ReturnBest {
+		t.Errorf("got %+v", loop.Limits)
+	}
+	want := []workflow.PluginUse{
+		{Plugin: "llm-eval", Kinds: []sdk.Kind{"corrector", "generator"}},
+		{Plugin: "schema-eval", Kinds: []sdk.Kind{"evaluator"}},
+	}
+	if diff := cmp.Diff(want, p.Plugins()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSecondExampleLoads(t *testing.T) {
+	for _, text := range []string{second, strings.ReplaceAll(strings.TrimPrefix(second, "\nevaluator:\n"), "\n  ", "\n")[2:]} {
+		s, err := workflow.LoadEvaluator(core.Source{File: "e.yaml", Text: text}, workflow.Options{Expressions: expressions{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Step.Plugin != "lua-eval" || !strings.Contains(render(t, s.Step.Config, core.Scope{}), `#output.name \u003e 0`) || len(s.Plugins) != 1 {
+			t.Errorf("got %+v", s)
+		}
+	}
+}
+
+// node wraps the with: block of an action into a workflow.
+func node(action, with string) string {
+	return "nodes:\n- name: n\n  action: " + action + "\n  with:\n    " + strings.ReplaceAll(strings.TrimSpace(with), "\n", "\n    ") + "\n"
+}
+
+func loop(keys string) string {
+	return node("reflection.loop", "generator: {run: 'return 1'}\nevaluator: {type: lua, code: 'return true'}\n"+keys)
+}
+
+func TestEveryFormOfAStep(t *testing.T) {
+	state := json.RawMessage(`{"x":{"k":1},"s":"text"}`)
+	for name, test := range map[string]struct{ text, plugin, config string }{
+		"action llm.call":       {node("llm.call", `prompt: "{{ state.x }}"`), "llm-eval", `{"prompt":"{\"k\":1}","llm":{}}`},
+		"messages":              {node("llm.call", "messages: [{role: user, content: 'hi {{ state.s }}'}]\nparse: json\ntemperature: 0.5\nmax_tokens: 7"), "llm-eval", `{"parse":"json","messages":[{"role":"user","content":"hi text"}],"temperature":0.5,"max_tokens":7,"llm":{}}`},
+		"action lua.run":        {node("lua.run", "code: 'return \"{{ x }}\"'"), "lua-eval", `{"code":"return \"{{ x }}\""}`},
+		"action plugin.call":    {node("plugin.call", "plugin: my-plugin\nconfig: {v: '{{ state.x }}', t: 'a {{ state.s }}', n: 9007199254740993}"), "my-plugin", `{"v":{"k":1},"t":"a text","n":9007199254740993}`},
+		"plugin":                {node("reflection.evaluate", "evaluator: {plugin: p, config: {out: '{{ output }}'}}"), "p", `{"out":[1]}`},
+		"plugin.call in a step": {node("reflection.correct", "corrector: {action: plugin.call, plugin: p}"), "p", `{}`},
+		"run":                   {node("reflection.evaluate", "evaluator: {run: 'return 1'}"), "lua-eval", `{"code":"return 1"}`},
+		"llm judge":             {node("reflection.evaluate", "evaluator: {type: llm, context: {c: '{{ state.s }}'}, prompt: '{{ context.c }} {{ output }}', llm: {model: m}}"), "llm-eval", `{"context":{"c":"text"},"prompt":"text [1]","llm":{"model":"m"}}`},
+		"schema options": {node("reflection.evaluate", "evaluator: {type: schema, schema: true, draft: draft4, scoring: strict, formats: assert, coerce: true}"), "schema-eval",
+			`{"base":"workflow:///w.yaml","coerce":true,"draft":"draft4","formats":"assert","schema":true,"scoring":"strict"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := load(test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var s core.Step
+			switch a := p.Nodes[0].Action.(type) {
+			case *core.CallSpec:
+				s = a.Step
+			case *core.EvaluateSpec:
+				s = a.Evaluator
+			case *core.CorrectSpec:
+				s = a.Corrector
+			}
+			got := render(t, s.Config, core.Scope{State: state, Output: json.RawMessage("[1]")})
+			if s.Plugin != test.plugin || got != test.config {
+				t.Errorf("%s: got %s, want %s", s.Plugin, got, test.config)
+			}
+		})
+	}
+}
+
+func TestSettingsMergeAndEnvNames(t *testing.T) {
+	p, err := load("settings: {step_limit: 5, llm: {model: a, api_key_env: KEY_A, price: {in: 1, out: 2}}}\n" +
+		"nodes:\n- {name: a, action: llm.call, with: {prompt: p, llm: {model: b, api_key_env: KEY_B}, timeout: 5s}}\n- {name: b, action: llm.call, with: {prompt: p}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.Nodes[0].Action.(*core.CallSpec)
+	if got := render(t, s.Step.Config, core.Scope{}); got != `{"prompt":"p","llm":{"api_key_env":"KEY_B","model":"b","price":{"in":1,"out":2}}}` || s.Step.Timeout != 5*time.Second || !s.WithUsage {
+		t.Errorf("got %s %v", got, s)
+	}
+	if diff := cmp.Diff([]string{"KEY_A", "KEY_B"}, p.EnvNames("llm-eval")); diff != "" || p.StepLimit != 5 {
+		t.Error(diff)
+	}
+}
+
+func TestLimitsAndComposites(t *testing.T) {
+	p, err := load("settings: {llm: {price: {in: 1, out: 2}}}\n" + loop(`timeout: 30s
+budget: {tokens: 100, cost_usd: 0.5}
+no_progress: 2
+stop_when: "yes"
+accept: "no"
+correct_mode: regenerate
+on_failure: raise
+on_evaluator_error: fail_attempt
+evaluator_retries: 0
+history_limit: 5
+max_iterations: 1000`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := p.Nodes[0].Action.(*core.LoopSpec).Limits
+	want := core.LoopLimits{
+		MaxIterations: 1000, Timeout: 30 * time.Second, BudgetTokens: 100, BudgetUSD: 0.5, NoProgress: 2,
+		StopWhen: expression("yes"), Accept: expression("no"), CorrectMode: "regenerate", OnFailure: "raise",
+		OnEvaluatorError: "fail_attempt", EvaluatorRetries: -1, HistoryLimit: 5,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+
+	p, err = load(node("reflection.evaluate", `evaluator:
+  type: weighted
+  threshold: 0.5
+  fail_fast: true
+  evaluators:
+  - {name: a, weight: 2, run: x}
+  - {name: b, type: any, evaluators: [{name: c, run: y}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Composite
+	if c.Kind != "weighted" || c.Threshold != 0.5 || !c.FailFast || !cmp.Equal(c.Weights, []float64{2, 1}) || c.Children[0].Name != "a" || c.Children[1].Composite.Children[0].Plugin != "lua-eval" {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"an unknown key":            {"nodes: []\nstat: {}\n", `w.yaml:1:8: a workflow needs at least one node` + "\n" + `w.yaml:2:1: the workflow has no key "stat" (did you mean "state"?)`},
+		"no nodes":                  {"name: a\n", `w.yaml:1:1: the workflow needs the key "nodes"`},
+		"an empty file":             {"", `w.yaml:1:1: the file is empty`},
+		"not a mapping":             {"- 1\n", `w.yaml:1:1: the workflow must be a mapping, not a list`},
+		"not YAML":                  {"a: [1\n", `w.yaml:1:4: `},
+		"a key twice":               {"nodes: []\nnodes: []\n", `w.yaml:2:1: the key "nodes" is there twice`},
+		"an alias":                  {"a: &x 1\nb: *x\n", `w.yaml:1:4: anchors, aliases`},
+		"two documents":             {"a: 1\n---\nb: 1\n", `w.yaml:3:`},
+		"a wrong type":              {loop("max_iterations: many"), `w.yaml:7:21: max_iterations must be a number, not text`},
+		"out of bounds":             {loop("max_iterations: 1001"), `w.yaml:7:21: max_iterations must be from 1 to 1000, not 1001`},
+		"no progress of 1":          {loop("no_progress: 1"), `no_progress must be from 2`},
+		"a fraction":                {loop("max_iterations: 1.5"), `max_iterations must be a whole number`},
+		"an unknown strategy":       {loop("on_failure: return_bets"), `w.yaml:7:17: on_failure must be one of return_best, return_last, raise, not "return_bets" (did you mean "return_best"?)`},
+		"a duration without a unit": {loop("timeout: 30"), `w.yaml:7:14: timeout must be a duration above zero (write a number and a unit`},
+		"a near key":                {loop("max_iteration: 3"), `w.yaml:7:5: reflection.loop has no key "max_iteration" (did you mean "max_iterations"?)`},
+		"a budget without a price":  {loop("budget: {cost_usd: 1}"), `a cost budget needs a price (set settings.llm.price`},
+		"CEL in a block":            {loop("stop_when: |\n  yes &&\n   bad"), `w.yaml:9:8: CEL: bad`},
+		"CEL on a line":             {loop("accept: 'yes bad'"), `w.yaml:7:18: CEL: bad`},
+		"a template in a block":     {node("llm.call", "prompt: |\n  one\n  two {{ stat.x }}"), `w.yaml:7:14: template: nothing here is named "stat" (did you mean "state"?)`},
+		"a template on a line":      {node("llm.call", "prompt: 'a {{ output }}'"), `w.yaml:5:19: template: nothing here is named "output"`},
+		"a template's syntax":       {node("llm.call", "prompt: 'a {% include \"x\" %}'"), `there is no tag {% include %}`},
+		"no action":                 {"nodes: [{name: a, with: {}}]\n", `w.yaml:1:10: a node needs the key "action"`},
+		"an unknown action":         {"nodes: [{name: a, action: reflection.lop, with: {}}]\n", `(did you mean "reflection.loop"?)`},
+		"a bad name":                {"nodes: [{name: A-b, action: lua.run, with: {code: x}}]\n", `w.yaml:1:16: "A-b" can't be the name of a node`},
+		"a reserved name":           {"nodes: [{name: reflection_x, action: lua.run, with: {code: x}}]\n", `can't be named "reflection_x"`},
+		"a name twice":              {"nodes: [{name: a, action: lua.run, with: {code: x}}, {name: a, action: lua.run, with: {code: x}}]\n", `w.yaml:1:61: there are two nodes named "a"`},
+		"a reserved state key":      {"state: {reflection_x: 1}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `w.yaml:1:9: state.reflection_x is reserved`},
+		"a goto to nowhere":         {"nodes: [{name: first, action: lua.run, with: {code: x}, goto: [{to: frist}]}]\n", `w.yaml:1:69: there is no node "frist" to go to (did you mean "first"?)`},
+		"an unknown type":           {node("reflection.evaluate", "evaluator: {type: shema, schema: {}}"), `type must be one of schema, llm, lua, all, any, weighted, not "shema" (did you mean "schema"?)`},
+		"no form":                   {node("reflection.evaluate", "evaluator: {foo: 1}"), `the evaluator doesn't say what it is (write action:, type:, run: or plugin:)`},
+		"two forms":                 {node("reflection.evaluate", "evaluator: {run: x, plugin: p}"), `evaluator has no key "plugin"`},
+		"no evaluator":              {node("reflection.loop", "generator: {run: x}"), `reflection.loop needs the key "evaluator"`},
+		"no corrector":              {node("reflection.correct", "data: 1"), `reflection.correct needs the key "corrector"`},
+		"two codes":                 {node("lua.run", "code: a\nrun: b"), `lua.run takes only one of code and run`},
+		"no prompt":                 {node("llm.call", "system: a"), `llm.call needs the key "prompt" or "messages"`},
+		"no schema":                 {node("reflection.evaluate", "evaluator: {type: schema}"), `needs the key "schema" or "schema_file"`},
+		"a schema file outside":     {node("reflection.evaluate", "evaluator: {type: schema, schema_file: ../x.json}"), `"../x.json" is not in the workflow's folder`},
+		"a missing schema file":     {node("reflection.evaluate", "evaluator: {type: schema, schema_file: x.json}"), `there is no file "x.json"`},
+		"a missing $ref file":       {node("reflection.evaluate", "evaluator: {type: schema, schema: {$ref: y.json}}"), `the schema refers to "y.json"`},
+		"a template in llm":         {"settings: {llm: {base_url: '{{ state.x }}'}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `settings.llm.base_url can't hold a template`},
+		"a key in place of a name":  {"settings: {llm: {api_key_env: sk-123}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `name the variable that holds the key`},
+		"weights of nothing":        {node("reflection.evaluate", "evaluator: {type: weighted, evaluators: [{name: a, weight: 0, run: x}]}"), `all weights are 0`},
+		"two children of a name":    {node("reflection.evaluate", "evaluator: {type: all, evaluators: [{name: a, run: x}, {name: a, run: x}]}"), `there are two evaluators named "a"`},
+		"a number that isn't JSON":  {"state: {a: .inf}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `w.yaml:1:12: this value can't be used here`},
+		"deep nesting":              {"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200), "nested deeper than 100"},
+		"deep nesting by dashes":    {strings.Repeat("- ", 5000) + "x", "nested deeper than 100"},
+		"a large file":              {strings.Repeat("#", workflow.MaxFile+1), "bytes, more than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(test.text)
+			if sdk.ReasonOf(err) != "workflow_invalid" || sdk.CodeOf(err) != sdk.Invalid {
+				t.Fatalf("got %v", err)
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %s\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAllProblemsAtOnce(t *testing.T) {
+	_, err := load("nme: x\nnodes:\n- name: N\n  action: lua.run\n  with: {cod: 1}\n  when: bad\n")
+	want := []workflow.Problem{
+		{File: "w.yaml", Line: 1, Column: 1, Message: `the workflow has no key "nme"`, Hint: `did you mean "name"?`},
+		{File: "w.yaml", Line: 3, Column: 9, Message: `"N" can't be the name of a node`, Hint: "a node's name is made of a-z, 0-9 and _, and begins with a letter"},
+		{File: "w.yaml", Line: 5, Column: 10, Message: `lua.run needs the key "code"`},
+		{File: "w.yaml", Line: 5, Column: 10, Message: `lua.run has no key "cod"`, Hint: `did you mean "code"?`},
+		{File: "w.yaml", Line: 6, Column: 9, Message: "CEL: bad"},
+	}
+	if diff := cmp.Diff(want, sdk.AsError(err).Details["problems"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	for _, seed := range []string{first, second, loop("stop_when: bad"), node("llm.call", "prompt: |\n  {{ state.x }}"), "a: [", "- - - x", "? a\n: b", "nodes:\n- name: 'x\n", "a: !!t 1", "\"a\\"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := load(text)
+		if err == nil {
+			if !json.Valid(p.State) || len(p.Nodes) == 0 {
+				t.Fatalf("%q: %+v", text, p)
+			}
+			return
+		}
+		found, _ := sdk.AsError(err).Details["problems"].([]workflow.Problem)
+		if len(found) == 0 {
+			t.Fatalf("%q: %v", text, err)
+		}
+		for _, problem := range found {
+			if problem.Line < 1 || problem.Column < 1 || problem.Message == "" {
+				t.Fatalf("%q: %+v", text, problem)
+			}
+		}
+	})
+}

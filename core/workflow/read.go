@@ -1,0 +1,161 @@
+package workflow
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Bounds of what is read.
+const (
+	// MaxFile bounds the workflow file: 1 MiB.
+	MaxFile = 1 << 20
+	// MaxNamedFile bounds a file that it names: 4 MiB.
+	MaxNamedFile = 4 << 20
+	// MaxNamedFiles bounds their number.
+	MaxNamedFiles = 100
+)
+
+// Read reads a workflow file, or a file of a single step, and every file that
+// its schemas name, so that [Load] and a resumed run need none. Files outside
+// the workflow's folder are refused, also behind symbolic links. What is wrong
+// inside the files, and named files that don't exist, are left to Load, which
+// reports them with everything else.
+func Read(file string) (core.Source, error) {
+	source := core.Source{File: file}
+	root, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		return source, sdk.Errorf(sdk.NotFound, "workflow_not_found", "can't open the folder of %s: %w", file, err)
+	}
+	defer func() { _ = root.Close() }() // only reads
+	if source.Text, err = readFile(root.FS(), filepath.Base(file), MaxFile); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return source, sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", file)
+		}
+		return source, sdk.Wrap("read "+file, err)
+	}
+	tree := parseYAML(source.Text, &problems{})
+	if tree == nil {
+		return source, nil
+	}
+	f := &fetcher{files: root.FS(), source: &source}
+	f.source.Files = map[string]string{}
+	if err := f.walk(tree); err != nil {
+		return source, sdk.Wrap("read the files of "+file, err)
+	}
+	return source, nil
+}
+
+func readFile(files fs.FS, name string, limit int64) (string, error) {
+	file, err := files.Open(name)
+	if err != nil {
+		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err)
+	}
+	defer func() { _ = file.Close() }() // only reads
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "%s isn't a file", name)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err != nil {
+		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err)
+	}
+	if int64(len(data)) > limit {
+		return "", sdk.Errorf(sdk.Exhausted, "file_too_large", "%s has more than %d bytes", name, limit)
+	}
+	return string(data), nil
+}
+
+// fetcher reads the files that schema evaluators name.
+type fetcher struct {
+	files  fs.FS
+	source *core.Source
+}
+
+// walk looks for schema evaluators anywhere in the file but inside schemas.
+func (f *fetcher) walk(n *node) error {
+	for _, item := range n.items {
+		if err := f.walk(item); err != nil {
+			return err
+		}
+	}
+	if t := n.get("type"); t != nil && t.text == "schema" {
+		return f.schema(n)
+	}
+	for _, e := range n.entries {
+		if err := f.walk(e.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fetcher) schema(n *node) error {
+	refs := newReferences()
+	if inline := n.get("schema"); inline != nil {
+		refs.scan(inline.json(nil), fileURI(filepath.Base(f.source.File)))
+	}
+	var named []*node
+	if file := n.get("schema_file"); file != nil {
+		named = append(named, file)
+	}
+	if documents := n.get("documents"); documents != nil {
+		for _, e := range documents.entries {
+			refs.known[e.key] = true
+			named = append(named, e.value)
+		}
+	}
+	for _, file := range named {
+		name, ok := inFolder(file.text)
+		if !ok || file.kind != kindText {
+			continue // Load says what is wrong
+		}
+		base := fileURI(name)
+		if documents := n.get("documents"); documents != nil {
+			for _, e := range documents.entries {
+				if u, err := url.Parse(e.key); err == nil && e.value == file {
+					base = u
+				}
+			}
+		}
+		if err := f.fetch(name, base, refs); err != nil {
+			return err
+		}
+	}
+	for name, uri := refs.next(); name != ""; name, uri = refs.next() {
+		base, err := url.Parse(uri)
+		if err != nil {
+			continue
+		}
+		if err := f.fetch(name, base, refs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch reads one file, if it is there, and notes what it refers to.
+func (f *fetcher) fetch(name string, base *url.URL, refs *references) error {
+	text, has := f.source.Files[name]
+	if !has {
+		if len(f.source.Files) >= MaxNamedFiles {
+			return sdk.Errorf(sdk.Exhausted, "too_many_files", "the workflow names more than %d files", MaxNamedFiles)
+		}
+		var err error
+		if text, err = readFile(f.files, name, MaxNamedFile); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		f.source.Files[name] = text
+	}
+	if data, found := decodeFile(name, text); len(found) == 0 {
+		refs.scan(data, base)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package workflow_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// folder writes files and returns the folder's path.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestReadTakesInEveryFile(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"w.yaml": node("reflection.evaluate", `evaluator:
+  type: schema
+  schema_file: schemas/main.yaml
+  documents: {"https://example.org/doc.json": doc.json}`),
+		"schemas/main.yaml": "properties: {a: {$ref: 'part.json#/definitions/x'}, b: {$ref: 'https://example.org/doc.json'}, c: {$ref: '#/definitions/y'}, d: {$ref: embedded.json}}\n" +
+			"definitions: {y: {}, e: {$id: embedded.json}}\nenum: [{$ref: not-a-ref.json}]\n",
+		"schemas/part.json": `{"definitions":{"x":{"$ref":"../other.json"}}}`,
+		"other.json":        `{"maximum":9007199254740993}`,
+		"doc.json":          `{}`,
+		"unrelated.json":    `{}`,
+	})
+	source, err := workflow.Read(filepath.Join(dir, "w.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"doc.json", "other.json", "schemas/main.yaml", "schemas/part.json"}, slices.Sorted(maps.Keys(source.Files))); diff != "" {
+		t.Error(diff)
+	}
+	p, err := workflow.Load(source, workflow.Options{Expressions: expressions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := render(t, p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Config, core.Scope{})
+	want := `{"base":"workflow:///schemas/main.yaml","documents":{"https://example.org/doc.json":{},` +
+		`"workflow:///other.json":{"maximum":9007199254740993},"workflow:///schemas/part.json":{"definitions":{"x":{"$ref":"../other.json"}}}},"schema":{"properties"`
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestReadStaysInTheFolder(t *testing.T) {
+	outside := folder(t, map[string]string{"secret.json": `{}`})
+	dir := folder(t, map[string]string{"w.yaml": node("reflection.evaluate", "evaluator: {type: schema, schema_file: link.json}")})
+	if err := os.Symlink(filepath.Join(outside, "secret.json"), filepath.Join(dir, "link.json")); err != nil {
+		t.Fatal(err)
+	}
+	if source, err := workflow.Read(filepath.Join(dir, "w.yaml")); sdk.ReasonOf(err) != "file_unreadable" || len(source.Files) > 0 {
+		t.Errorf("got %v, %v", source.Files, err)
+	}
+}
+
+func TestReadIsBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		files  map[string]string
+		reason string
+	}{
+		"no file":                  {map[string]string{"x": ""}, "workflow_not_found"},
+		"a large one":              {map[string]string{"w.yaml": strings.Repeat("#", workflow.MaxFile+1)}, "file_too_large"},
+		"a folder":                 {map[string]string{"w.yaml/x": ""}, "file_unreadable"},
+		"a large schema":           {map[string]string{"w.yaml": node("reflection.evaluate", "evaluator: {type: schema, schema_file: s.json}"), "s.json": strings.Repeat(" ", workflow.MaxNamedFile+1)}, "file_too_large"},
+		"bad YAML is left to Load": {map[string]string{"w.yaml": "a: ["}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := workflow.Read(filepath.Join(folder(t, test.files), "w.yaml")); sdk.ReasonOf(err) != test.reason {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

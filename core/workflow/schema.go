@@ -1,0 +1,146 @@
+package workflow
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// fileScheme is the scheme of the URIs by which schemas name files of the
+// workflow's folder: workflow:///path.
+const fileScheme = "workflow"
+
+// fileURI is the absolute URI of a file in the workflow's folder.
+func fileURI(name string) *url.URL { return &url.URL{Scheme: fileScheme, Path: "/" + name} }
+
+// schema reads {type: schema}. The config holds every document that the schema
+// needs, so that the plugin reads no file.
+func (l *loader) schema(b *block) core.Step {
+	b.only("schema", "schema_file")
+	var content json.RawMessage
+	base := fileURI(path.Base(strings.ReplaceAll(l.source.File, `\`, "/")))
+	switch {
+	case b.get("schema_file") != nil:
+		if n := b.typed("schema_file", kindText); n != nil {
+			base = fileURI(path.Clean(n.text))
+			content = l.document(n, n.text)
+		}
+	case b.get("schema") != nil:
+		if n := b.get("schema"); n.kind == kindMapping || n.kind == kindBool {
+			content = n.json(nil)
+		} else {
+			l.add(n.at, "", "schema must be a mapping or a boolean, not %s", n.kind)
+		}
+	case b.node.at.line > 0:
+		b.add(b.node.at, "", "%s needs the key \"schema\" or \"schema_file\"", b.what)
+	}
+	documents := map[string]json.RawMessage{}
+	if n := b.typed("documents", kindMapping); n != nil {
+		for _, e := range n.entries {
+			if u, err := url.Parse(e.key); err != nil || !u.IsAbs() {
+				l.add(e.at, "", "the key of a document must be an absolute URI, not %q", e.key)
+			}
+			if e.value.kind != kindText {
+				l.add(e.value.at, "", "a document must be the name of a file, not %s", e.value.kind)
+				continue
+			}
+			documents[e.key] = l.document(e.value, e.value.text)
+		}
+	}
+	l.references(b, content, base, documents)
+
+	config := object{{"schema", constant(content)}, {"base", constant(core.MustJSON(base.String()))}}
+	for key, n := range map[string]string{
+		"draft":   b.oneOf("draft", "draft4", "draft6", "draft7", "draft2019-09", "draft2020-12"),
+		"formats": b.oneOf("formats", "assert", "annotate"),
+		"scoring": b.oneOf("scoring", "graded", "strict"),
+	} {
+		if n != "" {
+			config = append(config, field{key, constant(core.MustJSON(n))})
+		}
+	}
+	if b.flag("coerce") {
+		config = append(config, field{"coerce", constant("true")})
+	}
+	if len(documents) > 0 {
+		config = append(config, field{"documents", constant(core.MustJSON(documents))})
+	}
+	slices.SortFunc(config, func(a, b field) int { return strings.Compare(a.key, b.key) })
+	if content == nil {
+		config = nil
+	}
+	l.use(schemaPlugin, sdk.KindEvaluator)
+	return core.Step{Plugin: schemaPlugin, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
+}
+
+// document is the JSON of a file that the workflow names.
+func (l *loader) document(at *node, name string) json.RawMessage {
+	clean, ok := inFolder(name)
+	if !ok {
+		l.add(at.at, "copy the file there", "%q is not in the workflow's folder", name)
+		return nil
+	}
+	text, ok := l.source.Files[clean]
+	if !ok {
+		l.add(at.at, "", "there is no file %q in the workflow's folder", name)
+		return nil
+	}
+	data, found := decodeFile(clean, text)
+	for _, p := range found {
+		l.add(at.at, p.Hint, "%s:%d:%d: %s", clean, p.Line, p.Column, p.Message)
+	}
+	return data
+}
+
+// inFolder cleans a relative path and reports whether it stays in the folder.
+func inFolder(name string) (string, bool) {
+	clean := path.Clean(name)
+	ok := name != "" && !path.IsAbs(clean) && clean != ".." && !strings.HasPrefix(clean, "../") && !strings.ContainsAny(clean, "\\\x00")
+	return clean, ok
+}
+
+// decodeFile turns a JSON or YAML file into JSON.
+func decodeFile(name, text string) (json.RawMessage, []Problem) {
+	found := &problems{file: name}
+	if path.Ext(name) == ".json" {
+		if _, err := core.DecodeJSON([]byte(text)); err != nil {
+			found.add(pos{1, 1}, "", "%v", err)
+			return nil, found.list
+		}
+		return json.RawMessage(text), nil
+	}
+	root := parseYAML(text, found)
+	if root == nil || len(found.list) > 0 {
+		return nil, found.list
+	}
+	return root.json(nil), nil
+}
+
+// references adds the files that schemas refer to, and those that these refer
+// to, to the documents, by their absolute URIs.
+func (l *loader) references(b *block, schema json.RawMessage, base *url.URL, documents map[string]json.RawMessage) {
+	refs := newReferences()
+	refs.scan(schema, base)
+	for _, uri := range slices.Sorted(maps.Keys(documents)) {
+		if u, err := url.Parse(uri); err == nil {
+			refs.scan(documents[uri], u)
+			refs.known[uri] = true
+		}
+	}
+	for name, uri := refs.next(); name != ""; name, uri = refs.next() {
+		if _, has := l.source.Files[name]; !has {
+			l.add(b.node.at, "", "the schema refers to %q, which isn't in the workflow's folder", name)
+			continue
+		}
+		documents[uri] = l.document(b.node, name)
+		if u, err := url.Parse(uri); err == nil {
+			refs.scan(documents[uri], u)
+		}
+	}
+}

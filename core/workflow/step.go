@@ -1,0 +1,282 @@
+package workflow
+
+import (
+	"maps"
+	"math"
+	"regexp"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The plugins behind the built-in types.
+const (
+	schemaPlugin = "schema-eval"
+	llmPlugin    = "llm-eval"
+	luaPlugin    = "lua-eval"
+)
+
+// Default deadlines of calls (spec 1.4).
+const (
+	defaultTimeout    = 30 * time.Second
+	defaultLLMTimeout = 120 * time.Second
+)
+
+// maxCompositeDepth bounds composites within composites: nobody reads more.
+const maxCompositeDepth = 5
+
+var (
+	pluginForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}(/[a-z][a-z0-9-]{0,63})?$`)
+	envForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	childForm  = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+)
+
+// step reads a generator, evaluator or corrector in any of its forms.
+func (l *loader) step(n *node, kind sdk.Kind) core.Step {
+	b := l.block(n, string(kind))
+	s := l.form(b, kind, 0)
+	b.done()
+	return s
+}
+
+// form reads the keys of a step. The block's owner ends it.
+func (l *loader) form(b *block, kind sdk.Kind, depth int) core.Step {
+	switch { // the keys of the other forms stay unknown
+	case b.node.get("action") != nil:
+		return l.call(b, b.oneOf("action", actionLLM, actionLua, actionPlugin), kind)
+	case b.node.get("type") != nil:
+		return l.builtin(b, kind, depth)
+	case b.node.get("run") != nil:
+		return l.lua(b, kind)
+	case b.node.get("plugin") != nil:
+		return l.plugin(b, kind)
+	}
+	if b.node.at.line > 0 {
+		b.add(b.node.at, "write action:, type:, run: or plugin:", "the %s doesn't say what it is", kind)
+	}
+	b.known = append(b.known, keysOf(b.node)...)
+	return core.Step{}
+}
+
+func keysOf(n *node) []string {
+	var keys []string
+	for _, e := range n.entries {
+		keys = append(keys, e.key)
+	}
+	return keys
+}
+
+// builtin reads {type: …}.
+func (l *loader) builtin(b *block, kind sdk.Kind, depth int) core.Step {
+	types := []string{"llm", "lua"}
+	if kind == sdk.KindEvaluator {
+		types = []string{"schema", "llm", "lua", "all", "any", "weighted"}
+	}
+	switch t := b.oneOf("type", types...); t {
+	case "schema":
+		return l.schema(b)
+	case "llm":
+		return l.llm(b, kind)
+	case "lua":
+		return l.lua(b, kind)
+	case "all", "any", "weighted":
+		return l.composite(b, core.CompositeKind(t), depth)
+	}
+	b.known = append(b.known, keysOf(b.node)...) // they belong to an unknown type
+	return core.Step{}
+}
+
+// call reads the keys of an action that calls a plugin.
+func (l *loader) call(b *block, action string, kind sdk.Kind) core.Step {
+	switch action {
+	case actionLLM:
+		return l.llm(b, kind)
+	case actionLua:
+		return l.lua(b, kind)
+	case actionPlugin:
+		return l.plugin(b, kind)
+	}
+	b.known = append(b.known, keysOf(b.node)...)
+	return core.Step{}
+}
+
+// use notes that the workflow needs a plugin.
+func (l *loader) use(plugin string, kind sdk.Kind, env ...string) {
+	if plugin == "" {
+		return
+	}
+	u := l.plugins[plugin]
+	if u == nil {
+		u = &pluginUse{kinds: map[sdk.Kind]bool{}, env: map[string]bool{}}
+		l.plugins[plugin] = u
+	}
+	u.kinds[kind] = true
+	for _, name := range env {
+		u.env[name] = true
+	}
+}
+
+// timeout reads a step's deadline.
+func timeout(b *block, absent time.Duration) time.Duration {
+	if d := b.duration("timeout"); d > 0 {
+		return d
+	}
+	return absent
+}
+
+func (l *loader) plugin(b *block, kind sdk.Kind) core.Step {
+	name := b.name("plugin", pluginForm, "a plugin's name is made of a-z, 0-9 and -")
+	config := part(object{})
+	if n := b.typed("config", kindMapping); n != nil {
+		names := stateOnly()
+		if kind == sdk.KindEvaluator {
+			names = inJudgement()[1:]
+		}
+		config = l.part(n, names)
+	}
+	l.use(name, kind)
+	return core.Step{Plugin: name, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
+}
+
+// lua reads code, which is never templated.
+func (l *loader) lua(b *block, kind sdk.Kind) core.Step {
+	b.only("code", "run")
+	code := b.typed("code", kindText)
+	if run := b.typed("run", kindText); code == nil {
+		code = run
+	}
+	if code == nil {
+		if b.get("code") == nil && b.get("run") == nil && b.node.at.line > 0 {
+			b.add(b.node.at, "", "%s needs the key \"code\"", b.what)
+		}
+		code = &node{kind: kindText}
+	}
+	l.use(luaPlugin, kind)
+	return core.Step{
+		Plugin:  luaPlugin,
+		Config:  newValue(object{{"code", constant(code.json(nil))}}, nil),
+		Timeout: timeout(b, defaultTimeout),
+	}
+}
+
+// llm reads a call of a language model, as a judge or as a generator.
+func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
+	names := stateOnly()
+	judge := kind == sdk.KindEvaluator
+	var config object
+	var context part
+	if judge {
+		names = inJudgement()
+		if n := b.get("context"); n != nil {
+			context = l.part(n, []string{"output", "state"})
+			config = append(config, field{"context", context})
+		}
+		if n := b.typed("examples", kindList); n != nil {
+			config = append(config, field{"examples", l.part(n, names)})
+		}
+	} else {
+		b.oneOf("parse", "json")
+		if n := b.get("parse"); n != nil {
+			config = append(config, field{"parse", constant(n.json(nil))})
+		}
+	}
+	b.only("prompt", "messages")
+	for _, key := range []string{"model", "prompt", "system"} {
+		if n := b.typed(key, kindText); n != nil {
+			config = append(config, field{key, l.template(n, names, true)})
+		}
+	}
+	if n := b.typed("messages", kindList); n != nil {
+		config = append(config, field{"messages", l.messages(n, names)})
+	}
+	if !judge && b.node.at.line > 0 && b.get("prompt") == nil && b.get("messages") == nil {
+		b.add(b.node.at, "", "llm.call needs the key \"prompt\" or \"messages\"")
+	}
+	if b.get("temperature") != nil {
+		b.number("temperature", 0, 2)
+		config = append(config, field{"temperature", constant(b.get("temperature").json(nil))})
+	}
+	if b.get("max_tokens") != nil {
+		b.integer("max_tokens", 1, math.MaxInt32)
+		config = append(config, field{"max_tokens", constant(b.get("max_tokens").json(nil))})
+	}
+	settings := maps.Clone(l.llmSettings)
+	if n := b.get("llm"); n != nil {
+		maps.Copy(settings, l.connection(n, "llm"))
+	}
+	config = append(config, field{"llm", settings.part()})
+	l.use(llmPlugin, kind, settings.env()...)
+	l.llmSteps = append(l.llmSteps, settings)
+	return core.Step{Plugin: llmPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout)}
+}
+
+// messages reads a conversation.
+func (l *loader) messages(n *node, names []string) part {
+	all := list{}
+	for _, item := range n.items {
+		m := l.block(item, "a message")
+		m.need("role")
+		role := m.oneOf("role", "system", "user", "assistant")
+		content := part(constant(`""`))
+		if m.need("content") != nil {
+			if c := m.typed("content", kindText); c != nil {
+				content = l.template(c, names, true)
+			}
+		}
+		m.done()
+		all = append(all, object{{"role", constant(core.MustJSON(role))}, {"content", content}})
+	}
+	if len(all) == 0 {
+		l.add(n.at, "", "messages is empty")
+	}
+	return all
+}
+
+// composite reads a list of named evaluators.
+func (l *loader) composite(b *block, kind core.CompositeKind, depth int) core.Step {
+	c := &core.Composite{Kind: kind, FailFast: b.flag("fail_fast")}
+	if kind == core.CompositeWeighted {
+		c.Threshold = core.DefaultThreshold
+		if b.get("threshold") != nil {
+			c.Threshold = b.number("threshold", 0, 1)
+		}
+	}
+	step := core.Step{Composite: c}
+	b.need("evaluators")
+	children := b.typed("evaluators", kindList)
+	if children == nil {
+		return step
+	}
+	if depth+1 >= maxCompositeDepth {
+		l.add(children.at, "", "composites are nested more than %d deep", maxCompositeDepth)
+		return step
+	}
+	seen, sum := map[string]bool{}, 0.0
+	for _, item := range children.items {
+		child := l.block(item, "evaluator")
+		name := child.name("name", childForm, "a name is made of letters, digits, _, - and .")
+		if seen[name] && name != "" {
+			l.add(child.get("name").at, "", "there are two evaluators named %q", name)
+		}
+		seen[name] = true
+		if kind == core.CompositeWeighted {
+			weight := 1.0
+			if child.get("weight") != nil {
+				weight = child.number("weight", 0, math.MaxFloat64)
+			}
+			c.Weights, sum = append(c.Weights, weight), sum+weight
+		}
+		s := l.form(child, sdk.KindEvaluator, depth+1)
+		s.Name = name
+		child.done()
+		c.Children = append(c.Children, s)
+	}
+	switch {
+	case len(c.Children) == 0:
+		l.add(children.at, "", "evaluators is empty")
+	case kind == core.CompositeWeighted && sum == 0:
+		l.add(children.at, "", "all weights are 0: at least one must count")
+	}
+	return step
+}

@@ -1,0 +1,199 @@
+package template
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/nodes"
+	"github.com/nikolalohinski/gonja/v2/tokens"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// check finds what a template uses that isn't there: names, filters and tests,
+// and calls, which nothing here takes. A name that a tag binds counts as there
+// in the whole template; where it isn't bound yet, rendering says so.
+func check(tree []nodes.Node, names []string) []Problem {
+	c := &checker{names: map[string]bool{}}
+	for _, name := range names {
+		c.names[name] = true
+	}
+	walk(tree, func(n nodes.Node) {
+		switch n := n.(type) {
+		case *forTag:
+			c.names["loop"], c.names[n.key] = true, true
+			if n.value != "" {
+				c.names[n.value] = true
+			}
+		case *setTag:
+			c.names[n.name] = true
+		}
+	})
+	walk(tree, c.node)
+	return c.problems
+}
+
+type checker struct {
+	names    map[string]bool
+	problems []Problem
+}
+
+func (c *checker) node(n nodes.Node) {
+	switch n := n.(type) {
+	case *nodes.Name:
+		if name := n.Name.Val; !c.names[name] && name != "none" && name != "null" {
+			c.unknown(n.Name, "nothing here is named %q", name, slices.Sorted(maps.Keys(c.names)))
+		}
+	case *nodes.FilteredExpression:
+		for _, call := range n.Filters {
+			c.filter(call)
+		}
+	case *nodes.TestExpression:
+		if t, ok := tests[n.Test.Name]; !ok {
+			c.unknown(n.Test.Token, "there is no test %q", n.Test.Name, slices.Sorted(maps.Keys(tests)))
+		} else if len(n.Test.Args) != t.args {
+			c.add(n.Test.Token, fmt.Sprintf("the test %q takes %d arguments", n.Test.Name, t.args), "")
+		}
+	case *nodes.Call:
+		c.add(n.Location, "functions and methods can't be called in templates",
+			"use a filter, such as {{ x | length }}; {% for k, v in x %} walks an object")
+	case malformed:
+		c.add(nil, "the template is malformed: an expression is missing", "")
+	}
+}
+
+func (c *checker) filter(call *nodes.FilterCall) {
+	f, ok := filters[call.Name]
+	if !ok {
+		c.unknown(call.Token, "there is no filter %q", call.Name, slices.Sorted(maps.Keys(filters)))
+		return
+	}
+	if n := len(call.Args) + len(call.Kwargs); n < f.required || n > len(f.params) {
+		c.add(call.Token, fmt.Sprintf("the filter %q takes %s", call.Name, f.signature()), "")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(call.Kwargs)) {
+		if i := slices.Index(f.params, name); i < len(call.Args) {
+			c.add(call.Token, fmt.Sprintf("the filter %q has no further argument %q: it takes %s", call.Name, name, f.signature()), "")
+		}
+	}
+}
+
+func (c *checker) unknown(at *tokens.Token, format, name string, known []string) {
+	hint := ""
+	if near := core.Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if len(known) > 0 && len(known) <= 40 {
+		hint = "there are " + strings.Join(known, ", ")
+	}
+	c.add(at, fmt.Sprintf(format, name), hint)
+}
+
+func (c *checker) add(at *tokens.Token, message, hint string) {
+	p := Problem{Message: message, Hint: hint}
+	if at != nil {
+		p.Offset = at.Pos
+	}
+	c.problems = append(c.problems, p)
+}
+
+// malformed stands for an expression that the parser left out without saying so.
+type malformed struct{ nodes.Node }
+
+// walk calls visit for each node and everything below it.
+func walk(tree []nodes.Node, visit func(nodes.Node)) {
+	for _, n := range tree {
+		if isNil(n) {
+			visit(malformed{})
+			continue
+		}
+		visit(n)
+		walk(children(n), visit)
+	}
+}
+
+func isNil(n nodes.Node) bool {
+	switch n := n.(type) {
+	case nil:
+		return true
+	case *nodes.Output:
+		return n == nil
+	}
+	return false
+}
+
+// children are the nodes right below one.
+func children(n nodes.Node) []nodes.Node {
+	switch n := n.(type) {
+	case *nodes.Output:
+		return append([]nodes.Node{n.Expression}, present(n.Condition, n.Alternative)...)
+	case *nodes.ControlStructureBlock:
+		return []nodes.Node{n.ControlStructure}
+	case *nodes.FilteredExpression:
+		list := []nodes.Node{n.Expression}
+		for _, f := range n.Filters {
+			list = append(list, arguments(f.Args, f.Kwargs)...)
+		}
+		return list
+	case *nodes.TestExpression:
+		return append(arguments(n.Test.Args, n.Test.Kwargs), n.Expression)
+	case *nodes.Call:
+		return append(arguments(n.Args, n.Kwargs), n.Func)
+	case *nodes.List:
+		return asNodes(n.Val)
+	case *nodes.Tuple:
+		return asNodes(n.Val)
+	case *nodes.Dict:
+		var list []nodes.Node
+		for _, p := range n.Pairs {
+			list = append(list, p.Key, p.Value)
+		}
+		return list
+	case *nodes.GetAttribute:
+		return []nodes.Node{n.Node}
+	case *nodes.GetItem:
+		return []nodes.Node{n.Node, n.Arg}
+	case *nodes.GetSlice:
+		return append([]nodes.Node{n.Node}, present(n.Start, n.End, n.Step)...)
+	case *nodes.Negation:
+		return []nodes.Node{n.Term}
+	case *nodes.UnaryExpression:
+		return []nodes.Node{n.Term}
+	case *nodes.BinaryExpression:
+		return []nodes.Node{n.Left, n.Right}
+	case *ifTag:
+		list := asNodes(n.conditions)
+		for _, body := range n.bodies {
+			list = append(list, body...)
+		}
+		return list
+	case *forTag:
+		list := append([]nodes.Node{n.over}, present(n.condition)...)
+		return append(append(list, n.body...), n.empty...)
+	case *setTag:
+		return []nodes.Node{n.value}
+	}
+	return nil
+}
+
+func asNodes(expressions []nodes.Expression) []nodes.Node {
+	list := make([]nodes.Node, len(expressions))
+	for i, e := range expressions {
+		list[i] = e
+	}
+	return list
+}
+
+func present(list ...nodes.Node) []nodes.Node {
+	return slices.DeleteFunc(list, func(n nodes.Node) bool { return n == nil })
+}
+
+func arguments(args []nodes.Expression, kwargs map[string]nodes.Expression) []nodes.Node {
+	list := asNodes(args)
+	for _, name := range slices.Sorted(maps.Keys(kwargs)) {
+		list = append(list, kwargs[name])
+	}
+	return list
+}

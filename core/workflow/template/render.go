@@ -1,0 +1,246 @@
+package template
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/nodes"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// render is one rendering: the names in reach, what is written, and what has
+// been spent.
+type render struct {
+	vars  map[string]any
+	out   strings.Builder
+	spent int
+}
+
+// undefined is the value of a name that isn't there. Using it is an error.
+type undefined struct{ name, hint string }
+
+func (u undefined) err() error {
+	e := sdk.Errorf(sdk.Invalid, "template_undefined", "%s is not defined", u.name).WithDetail("name", u.name)
+	if u.hint != "" {
+		e.Hint = u.hint
+	} else {
+		e.Hint = "give it a value, or a default: {{ " + u.name + ` | default("") }}`
+	}
+	return e
+}
+
+// spend counts work and stops a template that takes too much.
+func (r *render) spend(work int) error {
+	r.spent += work
+	if r.spent > maxWork {
+		return sdk.Errorf(sdk.Exhausted, "template_too_large", "the template takes more than %d steps", maxWork).
+			WithHint("loop over less")
+	}
+	return nil
+}
+
+// text counts a text that a template makes.
+func (r *render) text(s string) (string, error) {
+	if len(s) > MaxOutput {
+		return "", tooLong()
+	}
+	return s, r.spend(1 + len(s)/64)
+}
+
+func tooLong() error {
+	return sdk.Errorf(sdk.Exhausted, "template_too_large", "the template makes more than %d bytes of text", MaxOutput).
+		WithHint("put less of the state into it")
+}
+
+func (r *render) write(s string) error {
+	if r.out.Len()+len(s) > MaxOutput {
+		return tooLong()
+	}
+	r.out.WriteString(s)
+	return r.spend(len(s) / 64)
+}
+
+func (r *render) nodes(list []nodes.Node) error {
+	for _, n := range list {
+		if err := r.node(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *render) node(n nodes.Node) error {
+	if err := r.spend(1); err != nil {
+		return err
+	}
+	switch n := n.(type) {
+	case *nodes.Data:
+		return r.write(trimmed(n))
+	case *nodes.Output:
+		if n.Condition != nil && n.Alternative == nil {
+			if yes, err := r.truth(n.Condition); err != nil || !yes {
+				return err
+			}
+		}
+		value, err := r.output(n)
+		if err != nil {
+			return err
+		}
+		text, err := r.show(value)
+		if err != nil {
+			return err
+		}
+		return r.write(text)
+	case *nodes.ControlStructureBlock:
+		return r.tag(n.ControlStructure)
+	}
+	return nil // a comment
+}
+
+func trimmed(n *nodes.Data) string {
+	text := n.Data.Val
+	if n.Trim.Left || n.Data.Trim {
+		text = strings.TrimLeft(text, " \r\n\t")
+	}
+	if n.Trim.Right {
+		text = strings.TrimRight(text, " \r\n\t")
+	}
+	return text
+}
+
+// output is the value of {{ a if b else c }}, null where b says no and there is no c.
+func (r *render) output(n *nodes.Output) (any, error) {
+	chosen := n.Expression
+	if n.Condition != nil {
+		yes, err := r.truth(n.Condition)
+		if err != nil {
+			return nil, err
+		}
+		if !yes {
+			if chosen = n.Alternative; chosen == nil {
+				return nil, nil
+			}
+		}
+	}
+	return r.value(chosen)
+}
+
+func (r *render) tag(n nodes.Node) error {
+	switch n := n.(type) {
+	case *rawTag:
+		return r.write(n.text)
+	case *setTag:
+		value, err := r.value(n.value)
+		if err == nil {
+			r.bind(map[string]any{n.name: value})
+		}
+		return err
+	case *ifTag:
+		for i, condition := range n.conditions {
+			yes, err := r.truth(condition)
+			if err != nil {
+				return err
+			}
+			if yes {
+				return r.nodes(n.bodies[i])
+			}
+		}
+		if len(n.bodies) > len(n.conditions) {
+			return r.nodes(n.bodies[len(n.bodies)-1])
+		}
+	case *forTag:
+		return r.loop(n)
+	}
+	return nil
+}
+
+// bind adds names to a copy of those in reach, so that whoever holds the outer
+// ones gets them back unchanged.
+func (r *render) bind(names map[string]any) {
+	vars := make(map[string]any, len(r.vars)+len(names))
+	for k, v := range r.vars {
+		vars[k] = v
+	}
+	for k, v := range names {
+		vars[k] = v
+	}
+	r.vars = vars
+}
+
+func (r *render) loop(n *forTag) error {
+	over, err := r.value(n.over)
+	if err != nil {
+		return err
+	}
+	outer := r.vars
+	defer func() { r.vars = outer }()
+	rounds, err := r.rounds(n, over)
+	if err != nil {
+		return err
+	}
+	if len(rounds) == 0 {
+		return r.nodes(n.empty)
+	}
+	for i, names := range rounds {
+		names["loop"] = map[string]any{
+			"index": int64(i + 1), "index0": int64(i), "length": int64(len(rounds)),
+			"first": i == 0, "last": i == len(rounds)-1,
+		}
+		r.vars = outer
+		r.bind(names)
+		if err := r.spend(1 + len(outer)); err != nil {
+			return err
+		}
+		if err := r.nodes(n.body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rounds are the names that a loop binds, round by round.
+func (r *render) rounds(n *forTag, over any) ([]map[string]any, error) {
+	var all []map[string]any
+	switch over := over.(type) {
+	case []any:
+		for _, e := range over {
+			pair, isPair := e.([]any)
+			switch {
+			case n.value == "":
+				all = append(all, map[string]any{n.key: e})
+			case isPair && len(pair) == 2:
+				all = append(all, map[string]any{n.key: pair[0], n.value: pair[1]})
+			default:
+				return nil, failed("a for tag with two names walks an object or a list of pairs")
+			}
+		}
+	case map[string]any:
+		for _, k := range sortedKeys(over) {
+			names := map[string]any{n.key: k}
+			if n.value != "" {
+				names[n.value] = over[k]
+			}
+			all = append(all, names)
+		}
+	default:
+		return nil, failed("a for tag can't walk %s, only a list or an object", typeName(over))
+	}
+	if err := r.spend(len(all)); err != nil || n.condition == nil {
+		return all, err
+	}
+	outer := r.vars
+	defer func() { r.vars = outer }()
+	var failure error
+	kept := slices.DeleteFunc(all, func(names map[string]any) bool {
+		if failure != nil {
+			return true
+		}
+		r.vars = outer
+		r.bind(names)
+		var yes bool
+		yes, failure = r.truth(n.condition)
+		return !yes
+	})
+	return kept, failure
+}

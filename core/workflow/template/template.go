@@ -1,0 +1,107 @@
+package template
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/nodes"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Bounds of a template and its rendering.
+const (
+	// MaxSource bounds a template's text: 256 KiB holds a long prompt with its
+	// examples.
+	MaxSource = 256 << 10
+	// MaxOutput bounds what a template writes, and any text on the way: 4 MiB,
+	// the size of a file that a workflow may name.
+	MaxOutput = 4 << 20
+	// maxWork bounds a rendering, in steps of the evaluator and blocks of 64
+	// bytes handled: less than a second.
+	maxWork = 2_000_000
+	// maxBrackets bounds the nesting of brackets, and maxBlocks that of blocks,
+	// since both are parsed by recursion.
+	maxBrackets = 50
+	maxBlocks   = 50
+	// maxValueDepth bounds the nesting of values that a template builds.
+	maxValueDepth = 256
+)
+
+// Is reports whether a text has anything of a template in it.
+func Is(text string) bool {
+	return strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")
+}
+
+// Template is a compiled template. It is immutable and safe for concurrent use.
+type Template struct {
+	nodes []nodes.Node
+	// single is the one {{ expr }} that the template consists of, or nil.
+	single *nodes.Output
+}
+
+// Problem is one thing wrong with a template.
+type Problem struct {
+	// Offset is where, in bytes from the template's beginning.
+	Offset  int
+	Message string
+	// Hint says what to do about it, where that is known.
+	Hint string
+}
+
+// Compile parses and checks a template. The names are those of the variables
+// that it may use. It returns all problems that it finds, or none.
+func Compile(source string, names []string) (*Template, []Problem) {
+	if len(source) > MaxSource {
+		return nil, []Problem{{Message: fmt.Sprintf("the template has %d bytes, more than %d", len(source), MaxSource)}}
+	}
+	tree, problem := parse(source)
+	if problem != nil {
+		return nil, []Problem{*problem}
+	}
+	if problems := check(tree, names); len(problems) > 0 {
+		return nil, problems
+	}
+	t := &Template{nodes: tree}
+	if len(tree) == 1 && strings.HasPrefix(source, "{{") && strings.HasSuffix(source, "}}") {
+		t.single, _ = tree[0].(*nodes.Output)
+	}
+	return t, nil
+}
+
+// Single reports whether the template is exactly one {{ expr }}, so that its
+// value has a type.
+func (t *Template) Single() bool { return t.single != nil }
+
+// Text renders the template as text. The variables are as core.DecodeJSON makes
+// them. Errors are sdk.Invalid, reason "template_failed" or "template_undefined",
+// or sdk.Exhausted, reason "template_too_large".
+func (t *Template) Text(vars map[string]any) (string, error) {
+	r := &render{vars: vars}
+	if err := r.nodes(t.nodes); err != nil {
+		return "", err
+	}
+	return r.out.String(), nil
+}
+
+// JSON renders a single {{ expr }} as its value's JSON, and any other template
+// as text in JSON. Object keys are sorted.
+func (t *Template) JSON(vars map[string]any) ([]byte, error) {
+	r := &render{vars: vars}
+	var value any
+	var err error
+	if t.single != nil {
+		value, err = r.output(t.single)
+	} else if err = r.nodes(t.nodes); err == nil {
+		value = r.out.String()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.encode(nil, value, 0)
+}
+
+// failed is the error of an expression that has no value.
+func failed(format string, args ...any) error {
+	return sdk.Errorf(sdk.Invalid, "template_failed", format, args...)
+}

@@ -1,0 +1,289 @@
+package template
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/tokens"
+)
+
+func sortedKeys(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }
+
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "text"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return "a number"
+}
+
+// literal writes a key for messages.
+func literal(key any) string {
+	switch key := key.(type) {
+	case string:
+		return strconv.Quote(key)
+	case int64:
+		return strconv.FormatInt(key, 10)
+	}
+	return "…"
+}
+
+// truthy is false for null, false, 0, and what is empty.
+func truthy(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	n, ok := number(v)
+	return !ok || n.Sign() != 0
+}
+
+// number returns a number exactly. NaN and infinities don't occur in JSON, nor
+// does arithmetic make them.
+func number(v any) (*big.Float, bool) {
+	const bits = 128 // holds every int64, uint64 and float64 that compare unequal
+	switch v := v.(type) {
+	case int64:
+		return new(big.Float).SetPrec(bits).SetInt64(v), true
+	case uint64:
+		return new(big.Float).SetPrec(bits).SetUint64(v), true
+	case float64:
+		return new(big.Float).SetPrec(bits).SetFloat64(v), true
+	}
+	return nil, false
+}
+
+func toFloat(v any) (float64, bool) {
+	n, ok := number(v)
+	if !ok {
+		return 0, false
+	}
+	f, _ := n.Float64()
+	return f, true
+}
+
+func compare(a, b any) (int, error) {
+	if x, ok := a.(string); ok {
+		if y, ok := b.(string); ok {
+			return strings.Compare(x, y), nil
+		}
+	}
+	x, okX := number(a)
+	y, okY := number(b)
+	if okX && okY {
+		return x.Cmp(y), nil
+	}
+	return 0, failed("%s and %s have no order", typeName(a), typeName(b))
+}
+
+func (r *render) equal(a, b any, depth int) (bool, error) {
+	if err := r.spend(1); err != nil {
+		return false, err
+	}
+	if depth > maxValueDepth {
+		return false, failed("the values are nested too deeply to compare")
+	}
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false, nil
+		}
+		for i := range a {
+			if same, err := r.equal(a[i], b[i], depth+1); !same || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false, nil
+		}
+		for k := range a {
+			other, ok := b[k]
+			if !ok {
+				return false, nil
+			}
+			if same, err := r.equal(a[k], other, depth+1); !same || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	case nil, bool:
+		return a == b, nil
+	case string:
+		b, ok := b.(string)
+		return ok && a == b, r.spend(len(a) / 64)
+	}
+	order, err := compare(a, b)
+	return err == nil && order == 0, nil
+}
+
+// arithmetic works on two numbers: exactly on two int64, else as float64.
+func arithmetic(operator *tokens.Token, left, right any) (any, error) {
+	a, okA := left.(int64)
+	b, okB := right.(int64)
+	if okA && okB {
+		if v, done, err := integers(operator.Type, a, b); done || err != nil {
+			return v, err
+		}
+	}
+	x, okX := toFloat(left)
+	y, okY := toFloat(right)
+	if !okX || !okY {
+		return nil, failed("%q doesn't work on %s and %s (~ joins anything as text)", operator.Val, typeName(left), typeName(right))
+	}
+	if y == 0 && slices.Contains([]tokens.Type{tokens.Division, tokens.FloorDivision, tokens.Modulo}, operator.Type) {
+		return nil, failed("division by zero")
+	}
+	var v float64
+	switch operator.Type {
+	case tokens.Addition:
+		v = x + y
+	case tokens.Subtraction:
+		v = x - y
+	case tokens.Multiply:
+		v = x * y
+	case tokens.Division:
+		v = x / y
+	case tokens.FloorDivision:
+		v = math.Floor(x / y)
+	case tokens.Modulo:
+		v = x - y*math.Floor(x/y)
+	case tokens.Power:
+		v = math.Pow(x, y)
+	default:
+		return nil, failed("the operator %q isn't supported", operator.Val)
+	}
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil, failed("%v %s %v is out of range", x, operator.Val, y)
+	}
+	return v, nil
+}
+
+// integers works on two integers, or leaves it to floats. Division rounds down,
+// and the remainder has the divisor's sign, as in Jinja.
+func integers(operator tokens.Type, a, b int64) (v any, done bool, err error) {
+	x, y, z := big.NewInt(a), big.NewInt(b), new(big.Int)
+	switch operator {
+	case tokens.Addition:
+		z.Add(x, y)
+	case tokens.Subtraction:
+		z.Sub(x, y)
+	case tokens.Multiply:
+		z.Mul(x, y)
+	case tokens.FloorDivision, tokens.Modulo:
+		if b == 0 {
+			return nil, true, failed("division by zero")
+		}
+		quotient, rest := new(big.Int).QuoRem(x, y, new(big.Int))
+		if rest.Sign() != 0 && (rest.Sign() < 0) != (b < 0) {
+			quotient.Sub(quotient, big.NewInt(1))
+			rest.Add(rest, y)
+		}
+		z = quotient
+		if operator == tokens.Modulo {
+			z = rest
+		}
+	case tokens.Power:
+		if b < 0 || b > 64 {
+			return nil, false, nil
+		}
+		z.Exp(x, y, nil)
+	default:
+		return nil, false, nil
+	}
+	if !z.IsInt64() {
+		return nil, true, failed("the result is out of range: %s is more than an integer holds", z)
+	}
+	return z.Int64(), true, nil
+}
+
+// show writes a value into text: a string as it stands, anything else as JSON.
+func (r *render) show(v any) (string, error) {
+	if text, ok := v.(string); ok {
+		return text, nil
+	}
+	data, err := r.encode(nil, v, 0)
+	return string(data), err
+}
+
+// encode appends a value's compact JSON, with sorted keys and without HTML
+// escapes.
+func (r *render) encode(out []byte, v any, depth int) ([]byte, error) {
+	if depth > maxValueDepth {
+		return nil, failed("the value is nested deeper than %d levels", maxValueDepth)
+	}
+	if len(out) > MaxOutput {
+		return nil, tooLong()
+	}
+	if err := r.spend(1); err != nil {
+		return nil, err
+	}
+	var err error
+	switch v := v.(type) {
+	case undefined:
+		return nil, v.err()
+	case string:
+		return appendString(out, v), r.spend(len(v) / 64)
+	case []any:
+		out = append(out, '[')
+		for i, e := range v {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			if out, err = r.encode(out, e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return append(out, ']'), nil
+	case map[string]any:
+		out = append(out, '{')
+		for i, k := range sortedKeys(v) {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(appendString(out, k), ':')
+			if out, err = r.encode(out, v[k], depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return append(out, '}'), nil
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, failed("a value can't be written as JSON: %w", err)
+	}
+	return append(out, data...), nil
+}
+
+func appendString(out []byte, s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return append(out, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}

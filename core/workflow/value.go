@@ -1,0 +1,192 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow/template"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// part is a piece of a value that may hold templates. It appends its JSON.
+type part interface {
+	append(out []byte, vars map[string]any) ([]byte, error)
+}
+
+// constant is JSON as it stands.
+type constant json.RawMessage
+
+func (c constant) append(out []byte, _ map[string]any) ([]byte, error) {
+	return append(out, c...), nil
+}
+
+// templated is a text with templates.
+type templated struct {
+	*template.Template
+	// asText makes a single {{ expr }} text too, where only text will do.
+	asText bool
+	place  string
+}
+
+func (t templated) append(out []byte, vars map[string]any) ([]byte, error) {
+	var data []byte
+	var err error
+	if t.asText {
+		var text string
+		if text, err = t.Text(vars); err == nil {
+			data = core.MustJSON(text)
+		}
+	} else {
+		data, err = t.JSON(vars)
+	}
+	if err != nil {
+		return nil, sdk.Wrap(t.place, err)
+	}
+	return append(out, data...), nil
+}
+
+// field is a key of an object.
+type field struct {
+	key   string
+	value part
+}
+
+type object []field
+
+func (o object) append(out []byte, vars map[string]any) ([]byte, error) {
+	out = append(out, '{')
+	for i, f := range o {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, core.MustJSON(f.key)...), ':')
+		var err error
+		if out, err = f.value.append(out, vars); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
+}
+
+type list []part
+
+func (l list) append(out []byte, vars map[string]any) ([]byte, error) {
+	out = append(out, '[')
+	for i, p := range l {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var err error
+		if out, err = p.append(out, vars); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, ']'), nil
+}
+
+// isConstant reports whether a part holds no template.
+func isConstant(p part) bool {
+	switch p := p.(type) {
+	case templated:
+		return false
+	case object:
+		for _, f := range p {
+			if !isConstant(f.value) {
+				return false
+			}
+		}
+	case list:
+		for _, e := range p {
+			if !isConstant(e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// value is a [core.Value] with templates.
+type value struct {
+	part part
+	// context, where not nil, is rendered first, and is what the others see as
+	// their context.
+	context part
+}
+
+// newValue makes a part a value; one without templates is encoded here, once.
+func newValue(p, context part) core.Value {
+	if isConstant(p) {
+		data, _ := p.append(nil, nil) // only templates fail
+		return core.Constant(data)
+	}
+	return &value{part: p, context: context}
+}
+
+func (v *value) Constant() bool { return false }
+
+// Render implements [core.Value].
+func (v *value) Render(scope core.Scope) (json.RawMessage, error) {
+	vars := map[string]any{}
+	for name, data := range map[string]json.RawMessage{"state": scope.State, "output": scope.Output, "context": scope.Context} {
+		if len(data) == 0 {
+			vars[name] = nil
+			continue
+		}
+		decoded, err := core.DecodeJSON(data)
+		if err != nil {
+			return nil, sdk.Wrap("read "+name+" for templates", err)
+		}
+		vars[name] = decoded
+	}
+	if v.context != nil {
+		data, err := v.context.append(nil, vars)
+		if err != nil {
+			return nil, err
+		}
+		if vars["context"], err = core.DecodeJSON(data); err != nil {
+			return nil, sdk.Wrap("read context for templates", err)
+		}
+	}
+	return v.part.append(nil, vars)
+}
+
+// Names of variables in templates.
+func stateOnly() []string   { return []string{"state"} }
+func inJudgement() []string { return []string{"context", "output", "state"} }
+
+// part compiles the templates of a value. Keys are never templated.
+func (l *loader) part(n *node, names []string) part {
+	switch n.kind {
+	case kindText:
+		return l.template(n, names, false)
+	case kindMapping:
+		o := object{}
+		for _, e := range n.entries {
+			o = append(o, field{e.key, l.part(e.value, names)})
+		}
+		return o
+	case kindList:
+		all := list{}
+		for _, item := range n.items {
+			all = append(all, l.part(item, names))
+		}
+		return all
+	}
+	return constant(n.json(nil))
+}
+
+// template compiles one text, whose problems stand in the file.
+func (l *loader) template(n *node, names []string, asText bool) part {
+	if !template.Is(n.text) {
+		return constant(n.json(nil))
+	}
+	t, found := template.Compile(n.text, names)
+	for _, p := range found {
+		l.add(n.place(p.Offset), p.Hint, "template: %s", p.Message)
+	}
+	if t == nil {
+		return constant("null")
+	}
+	return templated{Template: t, asText: asText, place: fmt.Sprintf("%s:%d:%d", l.source.File, n.at.line, n.at.column)}
+}
