@@ -102,10 +102,11 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 	t := &tx{snap: s.db.NewSnapshot()}
 	defer t.end()
 	last := s.newest.Load() // after the snapshot: it covers all that is visible
-	if err := fn(reader{t}); err != nil {
-		return err
+	err := fn(reader{t})
+	if failed := last.wait(); err == nil {
+		return failed
 	}
-	return last.wait()
+	return err // it too may tell of what was read
 }
 
 // Update implements [core.Store].
@@ -136,13 +137,17 @@ func (s *Store) close() error {
 	s.closed = true
 	s.gate.Unlock()
 	s.users.Wait()
+	reported := s.fuse.err() != nil // by the call that met it
 	s.fuse.close()
 	err := s.db.Close()
 	s.unlock()
-	if err != nil && s.fuse.err() == nil {
+	switch {
+	case reported:
+		return nil
+	case err != nil && s.fuse.err() == nil:
 		return ioError("close", err)
 	}
-	return nil // a blown fuse was reported by the call that met it
+	return s.fuse.err()
 }
 
 // unlock gives the directory up. Failing only means that the process must end
@@ -183,10 +188,11 @@ func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (durable func()
 		s.history.end(begun)
 		s.mu.Unlock()
 	}()
-	if err := fn(t); err != nil {
-		return nil, false, err
+	if err = fn(t); err == nil {
+		err = ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
+	if err != nil {
+		_ = last.wait() // as in View
 		return nil, false, err
 	}
 	if len(t.writes) == 0 {
@@ -235,7 +241,8 @@ func (s *Store) apply(batch *pebble.Batch, p *pending) func() error {
 	}
 	err := s.db.ApplyNoSyncWait(batch, pebble.Sync)
 	return func() error {
-		if err == nil {
+		// Pebble may never end the sync of a batch that it called fatal.
+		if err == nil && s.fuse.err() == nil {
 			err = batch.SyncWait()
 		}
 		return s.settle(batch, p, err)
@@ -251,6 +258,8 @@ func (s *Store) settle(batch *pebble.Batch, p *pending, err error) error {
 		s.newest.CompareAndSwap(p, nil) // later views don't wait for what won't come
 	}
 	close(p.done)
-	_ = batch.Close() // only returns memory
+	if p.err == nil {
+		_ = batch.Close() // only returns memory, which a failed sync may still use
+	}
 	return p.err
 }
