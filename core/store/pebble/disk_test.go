@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +17,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
+
+// entryBytes is the size of a test's entry: a log of smallTables takes 15.
+const entryBytes = 4 << 10
 
 // crowd is writers that append to lists of their own at the same time, and
 // notes what was acknowledged.
@@ -52,7 +56,7 @@ func (c *crowd) run(t *testing.T, s core.Store, n int) {
 // appendEntry writes entry i of writer w and the writer's count.
 func appendEntry(t *testing.T, s core.Store, w, i int) error {
 	return s.Update(t.Context(), func(tx core.Tx) error {
-		if err := tx.Put(crowdKey(w, i), make([]byte, 1<<10)); err != nil {
+		if err := tx.Put(crowdKey(w, i), make([]byte, entryBytes)); err != nil {
 			return err
 		}
 		return tx.Put(fmt.Appendf(nil, "count/%02d", w), binary.BigEndian.AppendUint64(nil, uint64(i)+1))
@@ -79,7 +83,7 @@ func checkCrowd(t *testing.T, s core.Store, acknowledged []int64) {
 		for w, least := range acknowledged {
 			length := 0
 			err := r.Scan(crowdKey(w, 0), crowdKey(w, 1<<31), func(key, value []byte) (bool, error) {
-				if !slices.Equal(key, crowdKey(w, length)) || len(value) != 1<<10 {
+				if !slices.Equal(key, crowdKey(w, length)) || len(value) != entryBytes {
 					t.Errorf("writer %d: entry %d is %x with %d bytes", w, length, key, len(value))
 				}
 				length++
@@ -178,4 +182,81 @@ func TestFullDiskAmongWriters(t *testing.T) {
 	if failed == 0 {
 		t.Error("no write failed")
 	}
+}
+
+// TestEveryWriteErrorWhileLogsRotate lets the i-th change of the disk fail, once
+// or from then on, while a writer fills log after log. That is where Pebble can't
+// bear an error.
+func TestEveryWriteErrorWhileLogsRotate(t *testing.T) {
+	for _, lasting := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {
+			logs := 0
+			for i := int64(1); ; i++ {
+				f := &failing{mem: vfs.NewCrashableMem(), at: i, lasting: lasting}
+				acknowledged := f.fill(t)
+				if f.made.Load() < i {
+					break // all changes succeeded
+				}
+				if f.log {
+					logs++
+				}
+				checkCrowd(t, openTest(t, smallTables(), f.mem.CrashClone(vfs.CrashCloneCfg{})), []int64{acknowledged})
+			}
+			if logs == 0 {
+				t.Error("no failure met the making of a log")
+			}
+		})
+	}
+}
+
+// failing is a disk that fails at its at-th change.
+type failing struct {
+	mem     *vfs.MemFS
+	at      int64
+	lasting bool
+	made    atomic.Int64
+	// log is whether the change that failed first was to make a log.
+	log bool
+}
+
+// MaybeError implements [errorfs.Injector].
+func (f *failing) MaybeError(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpFilePreallocate {
+		return nil
+	}
+	n := f.made.Add(1)
+	if n == f.at {
+		f.log = strings.HasSuffix(op.Path, ".log") && (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite)
+	}
+	if n == f.at || f.lasting && n > f.at {
+		return syscall.EIO
+	}
+	return nil
+}
+
+func (f *failing) String() string { return "failing" }
+
+// fill writes about four logs full, and returns how many commits were
+// acknowledged. An error of the disk that no call reports is one of removing a
+// file, or came when all was written.
+func (f *failing) fill(t *testing.T) (acknowledged int64) {
+	s, err := open(t.Context(), smallTables(), errorfs.Wrap(f.mem, f))
+	for i := 0; err == nil && i < 60; i++ {
+		if err = appendEntry(t, s, 0, i); err == nil {
+			acknowledged++
+		}
+	}
+	if err != nil && sdk.ReasonOf(err) != "store_io" {
+		t.Errorf("change %d: error %v (%s)", f.at, err, sdk.ReasonOf(err))
+	}
+	if s == nil {
+		return 0
+	}
+	if err != nil {
+		checkFailed(t, s)
+	}
+	if err := s.Close(); err != nil && sdk.ReasonOf(err) != "store_io" {
+		t.Errorf("change %d: close: %v", f.at, err)
+	}
+	return acknowledged
 }
