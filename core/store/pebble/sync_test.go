@@ -14,42 +14,54 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// disk is a file system in memory whose log syncs are counted, and wait while it
-// is held.
+// disk is a file system in memory. It counts the syncs of logs, which can be held,
+// as can the making of tables.
 type disk struct {
 	vfs.FS
-	syncs atomic.Int64
-	mu    sync.Mutex
-	held  chan struct{}
+	syncs        atomic.Int64
+	logs, tables barrier
 }
 
 func newDisk() *disk {
 	d := &disk{}
 	d.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if strings.HasSuffix(op.Path, ".log") && op.Kind == errorfs.OpFileSyncData {
+		switch {
+		case strings.HasSuffix(op.Path, ".log") && op.Kind == errorfs.OpFileSyncData:
 			d.syncs.Add(1)
-			d.mu.Lock()
-			held := d.held
-			d.mu.Unlock()
-			if held != nil {
-				<-held
-			}
+			d.logs.pass()
+		case strings.HasSuffix(op.Path, ".sst") && op.Kind == errorfs.OpCreate:
+			d.tables.pass()
 		}
 		return nil
 	}))
 	return d
 }
 
-// hold makes syncs wait until the returned function is called.
-func (d *disk) hold() (release func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// barrier is something that can be held shut. Its zero value is open.
+type barrier struct {
+	mu   sync.Mutex
+	held chan struct{}
+}
+
+func (b *barrier) pass() {
+	b.mu.Lock()
+	held := b.held
+	b.mu.Unlock()
+	if held != nil {
+		<-held
+	}
+}
+
+// hold makes pass wait until the returned function is called.
+func (b *barrier) hold() (release func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	held := make(chan struct{})
-	d.held = held
+	b.held = held
 	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.held = nil
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.held = nil
 		close(held)
 	}
 }
@@ -58,7 +70,7 @@ func (d *disk) hold() (release func()) {
 func inBubble(t *testing.T, test func(t *testing.T, d *disk, s *Store)) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
-		s, err := open(t.Context(), Options{Dir: "db", Clock: fixedClock{}}, d)
+		s, err := open(t.Context(), smallTables(), d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +102,7 @@ func TestEveryRecordIsOneSync(t *testing.T) {
 
 func TestUpdateReturnsOnceItIsOnDisk(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *disk, s *Store) {
-		release := d.hold()
+		release := d.logs.hold()
 		var done atomic.Bool
 		var err error
 		go func() {
@@ -138,7 +150,7 @@ func TestReadersReturnOnceWhatTheySawIsOnDisk(t *testing.T) {
 	for name, read := range readers {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, d *disk, s *Store) {
-				release := d.hold()
+				release := d.logs.hold()
 				go func() { _ = put(t, s, "a") }()
 				synctest.Wait()
 				var done atomic.Bool
@@ -163,7 +175,7 @@ func TestReadersReturnOnceWhatTheySawIsOnDisk(t *testing.T) {
 
 func TestWritersShareSyncs(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *disk, s *Store) {
-		release := d.hold()
+		release := d.logs.hold()
 		var all sync.WaitGroup
 		for w := range 64 {
 			all.Go(func() {
@@ -186,7 +198,7 @@ func TestWritersShareSyncs(t *testing.T) {
 // so it needn't wait until that is on disk.
 func TestConflictingWritersShareSyncs(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *disk, s *Store) {
-		release := d.hold()
+		release := d.logs.hold()
 		var all sync.WaitGroup
 		var started sync.WaitGroup
 		started.Add(16)
