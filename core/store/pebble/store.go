@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"container/list"
 	"context"
 	"maps"
 	"slices"
@@ -178,15 +179,19 @@ func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (durable func()
 		return nil, false, err
 	}
 	s.mu.Lock()
-	t := &tx{snap: s.db.NewSnapshot()}
 	begun := s.history.begin()
-	last := s.newest.Load()
 	s.mu.Unlock()
+	// The snapshot may hold commits later than begun. To meet one of them counts
+	// as a conflict, which is needless but never wrong, and keeps Pebble's lock
+	// out of ours.
+	t := &tx{snap: s.db.NewSnapshot()}
+	last := s.newest.Load()
+	committing := false
 	defer func() {
 		t.end()
-		s.mu.Lock()
-		s.history.end(begun)
-		s.mu.Unlock()
+		if !committing {
+			s.forget(begun)
+		}
 	}()
 	if err = fn(t); err == nil {
 		err = ctx.Err()
@@ -198,24 +203,32 @@ func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (durable func()
 	if len(t.writes) == 0 {
 		return last.wait, false, nil
 	}
-	return s.commit(t, begun.Value.(uint64))
+	committing = true
+	return s.commit(t, begun)
 }
 
-// commit checks a transaction that began at since and makes it visible.
-func (s *Store) commit(t *tx, since uint64) (durable func() error, conflict bool, err error) {
-	keys := slices.Sorted(maps.Keys(t.writes))
-	batch := s.db.NewBatch()
-	for _, key := range keys {
-		if err := appendWrite(batch, []byte(key), t.writes[key]); err != nil {
-			return nil, false, ioError("write", err)
-		}
-	}
+// forget ends a transaction that doesn't commit.
+func (s *Store) forget(begun *list.Element) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.history.end(begun)
+}
+
+// commit checks a transaction, makes it visible and ends it. It takes the mutex
+// once, since a crowd of writers queues for it.
+func (s *Store) commit(t *tx, begun *list.Element) (durable func() error, conflict bool, err error) {
+	keys := slices.Sorted(maps.Keys(t.writes))
+	batch, err := s.batch(keys, t.writes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.history.end(begun)
+	if err != nil {
+		return nil, false, err
+	}
 	if err := s.fuse.err(); err != nil {
 		return nil, false, err
 	}
-	if s.history.changed(since, &t.reads) {
+	if s.history.changed(begun.Value.(uint64), &t.reads) {
 		return nil, true, batch.Close()
 	}
 	p := &pending{done: make(chan struct{})}
@@ -225,11 +238,21 @@ func (s *Store) commit(t *tx, since uint64) (durable func() error, conflict bool
 	return s.apply(batch, p), false, nil
 }
 
-func appendWrite(b *pebble.Batch, key []byte, w write) error {
-	if w.deleted {
-		return b.Delete(key, nil)
+// batch returns the writes in the order of the keys.
+func (s *Store) batch(keys []string, writes map[string]write) (*pebble.Batch, error) {
+	b := s.db.NewBatch()
+	for _, key := range keys {
+		var err error
+		if w := writes[key]; w.deleted {
+			err = b.Delete([]byte(key), nil)
+		} else {
+			err = b.Set([]byte(key), w.value, nil)
+		}
+		if err != nil {
+			return nil, ioError("write", err)
+		}
 	}
-	return b.Set(key, w.value, nil)
+	return b, nil
 }
 
 // apply hands a batch to Pebble's log and memtable, and returns how to wait for
