@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,9 +19,10 @@ import (
 //
 // Pebble needs it since it ends the program when its log or manifest can't be
 // written: it panics in the middle of a rotation with a mutex in a state that no
-// recover can mend. So a failing log seems to succeed to Pebble, see logFile,
-// and the commit asks the fuse before it acknowledges anything. All else that
-// is refused returns the error.
+// recover can mend, or goes on with a manifest in memory that contradicts itself.
+// So these seem to succeed to Pebble, see stoicFile, and the commit asks the fuse
+// before it acknowledges anything. All else that is refused returns the error:
+// tables, which Pebble then tries to make again.
 type fuse struct {
 	mu    sync.Mutex
 	cause error
@@ -91,35 +93,39 @@ type fuseFS struct {
 	fuse *fuse
 }
 
-// logCategory is how Pebble calls its write-ahead log.
-const logCategory vfs.DiskWriteCategory = "pebble-wal"
+// stoic reports whether a file is one that Pebble can't bear to fail: a log, a
+// manifest, or the marker that names the manifest.
+func stoic(name string) bool {
+	base := name[strings.LastIndexAny(name, `/\`)+1:]
+	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") || strings.HasPrefix(base, "marker.")
+}
 
 // Create implements vfs.FS.
 func (s fuseFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return s.open(c, func() (vfs.File, error) { return s.FS.Create(name, c) })
+	return s.open(name, func() (vfs.File, error) { return s.FS.Create(name, c) })
 }
 
 // ReuseForWrite implements vfs.FS.
 func (s fuseFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return s.open(c, func() (vfs.File, error) { return s.FS.ReuseForWrite(from, to, c) })
+	return s.open(to, func() (vfs.File, error) { return s.FS.ReuseForWrite(from, to, c) })
 }
 
 // OpenReadWrite implements vfs.FS.
 func (s fuseFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return s.open(c, func() (vfs.File, error) { return s.FS.OpenReadWrite(name, c, opts...) })
+	return s.open(name, func() (vfs.File, error) { return s.FS.OpenReadWrite(name, c, opts...) })
 }
 
-func (s fuseFS) open(c vfs.DiskWriteCategory, open func() (vfs.File, error)) (f vfs.File, err error) {
+func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
 	blown := s.fuse.err() != nil
 	err = s.fuse.do(func() (err error) {
 		f, err = open()
 		return err
 	})
-	if c == logCategory {
+	if stoic(name) {
 		if err != nil {
 			f = vfs.NewMemFile(nil)
 		}
-		return logFile{fuseFile{f, s.fuse}}, nil
+		return stoicFile{fuseFile{f, s.fuse}}, nil
 	}
 	if err != nil {
 		if blown {
@@ -136,7 +142,7 @@ func (s fuseFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return logFile{fuseFile{f, s.fuse}}, nil
+	return stoicFile{fuseFile{f, s.fuse}}, nil
 }
 
 // Link implements vfs.FS.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Store implements [core.Store] on disk. It is safe for concurrent use.
@@ -80,9 +81,13 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 		s.unlock()
 		return nil, ioError("open "+o.Dir, err)
 	}
-	if err := store.Prepare(ctx, s); err != nil {
+	// Pebble doesn't see that its log can't be written.
+	if err = f.err(); err == nil {
+		err = store.Prepare(ctx, s)
+	}
+	if err != nil {
 		_ = s.Close()
-		return nil, err
+		return nil, sdk.Wrap("open "+o.Dir, err)
 	}
 	return s, nil
 }
