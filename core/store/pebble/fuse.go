@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -27,8 +28,9 @@ type fuse struct {
 	mu    sync.Mutex
 	cause error
 
-	// closing is closed when the store closes. Until then a refused create waits
-	// a little, since Pebble repeats a failed flush without a pause.
+	// From serving on, until closing is closed, a refused create waits a little,
+	// since Pebble repeats a failed flush without a pause.
+	serving   atomic.Bool
 	closing   chan struct{}
 	closeOnce sync.Once
 }
@@ -128,7 +130,7 @@ func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, er
 		return stoicFile{fuseFile{f, s.fuse}}, nil
 	}
 	if err != nil {
-		if blown {
+		if blown && s.fuse.serving.Load() {
 			s.fuse.pause()
 		}
 		return nil, err

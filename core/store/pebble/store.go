@@ -81,6 +81,7 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 		s.unlock()
 		return nil, ioError("open "+o.Dir, err)
 	}
+	f.serving.Store(true)
 	// Pebble doesn't see that its log can't be written.
 	if err = f.err(); err == nil {
 		err = store.Prepare(ctx, s)
