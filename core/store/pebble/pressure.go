@@ -22,12 +22,8 @@ const (
 // holdBack lets a writer wait while the backlog is too long, so that memory
 // stays bounded. It gives up when the disk has failed or the caller has.
 func (s *Store) holdBack(ctx context.Context) error {
-	s.mu.Lock()
-	due := s.unchecked >= checkBytes
-	if due {
-		s.unchecked = 0
-	}
-	s.mu.Unlock()
+	n := s.unchecked.Load()
+	due := n >= checkBytes && s.unchecked.CompareAndSwap(n, 0)
 	for due && s.backlogged() {
 		if err := s.fuse.err(); err != nil {
 			return err

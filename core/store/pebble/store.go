@@ -34,8 +34,8 @@ type Store struct {
 	// mu orders commits: what is checked against history is what Pebble has.
 	mu      sync.Mutex
 	history history
-	// unchecked is how much was written since holdBack looked.
-	unchecked int
+	// unchecked is how many bytes were written since holdBack looked.
+	unchecked atomic.Int64
 	// newest is the newest commit that may be visible and not yet durable.
 	newest atomic.Pointer[pending]
 }
@@ -240,7 +240,7 @@ func (s *Store) commit(t *tx, begun *list.Element) (durable func() error, confli
 	p := &pending{done: make(chan struct{})}
 	s.newest.Store(p) // before it is visible, so that no view misses it
 	s.history.add(keys)
-	s.unchecked += t.size
+	s.unchecked.Add(int64(t.size))
 	return s.apply(batch, p), false, nil
 }
 
