@@ -1,0 +1,165 @@
+//go:build cgo && lua54
+
+// Memory of one Lua state. Small blocks come from one reserved range of
+// addresses, the arena. Once the state is ready its used part is copied: the
+// image. Copying the image back makes every pointer and every byte what it was,
+// so a run can leave nothing behind for the next. Large blocks of a run come
+// from malloc and are freed by the reset.
+//
+//	arena │ image (about 30 KiB) │ small blocks of the run │ untouched │
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sandbox.h"
+
+#define KEEP (256 << 10)        // dirty bytes beyond the image that stay mapped between runs
+#define SLACK (1 << 20)         // bytes beyond the quota for unwinding a run that ended
+#define LARGE_AT_END 4096       // a run that ended gets no more blocks above this
+#define DENIALS 8               // refusals after which the run ends: each one costs a full collection
+
+typedef struct le_block {
+	struct le_block *prev, *next;
+} le_block;
+
+int le_arena_init(le_state *s) {
+	size_t size = s->quota + SLACK;
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED) return 0;
+	s->arena = s->heap.next = p;
+	s->arena_end = s->arena + size;
+	return 1;
+}
+
+static void free_large(le_state *s) {
+	for (le_block *b = s->large; b != NULL;) {
+		le_block *next = b->next;
+		free(b);
+		b = next;
+	}
+	s->large = NULL;
+}
+
+void le_arena_free(le_state *s) {
+	free_large(s);
+	free(s->image);
+	if (s->arena != NULL) munmap(s->arena, (size_t)(s->arena_end - s->arena));
+}
+
+int le_arena_seal(le_state *s) {
+	size_t used = (size_t)(s->heap.next - s->arena);
+	s->image = malloc(used);
+	if (s->image == NULL) return 0;
+	memcpy(s->image, s->arena, used);
+	s->sealed = s->heap;
+	return 1;
+}
+
+void le_arena_reset(le_state *s) {
+	size_t used = (size_t)(s->sealed.next - s->arena);
+	if (s->heap.next > s->sealed.next + KEEP) {
+		uintptr_t from = ((uintptr_t)s->sealed.next + KEEP + 4095) & ~(uintptr_t)4095;
+		if ((char *)from < s->heap.next) madvise((void *)from, (size_t)(s->heap.next - (char *)from), MADV_DONTNEED);
+	}
+	free_large(s);
+	memcpy(s->arena, s->image, used);
+	s->heap = s->sealed;
+	s->denied = 0;
+}
+
+static int in_arena(le_state *s, void *p) { return (char *)p >= s->arena && (char *)p < s->arena_end; }
+
+static size_t class_of(size_t n) { return (n + 15) / 16; }
+
+static void link_block(le_state *s, le_block *b) {
+	if (b->prev != NULL) b->prev->next = b;
+	else s->large = b;
+	if (b->next != NULL) b->next->prev = b;
+}
+
+static void *take_large(le_state *s, size_t n) {
+	le_block *b = malloc(sizeof *b + n);
+	if (b == NULL) return NULL;
+	b->prev = NULL;
+	b->next = s->large;
+	link_block(s, b);
+	return b + 1;
+}
+
+// grow_large lets the system move a large block's pages instead of copying.
+static void *grow_large(le_state *s, void *ptr, size_t n) {
+	le_block *b = realloc((le_block *)ptr - 1, sizeof *b + n);
+	if (b == NULL) return NULL;
+	link_block(s, b);
+	return b + 1;
+}
+
+// take serves n bytes: before the image all from the arena, since a copy of it
+// must be the whole state.
+static void *take(le_state *s, size_t n) {
+	size_t rounded = class_of(n) * 16;
+	if (n <= LE_SMALL) {
+		void *p = s->heap.free[class_of(n)];
+		if (p != NULL) {
+			s->heap.free[class_of(n)] = *(void **)p;
+			return p;
+		}
+	}
+	if ((n <= LE_SMALL || s->image == NULL) && rounded <= (size_t)(s->arena_end - s->heap.next)) {
+		void *p = s->heap.next;
+		s->heap.next += rounded;
+		return p;
+	}
+	return s->image == NULL ? NULL : take_large(s, n);
+}
+
+static void give(le_state *s, void *p, size_t n) {
+	if (in_arena(s, p)) {
+		if (n > LE_SMALL) return;  // of the image, where large blocks aren't reused
+		*(void **)p = s->heap.free[class_of(n)];
+		s->heap.free[class_of(n)] = p;
+		return;
+	}
+	le_block *b = (le_block *)p - 1;
+	if (b->prev != NULL) b->prev->next = b->next;
+	else s->large = b->next;
+	if (b->next != NULL) b->next->prev = b->prev;
+	free(b);
+}
+
+// refuse holds the quotas. A run that must end still gets the little memory
+// that its unwinding takes, so that no handler of the script sees a failure.
+static int refuse(le_state *s, size_t more, size_t n) {
+	int ending = s->end != LE_OK || atomic_load_explicit(&s->stop, memory_order_relaxed);
+	if (ending && n > LARGE_AT_END) return 1;
+	if (s->heap.live + more <= s->quota + (ending ? SLACK : 0)) return 0;
+	if (++s->denied >= DENIALS && s->end == LE_OK) s->end = LE_MEMORY;
+	return 1;
+}
+
+// le_alloc is Lua's allocator (lua_Alloc).
+void *le_alloc(void *ud, void *ptr, size_t osize, size_t nsize) {
+	le_state *s = ud;
+	if (ptr == NULL) osize = 0;  // Lua passes the kind of object there
+	if (nsize == 0) {
+		if (ptr != NULL) give(s, ptr, osize);
+		s->heap.live -= osize;
+		return NULL;
+	}
+	if (nsize > osize && refuse(s, nsize - osize, nsize)) return NULL;
+	if (ptr != NULL && nsize <= LE_SMALL && osize <= LE_SMALL && class_of(nsize) == class_of(osize)) {
+		s->heap.live += nsize - osize;
+		return ptr;
+	}
+	void *p;
+	if (ptr != NULL && nsize > LE_SMALL && !in_arena(s, ptr)) {
+		p = grow_large(s, ptr, nsize);
+	} else if ((p = take(s, nsize)) != NULL && ptr != NULL) {
+		memcpy(p, ptr, osize < nsize ? osize : nsize);
+		give(s, ptr, osize);
+	}
+	if (p == NULL && nsize <= osize) p = ptr;  // Lua counts on shrinking; the block just stays larger
+	if (p != NULL) s->heap.live += nsize - osize;
+	return p;
+}

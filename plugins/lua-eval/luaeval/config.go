@@ -1,0 +1,106 @@
+package luaeval
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Limits of a config.
+const (
+	// defaultMemory and defaultInstructions hold where a config says nothing. 64
+	// MiB is far above what a judgement on an 8 MiB message needs. 200 million
+	// instructions take 1 to 2 s, well inside the default timeout of 30 s (spec
+	// 1.4), so that an endless loop ends by itself.
+	defaultMemory       = 64 << 20
+	defaultInstructions = 200_000_000
+
+	minMemory       = 256 << 10 // a fresh state takes about 30 KiB
+	maxMemory       = 1 << 30
+	minInstructions = 1_000
+	maxInstructions = 1_000_000_000_000
+
+	maxCode  = 1 << 20 // bytes; parsing can't be interrupted and takes about 50 ms per MiB
+	maxChunk = 40      // bytes; Lua shortens longer names in its messages
+)
+
+// configSchema is the JSON Schema of [config].
+const configSchema = `{
+  "type": "object",
+  "required": ["code"],
+  "additionalProperties": false,
+  "properties": {
+    "code": {"type": "string", "minLength": 1, "maxLength": 1048576, "description": "Lua 5.4 source"},
+    "chunk": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,40}$", "default": "code", "description": "what messages call the script"},
+    "memory_bytes": {"type": "integer", "minimum": 262144, "maximum": 1073741824, "default": 67108864},
+    "instructions": {"type": "integer", "minimum": 1000, "maximum": 1000000000000, "default": 200000000}
+  }
+}`
+
+// config is what a workflow says of a script.
+type config struct {
+	// Code is the script's source text.
+	Code string `json:"code"`
+	// Chunk names the script in messages, as in "code:3: …". Default "code".
+	Chunk string `json:"chunk"`
+	// MemoryBytes bounds what one evaluation holds. Default 64 MiB.
+	MemoryBytes int64 `json:"memory_bytes"`
+	// Instructions bounds the steps of one evaluation: virtual machine
+	// instructions, and the inner steps of library functions. Default 2·10⁸.
+	Instructions int64 `json:"instructions"`
+}
+
+// parseConfig reads a config strictly and fills in its defaults.
+func parseConfig(data json.RawMessage) (*config, error) {
+	c := &config{Chunk: "code", MemoryBytes: defaultMemory, Instructions: defaultInstructions}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(c); err != nil {
+		return nil, configError("%w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, configError("more text after the JSON object")
+	}
+	return c, c.validate()
+}
+
+func (c *config) validate() error {
+	switch {
+	case strings.TrimSpace(c.Code) == "":
+		return configError("code is empty")
+	case len(c.Code) > maxCode:
+		return configError("code has %d bytes; the limit is %d", len(c.Code), maxCode)
+	case strings.HasPrefix(c.Code, "\x1b"):
+		return configError("code is precompiled Lua; only source text is accepted")
+	case !validChunk(c.Chunk):
+		return configError("chunk %q is not 1 to %d letters, digits, '_', '.' or '-'", c.Chunk, maxChunk)
+	case c.MemoryBytes < minMemory || c.MemoryBytes > maxMemory:
+		return configError("memory_bytes %d is not between %d and %d", c.MemoryBytes, minMemory, maxMemory)
+	case c.Instructions < minInstructions || c.Instructions > maxInstructions:
+		return configError("instructions %d is not between %d and %d", c.Instructions, minInstructions, maxInstructions)
+	}
+	return nil
+}
+
+// validChunk reports whether a name is safe to stand before ":LINE:".
+func validChunk(name string) bool {
+	if name == "" || len(name) > maxChunk {
+		return false
+	}
+	for _, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && !strings.ContainsRune("_.-", r) {
+			return false
+		}
+	}
+	return true
+}
+
+func configError(format string, args ...any) *sdk.Error {
+	e := sdk.Errorf(sdk.Invalid, "config_invalid", format, args...)
+	e.Op = "lua-eval config"
+	return e.WithHint(`a config is {"code": "return output ~= nil"}, with chunk, memory_bytes and instructions as options`)
+}

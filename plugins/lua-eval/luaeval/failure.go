@@ -1,0 +1,58 @@
+//go:build cgo && lua54
+
+package luaeval
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// failure describes an outcome in which the script gave no value.
+func (s *script) failure(o outcome) error {
+	c := &s.config
+	message := strings.ToValidUTF8(o.message, "\uFFFD")
+	switch o.status {
+	case statusSyntax:
+		return withLine(sdk.Errorf(sdk.Invalid, "lua_syntax", "the script doesn't compile: %s", message), s.line(message)).
+			WithHint("the number after %q is the line", c.Chunk+":")
+	case statusMemory:
+		return withLine(sdk.Errorf(sdk.Exhausted, "lua_memory", "script %s used up its memory of %d bytes", c.Chunk, c.MemoryBytes), o.line).
+			WithHint("make the script hold less, or raise memory_bytes")
+	case statusSteps:
+		return withLine(sdk.Errorf(sdk.Exhausted, "lua_instructions", "script %s used up its %d instructions", c.Chunk, c.Instructions), o.line).
+			WithHint("look for an endless loop, or raise instructions")
+	case statusNaN:
+		return sdk.Errorf(sdk.Invalid, "score_not_finite", "script %s returned %s", c.Chunk, message).
+			WithHint("look for a division by zero; a score is a number between 0 and 1")
+	case statusUnencodable:
+		return sdk.Errorf(sdk.Invalid, reasonResult, "the script returned %s, which has no JSON form", message)
+	case statusInput:
+		return sdk.Errorf(sdk.Invalid, "lua_input", "the script can't be given its input: %s", message)
+	}
+	return withLine(sdk.Errorf(sdk.Invalid, "lua_runtime", "the script failed: %s", message), s.line(message)).
+		WithHint("a script that can't judge should return false or {valid=false, errors={…}} rather than raise an error")
+}
+
+// line reads the line out of Lua's own "chunk:line: text", 0 where there is none.
+func (s *script) line(message string) int {
+	rest, ok := strings.CutPrefix(message, s.config.Chunk+":")
+	digits, _, found := strings.Cut(rest, ":")
+	n, err := strconv.Atoi(digits)
+	if !ok || !found || err != nil {
+		return 0
+	}
+	return n
+}
+
+// withLine names the line in the message, where it isn't already, and as a detail.
+func withLine(e *sdk.Error, line int) *sdk.Error {
+	if line == 0 {
+		return e
+	}
+	if e.Code != sdk.Invalid {
+		e.Message += " at line " + strconv.Itoa(line)
+	}
+	return e.WithDetail("line", line)
+}

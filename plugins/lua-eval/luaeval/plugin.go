@@ -1,0 +1,155 @@
+package luaeval
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Version is the plugin's version.
+const Version = "0.1.0"
+
+// Plugin returns lua-eval as data. It is an evaluator, a generator and a
+// corrector, and all three take the same config (see README.md). What its
+// prepare functions return is safe for concurrent use.
+//
+// Errors of a prepare function: Invalid with reason config_invalid or
+// lua_syntax, Exhausted with lua_memory, and Unavailable with lua_missing where
+// the plugin was built without Lua.
+func Plugin() sdk.Plugin {
+	return sdk.Plugin{
+		Manifest: sdk.Manifest{
+			Name:         "lua-eval",
+			Version:      Version,
+			Description:  "evaluates, generates and corrects with sandboxed Lua 5.4 scripts",
+			ConfigSchema: json.RawMessage(configSchema),
+			Parallel:     parallel(),
+		},
+		Evaluator: func(_ context.Context, data json.RawMessage) (sdk.Evaluator, error) {
+			r, err := prepare(data)
+			if err != nil {
+				return nil, err
+			}
+			return evaluator{r}, nil
+		},
+		Generator: func(_ context.Context, data json.RawMessage) (sdk.Generator, error) {
+			r, err := prepare(data)
+			if err != nil {
+				return nil, err
+			}
+			return generator{r}, nil
+		},
+		Corrector: func(_ context.Context, data json.RawMessage) (sdk.Corrector, error) {
+			r, err := prepare(data)
+			if err != nil {
+				return nil, err
+			}
+			return corrector{r}, nil
+		},
+	}
+}
+
+// parallel is how many scripts one instance runs at a time: enough to use every
+// processor while some scripts run away.
+func parallel() int { return max(4, 2*runtime.NumCPU()) }
+
+// runner runs one prepared script. It is safe for concurrent use.
+type runner interface {
+	// run gives the script its globals and returns what the script returned, as
+	// JSON; nil stands for no value. A value that has no JSON form is an error
+	// of reason lua_result.
+	run(ctx context.Context, g *globals) (json.RawMessage, error)
+}
+
+// globals are what a script is given. State and Output are JSON, "" is nil.
+type globals struct {
+	Verdict   bool // the return value is a verdict: an infinite score is clamped
+	Iteration int
+	State     json.RawMessage
+	Output    json.RawMessage
+	Errors    json.RawMessage // nil means that there is no global errors, nor feedback
+	Feedback  string
+}
+
+func prepare(data json.RawMessage) (runner, error) {
+	c, err := parseConfig(data)
+	if err != nil {
+		return nil, err
+	}
+	return compile(c)
+}
+
+type evaluator struct{ runner }
+
+// Evaluate runs the script on one output.
+func (e evaluator) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	value, err := e.run(ctx, &globals{
+		Verdict: true, Iteration: req.Iteration, State: stateOf(req.State), Output: req.Output,
+	})
+	var v sdk.Verdict
+	switch {
+	case sdk.ReasonOf(err) == reasonResult:
+		v = refused(sdk.AsError(err).Message)
+	case err != nil:
+		return nil, err
+	default:
+		v = verdictOf(value)
+	}
+	return &sdk.EvaluateResponse{Verdict: v}, nil
+}
+
+type generator struct{ runner }
+
+// Generate runs the script, whose return value is the output.
+func (g generator) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+	out, err := g.run(ctx, &globals{Iteration: req.Iteration, State: stateOf(req.State)})
+	if err == nil && out == nil {
+		err = noValue()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.GenerateResponse{Output: out}, nil
+}
+
+type corrector struct{ runner }
+
+// Correct runs the script, whose return value is the next attempt.
+func (c corrector) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
+	findings := req.Errors
+	if findings == nil {
+		findings = []sdk.Finding{}
+	}
+	list, err := json.Marshal(findings)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Internal, "", "encode the errors for the script: %w", err)
+	}
+	out, err := c.run(ctx, &globals{
+		Iteration: req.Iteration, State: stateOf(req.State), Output: req.Output,
+		Errors: list, Feedback: req.Feedback,
+	})
+	if err == nil && out == nil {
+		err = noValue()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.CorrectResponse{Output: out}, nil
+}
+
+func stateOf(state json.RawMessage) json.RawMessage {
+	if len(state) == 0 {
+		return json.RawMessage("{}")
+	}
+	return state
+}
+
+// reasonResult is the reason of errors about what a script returned.
+const reasonResult = "lua_result"
+
+func noValue() error {
+	return sdk.Errorf(sdk.Invalid, reasonResult, "the script returned no value, so there is no output").
+		WithHint("return the new output, or null for JSON null")
+}

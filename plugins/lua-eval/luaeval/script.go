@@ -1,0 +1,100 @@
+//go:build cgo && lua54
+
+package luaeval
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// script is a prepared script: its config, and the states that wait for their
+// next use. States are made on demand and kept, at most one for each call that
+// the plugin takes at a time.
+type script struct {
+	config config
+	idle   chan *state
+}
+
+// compile checks a script by making its first state.
+func compile(c *config) (runner, error) {
+	s := &script{config: *c, idle: make(chan *state, parallel())}
+	first, err := s.take()
+	if err != nil {
+		return nil, err
+	}
+	s.put(first)
+	return s, nil
+}
+
+func (s *script) take() (*state, error) {
+	select {
+	case st := <-s.idle:
+		return st, nil
+	default:
+	}
+	st, o := newState(&s.config)
+	if o.status != statusOK {
+		return nil, s.failure(o)
+	}
+	return st, nil
+}
+
+func (s *script) put(st *state) {
+	select {
+	case s.idle <- st:
+	default: // more calls at a time than announced; the state is collected
+	}
+}
+
+// run implements [runner]. When the context ends the script is stopped, and run
+// returns once it has.
+func (s *script) run(ctx context.Context, g *globals) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, s.stopped(err)
+	}
+	st, err := s.take()
+	if err != nil {
+		return nil, err
+	}
+	release := stopWith(ctx, st)
+	o := st.run(g)
+	release()
+	st.reset()
+	s.put(st)
+	switch o.status {
+	case statusOK, statusNil:
+		return o.value, nil
+	case statusStopped:
+		return nil, withLine(s.stopped(ctx.Err()), o.line)
+	}
+	return nil, s.failure(o)
+}
+
+// stopWith stops a state when the context ends. The function that it returns
+// waits until that can no longer happen.
+func stopWith(ctx context.Context, st *state) (release func()) {
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	stopped := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		st.stop()
+		close(stopped)
+	})
+	return func() {
+		if !cancel() {
+			<-stopped
+		}
+	}
+}
+
+// stopped describes a run that the context ended.
+func (s *script) stopped(cause error) *sdk.Error {
+	if sdk.CodeOf(cause) == sdk.Cancelled {
+		return sdk.Errorf(sdk.Cancelled, "lua_cancelled", "script %s was cancelled: %w", s.config.Chunk, cause)
+	}
+	return sdk.Errorf(sdk.Timeout, "lua_timeout", "script %s didn't end in time: %w", s.config.Chunk, cause).
+		WithHint("make the script do less, or raise timeout")
+}
