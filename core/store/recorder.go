@@ -38,6 +38,9 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 		if v.Number != record.Visits+1 {
 			return nil, outOfOrder("visit %d after visit %d", v.Number, record.Visits)
 		}
+		if last := record.Last; last.Iteration > 0 && last.Node != v.Node {
+			return nil, outOfOrder("visit %d is at node %s, its attempts at node %s", v.Number, v.Node, last.Node)
+		}
 		record.Visits, record.Last = v.Number, lastAttempt{}
 		return journal.VisitRecorded{
 			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: core.Digest(v.Result),

@@ -163,6 +163,10 @@ func TestRecordsOutOfOrderAreRefused(t *testing.T) {
 		{"a skipped visit number", func(b *bench, r core.RunRecorder) error {
 			return r.RecordVisit(b.ctx, &core.Visit{Number: 2, Node: "n"})
 		}},
+		{"a visit of another node than its attempts", func(b *bench, r core.RunRecorder) error {
+			b.must(r.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)))
+			return r.RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "other"})
+		}},
 		{"an end that is running", func(b *bench, r core.RunRecorder) error {
 			return r.RecordEnd(b.ctx, &core.Run{ID: runID, Status: core.StatusRunning})
 		}},

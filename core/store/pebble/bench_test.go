@@ -77,7 +77,7 @@ func BenchmarkCommit(b *testing.B) {
 }
 
 // measure calls fn n times by each of some writers, and returns each duration.
-func measure(b *testing.B, writers, n int, fn func() error) []time.Duration {
+func measure(b testing.TB, writers, n int, fn func() error) []time.Duration {
 	took := make([]time.Duration, writers*n)
 	var all sync.WaitGroup
 	for w := range writers {

@@ -2,7 +2,9 @@ package pebble
 
 import (
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,15 +20,17 @@ import (
 //
 // Pebble needs it since it ends the program when its log or manifest can't be
 // written: it panics in the middle of a rotation with a mutex in a state that no
-// recover can mend. So a failing log seems to succeed to Pebble, see logFile,
-// and the commit asks the fuse before it acknowledges anything. All else that
-// is refused returns the error.
+// recover can mend, or goes on with a manifest in memory that contradicts itself.
+// So these seem to succeed to Pebble, see stoicFile, and the commit asks the fuse
+// before it acknowledges anything. All else that is refused returns the error:
+// tables, which Pebble then tries to make again.
 type fuse struct {
 	mu    sync.Mutex
 	cause error
 
-	// closing is closed when the store closes. Until then a refused create waits
-	// a little, since Pebble repeats a failed flush without a pause.
+	// From serving on, until closing is closed, a refused create waits a little,
+	// since Pebble repeats a failed flush without a pause.
+	serving   atomic.Bool
 	closing   chan struct{}
 	closeOnce sync.Once
 }
@@ -91,38 +95,42 @@ type fuseFS struct {
 	fuse *fuse
 }
 
-// logCategory is how Pebble calls its write-ahead log.
-const logCategory vfs.DiskWriteCategory = "pebble-wal"
+// stoic reports whether a file is one that Pebble can't bear to fail: a log, a
+// manifest, or the marker that names the manifest.
+func stoic(name string) bool {
+	base := name[strings.LastIndexAny(name, `/\`)+1:]
+	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") || strings.HasPrefix(base, "marker.")
+}
 
 // Create implements vfs.FS.
 func (s fuseFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return s.open(c, func() (vfs.File, error) { return s.FS.Create(name, c) })
+	return s.open(name, func() (vfs.File, error) { return s.FS.Create(name, c) })
 }
 
 // ReuseForWrite implements vfs.FS.
 func (s fuseFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return s.open(c, func() (vfs.File, error) { return s.FS.ReuseForWrite(from, to, c) })
+	return s.open(to, func() (vfs.File, error) { return s.FS.ReuseForWrite(from, to, c) })
 }
 
 // OpenReadWrite implements vfs.FS.
 func (s fuseFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return s.open(c, func() (vfs.File, error) { return s.FS.OpenReadWrite(name, c, opts...) })
+	return s.open(name, func() (vfs.File, error) { return s.FS.OpenReadWrite(name, c, opts...) })
 }
 
-func (s fuseFS) open(c vfs.DiskWriteCategory, open func() (vfs.File, error)) (f vfs.File, err error) {
+func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
 	blown := s.fuse.err() != nil
 	err = s.fuse.do(func() (err error) {
 		f, err = open()
 		return err
 	})
-	if c == logCategory {
+	if stoic(name) {
 		if err != nil {
 			f = vfs.NewMemFile(nil)
 		}
-		return logFile{fuseFile{f, s.fuse}}, nil
+		return stoicFile{fuseFile{f, s.fuse}}, nil
 	}
 	if err != nil {
-		if blown {
+		if blown && s.fuse.serving.Load() {
 			s.fuse.pause()
 		}
 		return nil, err
@@ -136,7 +144,7 @@ func (s fuseFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return logFile{fuseFile{f, s.fuse}}, nil
+	return stoicFile{fuseFile{f, s.fuse}}, nil
 }
 
 // Link implements vfs.FS.

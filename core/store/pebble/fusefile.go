@@ -41,36 +41,36 @@ func (f fuseFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// logFile is the log, or a directory: what Pebble can't bear to fail. To Pebble
-// it always succeeds, and the fuse tells the truth.
-type logFile struct{ fuseFile }
+// stoicFile is a log, a manifest or a directory: what Pebble can't bear to fail.
+// To Pebble it always succeeds, and the fuse tells the truth.
+type stoicFile struct{ fuseFile }
 
 // Write implements vfs.File.
-func (f logFile) Write(p []byte) (int, error) {
+func (f stoicFile) Write(p []byte) (int, error) {
 	_, _ = f.fuseFile.Write(p)
 	return len(p), nil
 }
 
 // Sync implements vfs.File.
-func (f logFile) Sync() error {
+func (f stoicFile) Sync() error {
 	_ = f.fuseFile.Sync()
 	return nil
 }
 
 // SyncData implements vfs.File.
-func (f logFile) SyncData() error {
+func (f stoicFile) SyncData() error {
 	_ = f.fuseFile.SyncData()
 	return nil
 }
 
 // SyncTo implements vfs.File.
-func (f logFile) SyncTo(length int64) (bool, error) {
+func (f stoicFile) SyncTo(length int64) (bool, error) {
 	full, _ := f.fuseFile.SyncTo(length)
 	return full, nil
 }
 
 // Close implements vfs.File.
-func (f logFile) Close() error {
+func (f stoicFile) Close() error {
 	if err := f.File.Close(); err != nil {
 		f.fuse.blow(err)
 	}
@@ -78,7 +78,7 @@ func (f logFile) Close() error {
 }
 
 // Stat implements vfs.File. Pebble asks it for the size of a log that it reuses.
-func (f logFile) Stat() (vfs.FileInfo, error) {
+func (f stoicFile) Stat() (vfs.FileInfo, error) {
 	info, err := f.File.Stat()
 	if err != nil {
 		f.fuse.blow(err)

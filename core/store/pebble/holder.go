@@ -2,9 +2,12 @@ package pebble
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -45,16 +48,22 @@ func lockDir(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	return lock, nil
 }
 
-// lockError tells a lock that another holds from a disk that fails: only the
-// former has a holder.
+// lockError tells a lock that another holds, and who, from a disk that fails.
 func lockError(dir string, h *holder, cause error) error {
-	if h == nil {
-		return ioError("lock "+dir+": another program may have it open", cause)
+	var file *iofs.PathError // the lock isn't refused, but the file that carries it
+	refused := errors.Is(cause, syscall.EAGAIN) || errors.Is(cause, syscall.EACCES)
+	if errors.As(cause, &file) || h == nil && !refused {
+		return ioError("lock "+dir, cause)
 	}
-	e := sdk.Errorf(sdk.Conflict, "store_locked", "the store in %s is in use by %s (pid %d) since %s",
-		dir, h.Program, h.PID, h.Since.Format(time.RFC3339)).
-		WithHint("end that program, or name another directory with --data-dir").
-		WithDetail("pid", h.PID).WithDetail("program", h.Program)
+	by := "another program"
+	if h != nil {
+		by = fmt.Sprintf("%s (pid %d) since %s", h.Program, h.PID, h.Since.Format(time.RFC3339))
+	}
+	e := sdk.Errorf(sdk.Conflict, "store_locked", "the store in %s is in use by %s", dir, by).
+		WithHint("end that program, or name another directory with --data-dir")
+	if h != nil {
+		e.WithDetail("pid", h.PID).WithDetail("program", h.Program)
+	}
 	e.Err = cause
 	return e
 }

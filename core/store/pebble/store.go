@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"container/list"
 	"context"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Store implements [core.Store] on disk. It is safe for concurrent use.
@@ -32,8 +34,8 @@ type Store struct {
 	// mu orders commits: what is checked against history is what Pebble has.
 	mu      sync.Mutex
 	history history
-	// unchecked is how much was written since holdBack looked.
-	unchecked int
+	// unchecked is how many bytes were written since holdBack looked.
+	unchecked atomic.Int64
 	// newest is the newest commit that may be visible and not yet durable.
 	newest atomic.Pointer[pending]
 }
@@ -79,9 +81,14 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 		s.unlock()
 		return nil, ioError("open "+o.Dir, err)
 	}
-	if err := store.Prepare(ctx, s); err != nil {
+	f.serving.Store(true)
+	// Pebble doesn't see that its log can't be written.
+	if err = f.err(); err == nil {
+		err = store.Prepare(ctx, s)
+	}
+	if err != nil {
 		_ = s.Close()
-		return nil, err
+		return nil, sdk.Wrap("open "+o.Dir, err)
 	}
 	return s, nil
 }
@@ -102,10 +109,11 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 	t := &tx{snap: s.db.NewSnapshot()}
 	defer t.end()
 	last := s.newest.Load() // after the snapshot: it covers all that is visible
-	if err := fn(reader{t}); err != nil {
-		return err
+	err := fn(reader{t})
+	if failed := last.wait(); err == nil {
+		return failed
 	}
-	return last.wait()
+	return err // it too may tell of what was read
 }
 
 // Update implements [core.Store].
@@ -136,13 +144,17 @@ func (s *Store) close() error {
 	s.closed = true
 	s.gate.Unlock()
 	s.users.Wait()
+	reported := s.fuse.err() != nil // by the call that met it
 	s.fuse.close()
 	err := s.db.Close()
 	s.unlock()
-	if err != nil && s.fuse.err() == nil {
+	switch {
+	case reported:
+		return nil
+	case err != nil && s.fuse.err() == nil:
 		return ioError("close", err)
 	}
-	return nil // a blown fuse was reported by the call that met it
+	return s.fuse.err()
 }
 
 // unlock gives the directory up. Failing only means that the process must end
@@ -173,57 +185,80 @@ func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (durable func()
 		return nil, false, err
 	}
 	s.mu.Lock()
-	t := &tx{snap: s.db.NewSnapshot()}
 	begun := s.history.begin()
-	last := s.newest.Load()
 	s.mu.Unlock()
+	// The snapshot may hold commits later than begun. To meet one of them counts
+	// as a conflict, which is needless but never wrong, and keeps Pebble's lock
+	// out of ours.
+	t := &tx{snap: s.db.NewSnapshot()}
+	last := s.newest.Load()
+	committing := false
 	defer func() {
 		t.end()
-		s.mu.Lock()
-		s.history.end(begun)
-		s.mu.Unlock()
+		if !committing {
+			s.forget(begun)
+		}
 	}()
-	if err := fn(t); err != nil {
-		return nil, false, err
+	if err = fn(t); err == nil {
+		err = ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
+	if err != nil {
+		_ = last.wait() // as in View
 		return nil, false, err
 	}
 	if len(t.writes) == 0 {
 		return last.wait, false, nil
 	}
-	return s.commit(t, begun.Value.(uint64))
+	committing = true
+	return s.commit(t, begun)
 }
 
-// commit checks a transaction that began at since and makes it visible.
-func (s *Store) commit(t *tx, since uint64) (durable func() error, conflict bool, err error) {
-	keys := slices.Sorted(maps.Keys(t.writes))
-	batch := s.db.NewBatch()
-	for _, key := range keys {
-		if err := appendWrite(batch, []byte(key), t.writes[key]); err != nil {
-			return nil, false, ioError("write", err)
-		}
-	}
+// forget ends a transaction that doesn't commit.
+func (s *Store) forget(begun *list.Element) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.history.end(begun)
+}
+
+// commit checks a transaction, makes it visible and ends it. It takes the mutex
+// once, since a crowd of writers queues for it.
+func (s *Store) commit(t *tx, begun *list.Element) (durable func() error, conflict bool, err error) {
+	keys := slices.Sorted(maps.Keys(t.writes))
+	batch, err := s.batch(keys, t.writes)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.history.end(begun)
+	if err != nil {
+		return nil, false, err
+	}
 	if err := s.fuse.err(); err != nil {
 		return nil, false, err
 	}
-	if s.history.changed(since, &t.reads) {
+	if s.history.changed(begun.Value.(uint64), &t.reads) {
 		return nil, true, batch.Close()
 	}
 	p := &pending{done: make(chan struct{})}
 	s.newest.Store(p) // before it is visible, so that no view misses it
 	s.history.add(keys)
-	s.unchecked += t.size
+	s.unchecked.Add(int64(t.size))
 	return s.apply(batch, p), false, nil
 }
 
-func appendWrite(b *pebble.Batch, key []byte, w write) error {
-	if w.deleted {
-		return b.Delete(key, nil)
+// batch returns the writes in the order of the keys.
+func (s *Store) batch(keys []string, writes map[string]write) (*pebble.Batch, error) {
+	b := s.db.NewBatch()
+	for _, key := range keys {
+		var err error
+		if w := writes[key]; w.deleted {
+			err = b.Delete([]byte(key), nil)
+		} else {
+			err = b.Set([]byte(key), w.value, nil)
+		}
+		if err != nil {
+			return nil, ioError("write", err)
+		}
 	}
-	return b.Set(key, w.value, nil)
+	return b, nil
 }
 
 // apply hands a batch to Pebble's log and memtable, and returns how to wait for
@@ -235,7 +270,8 @@ func (s *Store) apply(batch *pebble.Batch, p *pending) func() error {
 	}
 	err := s.db.ApplyNoSyncWait(batch, pebble.Sync)
 	return func() error {
-		if err == nil {
+		// Pebble may never end the sync of a batch that it called fatal.
+		if err == nil && s.fuse.err() == nil {
 			err = batch.SyncWait()
 		}
 		return s.settle(batch, p, err)
@@ -251,6 +287,8 @@ func (s *Store) settle(batch *pebble.Batch, p *pending, err error) error {
 		s.newest.CompareAndSwap(p, nil) // later views don't wait for what won't come
 	}
 	close(p.done)
-	_ = batch.Close() // only returns memory
+	if p.err == nil {
+		_ = batch.Close() // only returns memory, which a failed sync may still use
+	}
 	return p.err
 }

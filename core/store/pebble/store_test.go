@@ -147,6 +147,23 @@ func TestCloseWaitsForTransactions(t *testing.T) {
 	}
 }
 
+// TestManyWritesAreHeldBackAndEnd writes several times what memory may hold.
+func TestManyWritesAreHeldBackAndEnd(t *testing.T) {
+	for _, d := range []Durability{Full, Relaxed} {
+		s := openTest(t, Options{Dir: "db", Durability: d, MemTableBytes: 1 << 20}, vfs.NewMem())
+		value := make([]byte, 256<<10)
+		for i := range 100 {
+			err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put(fmt.Appendf(nil, "k/%d", i), value) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if size := s.db.Metrics().MemTable.Size; size > 8<<20 {
+				t.Fatalf("%d bytes wait in memory", size)
+			}
+		}
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{
 		{}, {Dir: "x", Durability: "maybe"}, {Dir: "x", CacheBytes: -1}, {Dir: "x", MemTableBytes: 1 << 40},

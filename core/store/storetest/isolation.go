@@ -152,6 +152,57 @@ func noPhantomPastStop(t *testing.T, s *suite) {
 	s.want("q/3", "y")
 }
 
+func stopIsRead(t *testing.T, s *suite) {
+	s.put("q/1", "x", "q/5", "x")
+	tries := 0
+	s.update(func(tx core.Tx) error {
+		var first string
+		err := tx.Scan([]byte("q/"), []byte("q0"), func(_, value []byte) (bool, error) {
+			first = string(value)
+			return false, nil
+		})
+		if tries++; tries == 1 {
+			s.put("q/1", "y")
+		}
+		if err != nil {
+			return err
+		}
+		return putAll(tx, "copy", first)
+	})
+	s.want("copy", "y")
+}
+
+func deletionConflicts(t *testing.T, s *suite) {
+	s.put("a", "1")
+	tries := 0
+	s.update(func(tx core.Tx) error {
+		a, err := getText(tx, "a")
+		if err != nil {
+			return err
+		}
+		if tries++; tries == 1 {
+			s.update(func(tx core.Tx) error { return tx.Delete([]byte("a")) })
+		}
+		return putAll(tx, "copy", a+".")
+	})
+	s.want("copy", ".")
+}
+
+func absenceIsRead(t *testing.T, s *suite) {
+	tries := 0
+	s.update(func(tx core.Tx) error {
+		_, found, err := tx.Get([]byte("a"))
+		if err != nil {
+			return err
+		}
+		if tries++; tries == 1 {
+			s.put("a", "1")
+		}
+		return putAll(tx, "saw", strconv.FormatBool(found))
+	})
+	s.want("saw", "true")
+}
+
 func blindWrites(t *testing.T, s *suite) {
 	tries := 0
 	s.update(func(tx core.Tx) error {

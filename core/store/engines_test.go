@@ -1,0 +1,189 @@
+package store_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// onEngines runs a test on an empty store of each engine.
+func onEngines(t *testing.T, test func(t *testing.T, s core.Store)) {
+	t.Run("mem", func(t *testing.T) { test(t, mem.Open()) })
+	t.Run("pebble", func(t *testing.T) {
+		s, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		test(t, s)
+	})
+}
+
+// TestManyRunsAtOnce records 16 runs at the same time, and finds each whole.
+func TestManyRunsAtOnce(t *testing.T) {
+	const many, attempts = 16, 3
+	onEngines(t, func(t *testing.T, s core.Store) {
+		var ids coretest.IDs
+		runs := store.NewRuns(s, &coretest.Clock{})
+		var all sync.WaitGroup
+		for range many {
+			run := &core.Run{ID: ids.NewID(), Workflow: "w", State: core.MustJSON(map[string]any{})}
+			all.Go(func() {
+				if err := recordRun(t, runs, run, attempts); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		listed, err := runs.List(t.Context(), store.ListFilter{Status: core.StatusPassed})
+		if err != nil || len(listed) != many {
+			t.Fatalf("%d runs are listed, error %v", len(listed), err)
+		}
+		for _, run := range listed {
+			loops, err := runs.Attempts(t.Context(), run.ID)
+			if err != nil || len(loops) != 1 || len(loops[0].Attempts) != attempts {
+				t.Errorf("run %s: %d loops, error %v", run.ID, len(loops), err)
+			}
+			if n := verified(t, s, store.Stream(run.ID)); n != 2*attempts+3 {
+				t.Errorf("run %s: %d events", run.ID, n)
+			}
+		}
+	})
+}
+
+// recordRun records a run of one loop from its creation to its end.
+func recordRun(t *testing.T, runs *store.Runs, run *core.Run, attempts int) error {
+	ctx := t.Context()
+	if err := runs.Create(ctx, run); err != nil {
+		return err
+	}
+	rec := runs.Recorder(run)
+	loop := rec.Attempts(1, "loop")
+	for i := 1; i <= attempts; i++ {
+		if err := loop.RecordOutput(ctx, output(i)); err != nil {
+			return err
+		}
+		if err := loop.RecordVerdict(ctx, judged(i)); err != nil {
+			return err
+		}
+	}
+	if err := rec.RecordVisit(ctx, &core.Visit{Number: 1, Node: "loop"}); err != nil {
+		return err
+	}
+	run.Status = core.StatusPassed
+	return rec.RecordEnd(ctx, run)
+}
+
+// verified proves that a stream is whole, and returns how many entries it has.
+func verified(t *testing.T, s core.Store, stream string) (entries int) {
+	t.Helper()
+	err := s.View(t.Context(), func(r core.Reader) error {
+		if err := journal.Verify(r, stream); err != nil {
+			return err
+		}
+		return journal.Read(r, stream, func(journal.Entry) error { entries++; return nil })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// TestOneStreamTakesManyWriters: all append to the same chain, which stays whole.
+func TestOneStreamTakesManyWriters(t *testing.T) {
+	const writers, rounds = 16, 5
+	onEngines(t, func(t *testing.T, s core.Store) {
+		var all sync.WaitGroup
+		for range writers {
+			all.Go(func() {
+				for i := range rounds {
+					err := s.Update(t.Context(), func(tx core.Tx) error {
+						return journal.Append(tx, "shared", coretest.Epoch(), journal.RunResumed{Epoch: i}, journal.RunResumed{Epoch: i})
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := verified(t, s, "shared"); n != 2*writers*rounds {
+			t.Errorf("%d entries, want %d", n, 2*writers*rounds)
+		}
+	})
+}
+
+// TestOneOfManyResumes: of several hosts that find a run abandoned, the last one
+// to resume it goes on and the others are told.
+func TestOneOfManyResumes(t *testing.T) {
+	const hosts = 8
+	onEngines(t, func(t *testing.T, s core.Store) {
+		run := &core.Run{ID: runID, Workflow: "w", State: core.MustJSON(map[string]any{})}
+		if err := store.NewRuns(s, &coretest.Clock{}).Create(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		recorders := make([]core.RunRecorder, hosts)
+		var all sync.WaitGroup
+		for i := range hosts {
+			all.Go(func() {
+				runs := store.NewRuns(s, &coretest.Clock{})
+				resumed, err := runs.Resume(t.Context(), runID)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				recorders[i] = runs.Recorder(resumed)
+			})
+		}
+		all.Wait()
+		reasons := map[string]int{}
+		for _, r := range recorders {
+			err := r.Attempts(1, "loop").RecordOutput(t.Context(), output(1))
+			reasons[sdk.ReasonOf(err)]++
+		}
+		if fmt.Sprint(reasons) != fmt.Sprint(map[string]int{"": 1, "run_taken_over": hosts - 1}) {
+			t.Errorf("the hosts' records end with %v", reasons)
+		}
+		verified(t, s, store.Stream(runID))
+	})
+}
+
+// TestRecordsBreakNothingWhenTheyFail: a record that is refused leaves no trace.
+func TestRecordsBreakNothingWhenTheyFail(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		runs := store.NewRuns(s, &coretest.Clock{})
+		run := &core.Run{ID: runID, Workflow: "w", State: core.MustJSON(map[string]any{})}
+		if err := runs.Create(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		loop := runs.Recorder(run).Attempts(1, "loop")
+		broken := output(1)
+		broken.Output = []byte("{")
+		if err := loop.RecordOutput(t.Context(), broken); sdk.ReasonOf(err) != "record_invalid" {
+			t.Errorf("an output that isn't JSON: %v", err)
+		}
+		huge := output(1)
+		huge.Feedback = string(make([]byte, store.MaxValueBytes/6+1)) // each byte takes 6 in JSON
+		if err := loop.RecordOutput(t.Context(), huge); sdk.ReasonOf(err) != "store_value_too_large" {
+			t.Errorf("a record that is too large: %v", err)
+		}
+		if n := verified(t, s, store.Stream(runID)); n != 1 {
+			t.Errorf("%d events, want the start only", n)
+		}
+		if err := loop.RecordOutput(t.Context(), output(1)); err != nil {
+			t.Errorf("the record after the refused ones: %v", err)
+		}
+	})
+}

@@ -1,0 +1,262 @@
+package pebble
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// entryBytes is the size of a test's entry: a log of smallTables takes 15.
+const entryBytes = 4 << 10
+
+// crowd is writers that append to lists of their own at the same time, and
+// notes what was acknowledged.
+type crowd struct {
+	running      atomic.Bool
+	acknowledged []atomic.Int64
+	mu           sync.Mutex
+	errs         []error
+}
+
+// newCrowd returns 16 writers.
+func newCrowd() *crowd { return &crowd{acknowledged: make([]atomic.Int64, 16)} }
+
+// run lets each writer make up to n commits, until one of its own fails.
+func (c *crowd) run(t *testing.T, s core.Store, n int) {
+	c.running.Store(true)
+	var all sync.WaitGroup
+	for w := range c.acknowledged {
+		all.Go(func() {
+			for i := range n {
+				if err := appendEntry(t, s, w, i); err != nil {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					c.errs = append(c.errs, err)
+					return
+				}
+				c.acknowledged[w].Store(int64(i) + 1)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// appendEntry writes entry i of writer w and the writer's count.
+func appendEntry(t *testing.T, s core.Store, w, i int) error {
+	return s.Update(t.Context(), func(tx core.Tx) error {
+		if err := tx.Put(crowdKey(w, i), make([]byte, entryBytes)); err != nil {
+			return err
+		}
+		return tx.Put(fmt.Appendf(nil, "count/%02d", w), binary.BigEndian.AppendUint64(nil, uint64(i)+1))
+	})
+}
+
+func crowdKey(w, i int) []byte {
+	return binary.BigEndian.AppendUint32(fmt.Appendf(nil, "list/%02d/", w), uint32(i))
+}
+
+func (c *crowd) counts() []int64 {
+	counts := make([]int64, len(c.acknowledged))
+	for w := range counts {
+		counts[w] = c.acknowledged[w].Load()
+	}
+	return counts
+}
+
+// checkCrowd proves that every list is whole: at least what was acknowledged, at
+// most one more, no gap, and a count that fits.
+func checkCrowd(t *testing.T, s core.Store, acknowledged []int64) {
+	t.Helper()
+	err := s.View(t.Context(), func(r core.Reader) error {
+		for w, least := range acknowledged {
+			length := 0
+			err := r.Scan(crowdKey(w, 0), crowdKey(w, 1<<31), func(key, value []byte) (bool, error) {
+				if !slices.Equal(key, crowdKey(w, length)) || len(value) != entryBytes {
+					t.Errorf("writer %d: entry %d is %x with %d bytes", w, length, key, len(value))
+				}
+				length++
+				return true, nil
+			})
+			if err != nil {
+				return err
+			}
+			count, _, err := r.Get(fmt.Appendf(nil, "count/%02d", w))
+			if err != nil {
+				return err
+			}
+			count = append(make([]byte, 8-len(count)), count...)
+			if n := int64(binary.BigEndian.Uint64(count)); n != int64(length) || n < least {
+				t.Errorf("writer %d: %d entries, count %d, acknowledged %d", w, length, n, least)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smallTables makes the store rotate its log and flush every few commits.
+func smallTables() Options { return Options{Dir: "db", MemTableBytes: 64 << 10} }
+
+// TestCrashAmongWriters crashes at random moments, with some of what wasn't
+// synced on disk all the same.
+func TestCrashAmongWriters(t *testing.T) {
+	crashes := 0
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		at, percent := 1+rng.Int64N(200), rng.IntN(101)
+		mem := vfs.NewCrashableMem()
+		c := newCrowd()
+		var clone *vfs.MemFS
+		var acknowledged []int64
+		var writes atomic.Int64
+		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && c.running.Load() && writes.Add(1) == at {
+				acknowledged = c.counts()
+				clone = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+			}
+			return nil
+		}))
+		s := openTest(t, smallTables(), fs)
+		c.run(t, s, 40)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if clone != nil {
+			crashes++
+			checkCrowd(t, openTest(t, smallTables(), clone), acknowledged)
+		}
+	}
+	if crashes < 10 {
+		t.Errorf("only %d crashes", crashes)
+	}
+}
+
+// TestFullDiskAmongWriters lets the disk fill up at random moments: no call
+// hangs, each ends well or says why, and all that ended well is there later.
+func TestFullDiskAmongWriters(t *testing.T) {
+	failed := 0
+	for seed := range uint64(20) {
+		mem := vfs.NewCrashableMem()
+		room := rand.New(rand.NewPCG(seed, 2)).Int64N(400)
+		c := newCrowd()
+		var writes atomic.Int64
+		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			switch op.Kind {
+			case errorfs.OpFileWrite, errorfs.OpCreate, errorfs.OpFileSyncData, errorfs.OpReuseForWrite:
+				if c.running.Load() && writes.Add(1) > room {
+					return syscall.ENOSPC
+				}
+			}
+			return nil
+		}))
+		s := openTest(t, smallTables(), fs)
+		c.run(t, s, 100)
+		failed += len(c.errs)
+		for _, err := range c.errs {
+			if sdk.ReasonOf(err) != "store_io" {
+				t.Errorf("a writer's error: %v (%s)", err, sdk.ReasonOf(err))
+			}
+		}
+		if len(c.errs) > 0 {
+			checkFailed(t, s)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		checkCrowd(t, openTest(t, smallTables(), mem.CrashClone(vfs.CrashCloneCfg{})), c.counts())
+	}
+	if failed == 0 {
+		t.Error("no write failed")
+	}
+}
+
+// TestEveryWriteErrorWhileLogsRotate lets the i-th change of the disk fail, once
+// or from then on, while a writer fills log after log. That is where Pebble can't
+// bear an error.
+func TestEveryWriteErrorWhileLogsRotate(t *testing.T) {
+	for _, lasting := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {
+			logs := 0
+			for i := int64(1); ; i++ {
+				f := &failing{mem: vfs.NewCrashableMem(), at: i, lasting: lasting}
+				acknowledged := f.fill(t)
+				if f.made.Load() < i {
+					break // all changes succeeded
+				}
+				if f.log {
+					logs++
+				}
+				checkCrowd(t, openTest(t, smallTables(), f.mem.CrashClone(vfs.CrashCloneCfg{})), []int64{acknowledged})
+			}
+			if logs == 0 {
+				t.Error("no failure met the making of a log")
+			}
+		})
+	}
+}
+
+// failing is a disk that fails at its at-th change.
+type failing struct {
+	mem     *vfs.MemFS
+	at      int64
+	lasting bool
+	made    atomic.Int64
+	// log is whether the change that failed first was to make a log.
+	log bool
+}
+
+// MaybeError implements [errorfs.Injector].
+func (f *failing) MaybeError(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpFilePreallocate {
+		return nil
+	}
+	n := f.made.Add(1)
+	if n == f.at {
+		f.log = strings.HasSuffix(op.Path, ".log") && (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite)
+	}
+	if n == f.at || f.lasting && n > f.at {
+		return syscall.EIO
+	}
+	return nil
+}
+
+func (f *failing) String() string { return "failing" }
+
+// fill writes about four logs full, and returns how many commits were
+// acknowledged. An error of the disk that no call reports is one of removing a
+// file, or came when all was written.
+func (f *failing) fill(t *testing.T) (acknowledged int64) {
+	s, err := open(t.Context(), smallTables(), errorfs.Wrap(f.mem, f))
+	for i := 0; err == nil && i < 60; i++ {
+		if err = appendEntry(t, s, 0, i); err == nil {
+			acknowledged++
+		}
+	}
+	if err != nil && sdk.ReasonOf(err) != "store_io" {
+		t.Errorf("change %d: error %v (%s)", f.at, err, sdk.ReasonOf(err))
+	}
+	if s == nil {
+		return 0
+	}
+	if err != nil {
+		checkFailed(t, s)
+	}
+	if err := s.Close(); err != nil && sdk.ReasonOf(err) != "store_io" {
+		t.Errorf("change %d: close: %v", f.at, err)
+	}
+	return acknowledged
+}

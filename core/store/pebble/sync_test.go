@@ -1,0 +1,243 @@
+package pebble
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// disk is a file system in memory. It counts the syncs of logs, which can be held,
+// as can the making of tables.
+type disk struct {
+	vfs.FS
+	syncs        atomic.Int64
+	logs, tables barrier
+}
+
+func newDisk() *disk {
+	d := &disk{}
+	d.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch {
+		case strings.HasSuffix(op.Path, ".log") && op.Kind == errorfs.OpFileSyncData:
+			d.syncs.Add(1)
+			d.logs.pass()
+		case strings.HasSuffix(op.Path, ".sst") && op.Kind == errorfs.OpCreate:
+			d.tables.pass()
+		}
+		return nil
+	}))
+	return d
+}
+
+// barrier is something that can be held shut. Its zero value is open.
+type barrier struct {
+	mu   sync.Mutex
+	held chan struct{}
+}
+
+func (b *barrier) pass() {
+	b.mu.Lock()
+	held := b.held
+	b.mu.Unlock()
+	if held != nil {
+		<-held
+	}
+}
+
+// hold makes pass wait until the returned function is called.
+func (b *barrier) hold() (release func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held := make(chan struct{})
+	b.held = held
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.held = nil
+		close(held)
+	}
+}
+
+// inBubble runs a test with a store on a disk that can be held.
+func inBubble(t *testing.T, test func(t *testing.T, d *disk, s *Store)) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk()
+		s, err := open(t.Context(), smallTables(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, d, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// put commits one key.
+func put(t *testing.T, s *Store, key string) error {
+	return s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte(key), []byte("x")) })
+}
+
+func TestEveryRecordIsOneSync(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *disk, s *Store) {
+		opened := d.syncs.Load()
+		err := play(t.Context(), s, func(commits int) {
+			if n := d.syncs.Load() - opened; n != int64(commits) {
+				t.Errorf("after %d records: %d syncs", commits, n)
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestUpdateReturnsOnceItIsOnDisk(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *disk, s *Store) {
+		release := d.logs.hold()
+		var done atomic.Bool
+		var err error
+		go func() {
+			err = put(t, s, "a")
+			done.Store(true)
+		}()
+		synctest.Wait()
+		if done.Load() {
+			t.Errorf("Update returned %v before the sync", err)
+		}
+		release()
+		synctest.Wait()
+		if !done.Load() || err != nil {
+			t.Errorf("after the sync: done %v, error %v", done.Load(), err)
+		}
+	})
+}
+
+// TestReadersReturnOnceWhatTheySawIsOnDisk covers a View, an Update that writes
+// nothing, and one that fails.
+func TestReadersReturnOnceWhatTheySawIsOnDisk(t *testing.T) {
+	refused := fmt.Errorf("refused")
+	sees := func(r core.Reader) error {
+		if _, found, err := r.Get([]byte("a")); !found || err != nil {
+			return fmt.Errorf("the commit isn't visible: %w", err)
+		}
+		return nil
+	}
+	readers := map[string]func(s *Store) error{
+		"view":   func(s *Store) error { return s.View(t.Context(), sees) },
+		"update": func(s *Store) error { return s.Update(t.Context(), func(tx core.Tx) error { return sees(tx) }) },
+		"refusal": func(s *Store) error {
+			err := s.Update(t.Context(), func(tx core.Tx) error {
+				if err := sees(tx); err != nil {
+					return err
+				}
+				return refused
+			})
+			if err == refused {
+				return nil
+			}
+			return err
+		},
+	}
+	for name, read := range readers {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, d *disk, s *Store) {
+				release := d.logs.hold()
+				go func() { _ = put(t, s, "a") }()
+				synctest.Wait()
+				var done atomic.Bool
+				var err error
+				go func() {
+					err = read(s)
+					done.Store(true)
+				}()
+				synctest.Wait()
+				if done.Load() {
+					t.Errorf("it returned %v before what it saw was on disk", err)
+				}
+				release()
+				synctest.Wait()
+				if !done.Load() || err != nil {
+					t.Errorf("after the sync: done %v, error %v", done.Load(), err)
+				}
+			})
+		})
+	}
+}
+
+func TestWritersShareSyncs(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *disk, s *Store) {
+		release := d.logs.hold()
+		var all sync.WaitGroup
+		for w := range 64 {
+			all.Go(func() {
+				if err := put(t, s, fmt.Sprint(w)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		before := d.syncs.Load() // the one that waits
+		release()
+		all.Wait()
+		if n := d.syncs.Load() - before; n > 2 {
+			t.Errorf("%d more syncs for 64 writers", n)
+		}
+	})
+}
+
+// TestConflictingWritersShareSyncs: a retry starts from a commit that is visible,
+// so it needn't wait until that is on disk.
+func TestConflictingWritersShareSyncs(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *disk, s *Store) {
+		release := d.logs.hold()
+		var all sync.WaitGroup
+		var started sync.WaitGroup
+		started.Add(16)
+		for range 16 {
+			all.Go(func() {
+				first := true
+				err := s.Update(t.Context(), func(tx core.Tx) error {
+					n, _, err := tx.Get([]byte("n"))
+					if err != nil {
+						return err
+					}
+					if first { // all read the same before anyone commits
+						first = false
+						started.Done()
+						started.Wait()
+					}
+					return tx.Put([]byte("n"), append(n, 'x'))
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		before := d.syncs.Load()
+		release()
+		all.Wait()
+		if n := d.syncs.Load() - before; n > 2 {
+			t.Errorf("%d more syncs for 16 writers of one key", n)
+		}
+		err := s.View(t.Context(), func(r core.Reader) error {
+			n, _, err := r.Get([]byte("n"))
+			if len(n) != 16 {
+				t.Errorf("%d writes counted, want 16", len(n))
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
