@@ -172,3 +172,38 @@ func TestUntrustedCertificateIsNotTriedAgain(t *testing.T) {
 		t.Errorf("error %s: %s", e.Reason, e.Message)
 	}
 }
+
+// spellings are the key as JSON may spell it.
+func spellings() map[string]string {
+	var all strings.Builder
+	for _, c := range testKey {
+		fmt.Fprintf(&all, `\u%04X`, c)
+	}
+	return map[string]string{
+		"slash":     strings.ReplaceAll(testKey, "/", `\/`),
+		"one":       `\u0073` + testKey[1:],
+		"all":       all.String(),
+		"beside it": `\\ \u0041 ` + testKey,
+	}
+}
+
+func TestKeyIsRemovedHoweverJSONSpellsIt(t *testing.T) {
+	for name, spelling := range spellings() {
+		t.Run(name, func(t *testing.T) {
+			verdict, value := `{"pass":false,"feedback":"`+spelling+`"}`, `{"a":"`+spelling+`"}`
+			server := llmtest.New(t, llmtest.Text(verdict), llmtest.Text(value))
+			judged := evaluate(t, newJudge(t, configFor(server.URL, nil)), `1`)
+			if feedback := judged.Verdict.Feedback; strings.Contains(feedback, testKey) || !strings.Contains(feedback, "[redacted]") {
+				t.Errorf("feedback %q", feedback)
+			}
+			res, err := newGenerator(t, configFor(server.URL, object{"prompt": "p", "parse": "json"})).Generate(t.Context(), &sdk.GenerateRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var output struct{ A string }
+			if err := json.Unmarshal(res.Output, &output); err != nil || !strings.Contains(output.A, "[redacted]") || strings.Contains(output.A, testKey) {
+				t.Errorf("output %s: %q, %v", res.Output, output.A, err)
+			}
+		})
+	}
+}
