@@ -165,6 +165,15 @@ func TestStreamReportsUpstreamErrors(t *testing.T) {
 	}
 }
 
+func TestStreamReportsUpstreamStatus(t *testing.T) {
+	event := "data: {\"error\":{\"code\":401,\"message\":\"no user\"}}\n\n"
+	server := llmtest.New(t, llmtest.Body(200, "text/event-stream", event))
+	_, _, err := watch(t, server.URL)
+	if e := sdkError(t, err); e.Reason != "llm_key_rejected" || !strings.Contains(e.Message, "no user") {
+		t.Errorf("error %s: %s", e.Reason, e.Message)
+	}
+}
+
 func TestStreamWithBrokenEvent(t *testing.T) {
 	server := llmtest.New(t, llmtest.Body(200, "text/event-stream", "data: {not json}\n\n"))
 	_, _, err := watch(t, server.URL)

@@ -80,6 +80,10 @@ func refusal(status int, body []byte, key secret) *fault {
 	}
 	if json.Unmarshal(body, &details) == nil && details.Message != "" {
 		code, _ := details.Code.(string)
+		// Gateways put the upstream's status here once they have sent their own.
+		if upstream, ok := details.Code.(float64); ok && status < 400 && upstream >= 400 && upstream < 600 {
+			f.status = int(upstream)
+		}
 		f.code, f.param, f.text = key.scrub(code), key.scrub(details.Param), excerpt(details.Message, key)
 		return f
 	}

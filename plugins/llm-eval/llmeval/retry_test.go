@@ -85,6 +85,7 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		"429": answer(429, ""), "408": answer(408, ""), "425": answer(425, ""), "500": answer(500, "<html>"), "502": answer(502, ""), "503": answer(503, ""), "529": answer(529, ""),
 		"connection refused": broken(syscall.ECONNREFUSED), "connection lost": broken(io.EOF),
 		"truncated JSON": answer(200, cut), "empty body": answer(200, ""), "no answer": silent, "slow body": slowBody,
+		"429 within a 200":       answer(200, `{"error":{"code":429,"message":"slow down"}}`),
 		"unreadable Retry-After": answer(503, "", "Retry-After", "soon"), "Retry-After in the past": answer(503, "", "Retry-After", "Mon, 01 Jan 1990 00:00:00 GMT"),
 		"negative Retry-After": answer(503, "", "Retry-After", "-5"),
 	} {
