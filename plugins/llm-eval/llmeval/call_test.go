@@ -141,8 +141,10 @@ func TestStreamHidesTheKeyAcrossChunks(t *testing.T) {
 
 func TestEndpointThatDoesNotStream(t *testing.T) {
 	for name, first := range map[string]llmtest.Reply{
-		"refuses":              llmtest.Refuse("stream_options", "unknown"),
-		"replies with a whole": llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`),
+		"refuses":               llmtest.Refuse("stream_options", "unknown"),
+		"sends it as one event": llmtest.Body(200, "text/event-stream", "data: "+strings.Repeat("x", 300<<10)+"\n\n"),
+		"sends it in one event": llmtest.Body(200, "text/event-stream", strings.Repeat("data: x\r\n", 300<<10/9)+"\r\n"),
+		"replies with a whole":  llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, first, llmtest.Text("whole"))

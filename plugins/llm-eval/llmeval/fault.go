@@ -116,7 +116,7 @@ const excerptRunes = 240
 // excerpt is the start of a text on one line, without the key. A key that the
 // text's end cuts in two goes too.
 func excerpt(text string, key secret) string {
-	text = key.scrub(text)
+	text = key.scrub(text[:min(len(text), maxRefusalBytes)])
 	text = text[:len(text)-key.tail(text)]
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
