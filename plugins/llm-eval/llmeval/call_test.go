@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -219,5 +220,41 @@ func TestCancelledCallReturnsAtOnce(t *testing.T) {
 				t.Errorf("error %s: %s", e.Code, e.Message)
 			}
 		})
+	}
+}
+
+func TestZeroOptionsUseTheEnvironment(t *testing.T) {
+	t.Setenv("TEST_KEY", "sk-from-the-environment")
+	server := llmtest.New(t, llmtest.Text("ok"))
+	p := llmeval.Plugin(llmeval.Options{})
+	if _, err := prepare(t, p.Generator, configFor(server.URL, object{"prompt": "p"})).Generate(t.Context(), &sdk.GenerateRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := server.Requests()[0].Header.Get("Authorization"); got != "Bearer sk-from-the-environment" {
+		t.Errorf("Authorization %q", got)
+	}
+}
+
+func TestFailedCorrectionIsReported(t *testing.T) {
+	server := llmtest.New(t, llmtest.Status(404))
+	_, err := prepare(t, plugin(t).Corrector, configFor(server.URL, object{"prompt": "p"})).Correct(t.Context(), &sdk.CorrectRequest{})
+	if e := sdkError(t, err); e.Reason != "llm_model_not_found" {
+		t.Errorf("error %s: %s", e.Reason, e.Message)
+	}
+}
+
+func TestNoKeyIsSentThatTheConfigDoesNotName(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-not-named")
+	t.Setenv("OPENAI_ORG_ID", "org-not-named")
+	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+	server := llmtest.New(t, llmtest.Text("ok"))
+	config := object{"prompt": "p", "llm": object{"provider": "ollama", "base_url": server.URL, "model": "m"}}
+	if _, err := newGenerator(t, mustJSON(config)).Generate(t.Context(), &sdk.GenerateRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range server.Requests()[0].Header {
+		if strings.Contains(strings.Join(values, " "), "not-named") {
+			t.Errorf("%s: %q is sent", name, values)
+		}
 	}
 }
