@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -141,8 +142,10 @@ func TestStreamHidesTheKeyAcrossChunks(t *testing.T) {
 
 func TestEndpointThatDoesNotStream(t *testing.T) {
 	for name, first := range map[string]llmtest.Reply{
-		"refuses":              llmtest.Refuse("stream_options", "unknown"),
-		"replies with a whole": llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`),
+		"refuses":               llmtest.Refuse("stream_options", "unknown"),
+		"sends it as one event": llmtest.Body(200, "text/event-stream", "data: "+strings.Repeat("x", 300<<10)+"\n\n"),
+		"sends it in one event": llmtest.Body(200, "text/event-stream", strings.Repeat("data: x\r\n", 300<<10/9)+"\r\n"),
+		"replies with a whole":  llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, first, llmtest.Text("whole"))
@@ -162,6 +165,15 @@ func TestStreamReportsUpstreamErrors(t *testing.T) {
 	server := llmtest.New(t, llmtest.Body(200, "text/event-stream", event), llmtest.Text("ok"))
 	if chunks, res, err := watch(t, server.URL); err != nil || strings.Join(chunks, "") != "ok" || res.Metadata["tries"] != "2" {
 		t.Errorf("chunks %q, response %+v, error %v", chunks, res, err)
+	}
+}
+
+func TestStreamReportsUpstreamStatus(t *testing.T) {
+	event := "data: {\"error\":{\"code\":401,\"message\":\"no user\"}}\n\n"
+	server := llmtest.New(t, llmtest.Body(200, "text/event-stream", event))
+	_, _, err := watch(t, server.URL)
+	if e := sdkError(t, err); e.Reason != "llm_key_rejected" || !strings.Contains(e.Message, "no user") {
+		t.Errorf("error %s: %s", e.Reason, e.Message)
 	}
 }
 
@@ -208,5 +220,41 @@ func TestCancelledCallReturnsAtOnce(t *testing.T) {
 				t.Errorf("error %s: %s", e.Code, e.Message)
 			}
 		})
+	}
+}
+
+func TestZeroOptionsUseTheEnvironment(t *testing.T) {
+	t.Setenv("TEST_KEY", "sk-from-the-environment")
+	server := llmtest.New(t, llmtest.Text("ok"))
+	p := llmeval.Plugin(llmeval.Options{})
+	if _, err := prepare(t, p.Generator, configFor(server.URL, object{"prompt": "p"})).Generate(t.Context(), &sdk.GenerateRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := server.Requests()[0].Header.Get("Authorization"); got != "Bearer sk-from-the-environment" {
+		t.Errorf("Authorization %q", got)
+	}
+}
+
+func TestFailedCorrectionIsReported(t *testing.T) {
+	server := llmtest.New(t, llmtest.Status(404))
+	_, err := prepare(t, plugin(t).Corrector, configFor(server.URL, object{"prompt": "p"})).Correct(t.Context(), &sdk.CorrectRequest{})
+	if e := sdkError(t, err); e.Reason != "llm_model_not_found" {
+		t.Errorf("error %s: %s", e.Reason, e.Message)
+	}
+}
+
+func TestNoKeyIsSentThatTheConfigDoesNotName(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-not-named")
+	t.Setenv("OPENAI_ORG_ID", "org-not-named")
+	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+	server := llmtest.New(t, llmtest.Text("ok"))
+	config := object{"prompt": "p", "llm": object{"provider": "ollama", "base_url": server.URL, "model": "m"}}
+	if _, err := newGenerator(t, mustJSON(config)).Generate(t.Context(), &sdk.GenerateRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range server.Requests()[0].Header {
+		if strings.Contains(strings.Join(values, " "), "not-named") {
+			t.Errorf("%s: %q is sent", name, values)
+		}
 	}
 }

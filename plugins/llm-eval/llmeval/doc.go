@@ -8,6 +8,7 @@
 //	client.go           one question: dialects of endpoints, retries, usage
 //	retry.go            which faults are tried again, and when
 //	guard.go            one HTTP exchange: sizes, statuses, truncation, secrets
+//	                    (essentials.go: what of a reply is decoded at all)
 //
 // Configs arrive rendered: templates are the host's business.
 package llmeval

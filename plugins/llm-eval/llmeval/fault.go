@@ -80,6 +80,10 @@ func refusal(status int, body []byte, key secret) *fault {
 	}
 	if json.Unmarshal(body, &details) == nil && details.Message != "" {
 		code, _ := details.Code.(string)
+		// Gateways put the upstream's status here once they have sent their own.
+		if upstream, ok := details.Code.(float64); ok && status < 400 && upstream >= 400 && upstream < 600 {
+			f.status = int(upstream)
+		}
 		f.code, f.param, f.text = key.scrub(code), key.scrub(details.Param), excerpt(details.Message, key)
 		return f
 	}
@@ -112,7 +116,7 @@ const excerptRunes = 240
 // excerpt is the start of a text on one line, without the key. A key that the
 // text's end cuts in two goes too.
 func excerpt(text string, key secret) string {
-	text = key.scrub(text)
+	text = key.scrub(text[:min(len(text), maxRefusalBytes)])
 	text = text[:len(text)-key.tail(text)]
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)

@@ -36,7 +36,10 @@ func TestClearErrorsAtOnce(t *testing.T) {
 		"400":                 {llmtest.Refuse("messages", "too long"), sdk.Invalid, "llm_request_refused", []string{"400 Bad Request: too long"}},
 		"413 in prose":        {llmtest.Body(413, "text/plain", "much\n\ttoo  large"), sdk.Invalid, "llm_request_refused", []string{"much too large"}},
 		"an error with 200":   {llmtest.Body(200, "application/json", `{"error":"out of credit"}`), sdk.Invalid, "llm_request_refused", []string{"out of credit"}},
-		"a web page":          {html, sdk.Invalid, "llm_reply_malformed", []string{"text/html, not JSON", "a login page", "/v1"}},
+		"a 401 within a 200":  {llmtest.Body(200, "application/json", `{"error":{"code":401,"message":"no user"}}`), sdk.Denied, "llm_key_rejected", []string{"401 Unauthorized: no user"}},
+		"a code of no status": {llmtest.Body(200, "application/json", `{"error":{"code":1e300,"message":"odd"}}`), sdk.Invalid, "llm_request_refused", []string{"200 OK: odd"}},
+		"a web page":          {html, sdk.Invalid, "llm_reply_malformed", []string{"text/html, not a JSON object", "a login page", "/v1"}},
+		"an unasked stream":   {llmtest.Body(200, "text/event-stream", "data: {}\n\n"), sdk.Invalid, "llm_reply_malformed", []string{"text/event-stream, not a JSON object"}},
 		"a list":              {llmtest.Body(200, "application/json", `[1]`), sdk.Invalid, "llm_reply_malformed", nil},
 		"wrong types":         {llmtest.Body(200, "application/json", `{"choices":{"a":1}}`), sdk.Invalid, "llm_reply_malformed", nil},
 		"no choices":          {llmtest.Body(200, "application/json", `{"choices":[]}`), sdk.Invalid, "llm_reply_malformed", []string{"no choices"}},
@@ -170,5 +173,40 @@ func TestUntrustedCertificateIsNotTriedAgain(t *testing.T) {
 	e := ask(t, configFor(server.URL, object{"prompt": "p"}))
 	if e.Code != sdk.Denied || e.Reason != "llm_endpoint_untrusted" || !strings.Contains(e.Message, "certificate") {
 		t.Errorf("error %s: %s", e.Reason, e.Message)
+	}
+}
+
+// spellings are the key as JSON may spell it.
+func spellings() map[string]string {
+	var all strings.Builder
+	for _, c := range testKey {
+		fmt.Fprintf(&all, `\u%04X`, c)
+	}
+	return map[string]string{
+		"slash":     strings.ReplaceAll(testKey, "/", `\/`),
+		"one":       `\u0073` + testKey[1:],
+		"all":       all.String(),
+		"beside it": `\\ \u0041 ` + testKey,
+	}
+}
+
+func TestKeyIsRemovedHoweverJSONSpellsIt(t *testing.T) {
+	for name, spelling := range spellings() {
+		t.Run(name, func(t *testing.T) {
+			verdict, value := `{"pass":false,"feedback":"`+spelling+`"}`, `{"a":"`+spelling+`"}`
+			server := llmtest.New(t, llmtest.Text(verdict), llmtest.Text(value))
+			judged := evaluate(t, newJudge(t, configFor(server.URL, nil)), `1`)
+			if feedback := judged.Verdict.Feedback; strings.Contains(feedback, testKey) || !strings.Contains(feedback, "[redacted]") {
+				t.Errorf("feedback %q", feedback)
+			}
+			res, err := newGenerator(t, configFor(server.URL, object{"prompt": "p", "parse": "json"})).Generate(t.Context(), &sdk.GenerateRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var output struct{ A string }
+			if err := json.Unmarshal(res.Output, &output); err != nil || !strings.Contains(output.A, "[redacted]") || strings.Contains(output.A, testKey) {
+				t.Errorf("output %s: %q, %v", res.Output, output.A, err)
+			}
+		})
 	}
 }

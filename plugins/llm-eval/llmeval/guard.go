@@ -23,7 +23,12 @@ const (
 	maxRefusalBytes = 64 << 10
 )
 
-const typeEvents = "text/event-stream"
+const (
+	typeEvents = "text/event-stream"
+	// acceptStream is the Accept header of a request for a stream, by which the
+	// guard knows one.
+	acceptStream = typeEvents + ", application/json"
+)
 
 // guard is the one place that looks at HTTP answers. It lets pass a complete
 // JSON reply or a stream of events, both bounded, and turns anything else into
@@ -38,7 +43,8 @@ func (e *endpoint) guard(req *http.Request, next func(*http.Request) (*http.Resp
 		return nil, e.refused(res)
 	}
 	res.Body = http.MaxBytesReader(nil, res.Body, maxReplyBytes)
-	if mediaType(res) == typeEvents {
+	if mediaType(res) == typeEvents && req.Header.Get("Accept") == acceptStream {
+		res.Body = &eventLimiter{ReadCloser: res.Body}
 		return res, nil
 	}
 	defer res.Body.Close()
@@ -46,7 +52,7 @@ func (e *endpoint) guard(req *http.Request, next func(*http.Request) (*http.Resp
 	if err != nil {
 		return nil, e.unread(err)
 	}
-	if err := e.checkJSON(res, body); err != nil {
+	if body, err = e.reduce(res, body); err != nil {
 		return nil, err
 	}
 	// The type that was sent doesn't matter once the body is what was asked for.
@@ -78,23 +84,27 @@ func (e *endpoint) unread(err error) error {
 	return broken(err)
 }
 
-// checkJSON tells a truncated reply, which is tried again, from one that is
-// something else.
-func (e *endpoint) checkJSON(res *http.Response, body []byte) error {
-	var reply map[string]json.RawMessage
+// reduce reduces a reply to its essentials. It tells a truncated one, which is
+// tried again, from one that is something else.
+func (e *endpoint) reduce(res *http.Response, body []byte) ([]byte, error) {
+	var reply essentials
 	err := json.Unmarshal(body, &reply)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset >= int64(len(body)) {
-		return &fault{err: io.ErrUnexpectedEOF, text: "the reply is cut off after " + strconv.Itoa(len(body)) + " bytes"}
+		return nil, &fault{err: io.ErrUnexpectedEOF, text: "the reply is cut off after " + strconv.Itoa(len(body)) + " bytes"}
+	}
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) && mismatch.Field != "" {
+		return nil, e.malformed("has " + mismatch.Field + " of a wrong type")
 	}
 	if err != nil {
-		return e.malformed("is " + mediaType(res) + ", not JSON: " + excerpt(string(body), e.key))
+		return nil, e.malformed("is " + mediaType(res) + ", not a JSON object: " + excerpt(string(body), e.key))
 	}
 	// Some endpoints report an error with status 200.
-	if problem, ok := reply["error"]; ok && string(problem) != "null" {
-		return refusal(http.StatusOK, body, e.key)
+	if len(reply.Error) > 0 && string(reply.Error) != "null" {
+		return nil, refusal(http.StatusOK, reply.Error[:min(len(reply.Error), maxRefusalBytes)], e.key)
 	}
-	return nil
+	return json.Marshal(&reply)
 }
 
 // malformed reports a reply that isn't one in the protocol.

@@ -65,7 +65,7 @@ var good = answer(200, `{"choices":[{"message":{"content":"ok"},"finish_reason":
 
 // call puts one question through a scripted transport in a test's own time, and
 // returns when each try began.
-func call(t *testing.T, ctx context.Context, script ...exchange) ([]time.Duration, *sdk.GenerateResponse, error) {
+func call(ctx context.Context, t *testing.T, script ...exchange) ([]time.Duration, *sdk.GenerateResponse, error) {
 	t.Helper()
 	tr := &transport{script: script}
 	p := llmeval.Plugin(llmeval.Options{Getenv: getenv, Transport: tr})
@@ -85,12 +85,13 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		"429": answer(429, ""), "408": answer(408, ""), "425": answer(425, ""), "500": answer(500, "<html>"), "502": answer(502, ""), "503": answer(503, ""), "529": answer(529, ""),
 		"connection refused": broken(syscall.ECONNREFUSED), "connection lost": broken(io.EOF),
 		"truncated JSON": answer(200, cut), "empty body": answer(200, ""), "no answer": silent, "slow body": slowBody,
+		"429 within a 200":       answer(200, `{"error":{"code":429,"message":"slow down"}}`),
 		"unreadable Retry-After": answer(503, "", "Retry-After", "soon"), "Retry-After in the past": answer(503, "", "Retry-After", "Mon, 01 Jan 1990 00:00:00 GMT"),
 		"negative Retry-After": answer(503, "", "Retry-After", "-5"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				began, res, err := call(t, t.Context(), fault, good)
+				began, res, err := call(t.Context(), t, fault, good)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,7 +120,7 @@ func TestTriesEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				began, _, err := call(t, t.Context(), test.fault)
+				began, _, err := call(t.Context(), t, test.fault)
 				e := sdkError(t, err)
 				if e.Code != sdk.Unavailable || e.Reason != "llm_unavailable" || !strings.Contains(e.Message, test.says) ||
 					!strings.Contains(e.Message, "http://llm.test/v1 gave no reply after 4 of 4 tries") || e.Details["tries"] != 4 {
@@ -135,7 +136,7 @@ func TestTriesEnd(t *testing.T) {
 
 func TestDelaysDouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began, _, _ := call(t, t.Context(), answer(503, ""))
+		began, _, _ := call(t.Context(), t, answer(503, ""))
 		for i, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second} {
 			if got := began[i+1] - began[i]; got < want*3/4 || got > want*5/4 {
 				t.Errorf("delay %d is %s", i+1, got)
@@ -153,7 +154,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				began, _, err := call(t, ctx, answer(429, "", "Retry-After", header()), good)
+				began, _, err := call(ctx, t, answer(429, "", "Retry-After", header()), good)
 				if err != nil || len(began) != 2 || began[1] != 7*time.Second {
 					t.Errorf("tries at %v, error %v", began, err)
 				}
@@ -182,7 +183,7 @@ func TestWaitBeyondTheDeadlineFailsAtOnce(t *testing.T) {
 					ctx = limited
 				}
 				start := time.Now()
-				began, _, err := call(t, ctx, test.answer)
+				began, _, err := call(ctx, t, test.answer)
 				e := sdkError(t, err)
 				if e.Code != sdk.Unavailable || e.Reason != "llm_unavailable" || !strings.Contains(e.Message, test.says) {
 					t.Errorf("error %s: %s", e.Reason, e.Message)
@@ -218,7 +219,7 @@ func TestDeadlineAndCancellationEndTheCall(t *testing.T) {
 					defer time.AfterFunc(test.cancel, cancel).Stop()
 				}
 				start := time.Now()
-				_, _, err := call(t, ctx, test.script...)
+				_, _, err := call(ctx, t, test.script...)
 				e := sdkError(t, err)
 				if e.Code != test.code || !strings.Contains(e.Message, test.says) || time.Since(start) != want {
 					t.Errorf("after %s: error %s: %s", time.Since(start), e.Code, e.Message)

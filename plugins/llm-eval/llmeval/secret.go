@@ -1,6 +1,9 @@
 package llmeval
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // redacted stands where the key's value stood.
 const redacted = "[redacted]"
@@ -13,12 +16,59 @@ const minKeyBytes = 4
 // through it, because endpoints echo keys.
 type secret string
 
-// scrub removes the key from a text.
+// scrub removes the key from a text, also where it is spelled with JSON's
+// escapes: what reads the text as JSON would put it together again.
 func (s secret) scrub(text string) string {
 	if s == "" {
 		return text
 	}
-	return strings.ReplaceAll(text, string(s), redacted)
+	if !strings.Contains(text, `\`) {
+		return strings.ReplaceAll(text, string(s), redacted)
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if n := s.spelled(text[i:]); n > 0 {
+			b.WriteString(redacted)
+			i += n
+			continue
+		}
+		b.WriteByte(text[i])
+		i++
+	}
+	return b.String()
+}
+
+// spelled is how many bytes at the start of text spell the key, or 0.
+func (s secret) spelled(text string) int {
+	at := 0
+	for i := range len(s) {
+		n := spelling(text[at:], s[i])
+		if n == 0 {
+			return 0
+		}
+		at += n
+	}
+	return at
+}
+
+// spelling is how many bytes at the start of text spell a character in a JSON
+// string, or 0. Keys have no quotes, backslashes or control characters, whose
+// other spellings need no thought here.
+func spelling(text string, c byte) int {
+	const unicode = `\u00xx`
+	switch {
+	case text == "":
+		return 0
+	case text[0] == c:
+		return 1
+	case text[0] != '\\':
+		return 0
+	case c == '/' && strings.HasPrefix(text, `\/`):
+		return len(`\/`)
+	case len(text) >= len(unicode) && strings.EqualFold(text[:len(unicode)], fmt.Sprintf(`\u00%02x`, c)):
+		return len(unicode)
+	}
+	return 0
 }
 
 // tail is how many bytes at the end of text may be the begin of the key.

@@ -17,14 +17,13 @@ func (x *exchange) stream(ctx context.Context) error {
 	params := x.params()
 	params.StreamOptions.IncludeUsage = openai.Bool(true)
 	var res *http.Response
-	s := x.chat.NewStreaming(ctx, params, append(x.options(), option.WithResponseInto(&res))...)
+	s := x.chat.NewStreaming(ctx, params, append(x.options(), option.WithHeader("Accept", acceptStream), option.WithResponseInto(&res))...)
 	defer s.Close()
 	if s.Err() != nil {
 		return x.classify(s.Err())
 	}
 	if mediaType(res) != typeEvents {
-		// As if it had refused to stream, so that it is asked for whole replies.
-		return &fault{status: http.StatusUnprocessableEntity, param: "stream", text: "the reply is no stream of events"}
+		return streamless("the reply is no stream of events")
 	}
 	var c collector
 	shown := scrubber{secret: x.endpoint.key, emit: x.show}
@@ -47,9 +46,18 @@ func (x *exchange) show(chunk string) {
 	x.question.emit(chunk)
 }
 
+// streamless is as if the endpoint had refused to stream, so that it is asked
+// for whole replies.
+func streamless(why string) *fault {
+	return &fault{status: http.StatusUnprocessableEntity, param: "stream", text: why}
+}
+
 // streamFault explains a stream that broke: the endpoint says so in an event,
 // or the connection ended.
 func (x *exchange) streamFault(err error) error {
+	if errors.Is(err, errLongEvent) {
+		return streamless(errLongEvent.Error())
+	}
 	var said *ssestream.StreamError
 	if errors.As(err, &said) {
 		return refusal(0, said.Event.Data, x.endpoint.key)

@@ -1,0 +1,79 @@
+package llmeval
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// essentials are the parts of a reply that this plugin reads. Only they reach
+// the client library, whose values take some 280 times the bytes of the JSON
+// that a hostile endpoint can make them from.
+type essentials struct {
+	Error   json.RawMessage `json:"error,omitempty"`
+	Model   json.RawMessage `json:"model"`
+	Choices firstChoice     `json:"choices"`
+	Usage   struct {
+		In  json.RawMessage `json:"prompt_tokens"`
+		Out json.RawMessage `json:"completion_tokens"`
+	} `json:"usage"`
+}
+
+// firstChoice is a list of which the first item counts: one is asked for.
+type firstChoice []choice
+
+type choice struct {
+	Finish  json.RawMessage `json:"finish_reason"`
+	Message struct {
+		Content json.RawMessage `json:"content"`
+		Refusal json.RawMessage `json:"refusal"`
+	} `json:"message"`
+}
+
+// UnmarshalJSON decodes the first item. What isn't a list has none.
+func (f *firstChoice) UnmarshalJSON(list []byte) error {
+	d := json.NewDecoder(bytes.NewReader(list))
+	if start, err := d.Token(); err != nil || start != json.Delim('[') || !d.More() {
+		return err
+	}
+	var first choice
+	if err := d.Decode(&first); err != nil {
+		return err
+	}
+	*f = firstChoice{first}
+	return nil
+}
+
+// maxEventBytes bounds one event of a stream. It is a few words of a reply;
+// an endpoint that sends a whole reply as one may send 60,000 tokens.
+const maxEventBytes = 256 << 10
+
+// errLongEvent ends a stream with an event past [maxEventBytes].
+var errLongEvent = errors.New("an event of the stream is too long")
+
+// eventLimiter bounds the events of a stream, which end with an empty line.
+type eventLimiter struct {
+	io.ReadCloser
+	event int // bytes of the event so far
+	line  int // bytes of the line so far
+}
+
+// Read reads, and fails in the middle of an event that is too long.
+func (l *eventLimiter) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	for _, c := range p[:n] {
+		if l.event++; l.event > maxEventBytes {
+			return 0, errLongEvent
+		}
+		switch {
+		case c == '\n' && l.line == 0:
+			l.event = 0
+		case c == '\n':
+			l.line = 0
+		case c != '\r':
+			l.line++
+		}
+	}
+	return n, err
+}
