@@ -109,7 +109,7 @@ le_state *le_new(const char *code, size_t len, const char *chunk, int64_t memory
 	if (*status != LE_OK) return s;
 	lua_sethook(s->L, le_hook, LUA_MASKCOUNT, LE_HOOK);
 	s->limit = steps;
-	s->check = 0;
+	s->steps = s->check = 0;
 	if (!le_arena_seal(s)) *status = LE_MEMORY;
 	return s;
 }

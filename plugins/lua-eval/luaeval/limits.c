@@ -45,7 +45,9 @@ void le_check(lua_State *L, le_state *s) {
 void le_hook(lua_State *L, lua_Debug *ar) {
 	(void)ar;
 	le_state *s = le_of(L);
-	s->steps += LE_HOOK;
+	int interval = lua_gethookcount(L), wanted = s->heap.live < LE_LOTS ? LE_HOOK : LE_HOOK_NEAR;
+	s->steps += interval;
+	if (interval != wanted) lua_sethook(L, le_hook, LUA_MASKCOUNT, wanted);
 	if (s->end == LE_OK && s->steps < s->limit && !atomic_load_explicit(&s->stop, memory_order_relaxed)) return;
 	le_check(L, s);
 }

@@ -6,12 +6,14 @@
 
 #define CLOSING 8   // coroutines being closed inside one another: Lua 5.4.4 doesn't count their C stack
 #define SWITCH 100  // steps charged for a coroutine switch: a new one may end before its hook ever runs
+#define CAUGHT 200  // steps charged for a caught error: raising and unwinding takes 0.5 µs and more
 
 // finish_pcall returns what pcall and xpcall return; ctx is how many values lie
 // below them on the stack.
 static int finish_pcall(lua_State *L, int status, lua_KContext ctx) {
 	if (status == LUA_OK || status == LUA_YIELD) return lua_gettop(L) - (int)ctx;
 	if (le_ended(L, status)) le_raise(L, LE_MEMORY);
+	le_charge(L, le_of(L), CAUGHT);
 	lua_pushboolean(L, 0);
 	lua_insert(L, -2);
 	return 2;

@@ -12,6 +12,8 @@
 #define LE_SMALL 1024                    // blocks up to here come from the arena; malloc serves larger ones
 #define LE_CLASSES (LE_SMALL / 16 + 1)   // free lists, one for every 16 bytes
 #define LE_HOOK 128                      // instructions between two looks at the quotas: 0.3 µs apart, 4 % of the speed
+#define LE_HOOK_NEAR 16                  // the same once LE_LOTS bytes are held, when one instruction can
+#define LE_LOTS (2 << 20)                // take long: comparing strings of MiBs full of zero bytes takes 10 ms per MiB
 #define LE_DEPTH 200                     // nesting of JSON, as deep as Lua nests C calls
 #define LE_OUTPUT (8 << 20)              // bytes of JSON a script may return: the default message limit (spec 2.2)
 
@@ -27,7 +29,8 @@ typedef struct {
 struct le_state {
 	lua_State *L;
 	// memory
-	char *arena, *arena_end;      // reserved address space; pages appear when touched
+	char *arena, *arena_end;      // reserved addresses
+	char *reach;                  // end of the writable part of the arena
 	le_heap heap, sealed;         // sealed is heap as it was when the image was taken
 	char *image;                  // copy of the arena, NULL until le_new ends
 	struct le_block *large;       // blocks from malloc, in a list
