@@ -54,17 +54,10 @@ static void set_message(le_state *s, lua_State *L) {
 	snprintf(s->message, sizeof s->message, "an error that is a %s value", luaL_typename(L, -1));
 }
 
-// locate is the message handler of a run: it says where an error that isn't a
-// text was raised, since only texts carry their place.
+// locate is the message handler of a run: it notes where the error was raised,
+// since not every error says so itself.
 static int locate(lua_State *L) {
-	lua_Debug ar;
-	if (le_ended(L, LUA_OK) || lua_type(L, 1) == LUA_TSTRING) return 1;
-	for (int level = 1; lua_getstack(L, level, &ar); level++) {
-		lua_getinfo(L, "Sl", &ar);
-		if (ar.currentline <= 0) continue;
-		lua_pushfstring(L, "%s:%d: an error that is a %s value", ar.short_src, ar.currentline, luaL_typename(L, 1));
-		break;
-	}
+	if (!le_ended(L, LUA_OK)) le_note_line(L, le_of(L));
 	return 1;
 }
 

@@ -37,7 +37,7 @@ struct le_state {
 	int64_t steps, limit, check;  // steps so far, their limit, and when to look at the flags again
 	atomic_int stop;              // set by le_stop
 	int end;                      // LE_MEMORY, LE_STEPS or LE_STOPPED once the run must end; never taken back
-	int line;                     // the line that ran then, or 0
+	int line;                     // the line that ran then, or raised the error, or 0
 	int closing;                  // coroutines being closed inside one another
 	// result
 	int status;
@@ -58,6 +58,7 @@ le_state *le_of(lua_State *L);
 void le_hook(lua_State *L, lua_Debug *ar);
 void le_check(lua_State *L, le_state *s);
 _Noreturn void le_raise(lua_State *L, int end);
+void le_note_line(lua_State *L, le_state *s);
 int le_ended(lua_State *L, int status);
 
 // le_charge counts n steps of work done outside the virtual machine.
