@@ -79,9 +79,21 @@ func Digest(data []byte) string {
 // ConfigDigest names a config, so that a plugin is sent it once.
 func ConfigDigest(config json.RawMessage) string { return Digest(config) }
 
+// EncodeJSON encodes a value without escaping <, > and &: nothing here goes into
+// a web page as it is, and people read it.
+func EncodeJSON(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 // MustJSON encodes a value that can't fail to encode, such as a struct of ours.
 func MustJSON(v any) json.RawMessage {
-	data, err := json.Marshal(v)
+	data, err := EncodeJSON(v)
 	if err != nil {
 		panic(fmt.Sprintf("core.MustJSON(%T): %v", v, err))
 	}

@@ -29,11 +29,11 @@ type call struct {
 // contract carries an idempotency key or changes nothing.
 func (p *pool) do(ctx context.Context, c call) error {
 	err := p.try(ctx, c)
-	if cut := new(interrupted); errors.As(err, cut) && ctx.Err() == nil {
+	if _, ok := errors.AsType[interrupted](err); ok && ctx.Err() == nil {
 		err = p.try(ctx, c)
 	}
-	if cut := new(interrupted); errors.As(err, cut) {
-		err = cut.error
+	if cut, ok := errors.AsType[interrupted](err); ok {
+		return cut.error
 	}
 	return err
 }
@@ -111,16 +111,4 @@ func (p *pool) overdue(ctx context.Context, c call) (time.Duration, error) {
 // because an error's cause doesn't cross the boundary.
 func unanswered(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
-// settle waits until the pool knows of the member's end, so that a call that is
-// made again meets the backoff. The wait is bounded in case the plugin only
-// claimed to be gone.
-func (m *member) settle() {
-	timer := time.NewTimer(cancelGrace)
-	defer timer.Stop()
-	select {
-	case <-m.gone:
-	case <-timer.C:
-	}
 }

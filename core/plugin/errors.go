@@ -13,8 +13,6 @@ import (
 // succeed. It never leaves this package.
 type interrupted struct{ error }
 
-func (i interrupted) Unwrap() error { return i.error }
-
 // retryable marks a start's error as interrupted, if it may pass.
 func retryable(err error) error {
 	if sdk.Transient(err) {

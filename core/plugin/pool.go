@@ -37,28 +37,6 @@ type pool struct {
 	starts, exits, kills int
 }
 
-// member is an instance in its pool.
-type member struct {
-	Instance
-	started time.Time
-	slots   int
-	busy    int           // slots taken
-	asked   bool          // whether the host has ended it
-	gone    chan struct{} // closed once the pool has let go of it
-}
-
-// usable reports whether a call may be given to the member.
-func (m *member) usable() bool { return m.busy < m.slots && !m.asked && !m.done() }
-
-func (m *member) done() bool {
-	select {
-	case <-m.Done():
-		return true
-	default:
-		return false
-	}
-}
-
 // waiter is a call that waits for a slot. It is given one grant.
 type waiter chan grant
 
@@ -183,63 +161,6 @@ func (p *pool) slots() int {
 		return p.manifest.Parallel
 	}
 	return 1
-}
-
-// start brings one instance up after a delay.
-func (p *pool) start(delay time.Duration) {
-	instance, err := p.bringUp(delay)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.starting--
-	switch {
-	case p.open.Err() != nil:
-		if instance != nil {
-			p.tasks.Go(func() { instance.Kill(errClosed()) })
-		}
-	case err != nil:
-		p.startFailed(err)
-	default:
-		p.manifest = instance.Manifest()
-		p.starts++
-		m := &member{Instance: instance, started: time.Now(), slots: p.slots(), gone: make(chan struct{})}
-		p.members = append(p.members, m)
-		p.tasks.Go(func() { p.watch(m) })
-		p.dispatch()
-	}
-}
-
-func (p *pool) bringUp(delay time.Duration) (Instance, error) {
-	backoff := time.NewTimer(delay)
-	defer backoff.Stop()
-	select {
-	case <-backoff.C:
-	case <-p.open.Done():
-		return nil, errClosed()
-	}
-	instance, err := p.driver.Start(p.open, p.plugin)
-	if err != nil {
-		return nil, err
-	}
-	if err := instance.Manifest().Validate(); err != nil {
-		err = sdk.Wrap("start plugin "+p.plugin.Name, err)
-		instance.Kill(err)
-		return nil, err
-	}
-	return instance, nil
-}
-
-// startFailed counts a failed start as an unasked exit. Where nothing else can
-// serve the call that waits longest, that call ends with the start's error; the
-// others wait for the next start.
-func (p *pool) startFailed(err error) {
-	now := time.Now()
-	p.exits++
-	p.breaker.exited(now, 0, err, p.random())
-	alone := len(p.members)+p.starting == 0
-	if alone && len(p.queue) > 0 && p.breaker.state(now) == BreakerClosed {
-		p.grantNext(grant{err: retryable(err)})
-	}
-	p.dispatch()
 }
 
 // watch waits for a member's end and lets go of it.

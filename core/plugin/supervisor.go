@@ -66,8 +66,10 @@ func (s *Supervisor) Start(ctx context.Context, plugin string) error {
 // Describe implements [core.Plugins]. The plugin is started unless it has been
 // before. The manifest must not be changed.
 func (s *Supervisor) Describe(ctx context.Context, plugin string) (manifest *sdk.Manifest, err error) {
-	if p := s.pools[plugin]; p != nil && p.described() != nil {
-		return p.described(), nil
+	if p := s.pools[plugin]; p != nil {
+		if manifest = p.described(); manifest != nil {
+			return manifest, nil
+		}
 	}
 	err = s.do(ctx, core.Target{Plugin: plugin}, call{op: "describe " + plugin, run: func(_ context.Context, i Instance) error {
 		manifest = i.Manifest()
@@ -78,7 +80,7 @@ func (s *Supervisor) Describe(ctx context.Context, plugin string) (manifest *sdk
 
 // Prepare implements [core.Plugins].
 func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Target) error {
-	config := configOf(&target)
+	config := configOf(target)
 	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, run: func(ctx context.Context, i Instance) error {
 		return i.Prepare(ctx, kind, config)
 	}})
@@ -86,7 +88,7 @@ func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Tar
 
 // Evaluate implements [core.Plugins].
 func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*sdk.EvaluateRequest) (results []sdk.EvaluateResult, err error) {
-	config := configOf(&target)
+	config := configOf(target)
 	err = s.do(ctx, target, call{op: "evaluate with " + target.Plugin, kind: sdk.KindEvaluator, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Evaluate(ctx, config, reqs)
 		return err
@@ -97,7 +99,7 @@ func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*s
 // Generate implements [core.Plugins]. A call that is made once more emits its
 // output's pieces from the start again.
 func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) (results []sdk.GenerateResult, err error) {
-	config := configOf(&target)
+	config := configOf(target)
 	err = s.do(ctx, target, call{op: "generate with " + target.Plugin, kind: sdk.KindGenerator, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Generate(ctx, config, reqs)
 		return err
@@ -107,7 +109,7 @@ func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*s
 
 // Correct implements [core.Plugins].
 func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sdk.CorrectRequest) (results []sdk.CorrectResult, err error) {
-	config := configOf(&target)
+	config := configOf(target)
 	err = s.do(ctx, target, call{op: "correct with " + target.Plugin, kind: sdk.KindCorrector, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Correct(ctx, config, reqs)
 		return err
@@ -115,8 +117,8 @@ func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sd
 	return results, err
 }
 
-func configOf(target *core.Target) Config {
-	*target = target.WithDigest()
+func configOf(target core.Target) Config {
+	target = target.WithDigest()
 	return Config{JSON: target.Config, Digest: target.Digest}
 }
 

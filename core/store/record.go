@@ -67,7 +67,7 @@ func (r *runRecord) run() core.Run {
 // put encodes a record and writes it. What can't be encoded, such as raw JSON
 // that isn't JSON, is the caller's fault.
 func put(tx core.Tx, key []byte, record any) error {
-	value, err := json.Marshal(record)
+	value, err := core.EncodeJSON(record)
 	if err != nil {
 		return sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", describeKey(key), err)
 	}

@@ -200,7 +200,7 @@ func (w *walk) act(ctx context.Context, visit int, node *Node, attempts []core.A
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(result)
+	data, err := core.EncodeJSON(result)
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Internal, "result_invalid", "the result of %s can't be encoded: %w", node.ActionName, err)
 	}

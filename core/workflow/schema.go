@@ -57,7 +57,7 @@ func (l *loader) schema(b *block) core.Step {
 
 	config := object{{"schema", constant(content)}, {"base", constant(core.MustJSON(base.String()))}}
 	for key, n := range map[string]string{
-		"draft":   b.oneOf("draft", "draft4", "draft6", "draft7", "draft2019-09", "draft2020-12"),
+		"draft":   strings.Replace(b.oneOf("draft", drafts...), "draft20", "20", 1),
 		"formats": b.oneOf("formats", "assert", "annotate"),
 		"scoring": b.oneOf("scoring", "graded", "strict"),
 	} {
@@ -144,3 +144,7 @@ func (l *loader) references(b *block, schema json.RawMessage, base *url.URL, doc
 		}
 	}
 }
+
+// drafts are the names of drafts of JSON Schema; the two newest may be written
+// with "draft" before them or without.
+var drafts = []string{"draft4", "draft6", "draft7", "2019-09", "2020-12", "draft2019-09", "draft2020-12"}

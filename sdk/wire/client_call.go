@@ -95,8 +95,7 @@ func (c *Client) await(ctx context.Context, id uint64, cl *call, frame *outFrame
 		case <-cl.chunks.arrived():
 			cl.chunks.deliver()
 		case <-ctx.Done():
-			c.abandon(id, frame)
-			return nil, c.ended(ctx)
+			return c.lastWord(ctx, id, cl, frame)
 		case <-c.done:
 			select {
 			case in := <-cl.reply: // it came before the end
@@ -104,6 +103,37 @@ func (c *Client) await(ctx context.Context, id uint64, cl *call, frame *outFrame
 			default:
 				return nil, c.lost()
 			}
+		}
+	}
+}
+
+// answerTime is how long a plugin may take to answer a call that was given up,
+// before nobody waits any more. A supervisor usually has less patience, and ends
+// the plugin.
+const answerTime = 1500 * time.Millisecond
+
+// lastWord tells the plugin that a call was given up, and waits a while for its
+// answer: one that answers needn't be ended. Without an answer the error is the
+// context's.
+func (c *Client) lastWord(ctx context.Context, id uint64, cl *call, frame *outFrame) (*wirepb.Reply, error) {
+	if c.withdraw(id, frame) {
+		return nil, c.ended(ctx)
+	}
+	c.sendCancel(id)
+	patience := time.NewTimer(answerTime)
+	defer patience.Stop()
+	for {
+		select {
+		case in := <-cl.reply:
+			cl.chunks.deliver()
+			return c.open(in)
+		case <-cl.chunks.arrived():
+			cl.chunks.deliver()
+		case <-c.done:
+			return nil, c.ended(ctx)
+		case <-patience.C:
+			c.forget(id)
+			return nil, c.ended(ctx)
 		}
 	}
 }
@@ -141,25 +171,23 @@ func (c *Client) register(id uint64, cl *call) error {
 	return nil
 }
 
-// abandon gives a call up. A request that is still queued is dropped. Otherwise
-// the plugin is told, unless the queue is full: then it is stuck anyway. What
-// is on its way stays counted until its reply comes.
-func (c *Client) abandon(id uint64, frame *outFrame) {
+// withdraw takes a request back that is still queued, and reports whether it was.
+func (c *Client) withdraw(id uint64, frame *outFrame) bool {
 	c.mu.Lock()
-	cl := c.calls[id]
-	dropped := frame.drop()
-	switch {
-	case cl == nil:
-	case dropped:
+	defer c.mu.Unlock()
+	if !frame.drop() {
+		return false
+	}
+	if cl := c.calls[id]; cl != nil {
 		delete(c.calls, id)
 		c.underway -= cl.size
-	default:
-		c.calls[id] = &call{reply: make(chan *inbound, 1), size: cl.size}
 	}
-	c.mu.Unlock()
-	if dropped || cl == nil {
-		return
-	}
+	return true
+}
+
+// sendCancel tells the plugin that a call was given up, unless the queue is full:
+// then it is stuck anyway.
+func (c *Client) sendCancel(id uint64) {
 	b, err := proto.Marshal(&wirepb.Request{Id: id, Body: &wirepb.Request_Cancel{Cancel: &wirepb.Cancel{}}})
 	if err != nil {
 		return // a message without strings can always be encoded
@@ -167,6 +195,16 @@ func (c *Client) abandon(id uint64, frame *outFrame) {
 	select {
 	case c.out <- &outFrame{b: b}:
 	default:
+	}
+}
+
+// forget stops waiting for a call. What is on its way stays counted until its
+// reply comes.
+func (c *Client) forget(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cl := c.calls[id]; cl != nil {
+		c.calls[id] = &call{reply: make(chan *inbound, 1), size: cl.size}
 	}
 }
 

@@ -50,7 +50,7 @@ func (c *Client) send(ctx context.Context, id uint64, f *outFrame) error {
 	case c.out <- f:
 		return nil
 	case <-ctx.Done():
-		c.abandon(id, f)
+		c.withdraw(id, f)
 		return c.ended(ctx)
 	case <-c.done:
 		return c.lost()

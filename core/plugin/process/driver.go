@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/reflectory/reflectory/core/plugin"
@@ -13,8 +14,8 @@ import (
 type Options struct {
 	// PlainText turns mutual TLS off. The socket's folder is private either way.
 	PlainText bool
-	// TempDir is where private folders are made. Default the system's. A unix
-	// socket's path holds about 100 bytes, so it has to be short.
+	// TempDir is where private folders are made. Default the system's, or /tmp
+	// where that is too long for a socket in it.
 	TempDir string
 	// Grace is how long an instance may take to end when it is closed. Default 2 s.
 	Grace time.Duration
@@ -40,6 +41,9 @@ func New(o Options) *Driver {
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}
+	if o.TempDir == "" {
+		o.TempDir = shortTempDir(os.TempDir())
+	}
 	if o.Log == nil {
 		o.Log = func(LogLine) {}
 	}
@@ -47,6 +51,19 @@ func New(o Options) *Driver {
 		o.Now = time.Now
 	}
 	return &Driver{options: o}
+}
+
+// maxTempDir leaves room for the private folder and the socket's own name (62
+// bytes) in a unix socket's address, which has 103 bytes on macOS and 107 on
+// Linux.
+const maxTempDir = 40
+
+// shortTempDir is dir, or /tmp where dir is too long for a socket in it.
+func shortTempDir(dir string) string {
+	if info, err := os.Stat("/tmp"); len(dir) > maxTempDir && err == nil && info.IsDir() {
+		return "/tmp"
+	}
+	return dir
 }
 
 var errStartTimeout = errors.New("start timeout")

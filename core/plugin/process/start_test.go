@@ -137,3 +137,15 @@ func wantEmpty(t *testing.T, dir string) {
 		t.Errorf("left behind: %v %v", entries, err)
 	}
 }
+
+func TestALongTempFolderIsNoHindrance(t *testing.T) {
+	long := filepath.Join(t.TempDir(), strings.Repeat("long", 25))
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", long)
+	i := start(t, process.Options{}, self(t, "serve"))
+	if i.Manifest().Name == "" {
+		t.Error("no manifest")
+	}
+}

@@ -72,9 +72,21 @@ func play(ctx context.Context, s core.Store, acknowledged func(commits int)) err
 // least as many as were acknowledged, without a gap, and an unbroken journal.
 func checkHistory(t *testing.T, s core.Store, acknowledged int) {
 	t.Helper()
-	ctx := t.Context()
-	entries := 0
-	err := s.View(ctx, func(r core.Reader) error {
+	entries := countEntries(t, s)
+	if entries < acknowledged || entries > acknowledged+1 {
+		t.Fatalf("%d commits are there, %d were acknowledged", entries, acknowledged)
+	}
+	if entries == 0 {
+		return
+	}
+	checkRecords(t, s, entries-1)
+}
+
+// countEntries returns how many entries the run's journal has, and proves that
+// the journal is whole.
+func countEntries(t *testing.T, s core.Store) (entries int) {
+	t.Helper()
+	err := s.View(t.Context(), func(r core.Reader) error {
 		if err := journal.Verify(r, store.Stream(testRun)); err != nil {
 			return err
 		}
@@ -83,13 +95,7 @@ func checkHistory(t *testing.T, s core.Store, acknowledged int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if entries < acknowledged || entries > acknowledged+1 {
-		t.Fatalf("%d commits are there, %d were acknowledged", entries, acknowledged)
-	}
-	if entries == 0 {
-		return
-	}
-	checkRecords(t, s, entries-1)
+	return entries
 }
 
 // checkRecords proves that the records are those of the scenario's first steps.

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/workflow"
+)
+
+func (a *App) evaluateCommand() *cobra.Command {
+	var evaluator, stateFile string
+	c := &cobra.Command{
+		Use: "evaluate --evaluator FILE OUTPUT", Short: "Judge one output",
+		Long: `Judge one output with an evaluator. The evaluator's file holds what stands under
+evaluator: in a workflow. OUTPUT is a file, or - for standard input: JSON if it
+parses, else text. Exit codes: 0 valid, 3 not valid.`,
+		Example: `  reflectory evaluate --evaluator examples/extract-contact/evaluator.yaml examples/extract-contact/contact.json`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.evaluate(c.Context(), evaluator, stateFile, args[0])
+		},
+	}
+	c.Flags().StringVar(&evaluator, "evaluator", "", "YAML `file` of the evaluator (required)")
+	c.Flags().StringVar(&stateFile, "state-file", "", "JSON object `file` that the evaluator sees as the state")
+	required(c, "evaluator")
+	return c
+}
+
+func (a *App) evaluate(ctx context.Context, file, stateFile, output string) error {
+	single, err := a.loadSingle(file, workflow.LoadEvaluator)
+	if err != nil {
+		return err
+	}
+	data, err := readValue(output, a.Stdin, true)
+	if err != nil {
+		return err
+	}
+	state, err := stateFlags{file: stateFile}.apply(nil, nil)
+	if err != nil {
+		return err
+	}
+	result, err := a.act(ctx, single.Plugins, state, &core.EvaluateSpec{Evaluator: single.Step, Data: core.Constant(data)})
+	if err != nil {
+		return err
+	}
+	return a.printVerdict(result.(*core.EvaluateResult))
+}
+
+func (a *App) printVerdict(v *core.EvaluateResult) error {
+	var notValid error
+	if !v.Valid {
+		notValid = statusError{exitNotValid}
+	}
+	if a.flags.json {
+		if err := printJSON(a.Stdout, v); err != nil {
+			return err
+		}
+		return notValid
+	}
+	word := map[bool]string{true: "valid", false: "not valid"}[v.Valid]
+	fmt.Fprintf(a.Stdout, "%s %.2f  %s\n", term.Bar(v.Score), v.Score, word)
+	for i := range v.Errors {
+		fmt.Fprintf(a.Stdout, "- %s\n", firstError(v.Errors[i:i+1]))
+	}
+	if v.Feedback != "" {
+		fmt.Fprintf(a.Stdout, "feedback: %s\n", term.Clean(v.Feedback))
+	}
+	return notValid
+}
+
+func (a *App) correctCommand() *cobra.Command {
+	var corrector, errorsFile string
+	c := &cobra.Command{
+		Use: "correct --corrector FILE OUTPUT", Short: "Repair one output",
+		Long: `Repair one output with a corrector. The corrector's file holds what stands under
+corrector: in a workflow. OUTPUT is a file, or - for standard input: JSON if it
+parses, else text. The errors are a JSON list of texts or of findings, or a
+verdict that holds one, as evaluate --json prints it.`,
+		Example: `  reflectory evaluate --json --evaluator examples/extract-contact/evaluator.yaml draft.json > verdict.json
+  reflectory correct --corrector examples/extract-contact/corrector.yaml --errors verdict.json draft.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.correct(c.Context(), corrector, errorsFile, args[0])
+		},
+	}
+	c.Flags().StringVar(&corrector, "corrector", "", "YAML `file` of the corrector (required)")
+	c.Flags().StringVar(&errorsFile, "errors", "", "JSON `file` of what is wrong")
+	required(c, "corrector")
+	return c
+}
+
+func (a *App) correct(ctx context.Context, file, errorsFile, output string) error {
+	single, err := a.loadSingle(file, workflow.LoadCorrector)
+	if err != nil {
+		return err
+	}
+	data, err := readValue(output, a.Stdin, true)
+	if err != nil {
+		return err
+	}
+	spec := &core.CorrectSpec{Corrector: single.Step, Data: core.Constant(data)}
+	if errorsFile != "" {
+		findings, err := readErrors(errorsFile)
+		if err != nil {
+			return err
+		}
+		spec.Errors = core.Constant(findings)
+	}
+	result, err := a.act(ctx, single.Plugins, nil, spec)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, result)
+	}
+	return a.printOutput(core.MustJSON(result))
+}
+
+// readErrors reads a list of errors, or a verdict's.
+func readErrors(file string) (json.RawMessage, error) {
+	raw, err := readValue(file, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	var verdict struct {
+		Errors json.RawMessage `json:"errors"`
+	}
+	if json.Unmarshal(raw, &verdict) == nil && verdict.Errors != nil {
+		raw = verdict.Errors
+	}
+	return raw, nil
+}
+
+// loadSingle reads and loads a file of one step.
+func (a *App) loadSingle(file string, load func(core.Source, workflow.Options) (*workflow.Single, error)) (*workflow.Single, error) {
+	source, err := workflow.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	return load(source, a.loadOptions())
+}
+
+// act runs one action outside a run.
+func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.RawMessage, action core.Action) (result any, err error) {
+	if err := a.checkEnv(uses); err != nil {
+		return nil, err
+	}
+	plugins, err := a.openPlugins(uses)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(&err, plugins)
+	actions := &loop.Actions{Plugins: plugins}
+	if err := actions.Prepare(ctx, action); err != nil {
+		return nil, err
+	}
+	return actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
+}
+
+// required marks a flag as one that must be given.
+func required(c *cobra.Command, flag string) {
+	if err := c.MarkFlagRequired(flag); err != nil {
+		panic(err) // the flag is defined beside it
+	}
+}

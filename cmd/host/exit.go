@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Exit codes (spec 8).
+const (
+	exitPassed    = 0
+	exitFailure   = 1
+	exitUsage     = 2
+	exitNotValid  = 3
+	exitDenied    = 4
+	exitRaised    = 5
+	exitCancelled = 130
+)
+
+// statusError ends a command whose result has been printed, with an exit code
+// that says how it went.
+type statusError struct{ code int }
+
+func (e statusError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// statusExit is the error of a run's status: nil if it passed.
+func statusExit(s core.Status) error {
+	code := map[core.Status]int{
+		core.StatusPassed: exitPassed, core.StatusExhausted: exitNotValid, core.StatusRaised: exitRaised,
+		core.StatusCancelled: exitCancelled, core.StatusError: exitFailure,
+	}[s]
+	if code == exitPassed {
+		return nil
+	}
+	return statusError{code}
+}
+
+// usageError is a command line that can't be understood.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exit reports err, if there is one left to report, and returns the exit code.
+func (a *App) exit(err error) int {
+	var status statusError
+	if errors.As(err, &status) {
+		return status.code
+	}
+	if err == nil {
+		return exitPassed
+	}
+	var known *sdk.Error
+	if !a.understood && !errors.As(err, &known) {
+		err = usageError{err} // the command library's own words
+	}
+	a.report(err)
+	var usage usageError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case sdk.CodeOf(err) == sdk.Cancelled:
+		return exitCancelled
+	case sdk.CodeOf(err) == sdk.Denied:
+		return exitDenied
+	}
+	return exitFailure
+}
+
+// report prints an error: as JSON on standard output, or as a line of cause and
+// a line of hint.
+func (a *App) report(err error) {
+	info := core.NewErrorInfo(err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		info.Code = "usage"
+		if info.Hint == "" {
+			info.Hint = "reflectory --help lists the commands; each has an example in its own --help"
+		}
+	}
+	if a.flags.json {
+		_ = printJSON(a.Stdout, map[string]any{"error": info})
+		return
+	}
+	fmt.Fprintf(a.Stderr, "error: %s\n", strings.TrimSpace(info.Message))
+	if info.Hint != "" {
+		fmt.Fprintf(a.Stderr, "hint: %s\n", info.Hint)
+	}
+}
+
+// printJSON prints one value as indented JSON.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

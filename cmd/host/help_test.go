@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// helpWorld is what the examples in the help find in their folder, besides the
+// examples folder itself.
+var helpWorld = map[string]string{
+	"workflow.yaml": "nodes:\n  - {name: greet, action: lua.run, with: {code: 'return state.user.name .. state.retries'}}\n",
+	"draft.json":    `{"name": " Ada", "email": "ada@example.org", "phone": "+15550100", "company": "Analytical"}`,
+	"stricter.yaml": "{type: lua, code: 'return false'}\n",
+}
+
+// exampleRun is the run id in the help's examples.
+const exampleRun = "01939f2c"
+
+// Each example line is run as it stands, but for the run's id.
+func TestEveryExampleInTheHelpWorks(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(absolute(t, "../../examples"), filepath.Join(dir, "examples")); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range helpWorld {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	installPlugins(t, filepath.Join(dir, "plugins"))
+	t.Chdir(dir)
+	env := map[string]string{"REFLECTORY_DATA_DIR": "data", "REFLECTORY_PLUGIN_DIR": filepath.Join(dir, "plugins"), "HOME": dir}
+
+	passed := runLine(t, env, "reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml --json", exitPassed)
+	_, rest, _ := strings.Cut(passed, `"run_id": "`)
+	id, _, _ := strings.Cut(rest, `"`)
+	env["RUN"] = id
+	walkCommands((&App{}).root(), func(c *cobra.Command) {
+		if c.Example == "" && c.Runnable() && !c.HasSubCommands() && !isCobras(c) {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		for line := range strings.Lines(c.Example) {
+			runLine(t, env, strings.TrimSpace(line), -1)
+		}
+	})
+}
+
+// isCobras reports whether a command came with the library.
+func isCobras(c *cobra.Command) bool {
+	return c.Name() == "help" || c.HasParent() && c.Parent().Name() == "completion"
+}
+
+func walkCommands(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, child := range c.Commands() {
+		walkCommands(child, visit)
+	}
+}
+
+// runLine runs a command line, with a redirection at most, and checks that it
+// worked: 0 or 3, unless want says which. resume is refused, because the run is
+// done, and says so.
+func runLine(t *testing.T, env map[string]string, line string, want int) string {
+	t.Helper()
+	line = strings.ReplaceAll(line, exampleRun, env["RUN"])
+	line, file, redirected := strings.Cut(line, " > ")
+	words := splitWords(line)
+	if len(words) == 0 || words[0] != "reflectory" {
+		t.Fatalf("example %q is no command line of reflectory", line)
+	}
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), words[1:], strings.NewReader(""), &stdout, &stderr, func(k string) string { return env[k] })
+	resumed := words[1] == "resume" && strings.Contains(stderr.String(), "only a run that is running, cancelled or ended by an error can go on")
+	worked := code == exitPassed || code == exitNotValid || resumed
+	if !worked || want >= 0 && code != want {
+		t.Errorf("%s: exit %d\n%s%s", line, code, &stdout, &stderr)
+	}
+	if redirected {
+		if err := os.WriteFile(file, stdout.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return stdout.String()
+}
+
+// splitWords splits a line at its spaces, but for those in single quotes.
+func splitWords(line string) []string {
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/reflectory/reflectory/"
+
+// imports is the direction of the code: each package with the packages of this
+// module that it may import, tests aside. A package that isn't listed, an edge
+// that isn't listed, and a listed one that is gone fail. Don't change the table
+// to mend a build: ask first which way the import should go.
+var imports = map[string][]string{
+	"sdk":             {},
+	"sdk/jsontext":    {"sdk"},
+	"sdk/wire":        {"sdk", "sdk/wire/wirepb"},
+	"sdk/wire/wirepb": {},
+	"sdk/process":     {"sdk", "sdk/wire"},
+
+	"plugins/schema-eval":            {"plugins/schema-eval/schemaeval", "sdk/process"},
+	"plugins/schema-eval/schemaeval": {"sdk", "sdk/jsontext"},
+	"plugins/llm-eval":               {"plugins/llm-eval/llmeval", "sdk/process"},
+	"plugins/llm-eval/llmeval":       {"sdk", "sdk/jsontext"},
+	"plugins/llm-eval/llmtest":       {},
+	"plugins/lua-eval":               {"plugins/lua-eval/luaeval", "sdk/process"},
+	"plugins/lua-eval/luaeval":       {"sdk"},
+
+	"core":                   {"sdk"},
+	"core/coretest":          {"core", "sdk"},
+	"core/journal":           {"core", "sdk"},
+	"core/loop":              {"core", "sdk"},
+	"core/plugin":            {"core", "sdk"},
+	"core/plugin/process":    {"core/plugin", "sdk", "sdk/wire"},
+	"core/store":             {"core", "core/journal", "sdk"},
+	"core/store/mem":         {"core", "core/store"},
+	"core/store/pebble":      {"core", "core/store", "sdk"},
+	"core/store/storetest":   {"core", "core/store", "sdk"},
+	"core/workflow":          {"core", "core/workflow/template", "sdk"},
+	"core/workflow/template": {"core", "sdk"},
+
+	"policy": {"core", "sdk"},
+
+	"cmd/host": {
+		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/process",
+		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk",
+	},
+	"cmd/host/internal/term": {},
+
+	"examples/embed":      {"core", "core/loop", "sdk"},
+	"examples/word-limit": {"sdk", "sdk/process"},
+}
+
+// holders are the packages that may import a third party. Each has one holder,
+// or a named few.
+var holders = map[string][]string{
+	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
+	"github.com/google/cel-go":              {"policy"},
+	"github.com/goccy/go-yaml":              {"core/workflow", "cmd/host"},
+	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
+	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},
+	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},
+	"google.golang.org/grpc":                {"core/plugin/process", "sdk/process", "sdk/wire", "sdk/wire/wirepb"},
+	"google.golang.org/protobuf":            {"core/plugin/process", "sdk/wire", "sdk/wire/wirepb"},
+	"github.com/cenkalti/backoff":           {"plugins/llm-eval/llmeval"},
+	"github.com/spf13/cobra":                {"cmd/host"},
+	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},
+	"github.com/xeipuuv/gojsonschema":       {"plugins/schema-eval/schemaeval"},
+	"github.com/santhosh-tekuri/jsonschema": {"plugins/schema-eval/schemaeval"},
+	"github.com/openai/openai-go":           {"plugins/llm-eval/llmeval"},
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	found := map[string]bool{}
+	for _, p := range goList(t, "./...") {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		found[name] = true
+		allowed, known := imports[name]
+		if !known {
+			t.Errorf("package %s is not in the table", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			if target, ours := strings.CutPrefix(path, module); ours && !slices.Contains(allowed, target) {
+				t.Errorf("%s imports %s, which the table doesn't allow", name, target)
+			}
+			for party, who := range holders {
+				if strings.HasPrefix(path, party) && !slices.Contains(who, name) {
+					t.Errorf("%s imports %s, which is held by %v", name, path, who)
+				}
+			}
+		}
+		checkStandardOnly(t, name, p.Imports)
+		for _, target := range allowed {
+			if !slices.Contains(p.Imports, module+target) {
+				t.Errorf("the table lets %s import %s, which it doesn't", name, target)
+			}
+		}
+	}
+	for name := range imports {
+		if !found[name] {
+			t.Errorf("the table lists %s, which is gone", name)
+		}
+	}
+}
+
+// checkStandardOnly holds the contract and the domain's root to the standard
+// library.
+func checkStandardOnly(t *testing.T, name string, paths []string) {
+	t.Helper()
+	if !slices.Contains([]string{"sdk", "sdk/jsontext", "core", "core/journal"}, name) {
+		return
+	}
+	for _, path := range paths {
+		first, _, _ := strings.Cut(path, "/")
+		if strings.Contains(first, ".") && !strings.HasPrefix(path, module) {
+			t.Errorf("%s imports %s: the standard library only", name, path)
+		}
+	}
+}
+
+// Evaluators are optional parts: whoever leaves their plugins out has none of
+// their libraries in the host.
+func TestTheHostLinksNoEvaluatorsLibrary(t *testing.T) {
+	for _, p := range goList(t, "-deps", "./cmd/host") {
+		for _, library := range []string{"jsonschema", "lua", "openai", "anthropic"} {
+			if !p.Standard && strings.Contains(strings.ToLower(p.ImportPath), library) {
+				t.Errorf("the host links %s", p.ImportPath)
+			}
+		}
+	}
+}
+
+func goList(t *testing.T, args ...string) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-tags", "lua54", "-json=ImportPath,Imports,Standard"}, args...)...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// maxInputBytes bounds a file that becomes state. Plugin messages are 8 MiB
+// (spec 2.2), and the state travels in each.
+const maxInputBytes = 4 << 20
+
+// stateFlags are the flags that set the initial state.
+type stateFlags struct {
+	set   []string // k=v
+	file  string
+	input string
+}
+
+// apply lays the flags over a workflow's own state: the file, then the input,
+// then each k=v.
+func (f stateFlags) apply(state json.RawMessage, stdin io.Reader) (json.RawMessage, error) {
+	if f.file != "" {
+		data, err := readBounded(f.file, maxInputBytes)
+		if err != nil {
+			return nil, err
+		}
+		if state, err = workflow.MergeState(state, data); err != nil {
+			return nil, sdk.Wrap(f.file, err)
+		}
+	}
+	if f.input != "" {
+		value, err := readValue(f.input, stdin, false)
+		if err != nil {
+			return nil, err
+		}
+		if state, err = workflow.SetState(state, "input", value); err != nil {
+			return nil, err
+		}
+	}
+	for _, kv := range f.set {
+		key, text, found := strings.Cut(kv, "=")
+		if !found {
+			return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not key=value", kv).
+				WithHint("write --state name=Ada or --state user.age=36; the value is JSON if it parses, else text")}
+		}
+		var err error
+		if state, err = workflow.SetState(state, key, jsonOrText([]byte(text))); err != nil {
+			return nil, usageError{sdk.Wrap("--state "+key, err)}
+		}
+	}
+	return state, nil
+}
+
+// jsonOrText takes data as JSON if it parses, else as a text.
+func jsonOrText(data []byte) json.RawMessage {
+	if json.Valid(data) {
+		return data
+	}
+	text, _ := json.Marshal(string(data)) // a text can't fail to encode
+	return text
+}
+
+// readValue reads a file, or standard input for "-", as a JSON value: parsed
+// when it is a *.json file or guess is set and it parses, else a text.
+func readValue(path string, stdin io.Reader, guess bool) (json.RawMessage, error) {
+	data, err := readInput(path, stdin)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(data) {
+		return nil, sdk.Errorf(sdk.Invalid, "input_invalid", "%s is not UTF-8 text", path).
+			WithHint("convert it first, for example: iconv -f LATIN1 -t UTF-8 FILE | reflectory … --input -")
+	}
+	if strings.EqualFold(filepath.Ext(path), ".json") && !guess && !json.Valid(data) {
+		return nil, sdk.Errorf(sdk.Invalid, "input_invalid", "%s is named .json but is not JSON: %w", path, json.Unmarshal(data, new(any)))
+	}
+	if guess || strings.EqualFold(filepath.Ext(path), ".json") {
+		return jsonOrText(data), nil
+	}
+	text, _ := json.Marshal(string(data)) // valid UTF-8 can't fail to encode
+	return text, nil
+}
+
+func readInput(path string, stdin io.Reader) ([]byte, error) {
+	if path == "-" {
+		return readAll("standard input", stdin, maxInputBytes)
+	}
+	return readBounded(path, maxInputBytes)
+}
+
+// readBounded reads a file of at most limit bytes.
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		missing := sdk.Errorf(sdk.NotFound, "file_not_found", "there is no file %s", path)
+		missing.Err = err
+		return nil, missing
+	}
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "file_unreadable", "%w", err)
+	}
+	defer f.Close()
+	return readAll(path, f, limit)
+}
+
+func readAll(name string, r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "file_unreadable", "%s: %w", name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, sdk.Errorf(sdk.Exhausted, "file_too_large", "%s has more than %d bytes", name, limit)
+	}
+	return data, nil
+}

@@ -1,0 +1,124 @@
+// Package term prints for people: progress, tables, and colour where the output
+// is a terminal.
+package term
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mattn/go-isatty"
+)
+
+// Printer prints to one stream. On a terminal it uses colour and a line that
+// shows what is going on; elsewhere plain lines only. It is safe for concurrent
+// use.
+type Printer struct {
+	w        io.Writer
+	terminal bool
+
+	mu     sync.Mutex
+	status bool // a status line stands
+}
+
+// New makes a printer. NO_COLOR or TERM=dumb make a terminal a plain stream.
+func New(w io.Writer) *Printer {
+	f, isFile := w.(*os.File)
+	terminal := isFile && isatty.IsTerminal(f.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return &Printer{w: w, terminal: terminal}
+}
+
+// Line prints a line.
+func (p *Printer) Line(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	fmt.Fprintf(p.w, format+"\n", args...)
+}
+
+// Status shows what is going on until the next line. Only a terminal shows it.
+func (p *Printer) Status(format string, args ...any) {
+	if !p.terminal {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	fmt.Fprintf(p.w, "\x1b[2m"+format+"\x1b[0m", args...)
+	p.status = true
+}
+
+func (p *Printer) clear() {
+	if p.status {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.status = false
+	}
+}
+
+// Good colours a text that tells of success.
+func (p *Printer) Good(text string) string { return p.colour("32", text) }
+
+// Bad colours a text that tells of failure.
+func (p *Printer) Bad(text string) string { return p.colour("31", text) }
+
+// Faint dims a text that can be passed over.
+func (p *Printer) Faint(text string) string { return p.colour("2", text) }
+
+func (p *Printer) colour(code, text string) string {
+	if !p.terminal {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bar draws a score of 0 to 1 in ten cells.
+func Bar(score float64) string {
+	const cells = 10
+	full := int(math.Round(score * cells))
+	return strings.Repeat("█", full) + strings.Repeat("░", cells-full)
+}
+
+// Duration rounds a duration to what a reader cares for.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+// Table prints rows in aligned columns.
+func Table(w io.Writer, header []string, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{header}, rows...) {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+// Cut shortens a text to one line of at most n characters. Control characters
+// become spaces, so that no text from outside can steer the terminal.
+func Cut(text string, n int) string {
+	runes := []rune(Clean(text))
+	if len(runes) <= n {
+		return string(runes)
+	}
+	return string(runes[:n-1]) + "…"
+}
+
+// Clean replaces control characters by spaces.
+func Clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r <= 0x9f {
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,257 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// killWorld is a folder with a workflow, plugins and a state folder.
+type killWorld struct {
+	t         *testing.T
+	dir, self string
+	env       []string
+}
+
+const tallyWorkflow = `name: tally
+nodes:
+  - name: work
+    action: reflection.loop
+    with:
+      generator: {plugin: tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
+      corrector: {plugin: tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
+      evaluator: {plugin: tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
+      max_iterations: 50
+`
+
+func newKillWorld(t *testing.T, passes int) *killWorld {
+	t.Helper()
+	dir := t.TempDir()
+	w := &killWorld{t: t, dir: dir, self: filepath.Join(dir, "reflectory")}
+	for _, name := range []string{"reflectory", "plugins/tally/tally"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		linkSelf(t, path)
+	}
+	text := fmt.Sprintf(tallyWorkflow, filepath.Join(dir, "tally.txt"), passes)
+	if err := os.WriteFile(filepath.Join(dir, "workflow.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.env = []string{"HOME=" + dir, "REFLECTORY_DATA_DIR=" + filepath.Join(dir, "data"), "REFLECTORY_PLUGIN_DIR=" + filepath.Join(dir, "plugins")}
+	return w
+}
+
+// start starts the program in a session of its own, so that whatever it leaves
+// behind can be found in the process table.
+func (w *killWorld) start(args ...string) (*exec.Cmd, *bytes.Buffer) {
+	w.t.Helper()
+	var out bytes.Buffer
+	cmd := exec.Command(w.self, args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, &out, w.t.Output()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	return cmd, &out
+}
+
+// json runs the program to its end and decodes what it prints.
+func (w *killWorld) json(v any, args ...string) int {
+	w.t.Helper()
+	cmd, out := w.start(append(args, "--json")...)
+	_ = cmd.Wait()
+	if err := json.Unmarshal(out.Bytes(), v); err != nil {
+		w.t.Fatalf("%v printed %q: %v", args, out, err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// session lists the processes of a session, by the process table.
+func session(t *testing.T, id int) (pids []int) {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range dirs {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		fields := strings.Fields(rest) // state, ppid, pgrp, session
+		if len(fields) > 3 && fields[3] == strconv.Itoa(id) && fields[0] != "Z" {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// waitEmpty waits until a session has no process left.
+func waitEmpty(t *testing.T, id int) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		left := session(t, id)
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("processes %v outlive the host", left)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+type shownRun struct {
+	ID     string      `json:"id"`
+	Status core.Status `json:"status"`
+	Loops  []struct {
+		Attempts []core.Attempt `json:"attempts"`
+	} `json:"loops"`
+}
+
+// recorded is the newest run and its attempts, as far as they are stored.
+func (w *killWorld) recorded() (shownRun, bool) {
+	w.t.Helper()
+	var list struct{ Runs []struct{ ID string } }
+	if w.json(&list, "runs", "list"); len(list.Runs) == 0 {
+		return shownRun{}, false
+	}
+	var run shownRun
+	if code := w.json(&run, "runs", "show", list.Runs[0].ID); code != 0 {
+		w.t.Fatalf("runs show: exit %d", code)
+	}
+	return run, true
+}
+
+// kills is how many moments are tried: the heavy figure runs in make stress.
+func kills() int {
+	if os.Getenv("REFLECTORY_STRESS") != "" {
+		return 200
+	}
+	return 20
+}
+
+func TestAHostKilledAtAnyMomentLosesNothingAndLeavesNothing(t *testing.T) {
+	const passes = 12
+	w := newKillWorld(t, passes)
+	began := time.Now()
+	var whole core.LoopResult
+	if code := w.json(&whole, "run", "workflow.yaml"); code != exitPassed || whole.Iteration != passes {
+		t.Fatalf("undisturbed: exit %d, %+v", code, whole)
+	}
+	length := time.Since(began)
+	hit := 0
+	for range kills() * 3 {
+		if hit == kills() {
+			return
+		}
+		_ = os.RemoveAll(filepath.Join(w.dir, "data"))
+		_ = os.Remove(filepath.Join(w.dir, "tally.txt"))
+		cmd, _ := w.start("run", "workflow.yaml")
+		<-time.After(rand.N(length))
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		waitEmpty(t, cmd.Process.Pid)
+		if cmd.ProcessState.ExitCode() == exitPassed {
+			continue // it was faster
+		}
+		hit++
+		w.checkResume(passes)
+	}
+	t.Fatalf("only %d of %d kills met a running host", hit, kills())
+}
+
+// checkResume resumes the killed run and checks that its history is whole.
+func (w *killWorld) checkResume(passes int) {
+	w.t.Helper()
+	before, found := w.recorded()
+	if !found || before.Status == core.StatusPassed {
+		return // killed before its first commit, or after its last
+	}
+	var result core.LoopResult
+	if code := w.json(&result, "resume", before.ID); code != exitPassed || len(result.History) != passes {
+		w.t.Fatalf("resume: exit %d, %+v", code, result)
+	}
+	for i, h := range result.History {
+		if h.Iteration != i+1 {
+			w.t.Fatalf("the history has a gap at %d: %+v", i+1, h)
+		}
+	}
+	if len(before.Loops) > 0 {
+		for i, a := range before.Loops[0].Attempts {
+			if string(result.History[i].Output) != string(a.Output) {
+				w.t.Fatalf("attempt %d was committed as %s and is now %s", i+1, a.Output, result.History[i].Output)
+			}
+		}
+	}
+	w.checkTally()
+}
+
+// checkTally checks that at most one call was paid for twice.
+func (w *killWorld) checkTally() {
+	w.t.Helper()
+	notes, err := os.ReadFile(filepath.Join(w.dir, "tally.txt"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	count, repeated := map[string]int{}, 0
+	for key := range strings.FieldsSeq(string(notes)) {
+		if count[key]++; count[key] > 1 {
+			repeated++
+		}
+	}
+	if repeated > 1 {
+		w.t.Fatalf("%d calls were repeated: %v", repeated, count)
+	}
+}
+
+func TestAPluginKilledInACallDoesNotEndTheRun(t *testing.T) {
+	w := newKillWorld(t, 40)
+	cmd, out := w.start("run", "workflow.yaml", "--json")
+	deadline := time.After(10 * time.Second)
+	killed := map[int]bool{}
+	for notes := 0; len(killed) < 2; {
+		select {
+		case <-deadline:
+			t.Fatal("no plugin to kill")
+		case <-time.After(time.Millisecond):
+		}
+		text, _ := os.ReadFile(filepath.Join(w.dir, "tally.txt"))
+		if now := bytes.Count(text, []byte("\n")); now < notes+5 {
+			continue // let it work meanwhile
+		} else {
+			notes = now
+		}
+		for _, pid := range session(t, cmd.Process.Pid) {
+			if pid != cmd.Process.Pid && !killed[pid] && len(killed) < 2 {
+				killed[pid] = syscall.Kill(pid, syscall.SIGKILL) == nil
+				break
+			}
+		}
+	}
+	_ = cmd.Wait()
+	waitEmpty(t, cmd.Process.Pid)
+	var result core.LoopResult
+	if err := json.Unmarshal(out.Bytes(), &result); err != nil || result.Status != core.StatusPassed || result.Iteration != 40 {
+		t.Fatalf("the run ended otherwise: %s", out)
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
+)
+
+// exampleAt is an example's workflow with its endpoint replaced.
+func exampleAt(t *testing.T, name, was, now string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../examples/judge-with-llm/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), was) {
+		t.Fatalf("%s doesn't name %s", name, was)
+	}
+	return strings.ReplaceAll(string(text), was, now)
+}
+
+const (
+	prose   = "Sure! Here is the JSON:\n```json\n{\"name\": \"Ada Lovelace\"}\n```\n"
+	perfect = `{"name": "Ada Lovelace", "email": "ada@example.org"}`
+)
+
+func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
+	cases := []struct {
+		name      string
+		replies   []llmtest.Reply
+		code      int
+		iteration int
+		errors    string
+	}{
+		{"prose, then mended", []llmtest.Reply{llmtest.Text(prose), llmtest.Text(perfect)}, exitPassed, 2, ""},
+		{"overloaded, then right", []llmtest.Reply{llmtest.Status(429).RetryAfter("0"), llmtest.Text(perfect)}, exitPassed, 1, ""},
+		{"broken, then right", []llmtest.Reply{llmtest.Status(500).RetryAfter("0"), llmtest.Text(perfect)}, exitPassed, 1, ""},
+		{"cut off, then right", []llmtest.Reply{llmtest.Text(perfect).CutOff(), llmtest.Text(perfect)}, exitPassed, 1, ""},
+		{"a wrong key", []llmtest.Reply{llmtest.Status(401).Always()}, exitNotValid, 1, "llm_key_rejected"},
+		{"never JSON", []llmtest.Reply{llmtest.Text("I can't do that.").Always()}, exitNotValid, 1, "json"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			server := llmtest.New(t, c.replies...)
+			w := newWorld(t)
+			code, out, errs := w.run(t.Context(), "run", "--json",
+				w.file("w.yaml", exampleAt(t, "workflow.yaml", "http://127.0.0.1:11434", server.URL)))
+			var r core.LoopResult
+			if err := json.Unmarshal([]byte(out), &r); err != nil {
+				t.Fatalf("%v: %s%s", err, out, errs)
+			}
+			if code != c.code || r.Iteration != c.iteration {
+				t.Errorf("exit %d at iteration %d: %s", code, r.Iteration, out)
+			}
+			if c.errors != "" && (len(r.Errors) == 0 || r.Errors[0].Code != c.errors) {
+				t.Errorf("errors %+v", r.Errors)
+			}
+			if c.code == exitPassed && r.Usage.Tokens() == 0 {
+				t.Error("no tokens were counted")
+			}
+		})
+	}
+}
+
+func TestTheExamplesPromptsAreRendered(t *testing.T) {
+	server := llmtest.New(t, llmtest.Text(prose), llmtest.Text(perfect))
+	w := newWorld(t)
+	workflow := w.file("w.yaml", exampleAt(t, "workflow.yaml", "http://127.0.0.1:11434", server.URL))
+	if code, _, errs := w.run(t.Context(), "run", workflow, "--state", "request=Grace"); code != exitPassed {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	asked := server.Requests()
+	if got := asked[0].Prompt(); got != "Generate valid JSON for: Grace" {
+		t.Errorf("the generator was asked %q", got)
+	}
+	fix := asked[1].Prompt()
+	for _, part := range []string{"Fix this JSON. Errors: [{", `"code":"required"`, `Original: {"name":"Ada Lovelace"}`} {
+		if !strings.Contains(strings.ReplaceAll(fix, `": "`, `":"`), part) {
+			t.Errorf("the corrector was asked %q, without %q", fix, part)
+		}
+	}
+}
+
+func TestAModelJudgesAndItsKeyStaysSecret(t *testing.T) {
+	const key = "sk-test-7c1f0e9a55d3"
+	server := llmtest.New(t,
+		llmtest.Text("Of course, at any time! Your key is "+key), llmtest.Text(`{"pass": false, "score": 0.1, "feedback": "the facts allow 30 days"}`),
+		llmtest.Text("Only if it is faulty."), llmtest.Text(`{"pass": true, "score": 0.9, "feedback": ""}`),
+	)
+	w := newWorld(t)
+	w.env["OPENAI_API_KEY"] = key
+	code, out, errs := w.run(t.Context(), "run", "--json",
+		w.file("w.yaml", exampleAt(t, "judge.yaml", "https://api.openai.com/v1", server.URL+"/v1")))
+	var r core.LoopResult
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitPassed || r.Iteration != 2 {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
+	}
+	if r.Usage.CostUSD == 0 {
+		t.Error("no cost was counted")
+	}
+	if strings.Contains(out+errs, key) {
+		t.Error("the key was printed")
+	}
+	_, shown, _ := w.run(t.Context(), "runs", "show", "--json", r.RunID)
+	if strings.Contains(shown, key) {
+		t.Error("the key was stored")
+	}
+}
+
+func TestAMissingKeyIsSaidBeforeAnythingRuns(t *testing.T) {
+	w := newWorld(t)
+	code, _, errs := w.run(t.Context(), "run", "../../examples/judge-with-llm/judge.yaml")
+	if code != exitFailure || !strings.Contains(errs, "OPENAI_API_KEY") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

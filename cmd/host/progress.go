@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// events shows a run as it goes; nil with --json.
+func (a *App) events() func(core.Event) {
+	if a.flags.json {
+		return nil
+	}
+	return a.show
+}
+
+// doing says what a role does, while it does it.
+var doing = map[sdk.Role]string{sdk.RoleGenerate: "generating", sdk.RoleCorrect: "correcting", sdk.RoleEvaluate: "evaluating"}
+
+func (a *App) show(e core.Event) {
+	switch e := e.(type) {
+	case core.NodeStarted:
+		a.term.Line("%s %s", e.Node, a.term.Faint("("+e.Action+")"))
+	case core.NodeEnded:
+		if e.Skipped {
+			a.term.Line("  skipped: its when said no")
+		}
+	case core.IterationStarted:
+		a.term.Status("  %d/%d  %s …", e.Iteration, e.Max, doing[e.Role])
+	case core.AttemptJudged:
+		a.term.Line("%s", a.attemptLine(e))
+	case core.CallRetried:
+		a.term.Line("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), oneLine(e.Err.Error()))
+	case core.CorrectorFailed:
+		a.term.Line("  %d     the corrector failed, the generator runs again: %s", e.Iteration, oneLine(e.Err.Error()))
+	case core.LoopEnded:
+		a.term.Line("%s", a.loopLine(e.Result))
+	}
+}
+
+func (a *App) attemptLine(e core.AttemptJudged) string {
+	at := e.Attempt
+	word, colour := "not valid", a.term.Bad
+	if at.Accepted {
+		word, colour = "valid", a.term.Good
+		if !at.Valid {
+			word = "accepted"
+		}
+	}
+	if len(at.Errors) > 0 {
+		word = firstError(at.Errors)
+	}
+	return fmt.Sprintf("  %d/%d  %s %.2f  %s  %s", at.Iteration, e.Max, colour(term.Bar(at.Score)), at.Score,
+		word, a.term.Faint(term.Duration(e.Took)))
+}
+
+func (a *App) loopLine(r *core.LoopResult) string {
+	colour := a.term.Bad
+	if r.Status == core.StatusPassed {
+		colour = a.term.Good
+	}
+	line := fmt.Sprintf("  %s", colour(string(r.Status)))
+	if r.Status != core.StatusPassed {
+		line += fmt.Sprintf(" (%s)", r.StopReason)
+	}
+	line += fmt.Sprintf(": iteration %d of %d, score %.2f", r.Iteration, len(r.History), r.Score)
+	if tokens := r.Usage.Tokens(); tokens > 0 {
+		line += fmt.Sprintf(", %d tokens", tokens)
+	}
+	if r.Usage.CostUSD > 0 {
+		line += fmt.Sprintf(", $%.4f", r.Usage.CostUSD)
+	}
+	return line
+}
+
+// firstError is the first finding on one line, and how many follow.
+func firstError(findings []sdk.Finding) string {
+	f := findings[0]
+	text := f.Message
+	if f.Path != "" {
+		text = f.Path + ": " + text
+	}
+	if f.Source != "" {
+		text = "[" + f.Source + "] " + text
+	}
+	text = oneLine(text)
+	if more := len(findings) - 1; more > 0 {
+		text += fmt.Sprintf(" (+%d more)", more)
+	}
+	return text
+}
+
+// oneLine makes a text from outside fit a line of progress.
+func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100) }
+
+// levels are the log levels from the least to the greatest; off shows nothing.
+var levels = []string{"trace", "debug", "info", "warn", "error", "off"}
+
+// pluginLog shows a plugin's log line, from the configured level.
+func (a *App) pluginLog(l process.LogLine) {
+	if slices.Index(levels, l.Level) < slices.Index(levels, a.config.LogLevel.Value) {
+		return
+	}
+	text := l.Message
+	for _, name := range slices.Sorted(maps.Keys(l.Fields)) {
+		text += fmt.Sprintf(" %s=%v", name, l.Fields[name])
+	}
+	a.term.Line("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(text, 300))
+	if l.Dropped > 0 {
+		a.term.Line("warn: plugin %s: %d log lines were dropped before this one", l.Plugin, l.Dropped)
+	}
+}
+
+// leastLevel is the level from which plugins write logs at all.
+func (a *App) leastLevel() string {
+	if level := a.config.LogLevel.Value; level != "off" {
+		return level
+	}
+	return "error"
+}

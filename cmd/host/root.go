@@ -1,0 +1,59 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+const about = `Reflectory runs reflection workflows: it generates an output, evaluates it, and
+corrects it until it passes or a limit stops it. Generators, evaluators and
+correctors are plugins that run outside its trust. Every attempt is stored
+before the next step, so a killed run resumes where it was.
+
+Results go to standard output and all else to standard error. With --json,
+standard output is one JSON value, and an error is
+{"error": {"code", "message", "hint"?, "details"?}}.
+
+Exit codes: 0 passed, 1 failure, 2 usage, 3 not valid, 4 refused, 5 raised,
+130 cancelled.`
+
+// root is the command tree, the one list of all commands.
+func (a *App) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "reflectory", Short: "Run reflection workflows on plugins", Long: about,
+		Example:           "  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml",
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.load() },
+	}
+	f := root.PersistentFlags()
+	f.BoolVar(&a.flags.json, "json", false, "print one JSON value on standard output")
+	f.StringVar(&a.flags.dataDir, "data-dir", "", "folder of all state (default: in the user's data home)")
+	f.StringVar(&a.flags.pluginDir, "plugin-dir", "", "folder of the plugins (default: plugins beside this program)")
+	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of plugin logs shown: debug, info, warn, error, off (default warn)")
+	root.AddCommand(
+		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
+		a.evaluateCommand(), a.correctCommand(),
+		a.configCommand(), a.versionCommand(),
+	)
+	for _, c := range root.Commands() {
+		a.marksStart(c)
+	}
+	return root
+}
+
+// marksStart makes a command and its children note that their command line was
+// understood: an error before that is one of usage.
+func (a *App) marksStart(c *cobra.Command) {
+	if c.Args == nil {
+		c.Args = cobra.NoArgs
+	}
+	if run := c.RunE; run != nil {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			a.understood = true
+			return run(c, args)
+		}
+	}
+	for _, child := range c.Commands() {
+		a.marksStart(child)
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (a *App) runCommand() *cobra.Command {
+	var flags stateFlags
+	c := &cobra.Command{
+		Use: "run WORKFLOW", Short: "Run a workflow",
+		Long: `Run a workflow. Its progress goes to standard error, its result to standard
+output. The workflow's own state is overlaid by --state-file, then --input, which
+becomes state.input, then each --state.
+
+Exit codes: 0 passed, 3 exhausted (the best or last attempt is still printed),
+5 raised, 130 cancelled, 1 failed. A run that failed or was cancelled can be
+resumed.`,
+		Example: `  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml
+  reflectory run workflow.yaml --state user.name=Ada --state retries=2 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], flags) },
+	}
+	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; dots lead into objects; the value is JSON if it parses, else text")
+	c.Flags().StringVar(&flags.file, "state-file", "", "lay a JSON object `file` over the state")
+	c.Flags().StringVar(&flags.input, "input", "", "put a `file`, or - for standard input, into state.input: parsed if it is named .json, else as text")
+	return c
+}
+
+func (a *App) run(ctx context.Context, path string, flags stateFlags) error {
+	source, err := workflow.Read(path)
+	if err != nil {
+		return err
+	}
+	plan, err := workflow.Load(source, a.loadOptions())
+	if err != nil {
+		return err
+	}
+	state, err := flags.apply(plan.State, a.Stdin)
+	if err != nil {
+		return err
+	}
+	run := &core.Run{ID: new(core.SystemIDs).NewID(), Workflow: plan.Name, Source: source, State: state}
+	return a.execute(ctx, plan, run, func(ctx context.Context, runs *store.Runs) (core.Progress, error) {
+		return core.Progress{}, runs.Create(ctx, run)
+	})
+}
+
+func (a *App) resumeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "resume RUN", Short: "Go on with a run that was killed, cancelled or failed",
+		Long: `Go on with a run that was killed, cancelled or failed, at the first step that it
+did not record. RUN is a run's id, or at least its first 8 characters. The
+workflow is the one that the run was started with, whatever became of its file.
+A run that is done is refused. The exit codes are those of run.`,
+		Example: "  reflectory resume 01939f2c",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return a.resume(c.Context(), args[0]) },
+	}
+}
+
+func (a *App) resume(ctx context.Context, prefix string) error {
+	runs, closer, err := a.openRuns(ctx)
+	if err != nil {
+		return err
+	}
+	run, err := runs.Find(ctx, prefix)
+	if closeErr := closer.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	plan, err := workflow.Load(run.Source, a.loadOptions())
+	if err != nil {
+		return err
+	}
+	return a.execute(ctx, plan, run, func(ctx context.Context, runs *store.Runs) (core.Progress, error) {
+		resumed, err := runs.Resume(ctx, run.ID)
+		if err != nil {
+			return core.Progress{}, err
+		}
+		*run = *resumed
+		return runs.Progress(ctx, run.ID)
+	})
+}
+
+// begin makes a run this program's own and returns what it has recorded.
+type begin func(ctx context.Context, runs *store.Runs) (core.Progress, error)
+
+// execute checks a plan with its plugins, begins the run and runs it to its end.
+func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, begin begin) (err error) {
+	if err := a.checkEnv(plan.Plugins()); err != nil {
+		return err
+	}
+	plugins, err := a.openPlugins(plan.Plugins())
+	if err != nil {
+		return err
+	}
+	defer closing(&err, plugins)
+	actions := a.actions(plugins)
+	if err := prepare(ctx, actions, plan); err != nil {
+		return err
+	}
+	runs, closer, err := a.openRuns(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, closer)
+	progress, err := begin(ctx, runs)
+	if err != nil {
+		return err
+	}
+	runner := &workflow.Runner{Actions: actions, Recorder: runs.Recorder(run), Events: a.events()}
+	return a.printRun(run, runner.Run(ctx, plan, run, progress))
+}
+
+// closing closes c at the end of a function, and keeps its error if there is no
+// other.
+func closing(err *error, c interface{ Close() error }) {
+	if closeErr := c.Close(); *err == nil {
+		*err = closeErr
+	}
+}
+
+// printRun prints how a run ended and returns its exit code as an error.
+func (a *App) printRun(run *core.Run, failure error) error {
+	if failure != nil && run.Status != core.StatusError {
+		return failure // the end itself could not be recorded
+	}
+	if a.flags.json {
+		if err := printJSON(a.Stdout, runJSON(run)); err != nil {
+			return err
+		}
+		return statusExit(run.Status)
+	}
+	if run.Status == core.StatusPassed || run.Status == core.StatusExhausted {
+		if err := a.printOutput(run.Result); err != nil {
+			return err
+		}
+	}
+	a.term.Line("run %s %s", run.ID, run.Status)
+	if run.Error != nil {
+		a.term.Line("error: %s", run.Error.Message)
+		if run.Error.Hint != "" {
+			a.term.Line("hint: %s", run.Error.Hint)
+		}
+	}
+	if run.Status.Resumable() {
+		a.term.Line("hint: go on with: reflectory resume %s", run.ID)
+	}
+	return statusExit(run.Status)
+}
+
+// runJSON is what --json shows of an ended run: its result, or else its status
+// and error.
+func runJSON(run *core.Run) any {
+	if len(run.Result) > 0 {
+		return run.Result
+	}
+	return struct {
+		RunID  string          `json:"run_id"`
+		Status core.Status     `json:"status"`
+		Error  *core.ErrorInfo `json:"error,omitempty"`
+	}{run.ID, run.Status, run.Error}
+}
+
+// printOutput prints a result's output: a text as it is, anything else as JSON.
+// A result without output is printed whole.
+func (a *App) printOutput(result json.RawMessage) error {
+	var r struct {
+		Output json.RawMessage `json:"output"`
+	}
+	if err := json.Unmarshal(result, &r); err != nil {
+		return sdk.Errorf(sdk.Internal, "result_invalid", "the run's result: %w", err)
+	}
+	if r.Output == nil {
+		return printJSON(a.Stdout, result)
+	}
+	var text string
+	if json.Unmarshal(r.Output, &text) == nil {
+		_, err := fmt.Fprintln(a.Stdout, text)
+		return err
+	}
+	return printJSON(a.Stdout, r.Output)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store"
+)
+
+func (a *App) runsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "runs", Short: "Look at stored runs", RunE: needsCommand}
+	c.AddCommand(a.runsListCommand(), a.runsShowCommand())
+	return c
+}
+
+func (a *App) runsListCommand() *cobra.Command {
+	var filter store.ListFilter
+	var status string
+	c := &cobra.Command{
+		Use: "list", Short: "List runs, the newest first",
+		Example: "  reflectory runs list --status error --limit 10",
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			runs, closer, err := a.openRuns(c.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(&err, closer)
+			filter.Status = core.Status(status)
+			list, err := runs.List(c.Context(), filter)
+			if err != nil {
+				return err
+			}
+			return a.printRuns(list)
+		},
+	}
+	c.Flags().StringVar(&status, "status", "", "only runs of this `status`: running, passed, exhausted, raised, error, cancelled")
+	c.Flags().StringVar(&filter.Workflow, "workflow", "", "only runs of the workflow of this `name`")
+	c.Flags().IntVar(&filter.Limit, "limit", store.DefaultListLimit, "how many at most")
+	return c
+}
+
+// runSummary is a run in a list.
+type runSummary struct {
+	ID         string          `json:"id"`
+	Workflow   string          `json:"workflow"`
+	Status     core.Status     `json:"status"`
+	StopReason core.StopReason `json:"stop_reason,omitempty"`
+	Score      float64         `json:"score"`
+	Iterations int             `json:"iterations"`
+	StartedAt  time.Time       `json:"started_at"`
+	UpdatedAt  time.Time       `json:"updated_at"`
+	Usage      core.RunUsage   `json:"usage"`
+}
+
+func summary(r *core.Run) runSummary {
+	return runSummary{r.ID, r.Workflow, r.Status, r.StopReason, r.Score, r.Iterations, r.StartedAt, r.UpdatedAt, r.Usage}
+}
+
+func (a *App) printRuns(list []core.Run) error {
+	summaries := make([]runSummary, len(list))
+	rows := make([][]string, len(list))
+	for i := range list {
+		s := summary(&list[i])
+		summaries[i] = s
+		rows[i] = []string{s.ID, oneLine(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
+			fmt.Sprintf("%.2f", s.Score), s.StartedAt.Local().Format(time.DateTime)}
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, map[string]any{"runs": summaries})
+	}
+	if len(list) == 0 {
+		a.term.Line("no runs in %s", a.config.DataDir.Value)
+		return nil
+	}
+	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, rows)
+}
+
+func (a *App) table(header []string, rows [][]string) error {
+	return term.Table(a.Stdout, header, rows)
+}
+
+func (a *App) runsShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show RUN", Short: "Show a run: every attempt, its score and its errors",
+		Long:    "Show a run. RUN is a run's id, or at least its first 8 characters.",
+		Example: "  reflectory runs show 01939f2c --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			runs, closer, err := a.openRuns(c.Context())
+			if err != nil {
+				return err
+			}
+			defer closing(&err, closer)
+			run, err := runs.Find(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			loops, err := runs.Attempts(c.Context(), run.ID)
+			if err != nil {
+				return err
+			}
+			return a.printRunDetails(run, loops)
+		},
+	}
+}
+
+func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error {
+	if a.flags.json {
+		if loops == nil {
+			loops = []store.VisitAttempts{}
+		}
+		return printJSON(a.Stdout, struct {
+			*core.Run
+			Loops []store.VisitAttempts `json:"loops"`
+		}{run, loops})
+	}
+	w := a.Stdout
+	fmt.Fprintf(w, "run       %s\nworkflow  %s (%s)\nstatus    %s", run.ID, oneLine(run.Workflow), oneLine(run.Source.File), run.Status)
+	if run.StopReason != "" {
+		fmt.Fprintf(w, " (%s)", run.StopReason)
+	}
+	fmt.Fprintf(w, "\nstarted   %s\nactive    %s\n", run.StartedAt.Local().Format(time.DateTime),
+		term.Duration(time.Duration(run.Usage.WallMillis)*time.Millisecond))
+	if run.Error != nil {
+		fmt.Fprintf(w, "error     %s\n", oneLine(run.Error.Message))
+	}
+	for _, l := range loops {
+		fmt.Fprintf(w, "\n%s (visit %d)\n", l.Node, l.Visit)
+		for i := range l.Attempts {
+			a.printAttempt(&l.Attempts[i])
+		}
+	}
+	if run.Status.Resumable() {
+		a.term.Line("hint: go on with: reflectory resume %s", run.ID)
+	}
+	return nil
+}
+
+func (a *App) printAttempt(at *core.Attempt) {
+	word := "not judged yet"
+	if at.Judged {
+		word = map[bool]string{true: "valid", false: "not valid"}[at.Accepted]
+	}
+	fmt.Fprintf(a.Stdout, "  %d  %s %.2f  %s, by %s\n     %s\n", at.Iteration, term.Bar(at.Score), at.Score, word, at.Role,
+		term.Cut(string(at.Output), 200))
+	for i := range at.Errors {
+		fmt.Fprintf(a.Stdout, "     - %s\n", firstError(at.Errors[i:i+1]))
+	}
+}

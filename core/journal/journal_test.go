@@ -1,0 +1,166 @@
+package journal_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// pairs is just enough of a store to keep a journal in. Changes go to it behind
+// the journal's back.
+type pairs map[string][]byte
+
+func (p pairs) Get(key []byte) ([]byte, bool, error) {
+	v, ok := p[string(key)]
+	return v, ok, nil
+}
+
+func (p pairs) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) error {
+	for seq := uint64(0); seq < 100; seq++ {
+		key := binary.BigEndian.AppendUint64(append([]byte(nil), from[:len(from)-8]...), seq)
+		v, ok := p[string(key)]
+		if !ok || bytes.Compare(key, to) >= 0 {
+			continue
+		}
+		if more, err := fn(key, v); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p pairs) Put(key, value []byte) error { p[string(key)] = value; return nil }
+func (p pairs) Delete(key []byte) error     { delete(p, string(key)); return nil }
+
+var at = time.Date(2026, 11, 21, 1, 2, 3, 4, time.UTC)
+
+func entryKey(seq uint64) string {
+	return string(binary.BigEndian.AppendUint64([]byte("event/run/a\x00"), seq))
+}
+
+// chain is a stream of four entries, and a neighbour.
+func chain(t *testing.T) pairs {
+	t.Helper()
+	p := pairs{}
+	for _, stream := range []string{"run/a", "run/ab"} {
+		err := journal.Append(p, stream, at,
+			journal.RunStarted{Workflow: "<w>", Source: "s"},
+			journal.OutputRecorded{Visit: 1, Node: "n", Iteration: 1, Role: "generate"},
+			journal.VerdictRecorded{Visit: 1, Node: "n", Iteration: 1, Score: 0.1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := journal.Append(p, stream, at, journal.RunEnded{Status: core.StatusPassed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func TestChainIsWhole(t *testing.T) {
+	p := chain(t)
+	for _, stream := range []string{"run/a", "run/ab", "run/none"} {
+		if err := journal.Verify(p, stream); err != nil {
+			t.Errorf("Verify(%s): %v", stream, err)
+		}
+	}
+	var seqs []uint64
+	err := journal.Read(p, "run/a", func(e journal.Entry) error {
+		seqs = append(seqs, e.Seq)
+		if !e.At.Equal(at) {
+			t.Errorf("entry %d is of %v", e.Seq, e.At)
+		}
+		return nil
+	})
+	if err != nil || len(seqs) != 4 || seqs[0] != 1 || seqs[3] != 4 {
+		t.Errorf("Read: %v, error %v", seqs, err)
+	}
+}
+
+// TestHashIsStable fails when the canonical encoding changes, which needs a new
+// store format.
+func TestHashIsStable(t *testing.T) {
+	p := chain(t)
+	const want = `{"seq":4,"hash":"sha256:c7b51d03df1573f851946500fb1fa417145a8b4f32e5dcb55dff9db41196f5e0"}`
+	if got := string(p["event-head/run/a"]); got != want {
+		t.Errorf("head %s, want %s", got, want)
+	}
+}
+
+func TestVerifyNamesTheFirstBadEntry(t *testing.T) {
+	edit := func(seq uint64, from, to string) func(pairs) {
+		return func(p pairs) {
+			p[entryKey(seq)] = []byte(strings.Replace(string(p[entryKey(seq)]), from, to, 1))
+		}
+	}
+	cases := []struct {
+		name   string
+		tamper func(pairs)
+		seq    uint64
+		says   string
+	}{
+		{"edited data", edit(3, `"score":0.1`, `"score":0.9`), 3, "edited"},
+		{"edited type", edit(2, `"output_recorded"`, `"run_resumed"`), 2, "edited"},
+		{"edited time", edit(1, "01:02:03", "01:02:04"), 1, "edited"},
+		{"not JSON", edit(2, "{", "["), 2, "decoded"},
+		{"dropped first", func(p pairs) { delete(p, entryKey(1)) }, 1, "gone"},
+		{"dropped middle", func(p pairs) { delete(p, entryKey(2)) }, 2, "gone"},
+		{"cut tail", func(p pairs) { delete(p, entryKey(4)) }, 4, "gone"},
+		{"reordered", func(p pairs) { p[entryKey(2)], p[entryKey(3)] = p[entryKey(3)], p[entryKey(2)] }, 2, "gone"},
+		{"moved from another stream", func(p pairs) {
+			other := binary.BigEndian.AppendUint64([]byte("event/run/ab\x00"), 2)
+			p[entryKey(2)] = p[string(other)]
+		}, 2, "edited"},
+		{"repeated", func(p pairs) { p[entryKey(5)] = p[entryKey(4)] }, 5, "calls itself 4"},
+		{"head put back", func(p pairs) {
+			p["event-head/run/a"] = []byte(strings.Replace(string(p["event-head/run/a"]), `"seq":4`, `"seq":3`, 1))
+		}, 4, "past the head"},
+		{"head is not JSON", func(p pairs) { p["event-head/run/a"] = []byte("?") }, 0, "head can't be decoded"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			p := chain(t)
+			c.tamper(p)
+			err := journal.Verify(p, "run/a")
+			if sdk.ReasonOf(err) != "journal_broken" || sdk.AsError(err).Details["seq"] != c.seq || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Verify: %v, want entry %d and %q", err, c.seq, c.says)
+			}
+			if err := journal.Verify(p, "run/ab"); err != nil {
+				t.Errorf("the neighbour: %v", err)
+			}
+		})
+	}
+}
+
+func TestStreamNames(t *testing.T) {
+	for _, stream := range []string{"", "a\x00b", "a\nb", strings.Repeat("x", journal.MaxStreamBytes+1)} {
+		p := pairs{}
+		for _, err := range []error{
+			journal.Append(p, stream, at, journal.RunResumed{}), journal.Verify(p, stream),
+		} {
+			if sdk.ReasonOf(err) != "stream_invalid" {
+				t.Errorf("stream %.10q: %v", stream, err)
+			}
+		}
+		if len(p) != 0 {
+			t.Errorf("stream %.10q was written", stream)
+		}
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	f.Add([]byte(`{"seq":1}`), []byte(`{"seq":1,"hash":""}`))
+	f.Add([]byte(`{`), []byte(`null`))
+	f.Fuzz(func(t *testing.T, entry, head []byte) {
+		p := pairs{entryKey(1): entry, "event-head/run/a": head}
+		if err := journal.Verify(p, "run/a"); err != nil && sdk.ReasonOf(err) != "journal_broken" {
+			t.Errorf("Verify: %v", err)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package plugin
+
+import (
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// start brings one instance up after a delay.
+func (p *pool) start(delay time.Duration) {
+	instance, err := p.bringUp(delay)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting--
+	switch {
+	case p.open.Err() != nil:
+		if instance != nil {
+			p.tasks.Go(func() { instance.Kill(errClosed()) })
+		}
+	case err != nil:
+		p.startFailed(err)
+	default:
+		p.manifest = instance.Manifest()
+		p.starts++
+		m := &member{Instance: instance, started: time.Now(), slots: p.slots(), gone: make(chan struct{})}
+		p.members = append(p.members, m)
+		p.tasks.Go(func() { p.watch(m) })
+		p.dispatch()
+	}
+}
+
+func (p *pool) bringUp(delay time.Duration) (Instance, error) {
+	backoff := time.NewTimer(delay)
+	defer backoff.Stop()
+	select {
+	case <-backoff.C:
+	case <-p.open.Done():
+		return nil, errClosed()
+	}
+	instance, err := p.driver.Start(p.open, p.plugin)
+	if err != nil {
+		return nil, err
+	}
+	if err := instance.Manifest().Validate(); err != nil {
+		err = sdk.Wrap("start plugin "+p.plugin.Name, err)
+		instance.Kill(err)
+		return nil, err
+	}
+	return instance, nil
+}
+
+// startFailed counts a failed start as an unasked exit. Where nothing else can
+// serve the call that waits longest, that call ends with the start's error; the
+// others wait for the next start.
+func (p *pool) startFailed(err error) {
+	now := time.Now()
+	p.exits++
+	p.breaker.exited(now, 0, err, p.random())
+	alone := len(p.members)+p.starting == 0
+	if alone && len(p.queue) > 0 && p.breaker.state(now) == BreakerClosed {
+		p.grantNext(grant{err: retryable(err)})
+	}
+	p.dispatch()
+}

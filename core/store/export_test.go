@@ -1,0 +1,17 @@
+package store
+
+// What the tests reach beyond the public surface.
+var (
+	PrepareTo   = prepare
+	DescribeKey = describeKey
+	RunKey      = runKey
+	ContentKey  = contentKey
+	ResultKey   = resultKey
+	TimeKey     = timeKey
+	TimeID      = timeID
+	VisitKey    = visitKey
+	AttemptKey  = attemptKey
+	PrefixEnd   = prefixEnd
+)
+
+type Migration = migration

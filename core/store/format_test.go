@@ -1,0 +1,147 @@
+package store_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func seeded(t *testing.T, pairs ...string) *mem.Store {
+	t.Helper()
+	s := mem.Open()
+	err := s.Update(t.Context(), func(tx core.Tx) error {
+		for i := 0; i < len(pairs); i += 2 {
+			if err := tx.Put([]byte(pairs[i]), []byte(pairs[i+1])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func value(t *testing.T, s core.Store, key string) (text string) {
+	t.Helper()
+	err := s.View(t.Context(), func(r core.Reader) error {
+		v, _, err := r.Get([]byte(key))
+		text = string(v)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestPrepareStampsAnEmptyStore(t *testing.T) {
+	s := mem.Open()
+	for range 2 {
+		if err := store.Prepare(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := value(t, s, "meta/format"); got != "1" {
+		t.Errorf("meta/format = %q", got)
+	}
+}
+
+func TestPrepareRefuses(t *testing.T) {
+	cases := []struct {
+		name, key, value, reason, says string
+	}{
+		{"a newer format", "meta/format", "7", "store_format_newer", "format 7, this program knows formats up to 1"},
+		{"a marker that is no number", "meta/format", "x", "store_format_unknown", `"x"`},
+		{"a strange store", "foreign", "x", "store_format_unknown", `"foreign"`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			err := store.Prepare(t.Context(), seeded(t, c.key, c.value))
+			if sdk.CodeOf(err) != sdk.Incompatible || sdk.ReasonOf(err) != c.reason || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v (%s)", err, sdk.ReasonOf(err))
+			}
+		})
+	}
+}
+
+func TestPrepareMigratesStepByStep(t *testing.T) {
+	s := seeded(t, "meta/format", "1", "old", "x")
+	rename := func(from, to string) store.Migration {
+		return func(tx core.Tx) error {
+			v, found, err := tx.Get([]byte(from))
+			if err != nil || !found {
+				return sdk.Errorf(sdk.Internal, "test", "%s is missing: %v", from, err)
+			}
+			if err := tx.Delete([]byte(from)); err != nil {
+				return err
+			}
+			return tx.Put([]byte(to), v)
+		}
+	}
+	broken := []store.Migration{rename("old", "newer"), rename("absent", "newest")}
+	if err := store.PrepareTo(t.Context(), s, 3, broken); sdk.ReasonOf(err) != "test" {
+		t.Errorf("a failing step: %v", err)
+	}
+	if at, v := value(t, s, "meta/format"), value(t, s, "newer"); at != "2" || v != "x" {
+		t.Errorf("after the failing step: format %s, value %q", at, v)
+	}
+	if err := store.PrepareTo(t.Context(), s, 3, []store.Migration{rename("old", "newer"), rename("newer", "newest")}); err != nil {
+		t.Fatal(err)
+	}
+	if at, v := value(t, s, "meta/format"), value(t, s, "newest"); at != "3" || v != "x" {
+		t.Errorf("after all steps: format %s, value %q", at, v)
+	}
+}
+
+// TestKeyLayout holds FORMAT.md's table of keys.
+func TestKeyLayout(t *testing.T) {
+	started := time.Unix(0, 1)
+	cases := []struct {
+		got  []byte
+		want string
+	}{
+		{store.RunKey("id"), "run/id"},
+		{store.ContentKey("id"), "run-content/id"},
+		{store.ResultKey("id"), "run-result/id"},
+		{store.TimeKey(started, "id"), "run-time/\xff\xff\xff\xff\xff\xff\xff\xfe/id"},
+		{store.VisitKey("id", 258), "visit/id/\x00\x00\x01\x02"},
+		{store.AttemptKey("id", 1, 258), "attempt/id/\x00\x00\x00\x01\x00\x00\x01\x02"},
+	}
+	for _, c := range cases {
+		if string(c.got) != c.want {
+			t.Errorf("key %q, want %q", c.got, c.want)
+		}
+	}
+	if got := store.TimeID(store.TimeKey(started, "id")); got != "id" {
+		t.Errorf("timeID = %q", got)
+	}
+}
+
+func TestPrefixEnd(t *testing.T) {
+	cases := []struct{ prefix, want string }{{"a", "b"}, {"a\xff", "b"}, {"a\xffb", "a\xffc"}, {"\xff\xff", ""}, {"", ""}}
+	for _, c := range cases {
+		if got := store.PrefixEnd([]byte(c.prefix)); !bytes.Equal(got, []byte(c.want)) {
+			t.Errorf("prefixEnd(%q) = %q, want %q", c.prefix, got, c.want)
+		}
+	}
+}
+
+func FuzzDescribeKey(f *testing.F) {
+	for _, key := range []string{"run/x", "visit/x/\x00\x00\x00\x01", "attempt/x/\x00", "attempt/", "\xff"} {
+		f.Add([]byte(key))
+	}
+	f.Fuzz(func(t *testing.T, key []byte) {
+		store.DescribeKey(key)
+		if id := store.TimeID(key); len(id) > len(key) {
+			t.Errorf("store.TimeID(%q) = %q", key, id)
+		}
+	})
+}

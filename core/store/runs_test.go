@@ -1,0 +1,314 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// tick is a clock that moves a second with each look.
+type tick struct{ now time.Time }
+
+func (c *tick) Now() time.Time {
+	c.now = c.now.Add(time.Second)
+	return c.now
+}
+
+// bench is a repository on an empty store, with one run in it.
+type bench struct {
+	t     *testing.T
+	ctx   context.Context
+	store core.Store
+	runs  *store.Runs
+	run   *core.Run
+}
+
+const runID = "0193f2a0-0000-7000-8000-000000000001"
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, ctx: t.Context(), store: mem.Open()}
+	b.runs = store.NewRuns(b.store, &tick{time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)})
+	b.run = b.create(runID)
+	return b
+}
+
+func (b *bench) create(id string) *core.Run {
+	b.t.Helper()
+	run := &core.Run{
+		ID: id, Workflow: "demo", State: core.MustJSON(map[string]any{"n": 1}),
+		Source: core.Source{File: "demo.yaml", Text: "nodes: []", Files: map[string]string{"a.json": "{}"}},
+	}
+	b.must(b.runs.Create(b.ctx, run))
+	return run
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) wantReason(err error, reason string) {
+	b.t.Helper()
+	if sdk.ReasonOf(err) != reason {
+		b.t.Errorf("error %v (%s), want %s", err, sdk.ReasonOf(err), reason)
+	}
+}
+
+func output(i int) *core.Attempt {
+	return &core.Attempt{Iteration: i, Role: sdk.RoleGenerate, Output: core.MustJSON(i), Usage: sdk.Usage{TokensIn: 1}}
+}
+
+func judged(i int) *core.Attempt {
+	a := output(i)
+	a.Judged, a.Score, a.Errors = true, 0.5, []sdk.Finding{{Message: "bad"}}
+	return a
+}
+
+func TestRunRoundTrip(t *testing.T) {
+	b := newBench(t)
+	rec := b.runs.Recorder(b.run)
+	loop := rec.Attempts(1, "loop")
+	b.must(loop.RecordOutput(b.ctx, output(1)))
+	b.must(loop.RecordVerdict(b.ctx, judged(1)))
+	b.must(loop.RecordOutput(b.ctx, output(2)))
+
+	progress, err := b.runs.Progress(b.ctx, runID)
+	b.must(err)
+	want := core.Progress{Attempts: []core.Attempt{*judged(1), *output(2)}}
+	if diff := cmp.Diff(want, progress); diff != "" {
+		t.Errorf("Progress (-want +got):\n%s", diff)
+	}
+
+	b.must(loop.RecordVerdict(b.ctx, judged(2)))
+	visit := core.Visit{Number: 1, Node: "loop", Result: core.MustJSON("ok"), Next: "end"}
+	b.must(rec.RecordVisit(b.ctx, &visit))
+	end := *b.run
+	end.Status, end.StopReason, end.Score, end.Iterations = core.StatusExhausted, core.StopMaxIterations, 0.5, 2
+	end.Result, end.Usage.TokensIn = core.MustJSON("result"), 2
+	b.must(rec.RecordEnd(b.ctx, &end))
+
+	got, err := b.runs.Get(b.ctx, runID)
+	b.must(err)
+	end.UpdatedAt = got.UpdatedAt
+	if diff := cmp.Diff(&end, got); diff != "" {
+		t.Errorf("Get (-want +got):\n%s", diff)
+	}
+	loops, err := b.runs.Attempts(b.ctx, runID)
+	b.must(err)
+	if diff := cmp.Diff([]store.VisitAttempts{{Visit: 1, Node: "loop", Attempts: []core.Attempt{*judged(1), *judged(2)}}}, loops); diff != "" {
+		t.Errorf("Attempts (-want +got):\n%s", diff)
+	}
+	visits, err := b.runs.Visits(b.ctx, runID)
+	b.must(err)
+	if diff := cmp.Diff([]core.Visit{visit}, visits); diff != "" {
+		t.Errorf("Visits (-want +got):\n%s", diff)
+	}
+	b.wantJournal("run_started", "output_recorded", "verdict_recorded", "output_recorded", "verdict_recorded", "visit_recorded", "run_ended")
+}
+
+func (b *bench) wantJournal(want ...string) {
+	b.t.Helper()
+	var got []string
+	b.must(b.store.View(b.ctx, func(r core.Reader) error {
+		if err := journal.Verify(r, store.Stream(runID)); err != nil {
+			return err
+		}
+		return journal.Read(r, store.Stream(runID), func(e journal.Entry) error {
+			got = append(got, e.Type)
+			return nil
+		})
+	}))
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.t.Errorf("journal (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecordsOutOfOrderAreRefused(t *testing.T) {
+	cases := []struct {
+		name string
+		do   func(b *bench, r core.RunRecorder) error
+	}{
+		{"a second attempt first", func(b *bench, r core.RunRecorder) error { return r.Attempts(1, "loop").RecordOutput(b.ctx, output(2)) }},
+		{"an attempt of a later visit", func(b *bench, r core.RunRecorder) error { return r.Attempts(2, "loop").RecordOutput(b.ctx, output(1)) }},
+		{"an output that is judged", func(b *bench, r core.RunRecorder) error { return r.Attempts(1, "loop").RecordOutput(b.ctx, judged(1)) }},
+		{"a verdict without judgement", func(b *bench, r core.RunRecorder) error { return r.Attempts(1, "loop").RecordVerdict(b.ctx, output(1)) }},
+		{"an attempt before the verdict", func(b *bench, r core.RunRecorder) error {
+			b.must(r.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
+			return r.Attempts(1, "loop").RecordOutput(b.ctx, output(2))
+		}},
+		{"an output twice", func(b *bench, r core.RunRecorder) error {
+			b.must(r.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
+			return r.Attempts(1, "loop").RecordOutput(b.ctx, output(1))
+		}},
+		{"a verdict twice", func(b *bench, r core.RunRecorder) error {
+			b.must(r.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)))
+			return r.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1))
+		}},
+		{"another node in the visit", func(b *bench, r core.RunRecorder) error {
+			b.must(r.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)))
+			return r.Attempts(1, "other").RecordOutput(b.ctx, output(2))
+		}},
+		{"a skipped visit number", func(b *bench, r core.RunRecorder) error {
+			return r.RecordVisit(b.ctx, &core.Visit{Number: 2, Node: "n"})
+		}},
+		{"an end that is running", func(b *bench, r core.RunRecorder) error {
+			return r.RecordEnd(b.ctx, &core.Run{ID: runID, Status: core.StatusRunning})
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.wantReason(c.do(b, b.runs.Recorder(b.run)), "record_out_of_order")
+		})
+	}
+}
+
+func TestAttemptJudgedAtBirthIsOneRecord(t *testing.T) {
+	b := newBench(t)
+	loop := b.runs.Recorder(b.run).Attempts(1, "loop")
+	b.must(loop.RecordVerdict(b.ctx, judged(1)))
+	b.must(loop.RecordOutput(b.ctx, output(2)))
+	b.wantJournal("run_started", "verdict_recorded", "output_recorded")
+}
+
+func TestResume(t *testing.T) {
+	b := newBench(t)
+	first := b.runs.Recorder(b.run)
+	_, err := b.runs.Resume(b.ctx, runID)
+	b.wantReason(err, "run_active")
+
+	other := store.NewRuns(b.store, &tick{}) // as after a crash, or another host
+	run, err := other.Resume(b.ctx, runID)
+	b.must(err)
+	b.wantReason(first.Attempts(1, "loop").RecordOutput(b.ctx, output(1)), "run_taken_over")
+	second := other.Recorder(run)
+	b.must(second.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
+	end := *run
+	end.Status, end.Error = core.StatusError, &core.ErrorInfo{Code: "x", Message: "y"}
+	b.must(second.RecordEnd(b.ctx, &end))
+	b.wantReason(second.RecordEnd(b.ctx, &end), "run_ended")
+
+	run, err = other.Resume(b.ctx, runID)
+	b.must(err)
+	if run.Status != core.StatusRunning || run.Error != nil {
+		t.Errorf("resumed as %s with error %v", run.Status, run.Error)
+	}
+	end.Status, end.Error = core.StatusPassed, nil
+	b.must(other.Recorder(run).RecordEnd(b.ctx, &end))
+	_, err = other.Resume(b.ctx, runID)
+	b.wantReason(err, "run_not_resumable")
+	_, err = other.Resume(b.ctx, "nope")
+	b.wantReason(err, "run_not_found")
+	b.wantJournal("run_started", "run_resumed", "output_recorded", "run_ended", "run_resumed", "run_ended")
+}
+
+func TestFind(t *testing.T) {
+	b := newBench(t)
+	b.create("0193f2a0-0000-7000-8000-000000000002")
+	b.create("0193ffff-0000-7000-8000-000000000003")
+	b.create("r1")
+	cases := []struct{ prefix, id, reason string }{
+		{runID, runID, ""},
+		{"0193ffff", "0193ffff-0000-7000-8000-000000000003", ""},
+		{"r1", "r1", ""},
+		{"0193f2a0", "", "run_ambiguous"},
+		{"0193", "", "run_prefix_short"},
+		{"deadbeef", "", "run_not_found"},
+		{"", "", "run_not_found"},
+		{"../../etc", "", "run_not_found"},
+		{strings.Repeat("a", 1000), "", "run_not_found"},
+	}
+	for _, c := range cases {
+		run, err := b.runs.Find(b.ctx, c.prefix)
+		b.wantReason(err, c.reason)
+		if run != nil && run.ID != c.id {
+			t.Errorf("Find(%q) = %s, want %s", c.prefix, run.ID, c.id)
+		}
+	}
+	_, err := b.runs.Find(b.ctx, "0193f2a0")
+	for _, id := range []string{runID, "0193f2a0-0000-7000-8000-000000000002"} {
+		if !strings.Contains(err.Error(), id) {
+			t.Errorf("%q doesn't name %s", err, id)
+		}
+	}
+}
+
+func TestListIsNewestFirstAndFiltered(t *testing.T) {
+	b := newBench(t)
+	for i := range 5 {
+		r := b.create(fmt.Sprintf("run-%d", i))
+		if i%2 == 0 {
+			r.Status = core.StatusPassed
+			b.must(b.runs.Recorder(r).RecordEnd(b.ctx, r))
+		}
+	}
+	cases := []struct {
+		filter store.ListFilter
+		want   []string
+	}{
+		{store.ListFilter{}, []string{"run-4", "run-3", "run-2", "run-1", "run-0", runID}},
+		{store.ListFilter{Limit: 2}, []string{"run-4", "run-3"}},
+		{store.ListFilter{Status: core.StatusPassed}, []string{"run-4", "run-2", "run-0"}},
+		{store.ListFilter{Workflow: "none"}, nil},
+	}
+	for _, c := range cases {
+		runs, err := b.runs.List(b.ctx, c.filter)
+		b.must(err)
+		var got []string
+		for _, r := range runs {
+			got = append(got, r.ID)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("List(%+v) (-want +got):\n%s", c.filter, diff)
+		}
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	b := newBench(t)
+	b.wantReason(b.runs.Create(b.ctx, &core.Run{ID: runID}), "run_exists")
+	b.wantReason(b.runs.Create(b.ctx, &core.Run{ID: "a/b"}), "run_id_invalid")
+	b.wantReason(b.runs.Create(b.ctx, &core.Run{ID: "bad-json", State: []byte("{")}), "record_invalid")
+}
+
+func TestCorruptRecordsAreNamed(t *testing.T) {
+	cases := []struct {
+		name, key, value, want string
+	}{
+		{"run", "run/" + runID, "{", "run/" + runID},
+		{"content", "run-content/" + runID, "[]", "run-content/" + runID},
+		{"visit", "visit/" + runID + "/\x00\x00\x00\x01", "null", "visit/" + runID + "/1"},
+		{"attempt", "attempt/" + runID + "/\x00\x00\x00\x01\x00\x00\x00\x01", "7", "attempt/" + runID + "/1/1"},
+		{"gap", "attempt/" + runID + "/\x00\x00\x00\x01\x00\x00\x00\x03", `{"attempt":{"iteration":3}}`, "attempt/" + runID + "/1/3"},
+		{"short key", "attempt/" + runID + "/\x00\x00\x00\x01\x00", `{}`, "attempt/" + runID + "/1"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.must(b.store.Update(b.ctx, func(tx core.Tx) error { return tx.Put([]byte(c.key), []byte(c.value)) }))
+			_, err := b.runs.Progress(b.ctx, runID)
+			if err == nil {
+				_, err = b.runs.Get(b.ctx, runID)
+			}
+			if err == nil {
+				_, err = b.runs.Attempts(b.ctx, runID)
+			}
+			b.wantReason(err, "record_corrupt")
+			if err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), runID)) {
+				t.Errorf("%q doesn't name %s", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+package llmeval
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/jsontext"
+)
+
+// finishLength is the finish reason of a reply that was cut off.
+const finishLength = "length"
+
+// caller is a generator and a corrector: both put the config's messages to the
+// model and return what it says.
+type caller struct {
+	config *callConfig
+	client *client
+}
+
+// Generate returns the model's reply: a JSON string, or with parse: json the
+// one JSON value in it.
+func (c *caller) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+	output, r, err := c.call(ctx, req.IdempotencyKey, req.Emit)
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.GenerateResponse{Output: output, Usage: r.usage, Metadata: r.metadata()}, nil
+}
+
+// Correct is as [caller.Generate]: what is to be repaired stands in the prompt.
+func (c *caller) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
+	output, r, err := c.call(ctx, req.IdempotencyKey, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.CorrectResponse{Output: output, Usage: r.usage, Metadata: r.metadata()}, nil
+}
+
+func (c *caller) call(ctx context.Context, idempotencyKey string, emit func(string)) (json.RawMessage, *reply, error) {
+	r, err := c.client.ask(ctx, &question{
+		messages:       c.config.messages,
+		sampling:       c.config.sampling,
+		idempotencyKey: idempotencyKey,
+		emit:           emit,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	output, err := c.output(r)
+	if err != nil {
+		// The tokens are spent all the same.
+		return nil, nil, sdk.AsError(err).WithDetail("usage", r.usage)
+	}
+	return output, r, nil
+}
+
+// output is what the reply says, or why it is no output.
+func (c *caller) output(r *reply) (json.RawMessage, error) {
+	model, url := c.config.endpoint.model, c.config.endpoint.url
+	switch {
+	case r.finish == finishLength:
+		return nil, sdk.Errorf(sdk.Exhausted, "llm_reply_cut", "the reply of model %q at %s was cut off at its length limit, after: %s", model, url, excerpt(r.text, "")).
+			WithHint("raise max_tokens or the model's context length, or ask for less")
+	case r.refusal != "":
+		return nil, sdk.Errorf(sdk.Invalid, "llm_refused", "model %q at %s refuses: %s", model, url, excerpt(r.refusal, ""))
+	case r.text == "":
+		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_empty", "the reply of model %q at %s is empty (finish reason %q)", model, url, cut(r.finish, excerptRunes))
+	}
+	if !c.config.parse {
+		text, err := json.Marshal(r.text)
+		return text, err
+	}
+	value, note, err := jsontext.Extract(withoutThoughts(r.text))
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_not_json", "the reply of model %q at %s is not JSON: %s; it says: %s", model, url, err, excerpt(r.text, "")).
+			WithHint("ask for JSON only in the prompt, or leave parse out and let the loop repair the text")
+	}
+	r.note = note
+	return value, nil
+}

@@ -1,0 +1,212 @@
+package llmeval_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestGeneratedOutput(t *testing.T) {
+	for name, test := range map[string]struct{ parse, reply, want, note string }{
+		"text":               {"", "Ada\n\"L\"", `"Ada\n\"L\""`, ""},
+		"JSON stays text":    {"", `{"a":1}`, `"{\"a\":1}"`, ""},
+		"parsed":             {"json", `{"a": 1}`, `{"a": 1}`, ""},
+		"parsed from prose":  {"json", "Sure:\n```json\n{\"a\":1}\n```\n", `{"a":1}`, "removed code fence and the text around it"},
+		"parsed after think": {"json", "<think>[1]</think>[2]", `[2]`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.New(t, llmtest.Text(test.reply), llmtest.Text(test.reply))
+			config := object{"prompt": "p"}
+			if test.parse != "" {
+				config["parse"] = test.parse
+			}
+			p := plugin(t)
+			generated, err := prepare(t, p.Generator, configFor(server.URL, config)).Generate(t.Context(), &sdk.GenerateRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			corrected, err := prepare(t, p.Corrector, configFor(server.URL, config)).Correct(t.Context(), &sdk.CorrectRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, output := range []json.RawMessage{generated.Output, corrected.Output} {
+				if diff := cmp.Diff(test.want, strings.TrimSpace(string(output))); diff != "" {
+					t.Error(diff)
+				}
+			}
+			if generated.Metadata["note"] != test.note || generated.Usage != (sdk.Usage{TokensIn: llmtest.TokensIn, TokensOut: llmtest.TokensOut}) || corrected.Usage != generated.Usage {
+				t.Errorf("metadata %v, usage %+v, %+v", generated.Metadata, generated.Usage, corrected.Usage)
+			}
+		})
+	}
+}
+
+func TestConversationIsSentAsWritten(t *testing.T) {
+	server := llmtest.New(t, llmtest.Text("ok"))
+	g := newGenerator(t, configFor(server.URL, object{"system": "s", "temperature": 0.7, "messages": []object{
+		{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": ""},
+	}}))
+	req := &sdk.GenerateRequest{Call: sdk.Call{IdempotencyKey: "run/1/generate"}}
+	if _, err := g.Generate(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	r := server.Requests()[0]
+	want := []llmtest.Message{{Role: "system", Content: "s"}, {Role: "user", Content: "a"}, {Role: "assistant", Content: "b"}, {Role: "user", Content: ""}}
+	if diff := cmp.Diff(want, r.Messages); diff != "" {
+		t.Error(diff)
+	}
+	if r.Temperature == nil || *r.Temperature != 0.7 || r.ResponseFormat != nil || r.Header.Get("Idempotency-Key") != "run/1/generate" {
+		t.Errorf("request %s, key %q", r.Body, r.Header.Get("Idempotency-Key"))
+	}
+}
+
+func TestGeneratorLeavesTheTemperatureToTheEndpoint(t *testing.T) {
+	server := llmtest.New(t, llmtest.Text("ok"))
+	if _, err := newGenerator(t, configFor(server.URL, object{"prompt": "p"})).Generate(t.Context(), &sdk.GenerateRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	r := server.Requests()[0]
+	if _, keyed := r.Header["Idempotency-Key"]; keyed || r.Temperature != nil {
+		t.Errorf("request %s", r.Body)
+	}
+}
+
+func TestReplyThatIsNoOutput(t *testing.T) {
+	for name, test := range map[string]struct {
+		reply        llmtest.Reply
+		code         sdk.Code
+		reason, says string
+	}{
+		"not JSON":  {llmtest.Text("I can't do that"), sdk.Invalid, "llm_reply_not_json", "I can't do that"},
+		"cut off":   {llmtest.Text(`{"a":`).FinishedBy("length"), sdk.Exhausted, "llm_reply_cut", `{"a":`},
+		"a refusal": {llmtest.Reply{Refusal: "No."}, sdk.Invalid, "llm_refused", "No."},
+		"filtered":  {llmtest.Text("").FinishedBy("content_filter"), sdk.Invalid, "llm_reply_empty", "content_filter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.New(t, test.reply)
+			_, err := newGenerator(t, configFor(server.URL, object{"prompt": "p", "parse": "json"})).Generate(t.Context(), &sdk.GenerateRequest{})
+			e := sdkError(t, err)
+			if e.Code != test.code || e.Reason != test.reason || !strings.Contains(e.Message, test.says) || !strings.Contains(e.Message, "test-model") {
+				t.Errorf("error %s %s: %s", e.Code, e.Reason, e.Message)
+			}
+			if e.Details["usage"] != (sdk.Usage{TokensIn: llmtest.TokensIn, TokensOut: llmtest.TokensOut}) {
+				t.Errorf("usage %v", e.Details["usage"])
+			}
+		})
+	}
+}
+
+// watch generates with a watcher, and returns what it saw.
+func watch(t *testing.T, url string) (chunks []string, res *sdk.GenerateResponse, err error) {
+	t.Helper()
+	g := newGenerator(t, configFor(url, object{"prompt": "p"}))
+	res, err = g.Generate(t.Context(), &sdk.GenerateRequest{Emit: func(chunk string) { chunks = append(chunks, chunk) }})
+	return chunks, res, err
+}
+
+func TestStream(t *testing.T) {
+	server := llmtest.New(t, llmtest.Text("one two three").Usage(3, 4))
+	chunks, res, err := watch(t, server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(chunks) < 3 || strings.Join(chunks, "") != "one two three" || string(res.Output) != `"one two three"` {
+		t.Errorf("chunks %q, output %s", chunks, res.Output)
+	}
+	if res.Usage.TokensIn != 3 || res.Usage.TokensOut != 4 || res.Metadata["model"] != "test-model" {
+		t.Errorf("usage %+v, metadata %v", res.Usage, res.Metadata)
+	}
+	if !strings.Contains(string(server.Requests()[0].Body), `"include_usage":true`) {
+		t.Errorf("request %s", server.Requests()[0].Body)
+	}
+}
+
+func TestStreamHidesTheKeyAcrossChunks(t *testing.T) {
+	server := llmtest.New(t, llmtest.Text("your key is "+testKey+", ends in "+testKey[:7]))
+	chunks, res, err := watch(t, server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "your key is [redacted], ends in " + testKey[:7]
+	if strings.Join(chunks, "") != want || string(res.Output) != `"`+want+`"` {
+		t.Errorf("chunks %q, output %s", chunks, res.Output)
+	}
+}
+
+func TestEndpointThatDoesNotStream(t *testing.T) {
+	for name, first := range map[string]llmtest.Reply{
+		"refuses":              llmtest.Refuse("stream_options", "unknown"),
+		"replies with a whole": llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.New(t, first, llmtest.Text("whole"))
+			chunks, res, err := watch(t, server.URL)
+			if err != nil || string(res.Output) != `"whole"` || !cmp.Equal(chunks, []string{"whole"}) {
+				t.Errorf("chunks %q, response %+v, error %v", chunks, res, err)
+			}
+			if server.Requests()[1].Stream {
+				t.Error("streamed again")
+			}
+		})
+	}
+}
+
+func TestStreamReportsUpstreamErrors(t *testing.T) {
+	event := "data: {\"error\":{\"message\":\"overloaded by " + testKey + "\"}}\n\n"
+	server := llmtest.New(t, llmtest.Body(200, "text/event-stream", event), llmtest.Text("ok"))
+	if chunks, res, err := watch(t, server.URL); err != nil || strings.Join(chunks, "") != "ok" || res.Metadata["tries"] != "2" {
+		t.Errorf("chunks %q, response %+v, error %v", chunks, res, err)
+	}
+}
+
+func TestStreamWithBrokenEvent(t *testing.T) {
+	server := llmtest.New(t, llmtest.Body(200, "text/event-stream", "data: {not json}\n\n"))
+	_, _, err := watch(t, server.URL)
+	if e := sdkError(t, err); e.Reason != "llm_reply_malformed" {
+		t.Errorf("error %s: %s", e.Reason, e.Message)
+	}
+}
+
+func TestBrokenStreamIsAskedForAgainAsAWhole(t *testing.T) {
+	text := "a text of some length"
+	for name, first := range map[string]llmtest.Reply{
+		"connection ends": llmtest.Text(text).CutOff(),
+		"stream ends":     llmtest.Body(200, "text/event-stream", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a te\"}}]}\n\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.New(t, first, llmtest.Text(text))
+			chunks, res, err := watch(t, server.URL)
+			if err != nil || string(res.Output) != `"`+text+`"` {
+				t.Fatalf("response %+v, error %v", res, err)
+			}
+			if shown := strings.Join(chunks, ""); shown == "" || !strings.HasPrefix(text, shown) || server.Requests()[1].Stream {
+				t.Errorf("chunks %q", chunks)
+			}
+		})
+	}
+}
+
+func TestCancelledCallReturnsAtOnce(t *testing.T) {
+	hold := make(chan struct{})
+	defer close(hold)
+	for name, emit := range map[string]func(string){"whole": nil, "streamed": func(string) {}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			server := llmtest.StartFunc(func(*llmtest.Request) llmtest.Reply {
+				cancel()
+				return llmtest.Text("late").After(hold)
+			})
+			t.Cleanup(server.Close)
+			_, err := newGenerator(t, configFor(server.URL, object{"prompt": "p"})).Generate(ctx, &sdk.GenerateRequest{Emit: emit})
+			if e := sdkError(t, err); e.Code != sdk.Cancelled || len(server.Requests()) != 1 {
+				t.Errorf("error %s: %s", e.Code, e.Message)
+			}
+		})
+	}
+}

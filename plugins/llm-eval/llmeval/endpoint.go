@@ -1,0 +1,159 @@
+package llmeval
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The providers of llm.provider. Both are asked in the same protocol.
+const (
+	providerOpenAI = "openai" // any OpenAI-compatible endpoint
+	providerOllama = "ollama" // Ollama, which serves that protocol under /v1
+)
+
+// Bounds of llm.timeout, the time that one HTTP exchange may take. The default
+// leaves room for a retry within the 120 s of a judge (spec 1.4).
+const (
+	defaultTimeout = 60 * time.Second
+	maxTimeout     = time.Hour
+)
+
+// settingsHint shows what to write where the endpoint is missing.
+const settingsHint = `write in the workflow: settings: {llm: {provider: ollama, base_url: "http://127.0.0.1:11434", model: "llama3.2"}}`
+
+// endpoint is where a model is asked, and what that costs.
+type endpoint struct {
+	// url is the base of the protocol's paths, such as "http://h/v1".
+	url     string
+	model   string
+	keyEnv  string
+	key     secret
+	timeout time.Duration
+	// inPrice and outPrice are US dollars per million tokens.
+	inPrice, outPrice float64
+}
+
+// cost is a usage with its price.
+func (e *endpoint) cost(in, out int64) sdk.Usage {
+	const maxTokens = 1 << 40 // a lying endpoint must not overflow or shrink a budget
+	u := sdk.Usage{TokensIn: min(max(in, 0), maxTokens), TokensOut: min(max(out, 0), maxTokens)}
+	u.CostUSD = (float64(u.TokensIn)*e.inPrice + float64(u.TokensOut)*e.outPrice) / 1e6
+	return u
+}
+
+// envName is a variable's name, as workflow files take it.
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+// decodeEndpoint reads the keys llm and model of a config.
+func decodeEndpoint(config *fields) *endpoint {
+	e := &endpoint{timeout: defaultTimeout}
+	llm := config.object("llm")
+	llm.take("model", "text", &e.model)
+	var model string
+	config.take("model", "text", &model)
+	e.model = cmp.Or(model, e.model)
+	if e.model == "" {
+		llm.report("llm.model is missing")
+	}
+	e.url = decodeURL(llm)
+	e.keyEnv = decodeKeyEnv(llm)
+	e.timeout = decodeTimeout(llm)
+	price := llm.object("price")
+	e.inPrice, e.outPrice = decodePrice(price, "in"), decodePrice(price, "out")
+	price.done()
+	llm.done()
+	return e
+}
+
+func decodeURL(llm *fields) string {
+	var provider, base string
+	llm.take("provider", "text", &provider)
+	if !slices.Contains([]string{providerOpenAI, providerOllama}, provider) {
+		llm.report("llm.provider %q is not one of %s, %s", provider, providerOpenAI, providerOllama)
+	}
+	if !llm.take("base_url", "text", &base) || base == "" {
+		llm.report("llm.base_url is missing")
+		return ""
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		llm.report("llm.base_url is not an http or https URL")
+		return ""
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		llm.report("llm.base_url has a user, query or fragment: a key belongs in the variable that api_key_env names")
+		return ""
+	}
+	base = strings.TrimRight(u.String(), "/")
+	if provider == providerOllama && !strings.HasSuffix(base, "/v1") {
+		base += "/v1"
+	}
+	return base
+}
+
+func decodeKeyEnv(llm *fields) string {
+	var name string
+	if llm.take("api_key_env", "text", &name) && !envName.MatchString(name) {
+		llm.report("llm.api_key_env is not a variable's name (it isn't shown, in case it is a key)")
+		return ""
+	}
+	return name
+}
+
+func decodeTimeout(llm *fields) time.Duration {
+	var text string
+	if !llm.take("timeout", `a duration such as "60s"`, &text) {
+		return defaultTimeout
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d > maxTimeout {
+		llm.report(`llm.timeout %q is not a duration from "1ms" to "1h"`, text)
+		return defaultTimeout
+	}
+	return d
+}
+
+func decodePrice(price *fields, key string) float64 {
+	var usd float64
+	if price.take(key, "a number", &usd) && usd < 0 {
+		price.report("llm.price.%s is negative: it is US dollars per million tokens", key)
+	}
+	return usd
+}
+
+// unlock reads the key from its variable.
+func (e *endpoint) unlock(getenv func(string) string) error {
+	if e.keyEnv == "" {
+		return nil
+	}
+	e.key = secret(strings.TrimSpace(getenv(e.keyEnv)))
+	switch {
+	case e.key == "":
+		return e.keyMissing("is not set")
+	case !e.key.usable():
+		return e.keyMissing(fmt.Sprintf("holds no key: it has fewer than %d characters, or spaces, quotes or others that no key has", minKeyBytes))
+	}
+	return nil
+}
+
+func (e *endpoint) keyMissing(why string) error {
+	name := e.variable()
+	return sdk.Errorf(sdk.Invalid, "llm_key_missing", "%s %s", name, why).
+		WithHint("set %s to the key of %s, or leave api_key_env out if it takes none", name, e.url)
+}
+
+// variable names the key's variable in messages. Some keys would pass as a name
+// (gsk_1aB…), so one that isn't in capitals isn't shown.
+func (e *endpoint) variable() string {
+	if e.keyEnv != strings.ToUpper(e.keyEnv) {
+		return "the variable that llm.api_key_env names (not shown, since it isn't in capitals and might be a key)"
+	}
+	return "the environment variable " + e.keyEnv
+}

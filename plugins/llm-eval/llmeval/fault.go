@@ -1,0 +1,192 @@
+package llmeval
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// fault is why one exchange gave no reply: an answer that refuses (status is
+// set), or a broken exchange (err is set).
+type fault struct {
+	status int
+	// code, param and text are what the endpoint says of its refusal, scrubbed.
+	code, param, text string
+	// wait is how long the endpoint asks to wait; 0 where it doesn't.
+	wait time.Duration
+	err  error
+}
+
+func (f *fault) Error() string {
+	var said string
+	if f.text != "" {
+		said = ": " + f.text
+	}
+	switch {
+	case f.status != 0:
+		return strings.TrimSpace(fmt.Sprintf("%d %s", f.status, http.StatusText(f.status))) + said
+	case f.err != nil:
+		return f.err.Error() + said
+	}
+	return "error in the stream" + said
+}
+
+// passing reports whether the same exchange may succeed later.
+func (f *fault) passing() bool {
+	switch f.status {
+	case 0:
+		var untrusted *tls.CertificateVerificationError
+		return !errors.As(f.err, &untrusted)
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return f.status >= 500
+}
+
+// broken makes a fault of an error that the transport returned. The URL that
+// net/http adds is left out, since messages name the endpoint already.
+func broken(err error) *fault {
+	var located *url.Error
+	if errors.As(err, &located) {
+		err = located.Err
+	}
+	return &fault{err: err}
+}
+
+// refusal reads a fault from the body of an answer that isn't 200. The protocol
+// says {"error": {message, code, param}}; anything else is quoted.
+func refusal(status int, body []byte, key secret) *fault {
+	f := &fault{status: status}
+	var answer struct {
+		Error json.RawMessage `json:"error"`
+	}
+	var details struct {
+		Message string `json:"message"`
+		Code    any    `json:"code"`
+		Param   string `json:"param"`
+	}
+	if json.Unmarshal(body, &answer) == nil && len(answer.Error) > 0 {
+		body = answer.Error
+	}
+	if json.Unmarshal(body, &details) == nil && details.Message != "" {
+		code, _ := details.Code.(string)
+		f.code, f.param, f.text = key.scrub(code), key.scrub(details.Param), excerpt(details.Message, key)
+		return f
+	}
+	f.text = excerpt(plain(body), key)
+	return f
+}
+
+// plain undoes JSON's escapes, so that a key can't hide behind them.
+func plain(body []byte) string {
+	var value any
+	if json.Unmarshal(body, &value) != nil {
+		return string(body)
+	}
+	if text, ok := value.(string); ok {
+		return text
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(value) != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// excerptRunes is how much of an endpoint's words a message quotes: about three
+// lines of a terminal.
+const excerptRunes = 240
+
+// excerpt is the start of a text on one line, without the key. A key that the
+// text's end cuts in two goes too.
+func excerpt(text string, key secret) string {
+	text = key.scrub(text)
+	text = text[:len(text)-key.tail(text)]
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	}), " ")
+	return cut(strings.ToValidUTF8(text, "\uFFFD"), excerptRunes)
+}
+
+// cut shortens a text to a number of characters.
+func cut(text string, runes int) string {
+	if len(text) <= runes {
+		return text
+	}
+	for i := range text {
+		if runes == 0 {
+			return text[:i] + "…"
+		}
+		runes--
+	}
+	return text
+}
+
+// explain turns what ended a question into the error that callers see.
+func (e *endpoint) explain(ctx context.Context, err error, tries int) error {
+	if ctx.Err() != nil {
+		return e.stopped(ctx, err, tries)
+	}
+	var final *sdk.Error
+	if errors.As(err, &final) {
+		return final
+	}
+	var f *fault
+	if !errors.As(err, &f) {
+		return sdk.Errorf(sdk.Internal, "llm_client_failed", "%s: %s", e.url, e.key.scrub(err.Error()))
+	}
+	switch {
+	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
+		return e.keyRejected(f)
+	case f.status == http.StatusNotFound || f.code == "model_not_found":
+		return sdk.Errorf(sdk.NotFound, "llm_model_not_found", "%s has no model %q: %s", e.url, e.model, f).
+			WithHint("correct the model or base_url; for Ollama: ollama pull %s", e.model)
+	case f.passing():
+		return e.unavailable(f, tries)
+	case f.status == 0:
+		return sdk.Errorf(sdk.Denied, "llm_endpoint_untrusted", "%s: %s", e.url, e.key.scrub(f.Error()))
+	}
+	return sdk.Errorf(sdk.Invalid, "llm_request_refused", "%s refuses the request to model %q: %s", e.url, e.model, f)
+}
+
+func (e *endpoint) stopped(ctx context.Context, err error, tries int) error {
+	var last string
+	var f *fault
+	if errors.As(err, &f) && f.status != 0 {
+		last = fmt.Sprintf("; the last answer was %s", f)
+	}
+	return &sdk.Error{
+		Code:    sdk.CodeOf(ctx.Err()),
+		Message: fmt.Sprintf("stopped while waiting for %s (try %d): %s%s", e.url, tries, ctx.Err(), last),
+		Err:     ctx.Err(),
+	}
+}
+
+func (e *endpoint) keyRejected(f *fault) error {
+	err := sdk.Errorf(sdk.Denied, "llm_key_rejected", "%s rejects the key: %s", e.url, f)
+	if e.keyEnv == "" {
+		return err.WithHint("set llm.api_key_env to the name of the environment variable that holds the key")
+	}
+	return err.WithHint("check the key in %s", e.variable())
+}
+
+func (e *endpoint) unavailable(f *fault, tries int) error {
+	err := sdk.Errorf(sdk.Unavailable, "llm_unavailable", "%s gave no reply after %d of %d tries: %s", e.url, tries, maxTries, e.key.scrub(f.Error())).
+		WithDetail("endpoint", e.url).WithDetail("tries", tries)
+	if f.status != 0 {
+		return err.WithDetail("status", f.status)
+	}
+	return err.WithHint("check that the endpoint is running and that llm.base_url is right")
+}

@@ -1,0 +1,86 @@
+package llmeval_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// testKey is what the environment of these tests holds under TEST_KEY.
+const testKey = "sk-test+0123/456789=abcdef"
+
+func getenv(name string) string {
+	return map[string]string{"TEST_KEY": testKey, "SHORT": "abc", "SPACED": "a key", "PADDED": " " + testKey + "\n"}[name]
+}
+
+// object is a config, or a part of one.
+type object = map[string]any
+
+// configFor is a config that asks at an URL, with more keys.
+func configFor(url string, more object) json.RawMessage {
+	config := object{"llm": object{"provider": "openai", "base_url": url + "/v1", "model": "test-model", "api_key_env": "TEST_KEY"}}
+	maps.Copy(config, more)
+	return mustJSON(config)
+}
+
+func mustJSON(value any) json.RawMessage {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// plugin is the plugin under test, with connections of its own.
+func plugin(t *testing.T) sdk.Plugin {
+	t.Helper()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(transport.CloseIdleConnections)
+	return llmeval.Plugin(llmeval.Options{Getenv: getenv, Transport: transport})
+}
+
+func newJudge(t *testing.T, config json.RawMessage) sdk.Evaluator {
+	t.Helper()
+	return prepare(t, plugin(t).Evaluator, config)
+}
+
+func newGenerator(t *testing.T, config json.RawMessage) sdk.Generator {
+	t.Helper()
+	return prepare(t, plugin(t).Generator, config)
+}
+
+func prepare[T any](t *testing.T, with func(context.Context, json.RawMessage) (T, error), config json.RawMessage) T {
+	t.Helper()
+	prepared, err := with(t.Context(), config)
+	if err != nil {
+		t.Fatalf("prepare: %v", err)
+	}
+	return prepared
+}
+
+func evaluate(t *testing.T, judge sdk.Evaluator, output string) *sdk.EvaluateResponse {
+	t.Helper()
+	res, err := judge.Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(output)})
+	if err != nil {
+		t.Fatalf("evaluate: %v", err)
+	}
+	return res
+}
+
+// sdkError is an error as callers see it.
+func sdkError(t *testing.T, err error) *sdk.Error {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	return sdk.AsError(err)
+}

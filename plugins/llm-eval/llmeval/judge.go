@@ -1,0 +1,33 @@
+package llmeval
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// judge is an evaluator that asks a model for a verdict.
+type judge struct {
+	config *judgeConfig
+	client *client
+}
+
+// Evaluate asks for a verdict on the output. A reply that isn't a verdict is an
+// invalid attempt with the reply as feedback: never a pass, and no failure.
+func (j *judge) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	q := &question{
+		messages:           j.config.messages(req.Output),
+		sampling:           j.config.sampling,
+		defaultTemperature: j.config.sampling.temperature == nil,
+		verdict:            true,
+		idempotencyKey:     req.IdempotencyKey,
+	}
+	if q.defaultTemperature {
+		q.sampling.temperature = new(float64) // 0: the same output gets the same verdict (spec 1.4)
+	}
+	r, err := j.client.ask(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.EvaluateResponse{Verdict: r.verdict(), Usage: r.usage, Metadata: r.metadata()}, nil
+}

@@ -1,0 +1,97 @@
+package llmeval
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"net/http"
+	"os"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Version is the plugin's version.
+const Version = "0.1.0"
+
+// parallel is how many calls one instance takes at a time. A call is almost
+// only waiting; 8 is what a local Ollama queues without refusing and what the
+// smallest paid tiers admit.
+const parallel = 8
+
+//go:embed config.schema.json
+var configSchema []byte
+
+// Options connect the plugin to its surroundings. The zero value is what a
+// running plugin uses.
+type Options struct {
+	// Getenv looks up the variable that llm.api_key_env names. Default os.Getenv.
+	Getenv func(name string) string
+	// Transport makes the HTTP exchanges. Default: one like
+	// [http.DefaultTransport] that keeps as many idle connections to an endpoint
+	// as the plugin makes calls at a time.
+	Transport http.RoundTripper
+}
+
+// Plugin returns llm-eval: a judge, a generator and a corrector. What is
+// prepared from it is safe for concurrent use and shares connections and what
+// was learned about endpoints.
+func Plugin(opts Options) sdk.Plugin {
+	m := newMaker(opts)
+	return sdk.Plugin{
+		Manifest: sdk.Manifest{
+			Name:         "llm-eval",
+			Version:      Version,
+			Description:  "Asks a language model to judge, generate or correct (OpenAI-compatible endpoints and Ollama).",
+			ConfigSchema: json.RawMessage(configSchema),
+			Capabilities: []string{"network"},
+			Parallel:     parallel,
+		},
+		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) { return m.judge(config) },
+		Generator: func(_ context.Context, config json.RawMessage) (sdk.Generator, error) { return m.caller(config) },
+		Corrector: func(_ context.Context, config json.RawMessage) (sdk.Corrector, error) { return m.caller(config) },
+	}
+}
+
+// maker prepares judges and callers that share a transport.
+type maker struct {
+	getenv   func(string) string
+	http     *http.Client
+	dialects *dialects
+}
+
+func newMaker(opts Options) *maker {
+	if opts.Getenv == nil {
+		opts.Getenv = os.Getenv
+	}
+	if opts.Transport == nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxIdleConnsPerHost = parallel
+		opts.Transport = transport
+	}
+	return &maker{
+		getenv: opts.Getenv,
+		http: &http.Client{
+			Transport: opts.Transport,
+			// A redirect is reported, never followed: it would carry the key to
+			// wherever the endpoint says.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		dialects: newDialects(),
+	}
+}
+
+func (m *maker) judge(config json.RawMessage) (*judge, error) {
+	c, err := decodeJudge(config, m.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &judge{config: c, client: newClient(m, c.endpoint)}, nil
+}
+
+func (m *maker) caller(config json.RawMessage) (*caller, error) {
+	c, err := decodeCall(config, m.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &caller{config: c, client: newClient(m, c.endpoint)}, nil
+}

@@ -1,0 +1,87 @@
+package llmeval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// How passing faults are tried again.
+const (
+	// maxTries is how often a question is put at most. With the delays below
+	// that rides out a fault of about 4 s, and leaves longer ones to the host,
+	// which retries an evaluator on its own.
+	maxTries = 4
+	// The delays grow from firstDelay to maxDelay, twofold, and are spread by
+	// jitter in both directions.
+	firstDelay = 500 * time.Millisecond
+	maxDelay   = 8 * time.Second
+	jitter     = 0.25
+	// maxWait bounds what an endpoint may ask for in Retry-After where the call
+	// has no deadline: the time limit of a judge (spec 1.4).
+	maxWait = 120 * time.Second
+)
+
+// retry calls try until it succeeds, fails for good, or has had its tries. It
+// never begins a wait that the call's deadline would cut short.
+func (e *endpoint) retry(ctx context.Context, try func() error) (tries int, err error) {
+	delays := backoff.ExponentialBackOff{
+		InitialInterval: firstDelay, MaxInterval: maxDelay, Multiplier: 2, RandomizationFactor: jitter,
+	}
+	delays.Reset()
+	for {
+		tries++
+		err = try()
+		var f *fault
+		if !errors.As(err, &f) || !f.passing() || tries == maxTries || ctx.Err() != nil {
+			return tries, err
+		}
+		wait := f.wait
+		if wait == 0 {
+			wait = delays.NextBackOff()
+		}
+		if limit := timeLeft(ctx); wait >= limit {
+			return tries, e.tooLong(f, wait, limit, tries)
+		}
+		if sleep(ctx, wait) != nil {
+			return tries, err
+		}
+	}
+}
+
+// timeLeft is how long the call may still wait.
+func timeLeft(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return maxWait
+	}
+	return time.Until(deadline)
+}
+
+// tooLong reports a wait that isn't begun.
+func (e *endpoint) tooLong(f *fault, wait, limit time.Duration, tries int) error {
+	reason := fmt.Sprintf("the next try would be in %s", wait.Round(time.Millisecond))
+	if f.wait > 0 {
+		reason = fmt.Sprintf("it asks to wait %s (Retry-After)", f.wait.Round(time.Millisecond))
+	}
+	return sdk.Errorf(sdk.Unavailable, "llm_unavailable", "%s gave no reply after %d tries: %s; %s, and the call may last only %s more",
+		e.url, tries, e.key.scrub(f.Error()), reason, limit.Round(time.Millisecond)).
+		WithDetail("endpoint", e.url).WithDetail("tries", tries).WithDetail("status", f.status).
+		WithHint("try again later, or raise the timeout")
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

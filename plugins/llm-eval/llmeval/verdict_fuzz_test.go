@@ -1,0 +1,38 @@
+package llmeval
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func FuzzVerdict(f *testing.F) {
+	for _, seed := range []string{
+		`{"pass":true,"score":0.5,"feedback":"x"}`, `{"pass":false}`, `{"pass":true,"pass":false}`, "```json\n{\"pass\":true}\n```",
+		`so {"pass":true} then`, `<think>{"pass":true}</think>{"pass":false}`, `{"pass":true,"score":1e999}`, `{"pass":true,"score":NaN}`,
+		`{"p\u0061ss":true}`, `{"pass":true,"feedback":[1,{"a":"\ud800"}]}`, `[{"pass":true}]`, `not valid`, `{"pass":true`, "{\"pass\":true,\"feedback\":\"\xff\"}",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r := reply{text: text}
+		v := r.verdict()
+		if math.IsNaN(v.Score) || v.Score < 0 || v.Score > 1 {
+			t.Errorf("score %v", v.Score)
+		}
+		if v.Valid && !strings.Contains(text, "true") {
+			t.Error("a pass without true")
+		}
+		if v.Valid == (len(v.Errors) > 0) {
+			t.Errorf("valid %v with %d errors", v.Valid, len(v.Errors))
+		}
+		if utf8.RuneCountInString(v.Feedback) > maxFeedback+1 {
+			t.Error("unbounded feedback")
+		}
+		if _, err := json.Marshal(v); err != nil {
+			t.Error(err)
+		}
+	})
+}
