@@ -57,6 +57,15 @@ static void open_library(lua_State *L, const library *lib) {
 	lua_remove(L, -2);
 }
 
+// name_library tells luaL_argerror what the functions of the table on top of the
+// stack are called. Scripts can't reach that list.
+static void name_library(lua_State *L, const char *name) {
+	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+	lua_pushvalue(L, -2);
+	lua_setfield(L, -2, name);
+	lua_pop(L, 1);
+}
+
 // hide_metatable makes the metatable on top of the stack unreachable from
 // scripts, gives it a field and pops it.
 static void hide_metatable(lua_State *L, const char *shown) {
@@ -135,12 +144,18 @@ int le_open(lua_State *L) {
 	lua_setfield(L, -2, "_G");
 	lua_pushliteral(L, LUA_VERSION);
 	lua_setfield(L, -2, "_VERSION");
+	name_library(L, LUA_GNAME);
 	lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
 	for (const library *lib = libs; lib->name != NULL; lib++) {
 		open_library(L, lib);
 		lua_setglobal(L, lib->name);
 	}
 	seed_random(L);
+	for (const library *lib = libs; lib->name != NULL; lib++) {
+		lua_getglobal(L, lib->name);
+		name_library(L, lib->name);
+		lua_pop(L, 1);
+	}
 	lua_pushliteral(L, "");  // methods of strings come from the kept functions
 	lua_getmetatable(L, -1);
 	lua_getglobal(L, LUA_STRLIBNAME);
