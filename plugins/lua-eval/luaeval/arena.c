@@ -185,6 +185,9 @@ void *le_alloc(void *ud, void *ptr, size_t osize, size_t nsize) {
 		give(s, ptr, osize);
 	}
 	if (p == NULL && nsize <= osize) p = ptr;  // Lua counts on shrinking; the block just stays larger
-	if (p != NULL) s->heap.live += nsize - osize;
+	if (p == NULL) return NULL;
+	int few = s->heap.live < LE_LOTS;
+	s->heap.live += nsize - osize;
+	if (few && s->heap.live >= LE_LOTS && s->current != NULL) le_pace(s->current, s);
 	return p;
 }

@@ -124,6 +124,8 @@ void le_free(le_state *s) {
 int le_run(le_state *s, int verdict, int64_t iteration,
 	const char *state, size_t state_len, const char *output, size_t output_len,
 	const char *errors, size_t errors_len, const char *feedback, size_t feedback_len) {
+	s->current = s->L;
+	le_pace(s->L, s);
 	job j = {s, verdict, iteration, {state, state_len}, {output, output_len}, {errors, errors_len}, {feedback, feedback_len}};
 	lua_pushcfunction(s->L, locate);
 	lua_pushcfunction(s->L, run_script);

@@ -42,12 +42,18 @@ void le_check(lua_State *L, le_state *s) {
 	s->check = s->steps + LOOK < s->limit ? s->steps + LOOK : s->limit;
 }
 
+// le_pace sets how often the hook looks at a coroutine, by what the state holds.
+// Like lua_sethook it may be called at any time, also by the allocator.
+void le_pace(lua_State *L, le_state *s) {
+	int wanted = s->heap.live < LE_LOTS ? LE_HOOK : LE_HOOK_NEAR;
+	if (lua_gethookcount(L) != wanted && s->end == LE_OK) lua_sethook(L, le_hook, LUA_MASKCOUNT, wanted);
+}
+
 void le_hook(lua_State *L, lua_Debug *ar) {
 	(void)ar;
 	le_state *s = le_of(L);
-	int interval = lua_gethookcount(L), wanted = s->heap.live < LE_LOTS ? LE_HOOK : LE_HOOK_NEAR;
-	s->steps += interval;
-	if (interval != wanted) lua_sethook(L, le_hook, LUA_MASKCOUNT, wanted);
+	s->steps += lua_gethookcount(L);
+	le_pace(L, s);
 	if (s->end == LE_OK && s->steps < s->limit && !atomic_load_explicit(&s->stop, memory_order_relaxed)) return;
 	le_check(L, s);
 }

@@ -13,7 +13,7 @@
 #define LE_CLASSES (LE_SMALL / 16 + 1)   // free lists, one for every 16 bytes
 #define LE_HOOK 128                      // instructions between two looks at the quotas: 0.3 µs apart, 4 % of the speed
 #define LE_HOOK_NEAR 16                  // the same once LE_LOTS bytes are held, when one instruction can
-#define LE_LOTS (2 << 20)                // take long: comparing strings of MiBs full of zero bytes takes 10 ms per MiB
+#define LE_LOTS (2 << 20)                // take long: comparing texts of zero bytes takes 5 ms per MiB
 #define LE_DEPTH 200                     // nesting of JSON, as deep as Lua nests C calls
 #define LE_OUTPUT (8 << 20)              // bytes of JSON a script may return: the default message limit (spec 2.2)
 
@@ -28,6 +28,7 @@ typedef struct {
 
 struct le_state {
 	lua_State *L;
+	lua_State *current;           // the coroutine that runs, NULL before the first run
 	// memory
 	char *arena, *arena_end;      // reserved addresses
 	char *reach;                  // end of the writable part of the arena
@@ -59,6 +60,7 @@ void *le_alloc(void *ud, void *ptr, size_t osize, size_t nsize);
 // limits.c: steps, and the end that no script can catch
 le_state *le_of(lua_State *L);
 void le_hook(lua_State *L, lua_Debug *ar);
+void le_pace(lua_State *L, le_state *s);
 void le_check(lua_State *L, le_state *s);
 _Noreturn void le_raise(lua_State *L, int end);
 void le_note_line(lua_State *L, le_state *s);
