@@ -154,9 +154,10 @@ static void give(le_state *s, void *p, size_t n) {
 // that its unwinding takes, so that no handler of the script sees a failure.
 static int refuse(le_state *s, size_t more, size_t n) {
 	int ending = s->end != LE_OK || atomic_load_explicit(&s->stop, memory_order_relaxed);
-	if (ending && n > LARGE_AT_END) return 1;
-	if (s->heap.live + more <= s->quota + (ending ? SLACK : 0)) return 0;
-	if (++s->denied >= DENIALS && s->end == LE_OK) s->end = LE_MEMORY;
+	if (s->heap.live + more <= s->quota + (ending ? SLACK : 0) && !(ending && n > LARGE_AT_END)) return 0;
+	if (s->end == LE_OK && s->current != NULL) le_note_line(s->current, s);
+	if (ending) return 1;
+	if (++s->denied >= DENIALS) s->end = LE_MEMORY;
 	return 1;
 }
 

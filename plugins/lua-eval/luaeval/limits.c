@@ -17,6 +17,7 @@ le_state *le_of(lua_State *L) {
 // le_note_line remembers which line of the script runs.
 void le_note_line(lua_State *L, le_state *s) {
 	lua_Debug ar;
+	s->line = 0;
 	for (int level = 0; level < 8 && s->line == 0 && lua_getstack(L, level, &ar); level++)
 		if (lua_getinfo(L, "l", &ar) && ar.currentline > 0) s->line = ar.currentline;
 }
@@ -25,9 +26,11 @@ void le_note_line(lua_State *L, le_state *s) {
 // not need memory.
 void le_raise(lua_State *L, int end) {
 	le_state *s = le_of(L);
-	if (s->end == LE_OK) s->end = end;
+	if (s->end == LE_OK) {
+		s->end = end;
+		le_note_line(L, s);
+	}
 	s->check = 0;
-	le_note_line(L, s);
 	lua_sethook(L, le_hook, LUA_MASKCOUNT, 1);
 	lua_pushlightuserdata(L, s);
 	lua_error(L);

@@ -185,12 +185,14 @@ func TestFailuresNameTheirLine(t *testing.T) {
 		{"an error without a place", "\n\nerror('no name', 0)", "lua_runtime", sdk.Invalid, 3, "no name at line 3"},
 		{"an error in a coroutine", "coroutine.wrap(function()\nerror('deep')\nend)()", "lua_runtime", sdk.Invalid, 1, "code:1: code:2: deep"},
 		{"an endless loop", "\nlocal x = 1\nwhile true do end", "lua_instructions", sdk.Exhausted, 3, "at line 3"},
+		{"a table flood", "local t = {}\nwhile true do t[#t + 1] = {} end", "lua_memory", sdk.Exhausted, 2, "at line 2"},
+		{"a caught flood of text", "local s = 'x'\nwhile true do\npcall(function() s = s .. s end) end", "lua_memory", sdk.Exhausted, 3, "at line 3"},
 		{"NaN as score", "return {valid=true, score=0/0}", "score_not_finite", sdk.Invalid, 0, "not a number"},
 		{"NaN", "return 0/0", "score_not_finite", sdk.Invalid, 0, "not a number"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := judge(t, tt.code, `{}`, "instructions", 100_000)
+			_, err := judge(t, tt.code, `{}`, "instructions", 200_000, "memory_bytes", 1<<20)
 			wantError(t, err, tt.class, tt.reason)
 			e := sdk.AsError(err)
 			if !strings.Contains(e.Message, tt.says) || e.Hint == "" {
