@@ -87,7 +87,7 @@ func TestChainIsWhole(t *testing.T) {
 // store format.
 func TestHashIsStable(t *testing.T) {
 	p := chain(t)
-	const want = `{"seq":4,"hash":"sha256:c7b51d03df1573f851946500fb1fa417145a8b4f32e5dcb55dff9db41196f5e0"}`
+	const want = `{"seq":4,"hash":"sha256:fa8ce26dbed556c87b902df86600ab965ff77c821a19b7edb0a203c1a9b6d0df"}`
 	if got := string(p["event-head/run/a"]); got != want {
 		t.Errorf("head %s, want %s", got, want)
 	}

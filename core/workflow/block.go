@@ -30,9 +30,6 @@ func (l *loader) block(n *node, what string) *block {
 	return &block{problems: l.problems, node: n, what: what}
 }
 
-// empty reports whether there is nothing to read, as after a reported problem.
-func (b *block) empty() bool { return len(b.node.entries) == 0 }
-
 func (b *block) get(key string) *node {
 	if !slices.Contains(b.known, key) {
 		b.known = append(b.known, key)

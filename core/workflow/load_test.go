@@ -110,7 +110,7 @@ func TestFirstExampleLoads(t *testing.T) {
 		"evaluator": {render(t, loop.Evaluator.Config, core.Scope{}), `{"base":"workflow:///w.yaml","schema":{"type":"object","required":["name","email"],` +
 			`"properties":{"name":{"type":"string","minLength":1},"email":{"type":"string","format":"email"}}}}`},
 		"corrector": {render(t, loop.Corrector.Config, core.Scope{State: state}),
-			`{"prompt":"Fix this JSON. Errors: [{\"message\":\"no \u003cname\u003e\"}]\nOriginal: {\"a\":2,\"b\":1}\n",` + llm + `}`},
+			`{"prompt":"Fix this JSON. Errors: [{\"message\":\"no <name>\"}]\nOriginal: {\"a\":2,\"b\":1}\n",` + llm + `}`},
 	} {
 		if diff := cmp.Diff(test[1], test[0]); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -137,7 +137,7 @@ func TestSecondExampleLoads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Step.Plugin != "lua-eval" || !strings.Contains(render(t, s.Step.Config, core.Scope{}), `#output.name \u003e 0`) || len(s.Plugins) != 1 {
+		if s.Step.Plugin != "lua-eval" || !strings.Contains(render(t, s.Step.Config, core.Scope{}), `#output.name > 0`) || len(s.Plugins) != 1 {
 			t.Errorf("got %+v", s)
 		}
 	}
