@@ -6,7 +6,10 @@
 // so a run can leave nothing behind for the next. Large blocks of a run come
 // from malloc and are freed by the reset.
 //
-//	arena │ image (about 30 KiB) │ small blocks of the run │ untouched │
+//	arena │ image (about 30 KiB) │ small blocks of the run │ out of reach │
+//
+// Only what is in use can be written: a limit on data (RLIMIT_DATA) counts all
+// writable pages, touched or not, and would count each state's quota otherwise.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +17,9 @@
 
 #include "sandbox.h"
 
-#define KEEP (256 << 10)        // dirty bytes beyond the image that stay mapped between runs
+#define KEEP (256 << 10)        // bytes beyond the image that stay in reach between runs
+#define GROW (256 << 10)        // bytes that come into reach at a time: a system call for each
+#define PAGE ((uintptr_t)4095)  // of every system this builds on, or a divisor of its pages
 #define SLACK (1 << 20)         // bytes beyond the quota for unwinding a run that ended
 #define LARGE_AT_END 4096       // a run that ended gets no more blocks above this
 #define DENIALS 8               // refusals after which the run ends: each one costs a full collection
@@ -25,11 +30,31 @@ typedef struct le_block {
 
 int le_arena_init(le_state *s) {
 	size_t size = s->quota + SLACK;
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED) return 0;
-	s->arena = s->heap.next = p;
+	s->arena = s->reach = s->heap.next = p;
 	s->arena_end = s->arena + size;
 	return 1;
+}
+
+// reach makes n more bytes of the arena writable.
+static int reach(le_state *s, size_t n) {
+	if (n > (size_t)(s->arena_end - s->heap.next)) return 0;
+	if (n <= (size_t)(s->reach - s->heap.next)) return 1;
+	size_t left = (size_t)(s->arena_end - s->reach), more = (n + GROW - 1) / GROW * GROW;
+	if (more > left) more = left;
+	if (mprotect(s->reach, more, PROT_READ | PROT_WRITE) != 0) return 0;
+	s->reach += more;
+	return 1;
+}
+
+// withdraw gives the pages from KEEP bytes behind the image on back to the system.
+static void withdraw(le_state *s) {
+	char *from = (char *)(((uintptr_t)s->sealed.next + KEEP + PAGE) & ~PAGE);
+	if (s->reach <= from) return;
+	void *p = mmap(from, (size_t)(s->reach - from), PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	if (p != MAP_FAILED) s->reach = from;
 }
 
 static void free_large(le_state *s) {
@@ -58,10 +83,7 @@ int le_arena_seal(le_state *s) {
 
 void le_arena_reset(le_state *s) {
 	size_t used = (size_t)(s->sealed.next - s->arena);
-	if (s->heap.next > s->sealed.next + KEEP) {
-		uintptr_t from = ((uintptr_t)s->sealed.next + KEEP + 4095) & ~(uintptr_t)4095;
-		if ((char *)from < s->heap.next) madvise((void *)from, (size_t)(s->heap.next - (char *)from), MADV_DONTNEED);
-	}
+	withdraw(s);
 	free_large(s);
 	memcpy(s->arena, s->image, used);
 	s->heap = s->sealed;
@@ -106,7 +128,7 @@ static void *take(le_state *s, size_t n) {
 			return p;
 		}
 	}
-	if ((n <= LE_SMALL || s->image == NULL) && rounded <= (size_t)(s->arena_end - s->heap.next)) {
+	if ((n <= LE_SMALL || s->image == NULL) && reach(s, rounded)) {
 		void *p = s->heap.next;
 		s->heap.next += rounded;
 		return p;
@@ -132,9 +154,10 @@ static void give(le_state *s, void *p, size_t n) {
 // that its unwinding takes, so that no handler of the script sees a failure.
 static int refuse(le_state *s, size_t more, size_t n) {
 	int ending = s->end != LE_OK || atomic_load_explicit(&s->stop, memory_order_relaxed);
-	if (ending && n > LARGE_AT_END) return 1;
-	if (s->heap.live + more <= s->quota + (ending ? SLACK : 0)) return 0;
-	if (++s->denied >= DENIALS && s->end == LE_OK) s->end = LE_MEMORY;
+	if (s->heap.live + more <= s->quota + (ending ? SLACK : 0) && !(ending && n > LARGE_AT_END)) return 0;
+	if (s->end == LE_OK && s->current != NULL) le_note_line(s->current, s);
+	if (ending) return 1;
+	if (++s->denied >= DENIALS) s->end = LE_MEMORY;
 	return 1;
 }
 
@@ -147,7 +170,10 @@ void *le_alloc(void *ud, void *ptr, size_t osize, size_t nsize) {
 		s->heap.live -= osize;
 		return NULL;
 	}
-	if (nsize > osize && refuse(s, nsize - osize, nsize)) return NULL;
+	if (nsize > osize) {
+		if (refuse(s, nsize - osize, nsize)) return NULL;
+		s->steps += (int64_t)((nsize - osize) / 16);  // the hook looks at it soon
+	}
 	if (ptr != NULL && nsize <= LE_SMALL && osize <= LE_SMALL && class_of(nsize) == class_of(osize)) {
 		s->heap.live += nsize - osize;
 		return ptr;
@@ -160,6 +186,9 @@ void *le_alloc(void *ud, void *ptr, size_t osize, size_t nsize) {
 		give(s, ptr, osize);
 	}
 	if (p == NULL && nsize <= osize) p = ptr;  // Lua counts on shrinking; the block just stays larger
-	if (p != NULL) s->heap.live += nsize - osize;
+	if (p == NULL) return NULL;
+	int few = s->heap.live < LE_LOTS;
+	s->heap.live += nsize - osize;
+	if (few && s->heap.live >= LE_LOTS && s->current != NULL) le_pace(s->current, s);
 	return p;
 }

@@ -6,18 +6,20 @@
 
 #include "sandbox.h"
 
+// Names with a '+' can go through megabytes of text in one call and make nothing
+// that the allocator would charge for: they charge for their arguments.
 static const char *const base_kept[] = {
 	"assert", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "rawlen", "rawset",
-	"select", "tonumber", "tostring", "type", NULL};
+	"select", "+tonumber", "tostring", "type", NULL};
 static const char *const string_kept[] = {
-	"byte", "char", "format", "len", "lower", "pack", "packsize", "reverse", "sub", "unpack", "upper", NULL};
+	"byte", "char", "format", "len", "lower", "+pack", "+packsize", "reverse", "sub", "+unpack", "upper", NULL};
 static const char *const table_kept[] = {"pack", "unpack", NULL};
 static const char *const coroutine_kept[] = {"isyieldable", "running", "status", "yield", NULL};
 static const char *const math_kept[] = {
 	"abs", "acos", "asin", "atan", "ceil", "cos", "deg", "exp", "floor", "fmod", "huge", "log", "max",
 	"maxinteger", "min", "mininteger", "modf", "pi", "rad", "random", "sin", "sqrt", "tan", "tointeger",
 	"type", "ult", NULL};
-static const char *const utf8_kept[] = {"char", "charpattern", "codepoint", "codes", "len", "offset", NULL};
+static const char *const utf8_kept[] = {"char", "charpattern", "+codepoint", "codes", "+len", "+offset", NULL};
 
 static const luaL_Reg none[] = {{NULL, NULL}};
 
@@ -28,6 +30,16 @@ typedef struct {
 	const luaL_Reg *own;
 } library;
 
+// charged calls upvalue 1, a C function without upvalues, and charges for the
+// texts it is given.
+static int charged(lua_State *L) {
+	int64_t bytes = 0;
+	for (int i = lua_gettop(L); i > 0; i--)
+		if (lua_type(L, i) == LUA_TSTRING) bytes += (int64_t)lua_rawlen(L, i);
+	le_charge(L, le_of(L), bytes / 16);
+	return lua_tocfunction(L, lua_upvalueindex(1))(L);
+}
+
 // open_library leaves a new table on the stack, with the kept members of a
 // library and the sandbox's own.
 static void open_library(lua_State *L, const library *lib) {
@@ -36,11 +48,22 @@ static void open_library(lua_State *L, const library *lib) {
 	lua_call(L, 1, 1);
 	lua_newtable(L);
 	for (const char *const *name = lib->kept; *name != NULL; name++) {
-		lua_getfield(L, -2, *name);
-		lua_setfield(L, -2, *name);
+		int counts = **name == '+';
+		lua_getfield(L, -2, *name + counts);
+		if (counts) lua_pushcclosure(L, charged, 1);
+		lua_setfield(L, -2, *name + counts);
 	}
 	luaL_setfuncs(L, lib->own, 0);
 	lua_remove(L, -2);
+}
+
+// name_library tells luaL_argerror what the functions of the table on top of the
+// stack are called. Scripts can't reach that list.
+static void name_library(lua_State *L, const char *name) {
+	luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+	lua_pushvalue(L, -2);
+	lua_setfield(L, -2, name);
+	lua_pop(L, 1);
 }
 
 // hide_metatable makes the metatable on top of the stack unreachable from
@@ -121,12 +144,18 @@ int le_open(lua_State *L) {
 	lua_setfield(L, -2, "_G");
 	lua_pushliteral(L, LUA_VERSION);
 	lua_setfield(L, -2, "_VERSION");
+	name_library(L, LUA_GNAME);
 	lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
 	for (const library *lib = libs; lib->name != NULL; lib++) {
 		open_library(L, lib);
 		lua_setglobal(L, lib->name);
 	}
 	seed_random(L);
+	for (const library *lib = libs; lib->name != NULL; lib++) {
+		lua_getglobal(L, lib->name);
+		name_library(L, lib->name);
+		lua_pop(L, 1);
+	}
 	lua_pushliteral(L, "");  // methods of strings come from the kept functions
 	lua_getmetatable(L, -1);
 	lua_getglobal(L, LUA_STRLIBNAME);

@@ -54,17 +54,10 @@ static void set_message(le_state *s, lua_State *L) {
 	snprintf(s->message, sizeof s->message, "an error that is a %s value", luaL_typename(L, -1));
 }
 
-// locate is the message handler of a run: it says where an error that isn't a
-// text was raised, since only texts carry their place.
+// locate is the message handler of a run: it notes where the error was raised,
+// since not every error says so itself.
 static int locate(lua_State *L) {
-	lua_Debug ar;
-	if (le_ended(L, LUA_OK) || lua_type(L, 1) == LUA_TSTRING) return 1;
-	for (int level = 1; lua_getstack(L, level, &ar); level++) {
-		lua_getinfo(L, "Sl", &ar);
-		if (ar.currentline <= 0) continue;
-		lua_pushfstring(L, "%s:%d: an error that is a %s value", ar.short_src, ar.currentline, luaL_typename(L, 1));
-		break;
-	}
+	if (!le_ended(L, LUA_OK)) le_note_line(L, le_of(L));
 	return 1;
 }
 
@@ -116,7 +109,7 @@ le_state *le_new(const char *code, size_t len, const char *chunk, int64_t memory
 	if (*status != LE_OK) return s;
 	lua_sethook(s->L, le_hook, LUA_MASKCOUNT, LE_HOOK);
 	s->limit = steps;
-	s->check = 0;
+	s->steps = s->check = 0;
 	if (!le_arena_seal(s)) *status = LE_MEMORY;
 	return s;
 }
@@ -131,6 +124,8 @@ void le_free(le_state *s) {
 int le_run(le_state *s, int verdict, int64_t iteration,
 	const char *state, size_t state_len, const char *output, size_t output_len,
 	const char *errors, size_t errors_len, const char *feedback, size_t feedback_len) {
+	s->current = s->L;
+	le_pace(s->L, s);
 	job j = {s, verdict, iteration, {state, state_len}, {output, output_len}, {errors, errors_len}, {feedback, feedback_len}};
 	lua_pushcfunction(s->L, locate);
 	lua_pushcfunction(s->L, run_script);

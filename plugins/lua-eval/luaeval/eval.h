@@ -51,7 +51,7 @@ void le_stop(le_state *s);
 
 const char *le_output(le_state *s, size_t *len);
 const char *le_message(le_state *s);
-int le_line(le_state *s);        // the line that ran when a quota ended the run, or 0
+int le_line(le_state *s);        // the line that ran when the run failed, or 0
 size_t le_memory(le_state *s);   // bytes held by the state and its image
 
 #endif

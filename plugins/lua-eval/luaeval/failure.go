@@ -15,8 +15,9 @@ func (s *script) failure(o outcome) error {
 	message := strings.ToValidUTF8(o.message, "\uFFFD")
 	switch o.status {
 	case statusSyntax:
-		return withLine(sdk.Errorf(sdk.Invalid, "lua_syntax", "the script doesn't compile: %s", message), s.line(message)).
-			WithHint("the number after %q is the line", c.Chunk+":")
+		return sdk.Errorf(sdk.Invalid, "lua_syntax", "the script doesn't compile: %s", message).
+			WithHint("the number after %q is the line", c.Chunk+":").
+			WithDetail("line", s.line(message))
 	case statusMemory:
 		return withLine(sdk.Errorf(sdk.Exhausted, "lua_memory", "script %s used up its memory of %d bytes", c.Chunk, c.MemoryBytes), o.line).
 			WithHint("make the script hold less, or raise memory_bytes")
@@ -31,7 +32,13 @@ func (s *script) failure(o outcome) error {
 	case statusInput:
 		return sdk.Errorf(sdk.Invalid, "lua_input", "the script can't be given its input: %s", message)
 	}
-	return withLine(sdk.Errorf(sdk.Invalid, "lua_runtime", "the script failed: %s", message), s.line(message)).
+	e := sdk.Errorf(sdk.Invalid, "lua_runtime", "the script failed: %s", message)
+	if line := s.line(message); line > 0 {
+		e.WithDetail("line", line)
+	} else {
+		withLine(e, o.line)
+	}
+	return e.
 		WithHint("a script that can't judge should return false or {valid=false, errors={…}} rather than raise an error")
 }
 
@@ -46,13 +53,11 @@ func (s *script) line(message string) int {
 	return n
 }
 
-// withLine names the line in the message, where it isn't already, and as a detail.
+// withLine names the line in the message and as a detail.
 func withLine(e *sdk.Error, line int) *sdk.Error {
 	if line == 0 {
 		return e
 	}
-	if e.Code != sdk.Invalid {
-		e.Message += " at line " + strconv.Itoa(line)
-	}
+	e.Message += " at line " + strconv.Itoa(line)
 	return e.WithDetail("line", line)
 }

@@ -14,9 +14,10 @@ le_state *le_of(lua_State *L) {
 	return ud;
 }
 
-// note_line remembers which line of the script runs.
-static void note_line(lua_State *L, le_state *s) {
+// le_note_line remembers which line of the script runs.
+void le_note_line(lua_State *L, le_state *s) {
 	lua_Debug ar;
+	s->line = 0;
 	for (int level = 0; level < 8 && s->line == 0 && lua_getstack(L, level, &ar); level++)
 		if (lua_getinfo(L, "l", &ar) && ar.currentline > 0) s->line = ar.currentline;
 }
@@ -25,9 +26,11 @@ static void note_line(lua_State *L, le_state *s) {
 // not need memory.
 void le_raise(lua_State *L, int end) {
 	le_state *s = le_of(L);
-	if (s->end == LE_OK) s->end = end;
+	if (s->end == LE_OK) {
+		s->end = end;
+		le_note_line(L, s);
+	}
 	s->check = 0;
-	note_line(L, s);
 	lua_sethook(L, le_hook, LUA_MASKCOUNT, 1);
 	lua_pushlightuserdata(L, s);
 	lua_error(L);
@@ -42,10 +45,18 @@ void le_check(lua_State *L, le_state *s) {
 	s->check = s->steps + LOOK < s->limit ? s->steps + LOOK : s->limit;
 }
 
+// le_pace sets how often the hook looks at a coroutine, by what the state holds.
+// Like lua_sethook it may be called at any time, also by the allocator.
+void le_pace(lua_State *L, le_state *s) {
+	int wanted = s->heap.live < LE_LOTS ? LE_HOOK : LE_HOOK_NEAR;
+	if (lua_gethookcount(L) != wanted && s->end == LE_OK) lua_sethook(L, le_hook, LUA_MASKCOUNT, wanted);
+}
+
 void le_hook(lua_State *L, lua_Debug *ar) {
 	(void)ar;
 	le_state *s = le_of(L);
-	s->steps += LE_HOOK;
+	s->steps += lua_gethookcount(L);
+	le_pace(L, s);
 	if (s->end == LE_OK && s->steps < s->limit && !atomic_load_explicit(&s->stop, memory_order_relaxed)) return;
 	le_check(L, s);
 }

@@ -41,7 +41,7 @@ type outcome struct {
 	status  status
 	value   json.RawMessage
 	message string
-	line    int // where a quota ended the run, or 0
+	line    int // the line that ran when the run failed, or 0
 }
 
 func newState(c *config) (*state, outcome) {

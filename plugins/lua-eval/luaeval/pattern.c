@@ -47,6 +47,7 @@ static int in_class(int c, int class) {
 	case 'u': yes = isupper(c); break;
 	case 'w': yes = isalnum(c); break;
 	case 'x': yes = isxdigit(c); break;
+	case 'z': yes = c == 0; break;  // out of the manual since 5.2, but still there
 	default: return class == c;
 	}
 	return isupper(class) ? !yes : yes != 0;

@@ -6,12 +6,14 @@
 
 #define CLOSING 8   // coroutines being closed inside one another: Lua 5.4.4 doesn't count their C stack
 #define SWITCH 100  // steps charged for a coroutine switch: a new one may end before its hook ever runs
+#define CAUGHT 200  // steps charged for a caught error: raising and unwinding takes 0.5 µs and more
 
 // finish_pcall returns what pcall and xpcall return; ctx is how many values lie
 // below them on the stack.
 static int finish_pcall(lua_State *L, int status, lua_KContext ctx) {
 	if (status == LUA_OK || status == LUA_YIELD) return lua_gettop(L) - (int)ctx;
 	if (le_ended(L, status)) le_raise(L, LE_MEMORY);
+	le_charge(L, le_of(L), CAUGHT);
 	lua_pushboolean(L, 0);
 	lua_insert(L, -2);
 	return 2;
@@ -68,17 +70,25 @@ static lua_State *coroutine_at(lua_State *L, int index) {
 	return co;
 }
 
+static void switch_to(le_state *s, lua_State *L) {
+	s->current = L;
+	le_pace(L, s);
+}
+
 // resume moves n arguments to co and runs it. It returns the number of results,
 // now on L, or -1 with the error on L.
 static int resume(lua_State *L, lua_State *co, int n) {
 	int results = 0;
-	le_charge(L, le_of(L), SWITCH);
+	le_state *s = le_of(L);
+	le_charge(L, s, SWITCH);
 	if (!lua_checkstack(co, n)) {
 		lua_pushliteral(L, "too many arguments to resume");
 		return -1;
 	}
 	lua_xmove(L, co, n);
+	switch_to(s, co);
 	int status = lua_resume(co, L, n, &results);
+	switch_to(s, L);
 	if (le_ended(L, status)) le_raise(L, LE_MEMORY);
 	if (status != LUA_OK && status != LUA_YIELD) {
 		lua_xmove(co, L, 1);
@@ -117,7 +127,9 @@ static int close_thread(lua_State *L, lua_State *co) {
 	le_charge(L, s, SWITCH);
 	if (s->closing >= CLOSING) return luaL_error(L, "more than %d coroutines are being closed inside one another", CLOSING);
 	s->closing++;
+	switch_to(s, co);
 	int status = lua_resetthread(co);
+	switch_to(s, L);
 	s->closing--;
 	if (le_ended(L, status)) le_raise(L, LE_MEMORY);
 	return status;

@@ -12,6 +12,8 @@
 #define LE_SMALL 1024                    // blocks up to here come from the arena; malloc serves larger ones
 #define LE_CLASSES (LE_SMALL / 16 + 1)   // free lists, one for every 16 bytes
 #define LE_HOOK 128                      // instructions between two looks at the quotas: 0.3 µs apart, 4 % of the speed
+#define LE_HOOK_NEAR 16                  // the same once LE_LOTS bytes are held, when one instruction can
+#define LE_LOTS (2 << 20)                // take long: comparing texts of zero bytes takes 5 ms per MiB
 #define LE_DEPTH 200                     // nesting of JSON, as deep as Lua nests C calls
 #define LE_OUTPUT (8 << 20)              // bytes of JSON a script may return: the default message limit (spec 2.2)
 
@@ -26,8 +28,10 @@ typedef struct {
 
 struct le_state {
 	lua_State *L;
+	lua_State *current;           // the coroutine that runs, NULL before the first run
 	// memory
-	char *arena, *arena_end;      // reserved address space; pages appear when touched
+	char *arena, *arena_end;      // reserved addresses
+	char *reach;                  // end of the writable part of the arena
 	le_heap heap, sealed;         // sealed is heap as it was when the image was taken
 	char *image;                  // copy of the arena, NULL until le_new ends
 	struct le_block *large;       // blocks from malloc, in a list
@@ -37,7 +41,7 @@ struct le_state {
 	int64_t steps, limit, check;  // steps so far, their limit, and when to look at the flags again
 	atomic_int stop;              // set by le_stop
 	int end;                      // LE_MEMORY, LE_STEPS or LE_STOPPED once the run must end; never taken back
-	int line;                     // the line that ran then, or 0
+	int line;                     // the line that ran then, or raised the error, or 0
 	int closing;                  // coroutines being closed inside one another
 	// result
 	int status;
@@ -56,8 +60,10 @@ void *le_alloc(void *ud, void *ptr, size_t osize, size_t nsize);
 // limits.c: steps, and the end that no script can catch
 le_state *le_of(lua_State *L);
 void le_hook(lua_State *L, lua_Debug *ar);
+void le_pace(lua_State *L, le_state *s);
 void le_check(lua_State *L, le_state *s);
 _Noreturn void le_raise(lua_State *L, int end);
+void le_note_line(lua_State *L, le_state *s);
 int le_ended(lua_State *L, int status);
 
 // le_charge counts n steps of work done outside the virtual machine.

@@ -58,7 +58,9 @@ static size_t offset(lua_State *L, int arg, size_t len) {
 // is_plain tells whether find may look for the pattern as it is.
 static int is_plain(lua_State *L, const char *pat, size_t len) {
 	if (lua_toboolean(L, 4)) return 1;
-	return memchr(pat, '\0', len) == NULL && strpbrk(pat, "^$*+?.([%-") == NULL;
+	for (const char *end = pat + len; pat <= end; pat += strlen(pat) + 1)  // piece by piece, between zero bytes
+		if (strpbrk(pat, "^$*+?.([%-") != NULL) return 0;
+	return 1;
 }
 
 static int find_or_match(lua_State *L, int find) {
@@ -223,7 +225,7 @@ static int str_rep(lua_State *L) {
 	}
 	le_state *s = le_of(L);
 	if ((uint64_t)n > s->quota / (len + sep_len) + 1) le_raise(L, LE_MEMORY);
-	le_charge(L, s, n + (int64_t)((len + sep_len) * (size_t)n / 16));
+	le_charge(L, s, (n + (int64_t)((len + sep_len) * (size_t)n)) / 16);
 	luaL_Buffer b;
 	luaL_buffinitsize(L, &b, (size_t)n * len + (size_t)(n - 1) * sep_len);
 	for (;;) {

@@ -24,7 +24,7 @@ static int tab_concat(lua_State *L) {
 		le_charge(L, s, 1);
 		lua_geti(L, 1, i);
 		if (!lua_isstring(L, -1))
-			return luaL_error(L, "invalid value (at index %I) in table for 'concat'", (LUAI_UACINT)i);
+			return luaL_error(L, "invalid value (%s) at index %I in table for 'concat'", luaL_typename(L, -1), (LUAI_UACINT)i);
 		luaL_addvalue(&b);
 		if (i == last) break;  // i++ could overflow
 		luaL_addlstring(&b, sep, sep_len);

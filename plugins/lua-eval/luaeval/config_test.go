@@ -1,0 +1,47 @@
+package luaeval_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/plugins/lua-eval/luaeval"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestPluginDescribesItself(t *testing.T) {
+	p := luaeval.Plugin()
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	m := p.Describe()
+	if m.Name != "lua-eval" || len(m.Kinds) != 3 || m.Parallel < 4 {
+		t.Errorf("manifest %+v", m)
+	}
+}
+
+func TestBadConfigIsRefused(t *testing.T) {
+	tests := []struct{ config, says string }{
+		{``, "EOF"},
+		{`{}`, "code is empty"},
+		{`{"code":"  "}`, "code is empty"},
+		{`{"code":"return 1","colour":1}`, "colour"},
+		{`{"code":"return 1"} x`, "more text"},
+		{`{"code":7}`, "number"},
+		{`{"code":"\u001bLua"}`, "precompiled"},
+		{`{"code":"return 1","chunk":"a b"}`, `chunk "a b"`},
+		{`{"code":"return 1","chunk":""}`, `chunk ""`},
+		{`{"code":"return 1","memory_bytes":1000}`, "memory_bytes 1000"},
+		{`{"code":"return 1","memory_bytes":1099511627776}`, "memory_bytes 1099511627776"},
+		{`{"code":"return 1","instructions":-1}`, "instructions -1"},
+		{`{"code":"` + strings.Repeat("-", 1<<20+1) + `"}`, "code has 1048577 bytes"},
+	}
+	p := luaeval.Plugin()
+	for _, tt := range tests {
+		_, err := p.Evaluator(context.Background(), json.RawMessage(tt.config))
+		if sdk.CodeOf(err) != sdk.Invalid || sdk.ReasonOf(err) != "config_invalid" || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%.60s: %v, want config_invalid with %q", tt.config, err, tt.says)
+		}
+	}
+}
