@@ -106,16 +106,25 @@ func pluginLoop(t *testing.T, dir, tally string) loop.Options {
 	}
 }
 
-// runLoop runs a loop; with runs it is durable.
+// runLoop runs a loop; with runs it is durable, in a run that was created before.
 func runLoop(t *testing.T, o loop.Options, runs *store.Runs) func() {
 	ids := &core.SystemIDs{}
+	var created []*core.Run
+	for range (figureRounds + 1) * figureLoops {
+		if runs == nil {
+			break
+		}
+		run := &core.Run{ID: ids.NewID(), Workflow: "figures"}
+		if err := runs.Create(context.Background(), run); err != nil {
+			t.Fatal(err)
+		}
+		created = append(created, run)
+	}
 	return func() {
 		o := o
 		if runs != nil {
-			run := &core.Run{ID: ids.NewID(), Workflow: "figures"}
-			if err := runs.Create(context.Background(), run); err != nil {
-				t.Error(err)
-			}
+			run := created[0]
+			created = created[1:]
 			o.Recorder, o.RunID, o.Visit, o.Node = runs.Recorder(run).Attempts(1, "work"), run.ID, 1, "work"
 		}
 		if r, err := loop.Run(context.Background(), &o); err != nil || r.Iteration != iterations {
