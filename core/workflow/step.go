@@ -176,22 +176,12 @@ func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
 			config = append(config, field{"examples", l.part(n, names)})
 		}
 	} else {
-		b.oneOf("parse", "json")
-		if n := b.get("parse"); n != nil {
-			config = append(config, field{"parse", constant(n.json(nil))})
-		}
+		config = l.callParts(b, names)
 	}
-	b.only("prompt", "messages")
 	for _, key := range []string{"model", "prompt", "system"} {
 		if n := b.typed(key, kindText); n != nil {
 			config = append(config, field{key, l.template(n, names, true)})
 		}
-	}
-	if n := b.typed("messages", kindList); n != nil {
-		config = append(config, field{"messages", l.messages(n, names)})
-	}
-	if !judge && b.node.at.line > 0 && b.get("prompt") == nil && b.get("messages") == nil {
-		b.add(b.node.at, "", "llm.call needs the key \"prompt\" or \"messages\"")
 	}
 	if b.get("temperature") != nil {
 		b.number("temperature", 0, 2)
@@ -209,6 +199,22 @@ func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
 	l.use(llmPlugin, kind, settings.env()...)
 	l.llmSteps = append(l.llmSteps, settings)
 	return core.Step{Plugin: llmPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout)}
+}
+
+// callParts reads what an llm.call has and a judge hasn't.
+func (l *loader) callParts(b *block, names []string) (config object) {
+	b.only("prompt", "messages")
+	b.oneOf("parse", "json")
+	if n := b.get("parse"); n != nil {
+		config = append(config, field{"parse", constant(n.json(nil))})
+	}
+	if n := b.typed("messages", kindList); n != nil {
+		config = append(config, field{"messages", l.messages(n, names)})
+	}
+	if b.node.at.line > 0 && b.get("prompt") == nil && b.get("messages") == nil {
+		b.add(b.node.at, "", "llm.call needs the key \"prompt\" or \"messages\"")
+	}
+	return config
 }
 
 // messages reads a conversation.
