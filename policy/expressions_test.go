@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +122,7 @@ func TestEvalFails(t *testing.T) {
 	for i := range huge {
 		huge[i] = int64(i)
 	}
-	state := map[string]any{"x": int64(1), "huge": huge}
+	state := map[string]any{"x": int64(1), "huge": huge, "vast": slices.Repeat(huge, 40)}
 	for name, test := range map[string]struct {
 		source string
 		code   sdk.Code
@@ -132,6 +133,7 @@ func TestEvalFails(t *testing.T) {
 		"a value that isn't bool":  {"state.x", sdk.Invalid, "expression_failed", "gave int, not bool"},
 		"an unequal type":          {"state.x > 'a'", sdk.Invalid, "expression_failed", "no such overload"},
 		"more work than the limit": {"state.huge.all(a, state.huge.all(b, a + b >= 0))", sdk.Exhausted, "expression_too_dear", "1000000"},
+		"more time than the limit": {"state.vast.all(a, a >= 0)", sdk.Exhausted, "expression_too_dear", "longer than 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := policy.NewExpressions().Compile(core.PointWhen, test.source)

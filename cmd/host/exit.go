@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -71,8 +73,8 @@ func (a *App) exit(err error) int {
 	return exitFailure
 }
 
-// report prints an error: as JSON on standard output, or as a line of cause and
-// a line of hint.
+// report prints an error: as JSON on standard output, or, also where that can't
+// be written, as a line of cause and a line of hint.
 func (a *App) report(err error) {
 	info := core.NewErrorInfo(err)
 	var usage usageError
@@ -83,19 +85,25 @@ func (a *App) report(err error) {
 		}
 	}
 	if a.flags.json {
-		_ = printJSON(a.Stdout, map[string]any{"error": info})
-		return
+		if printJSON(a.Stdout, map[string]any{"error": info}) == nil {
+			return
+		}
 	}
-	fmt.Fprintf(a.Stderr, "error: %s\n", strings.TrimSpace(info.Message))
+	fmt.Fprintf(a.Stderr, "error: %s\n", term.Lines(strings.TrimSpace(info.Message)))
 	if info.Hint != "" {
-		fmt.Fprintf(a.Stderr, "hint: %s\n", info.Hint)
+		fmt.Fprintf(a.Stderr, "hint: %s\n", term.Lines(info.Hint))
 	}
 }
 
 // printJSON prints one value as indented JSON.
 func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(term.JSON(out.Bytes()))
+	return err
 }

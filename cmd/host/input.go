@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -52,9 +54,12 @@ func (f stateFlags) apply(state json.RawMessage, stdin io.Reader) (json.RawMessa
 			return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not key=value", kv).
 				WithHint("write --state name=Ada or --state user.age=36; the value is JSON if it parses, else text")}
 		}
+		if !utf8.ValidString(kv) {
+			return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not UTF-8 text", kv)}
+		}
 		var err error
 		if state, err = workflow.SetState(state, key, jsonOrText([]byte(text))); err != nil {
-			return nil, usageError{sdk.Wrap("--state "+key, err)}
+			return nil, usageError{sdk.Wrap("--state "+term.Cut(key, 100), err)}
 		}
 	}
 	return state, nil
@@ -76,6 +81,7 @@ func readValue(path string, stdin io.Reader, guess bool) (json.RawMessage, error
 	if err != nil {
 		return nil, err
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors begin a file with it
 	if !utf8.Valid(data) {
 		return nil, sdk.Errorf(sdk.Invalid, "input_invalid", "%s is not UTF-8 text", path).
 			WithHint("convert it first, for example: iconv -f LATIN1 -t UTF-8 FILE | reflectory … --input -")

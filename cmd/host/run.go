@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -149,9 +150,9 @@ func (a *App) printRun(run *core.Run, failure error) error {
 	}
 	a.term.Line("run %s %s", run.ID, run.Status)
 	if run.Error != nil {
-		a.term.Line("error: %s", run.Error.Message)
+		a.term.Line("error: %s", term.Lines(run.Error.Message))
 		if run.Error.Hint != "" {
-			a.term.Line("hint: %s", run.Error.Hint)
+			a.term.Line("hint: %s", term.Lines(run.Error.Hint))
 		}
 	}
 	if run.Status.Resumable() {
@@ -173,7 +174,8 @@ func runJSON(run *core.Run) any {
 	}{run.ID, run.Status, run.Error}
 }
 
-// printOutput prints a result's output: a text as it is, anything else as JSON.
+// printOutput prints a result's output: a text as it is, but for what would
+// steer a terminal, and anything else as JSON.
 // A result without output is printed whole.
 func (a *App) printOutput(result json.RawMessage) error {
 	var r struct {
@@ -187,6 +189,9 @@ func (a *App) printOutput(result json.RawMessage) error {
 	}
 	var text string
 	if json.Unmarshal(r.Output, &text) == nil {
+		if term.IsTerminal(a.Stdout) {
+			text = term.Lines(text)
+		}
 		_, err := fmt.Fprintln(a.Stdout, text)
 		return err
 	}

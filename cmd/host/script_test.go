@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	for name, serve := range plugins {
 		commands[name] = serve
 	}
+	for name, serve := range hostiles {
+		commands[name] = serve
+	}
 	testscript.Main(m, commands)
 }
 

@@ -41,12 +41,25 @@ func (p *pool) bringUp(delay time.Duration) (Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := instance.Manifest().Validate(); err != nil {
+	if err := p.checkManifest(instance.Manifest()); err != nil {
 		err = sdk.Wrap("start plugin "+p.plugin.Name, err)
 		instance.Kill(err)
 		return nil, err
 	}
 	return instance, nil
+}
+
+// checkManifest refuses a plugin that isn't the one that was installed, since
+// what is granted and logged goes by the name.
+func (p *pool) checkManifest(m *sdk.Manifest) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	if m.Name != p.plugin.Name {
+		return sdk.Errorf(sdk.Invalid, "manifest_invalid", "it says that it is plugin %q", m.Name).
+			WithHint("install it under that name")
+	}
+	return nil
 }
 
 // startFailed counts a failed start as an unasked exit. Where nothing else can

@@ -93,6 +93,9 @@ func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*s
 		results, err = i.Evaluate(ctx, config, reqs)
 		return err
 	}})
+	for i := range results {
+		results[i].Err = sdk.Wrap("evaluate with "+target.Plugin, results[i].Err)
+	}
 	return results, err
 }
 
@@ -104,6 +107,9 @@ func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*s
 		results, err = i.Generate(ctx, config, reqs)
 		return err
 	}})
+	for i := range results {
+		results[i].Err = sdk.Wrap("generate with "+target.Plugin, results[i].Err)
+	}
 	return results, err
 }
 
@@ -114,6 +120,9 @@ func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sd
 		results, err = i.Correct(ctx, config, reqs)
 		return err
 	}})
+	for i := range results {
+		results[i].Err = sdk.Wrap("correct with "+target.Plugin, results[i].Err)
+	}
 	return results, err
 }
 

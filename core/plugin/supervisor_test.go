@@ -86,13 +86,15 @@ func TestStartIsEager(t *testing.T) {
 }
 
 func TestAnInvalidManifestIsRefused(t *testing.T) {
-	d := &driver{manifest: sdk.Manifest{Name: "../p", Version: "1", Contract: 1}}
-	supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
-		wantReason(t, evaluate(t.Context(), s), sdk.Invalid, "manifest_invalid")
-		if !d.instances[0].wasKilled() {
-			t.Error("its instance still runs")
-		}
-	})
+	for _, name := range []string{"../p", "another"} {
+		d := &driver{manifest: sdk.Manifest{Name: name, Version: "1", Contract: 1}}
+		supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
+			wantReason(t, evaluate(t.Context(), s), sdk.Invalid, "manifest_invalid")
+			if !d.instances[0].wasKilled() {
+				t.Error("its instance still runs")
+			}
+		})
+	}
 }
 
 func TestAnUnknownPlugin(t *testing.T) {

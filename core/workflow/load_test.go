@@ -293,6 +293,12 @@ func TestProblems(t *testing.T) {
 		"a number that isn't JSON":  {"state: {a: .inf}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `w.yaml:1:12: this value can't be used here`},
 		"deep nesting":              {"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200), "nested deeper than 100"},
 		"deep nesting by dashes":    {strings.Repeat("- ", 5000) + "x", "nested deeper than 100"},
+		"a control character":       {"name: x\n# \x1b[2J\n", `w.yaml:2:3: the control character U+001B can't stand in YAML`},
+		"a zero byte":               {"name: x\x00\n", `w.yaml:1:8: the control character U+0000`},
+		"not UTF-8":                 {"# ß\nname: \xff\n", `w.yaml:2:7: the file isn't UTF-8 text (save the file as UTF-8)`},
+		"a byte order mark":         {"\ufeffstat: {}\n", `w.yaml:1:1: the workflow has no key "stat"`},
+		"more than anybody wrote":   {"state:\n" + strings.Repeat("  k: 1\n", 17_000), `w.yaml:16668:3: the YAML has more than 50000`},
+		"signs without end":         {strings.Repeat("%", 1<<20), `the YAML has more than 50000 words and signs`},
 		"a large file":              {strings.Repeat("#", workflow.MaxFile+1), "bytes, more than"},
 	} {
 		t.Run(name, func(t *testing.T) {

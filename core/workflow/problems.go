@@ -36,13 +36,19 @@ type pos struct{ line, column int }
 type problems struct {
 	file string
 	list []Problem
+	seen map[Problem]bool
 }
 
 func (p *problems) add(at pos, hint, format string, args ...any) {
 	found := Problem{File: p.file, Line: max(1, at.line), Column: max(1, at.column), Message: fmt.Sprintf(format, args...), Hint: hint}
-	if !slices.Contains(p.list, found) {
-		p.list = append(p.list, found)
+	if p.seen[found] {
+		return
 	}
+	if p.seen == nil {
+		p.seen = map[Problem]bool{}
+	}
+	p.seen[found] = true
+	p.list = append(p.list, found)
 }
 
 // err is the one error that lists every problem in the file's order, or nil.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -34,7 +35,7 @@ func Read(file string) (core.Source, error) {
 		return source, sdk.Errorf(sdk.NotFound, "workflow_not_found", "can't open the folder of %s: %w", file, err)
 	}
 	defer func() { _ = root.Close() }() // only reads
-	if source.Text, err = readFile(root.FS(), filepath.Base(file), MaxFile); err != nil {
+	if source.Text, err = readFile(root, filepath.Base(file), MaxFile); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return source, sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", file)
 		}
@@ -44,7 +45,7 @@ func Read(file string) (core.Source, error) {
 	if tree == nil {
 		return source, nil
 	}
-	f := &fetcher{files: root.FS(), source: &source}
+	f := &fetcher{files: root, source: &source}
 	f.source.Files = map[string]string{}
 	if err := f.walk(tree); err != nil {
 		return source, sdk.Wrap("read the files of "+file, err)
@@ -52,8 +53,10 @@ func Read(file string) (core.Source, error) {
 	return source, nil
 }
 
-func readFile(files fs.FS, name string, limit int64) (string, error) {
-	file, err := files.Open(name)
+// readFile opens without blocking, since a named pipe would wait for its writer
+// before it can be told from a file.
+func readFile(files *os.Root, name string, limit int64) (string, error) {
+	file, err := files.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err)
 	}
@@ -73,7 +76,7 @@ func readFile(files fs.FS, name string, limit int64) (string, error) {
 
 // fetcher reads the files that schema evaluators name.
 type fetcher struct {
-	files  fs.FS
+	files  *os.Root
 	source *core.Source
 }
 

@@ -23,16 +23,24 @@ const maxStatePath = 32
 func SetState(state json.RawMessage, path string, value json.RawMessage) (json.RawMessage, error) {
 	keys := strings.Split(path, ".")
 	if len(keys) > maxStatePath || slices.Contains(keys, "") {
-		return nil, sdk.Errorf(sdk.Invalid, "state_key_invalid", "%q isn't a path into the state", path).
+		return nil, sdk.Errorf(sdk.Invalid, "state_key_invalid", "%q isn't a path into the state", cut(path)).
 			WithHint("write keys with dots between them, at most %d, such as user.name", maxStatePath)
 	}
 	if err := checkKey(keys[0]); err != nil {
 		return nil, err
 	}
-	if !json.Valid(value) {
-		return nil, sdk.Errorf(sdk.Invalid, "json_invalid", "the value of state.%s isn't JSON", path)
+	if _, err := core.DecodeJSON(value); err != nil {
+		return nil, sdk.Wrap("state."+path, err)
 	}
 	return setPath(state, keys, 0, value)
+}
+
+// cut shortens what a message quotes.
+func cut(text string) string {
+	if len(text) <= 200 {
+		return text
+	}
+	return strings.ToValidUTF8(text[:200], "") + "…"
 }
 
 func setPath(object json.RawMessage, keys []string, depth int, value json.RawMessage) (json.RawMessage, error) {

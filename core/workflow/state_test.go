@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/reflectory/reflectory/core/workflow"
@@ -18,6 +19,8 @@ func TestSetState(t *testing.T) {
 		"an empty key":            {`{}`, "a..b", `1`, "", "state_key_invalid"},
 		"a reserved key":          {`{}`, "reflection_x.y", `1`, "", "state_key_invalid"},
 		"a value that isn't JSON": {`{}`, "a", `{`, "", "json_invalid"},
+		"a number too great":      {`{}`, "a", `1e999`, "", "json_invalid"},
+		"a value too deep":        {`{}`, "a", strings.Repeat("[", 300) + strings.Repeat("]", 300), "", "json_too_deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := workflow.SetState(json.RawMessage(test.state), test.path, json.RawMessage(test.value))

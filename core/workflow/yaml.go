@@ -15,8 +15,13 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// maxYAMLDepth bounds the nesting of mappings and lists.
-const maxYAMLDepth = 100
+const (
+	// maxYAMLDepth bounds the nesting of mappings and lists.
+	maxYAMLDepth = 100
+	// maxYAMLTokens bounds the words and signs of a file: the YAML library's time
+	// grows with their square, to some 0.5 s here.
+	maxYAMLTokens = 50_000
+)
 
 // kind is what a node of the file is.
 type kind string
@@ -72,6 +77,10 @@ func parseYAML(text string, found *problems) (root *node) {
 			root = nil
 		}
 	}()
+	text = strings.TrimPrefix(text, "\ufeff") // some editors begin a file with it
+	if !checkCharacters(text, found) {
+		return nil
+	}
 	tokens := lexer.Tokenize(text)
 	if !checkTokens(tokens, found) {
 		return nil
@@ -108,9 +117,35 @@ func parseYAML(text string, found *problems) (root *node) {
 	return r.node(bodies[0], 0)
 }
 
+// checkCharacters refuses what YAML doesn't allow in a file, the control
+// characters that could steer a terminal among it.
+func checkCharacters(text string, found *problems) bool {
+	at := pos{1, 1}
+	for i, r := range text {
+		switch {
+		case r == '\n':
+			at = pos{at.line + 1, 1}
+			continue
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			found.add(at, "save the file as UTF-8", "the file isn't UTF-8 text")
+			return false
+		case r < ' ' && r != '\t' && r != '\r', r >= 0x7f && r <= 0x9f && r != 0x85:
+			found.add(at, `write it as an escape in double quotes, such as "\e"`, "the control character U+%04X can't stand in YAML", r)
+			return false
+		}
+		at.column++
+	}
+	return true
+}
+
 // checkTokens refuses what the parser would recurse on without bound, and what
 // lets a small file stand for a huge one.
 func checkTokens(tokens token.Tokens, found *problems) bool {
+	if len(tokens) > maxYAMLTokens {
+		found.add(position(tokens[maxYAMLTokens]), "put large data into a file of its own: --state-file or --input take JSON",
+			"the YAML has more than %d words and signs", maxYAMLTokens)
+		return false
+	}
 	flow, line, entries, good := 0, 0, 0, true
 	for _, t := range tokens {
 		switch t.Type {

@@ -21,6 +21,10 @@ const (
 	MaxChildren = 16
 	// MaxMetadata is how many entries metadata may have.
 	MaxMetadata = 1_000
+	// MaxTokens and MaxCostUSD are the usage that one call may report. They are
+	// far above any model's, and keep the sums of every run finite.
+	MaxTokens  = 1 << 40
+	MaxCostUSD = 1e6
 )
 
 // CheckEvaluateResponse refuses a response that the host can't use, and clamps
@@ -73,10 +77,10 @@ func CheckCorrectResponse(r *sdk.CorrectResponse) error {
 }
 
 func checkExtras(u sdk.Usage, metadata map[string]string) error {
-	if u.TokensIn < 0 || u.TokensOut < 0 {
-		return responseInvalid("usage has negative tokens (%d in, %d out)", u.TokensIn, u.TokensOut)
+	if min(u.TokensIn, u.TokensOut) < 0 || max(u.TokensIn, u.TokensOut) > MaxTokens {
+		return responseInvalid("usage has %d tokens in and %d out", u.TokensIn, u.TokensOut)
 	}
-	if math.IsNaN(u.CostUSD) || math.IsInf(u.CostUSD, 0) || u.CostUSD < 0 {
+	if math.IsNaN(u.CostUSD) || u.CostUSD < 0 || u.CostUSD > MaxCostUSD {
 		return responseInvalid("usage has a cost of %v", u.CostUSD)
 	}
 	if len(metadata) > MaxMetadata {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,8 +31,12 @@ func encodeError(err error) *wirepb.Error {
 	return pb
 }
 
+// reasonForm is what a reason looks like. Programs compare it and people see it,
+// so nothing else passes for one.
+var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
 // decodeError returns a whole error whatever was sent: an unknown code is a
-// defect of the other side, and bad details are dropped.
+// defect of the other side, and bad reasons and details are dropped.
 func decodeError(pb *wirepb.Error) *sdk.Error {
 	e := &sdk.Error{
 		Code: sdk.Code(pb.GetCode()), Reason: pb.GetReason(), Op: pb.GetOp(),
@@ -39,6 +44,9 @@ func decodeError(pb *wirepb.Error) *sdk.Error {
 	}
 	if !slices.Contains(sdk.Codes(), e.Code) {
 		e.Code = sdk.Internal
+	}
+	if !reasonForm.MatchString(e.Reason) {
+		e.Reason = ""
 	}
 	if e.Message == "" {
 		e.Message = "the plugin failed without saying why"

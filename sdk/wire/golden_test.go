@@ -218,8 +218,8 @@ func jsonNames(typ reflect.Type) []string {
 }
 
 func TestUnknownCodesAndBadDetailsStillMakeAnError(t *testing.T) {
-	e := decodeError(&wirepb.Error{Code: "flummoxed", Details: []byte(`{"a":`)})
-	if e.Code != sdk.Internal || e.Message == "" || e.Details != nil {
+	e := decodeError(&wirepb.Error{Code: "flummoxed", Reason: "a\x1b[2J b", Details: []byte(`{"a":`)})
+	if e.Code != sdk.Internal || e.Reason != "" || e.Message == "" || e.Details != nil {
 		t.Errorf("%+v", e)
 	}
 	if e := decodeError(nil); e.Code != sdk.Internal {

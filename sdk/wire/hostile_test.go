@@ -132,6 +132,8 @@ func TestBadResponsesFailTheirCallOnly(t *testing.T) {
 		"too many findings": {verdict(&wirepb.Verdict{Errors: findings}), "response_invalid"},
 		"too much metadata": {evaluated(crowded), "response_invalid"},
 		"negative tokens":   {usage(&wirepb.Usage{TokensIn: -1}), "response_invalid"},
+		"endless tokens":    {usage(&wirepb.Usage{TokensOut: math.MaxInt64}), "response_invalid"},
+		"a cost beyond all": {usage(&wirepb.Usage{CostUsd: math.MaxFloat64}), "response_invalid"},
 		"endless cost":      {usage(&wirepb.Usage{CostUsd: math.Inf(1)}), "response_invalid"},
 	}
 	for name, test := range tests {

@@ -76,7 +76,7 @@ func (r *render) name(name string) any {
 	if name == "none" || name == "null" {
 		return nil
 	}
-	return undefined{name: name, hint: didYouMean(name, sortedKeys(r.vars))}
+	return undefined{name: func() string { return name }, key: name, among: r.vars}
 }
 
 func didYouMean(name string, known []string) string {
@@ -120,10 +120,11 @@ func (r *render) attribute(n *nodes.GetAttribute) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	name := func() string { return path(n) }
 	if n.Attribute == "" {
-		return get(of, int64(n.Index), path(n)), nil
+		return get(of, int64(n.Index), name), nil
 	}
-	return get(of, n.Attribute, path(n)), nil
+	return get(of, n.Attribute, name), nil
 }
 
 func (r *render) item(n *nodes.GetItem) (any, error) {
@@ -135,17 +136,17 @@ func (r *render) item(n *nodes.GetItem) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := path(n.Node) + "[" + literal(key) + "]"
+	name := func() string { return path(n.Node) + "[" + literal(key) + "]" }
 	switch key.(type) {
 	case string, int64:
 		return get(of, key, name), nil
 	}
-	return nil, failed("%s: an index must be text or an integer, not %s", name, typeName(key))
+	return nil, failed("%s: an index must be text or an integer, not %s", name(), typeName(key))
 }
 
 // get looks into a value. What isn't there is undefined, by its own name or by
 // that of the outermost part that isn't.
-func get(of, key any, name string) any {
+func get(of, key any, name func() string) any {
 	switch of := of.(type) {
 	case undefined:
 		return of
@@ -157,7 +158,7 @@ func get(of, key any, name string) any {
 		if v, ok := of[k]; ok {
 			return v
 		}
-		return undefined{name: name, hint: didYouMean(k, sortedKeys(of))}
+		return undefined{name: name, key: k, among: of}
 	case []any:
 		i, ok := key.(int64)
 		if ok && i < 0 {
@@ -170,24 +171,33 @@ func get(of, key any, name string) any {
 	return undefined{name: name}
 }
 
+// maxPath bounds the links of a name in messages.
+const maxPath = 32
+
 // path writes an expression as a name for messages.
-func path(n nodes.Node) string {
+func path(n nodes.Node) string { return pathOf(n, maxPath) }
+
+func pathOf(n nodes.Node, links int) string {
+	if links == 0 {
+		return "…"
+	}
+	links--
 	switch n := n.(type) {
 	case *nodes.Name:
 		return n.Name.Val
 	case *nodes.GetAttribute:
 		if n.Attribute == "" {
-			return path(n.Node) + "." + literal(int64(n.Index))
+			return pathOf(n.Node, links) + "." + literal(int64(n.Index))
 		}
-		return path(n.Node) + "." + n.Attribute
+		return pathOf(n.Node, links) + "." + n.Attribute
 	case *nodes.GetItem:
 		switch arg := n.Arg.(type) {
 		case *nodes.String:
-			return path(n.Node) + "[" + literal(arg.Val) + "]"
+			return pathOf(n.Node, links) + "[" + literal(arg.Val) + "]"
 		case *nodes.Integer:
-			return path(n.Node) + "[" + literal(int64(arg.Val)) + "]"
+			return pathOf(n.Node, links) + "[" + literal(int64(arg.Val)) + "]"
 		}
-		return path(n.Node) + "[…]"
+		return pathOf(n.Node, links) + "[…]"
 	}
 	return "(…)"
 }
@@ -300,6 +310,9 @@ func (r *render) operate(operator *tokens.Token, left, right any) (any, error) {
 		return !same, err
 	case tokens.LowerThan, tokens.LowerThanOrEqual, tokens.GreaterThan, tokens.GreaterThanOrEqual:
 		order, err := compare(left, right)
+		if err == nil {
+			err = r.read(left)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -365,6 +378,9 @@ func (r *render) filter(call *nodes.FilterCall, in any) (any, error) {
 		if args[i], err = r.value(n); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.read(in); err != nil {
+		return nil, err
 	}
 	out, err := f.apply(r, in, args)
 	if err != nil {

@@ -86,10 +86,10 @@ func capitalize(s string) string {
 	return strings.ToUpper(s[:n]) + strings.ToLower(s[n:])
 }
 
-func length(r *render, in any, _ []any) (any, error) {
+func length(_ *render, in any, _ []any) (any, error) {
 	switch in := in.(type) {
 	case string:
-		return int64(utf8.RuneCountInString(in)), r.spend(len(in) / 64)
+		return int64(utf8.RuneCountInString(in)), nil
 	case []any:
 		return int64(len(in)), nil
 	case map[string]any:
@@ -197,7 +197,13 @@ func truncate(_ *render, in any, args []any) (any, error) {
 	if int64(utf8.RuneCountInString(text)) <= n {
 		return text, nil
 	}
-	return string([]rune(text)[:n]) + "…", nil
+	for i := range text {
+		if n == 0 {
+			return text[:i] + "…", nil
+		}
+		n--
+	}
+	return text, nil
 }
 
 func edge(at int64) func(*render, any, []any) (any, error) {
@@ -206,7 +212,7 @@ func edge(at int64) func(*render, any, []any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return get(list, at, "an element of the empty list"), nil
+		return get(list, at, func() string { return "an element of the empty list" }), nil
 	}
 }
 
@@ -305,7 +311,7 @@ func attributeOf(r *render, in any, args []any) (any, error) {
 	}
 	out := make([]any, len(list))
 	for i, e := range list {
-		v := get(e, name, fmt.Sprintf("element %d's %s", i, name))
+		v := get(e, name, func() string { return fmt.Sprintf("element %d's %s", i, name) })
 		if u, ok := v.(undefined); ok {
 			return nil, u.err()
 		}

@@ -17,15 +17,19 @@ type render struct {
 	spent int
 }
 
-// undefined is the value of a name that isn't there. Using it is an error.
-type undefined struct{ name, hint string }
+// undefined is the value of a name that isn't there. Using it is an error, whose
+// words are only looked for then: templates ask for much that may be missing.
+type undefined struct {
+	name  func() string
+	key   string
+	among map[string]any // what is there in its place, if anything is
+}
 
 func (u undefined) err() error {
-	e := sdk.Errorf(sdk.Invalid, "template_undefined", "%s is not defined", u.name).WithDetail("name", u.name)
-	if u.hint != "" {
-		e.Hint = u.hint
-	} else {
-		e.Hint = "give it a value, or a default: {{ " + u.name + ` | default("") }}`
+	name := u.name()
+	e := sdk.Errorf(sdk.Invalid, "template_undefined", "%s is not defined", name).WithDetail("name", name)
+	if e.Hint = didYouMean(u.key, sortedKeys(u.among)); e.Hint == "" {
+		e.Hint = "give it a value, or a default: {{ " + name + ` | default("") }}`
 	}
 	return e
 }
@@ -46,6 +50,12 @@ func (r *render) text(s string) (string, error) {
 		return "", tooLong()
 	}
 	return s, r.spend(1 + len(s)/64)
+}
+
+// read counts a text that a template looks through.
+func (r *render) read(v any) error {
+	text, _ := v.(string)
+	return r.spend(len(text) / 64)
 }
 
 func tooLong() error {

@@ -126,11 +126,26 @@ func TestHostileTemplatesEnd(t *testing.T) {
 		"doubling lists":    "{% set x = [1] %}" + strings.Repeat("{% set x = [x, x] %}", 60) + "{{ x }}",
 		"deep lists":        "{% set x = [1] %}" + strings.Repeat("{% set x = [x] %}", 500) + "{{ x | json }}",
 		"much output":       "{% for a in state.l %}{{ state.s }}{% endfor %}",
+		"cutting long text": "{% for a in state.l %}{{ state.s | truncate(1) }}{% endfor %}",
+		"trimming it":       "{% for a in state.l %}{{ (state.s ~ a) | trim | length }}{% endfor %}",
+		"comparing it":      "{% for a in state.l %}{{ state.s < state.s }}{% endfor %}",
 		"costly conversion": "{% for a in state.l %}{% for b in state.l %}{% set y = state.l | json %}{% endfor %}{% endfor %}",
 	} {
 		_, err := compile(t, source).Text(vars)
 		if err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestALongChainIsNamedShort(t *testing.T) {
+	for _, source := range []string{
+		"{{ state.zz" + strings.Repeat(".a", 50_000) + " }}",
+		"{{ state['" + strings.Repeat("z", 100_000) + "'] }}",
+	} {
+		_, err := compile(t, source).Text(scope(t))
+		if sdk.ReasonOf(err) != "template_undefined" || len(err.Error()) > 300 {
+			t.Errorf("got %.500v", err)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func typeName(v any) string {
 func literal(key any) string {
 	switch key := key.(type) {
 	case string:
-		return strconv.Quote(key)
+		return strconv.Quote(key[:min(len(key), 100)])
 	case int64:
 		return strconv.FormatInt(key, 10)
 	}
@@ -128,6 +128,9 @@ func (r *render) equal(a, b any, depth int) (bool, error) {
 				return false, nil
 			}
 			if same, err := r.equal(a[k], other, depth+1); !same || err != nil {
+				return false, err
+			}
+			if err := r.read(k); err != nil {
 				return false, err
 			}
 		}

@@ -28,9 +28,13 @@ type Printer struct {
 
 // New makes a printer. NO_COLOR or TERM=dumb make a terminal a plain stream.
 func New(w io.Writer) *Printer {
+	return &Printer{w: w, terminal: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// IsTerminal reports whether a person reads what is written to w.
+func IsTerminal(w io.Writer) bool {
 	f, isFile := w.(*os.File)
-	terminal := isFile && isatty.IsTerminal(f.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	return &Printer{w: w, terminal: terminal}
+	return isFile && isatty.IsTerminal(f.Fd())
 }
 
 // Line prints a line.
@@ -76,10 +80,11 @@ func (p *Printer) colour(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Bar draws a score of 0 to 1 in ten cells.
+// Bar draws a score of 0 to 1 in ten cells. Whatever lies outside is drawn as
+// the nearer end.
 func Bar(score float64) string {
 	const cells = 10
-	full := int(math.Round(score * cells))
+	full := int(math.Round(max(0, min(score, 1)) * cells))
 	return strings.Repeat("█", full) + strings.Repeat("░", cells-full)
 }
 
@@ -101,24 +106,4 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	return t.Flush()
-}
-
-// Cut shortens a text to one line of at most n characters. Control characters
-// become spaces, so that no text from outside can steer the terminal.
-func Cut(text string, n int) string {
-	runes := []rune(Clean(text))
-	if len(runes) <= n {
-		return string(runes)
-	}
-	return string(runes[:n-1]) + "…"
-}
-
-// Clean replaces control characters by spaces.
-func Clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r <= 0x9f {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -1,0 +1,148 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// hostileWorkflow has a good plugin make an output and a bad one judge it.
+const hostileWorkflow = `name: "hostile \e[2J"
+nodes:
+  - name: work
+    action: reflection.loop
+    with:
+      generator: {plugin: tally, config: {file: %q, passes: 1}}
+      evaluator: {plugin: %s, timeout: 1s, config: {do: %q}}
+      max_iterations: 2
+`
+
+func newHostileWorld(t *testing.T) *killWorld {
+	t.Helper()
+	w := newKillWorld(t, 1)
+	for name := range hostiles {
+		path := filepath.Join(w.dir, "plugins", name, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		linkSelf(t, path)
+	}
+	return w
+}
+
+// hostile writes the workflow of a bad plugin.
+func (w *killWorld) hostile(plugin, do string) {
+	w.t.Helper()
+	text := fmt.Sprintf(hostileWorkflow, filepath.Join(w.dir, "tally.txt"), plugin, do)
+	if err := os.WriteFile(filepath.Join(w.dir, "workflow.yaml"), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// alone is json, and sees to it that no process is left.
+func (w *killWorld) alone(v any, args ...string) int {
+	w.t.Helper()
+	cmd, out := w.start(append(args, "--json")...)
+	_ = cmd.Wait()
+	waitEmpty(w.t, cmd.Process.Pid)
+	if err := json.Unmarshal(out.Bytes(), v); err != nil {
+		w.t.Fatalf("%v printed %q: %v", args, out, err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
+	w := newHostileWorld(t)
+	for _, c := range []struct{ plugin, do, code, cause string }{
+		{"exit-at-start", "", "plugin_exited", "exited with status 3; it wrote: no licence"},
+		{"garbage-at-start", "", "handshake_invalid", "hello, I am a plugin"},
+		{"endless-at-start", "", "handshake_invalid", ""},
+		{"liar", "", "manifest_invalid", "schema-eval"},
+		{"hostile", "exit", "plugin_breaker_open", "exited with status 4"},
+		{"hostile", "crash", "plugin_breaker_open", "panic: cheese crash"},
+		{"hostile", "hang", "plugin_timeout", "1s"},
+		{"hostile", "error", "internal", "error"},
+		{"hostile", "huge", "message_too_large", "over the cap of 8388608 bytes"},
+		{"hostile", "nan", "score_not_finite", "not a number"},
+		{"hostile", "not JSON", "response_invalid", "is not JSON"},
+		{"hostile", "deep", "response_invalid", "nests more than 256 deep"},
+		{"hostile", "findings", "response_invalid", "more than 1000"},
+		{"hostile", "tokens", "response_invalid", "tokens"},
+		{"hostile", "cost", "response_invalid", "cost"},
+	} {
+		t.Run(c.plugin+" "+c.do, func(t *testing.T) {
+			w.t = t
+			w.hostile(c.plugin, c.do)
+			var got struct{ Error core.ErrorInfo }
+			began := time.Now()
+			if code := w.alone(&got, "run", "workflow.yaml"); code != exitFailure {
+				t.Errorf("exit %d", code)
+			}
+			if c.code != "" && got.Error.Code != c.code || !strings.Contains(got.Error.Message, c.plugin) || !strings.Contains(got.Error.Message, c.cause) {
+				t.Errorf("got %s: %s", got.Error.Code, got.Error.Message)
+			}
+			if took := time.Since(began); took > 8*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+func TestABadPluginThatAnswersDoesNoHarm(t *testing.T) {
+	w := newHostileWorld(t)
+	for do, want := range map[string]int{"infinite": exitPassed, "flood": exitPassed, "fork": exitPassed, "escapes": exitNotValid} {
+		t.Run(do, func(t *testing.T) {
+			w.t = t
+			w.hostile("hostile", do)
+			var result struct {
+				Status core.Status
+				Error  core.ErrorInfo
+			}
+			if code := w.alone(&result, "run", "workflow.yaml"); code != want {
+				t.Errorf("exit %d: %+v", code, result)
+			}
+		})
+	}
+}
+
+// shown is what a command prints: all to standard error, and to standard output
+// but for a result that is no JSON, which goes to a file as it is.
+func (w *killWorld) shown(args ...string) []byte {
+	w.t.Helper()
+	cmd := exec.Command(w.self, args...)
+	var out, errs bytes.Buffer
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		w.t.Fatal(err)
+	}
+	if args[0] == "run" && args[len(args)-1] != "--json" {
+		out.Reset()
+	}
+	return append(errs.Bytes(), out.Bytes()...)
+}
+
+func TestNothingThatAPluginSaysSteersTheTerminal(t *testing.T) {
+	w := newHostileWorld(t)
+	for _, c := range [][2]string{{"hostile", "error"}, {"hostile", "escapes"}, {"hostile", "flood"}, {"exit-at-start", ""}} {
+		w.hostile(c[0], c[1])
+		for _, args := range [][]string{
+			{"run", "workflow.yaml", "--log-level", "trace", "--json"}, {"run", "workflow.yaml", "--log-level", "trace"},
+			{"runs", "list"}, {"run", "no\x1b[2Jfile"},
+		} {
+			shown := w.shown(args...)
+			if i := bytes.IndexByte(shown, 0x1b); i >= 0 {
+				t.Errorf("%v of %v: it shows %q", args, c, shown[max(0, i-20):min(len(shown), i+20)])
+			}
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package term
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Cut shortens a text to one line of at most n characters, cleaned by [Clean].
+func Cut(text string, n int) string {
+	runes := []rune(Clean(text))
+	if len(runes) <= n {
+		return string(runes)
+	}
+	return string(runes[:n-1]) + "…"
+}
+
+// Clean makes a text from outside fit one line that it can't break out of: what
+// steers a terminal becomes a space.
+func Clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if steers(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// Lines is [Clean] for a text of several lines, which it keeps, and tabs.
+func Lines(text string) string {
+	return strings.Map(func(r rune) rune {
+		if steers(r) && r != '\n' && r != '\t' {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// JSON writes what steers a terminal, and encoding/json leaves as it is, as the
+// escapes that mean the same.
+func JSON(data []byte) []byte {
+	if !bytes.ContainsFunc(data, steersInJSON) {
+		return data
+	}
+	var out bytes.Buffer
+	for _, r := range string(data) {
+		if steersInJSON(r) {
+			fmt.Fprintf(&out, "\\u%04x", r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes()
+}
+
+// steersInJSON leaves out the line ends between JSON's values.
+func steersInJSON(r rune) bool { return steers(r) && r != '\n' }
+
+// steers reports whether a terminal obeys a character rather than showing it:
+// the control characters of ASCII and Latin-1, and those that turn the direction
+// of the text around them.
+func steers(r rune) bool {
+	switch {
+	case r < ' ', r >= 0x7f && r <= 0x9f:
+		return true
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return true
+	}
+	return false
+}
