@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 
@@ -121,12 +120,14 @@ func (a *App) actions(plugins core.Plugins) *loop.Actions {
 	return &loop.Actions{Plugins: plugins, Events: a.events()}
 }
 
-// prepare has the plugins check their configs before anything runs.
+// prepare has the plugins check their configs before anything runs. What is
+// wrong in any node is told at once.
 func prepare(ctx context.Context, actions *loop.Actions, plan *workflow.Plan) error {
+	var errs []error
 	for _, node := range plan.Nodes {
-		if err := actions.Prepare(ctx, node.Action); err != nil {
-			return sdk.Wrap(fmt.Sprintf("node %s", node.Name), err)
+		for _, err := range actions.Prepare(ctx, node.Action) {
+			errs = append(errs, sdk.Wrap("node "+node.Name, err))
 		}
 	}
-	return nil
+	return core.Together(errs...)
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/reflectory/reflectory/core"
@@ -24,8 +24,8 @@ type Actions struct {
 
 // Prepare has every plugin of an action check its config, so that a wrong one is
 // refused before the first attempt. Configs with templates are checked when
-// they are rendered. All problems come back in one error.
-func (a *Actions) Prepare(ctx context.Context, action core.Action) error {
+// they are rendered. All problems come back, in the order of the action's parts.
+func (a *Actions) Prepare(ctx context.Context, action core.Action) []error {
 	var wg sync.WaitGroup
 	uses := usesOf(action)
 	errs := make([]error, len(uses))
@@ -33,7 +33,7 @@ func (a *Actions) Prepare(ctx context.Context, action core.Action) error {
 		wg.Go(func() { errs[i] = a.prepare(ctx, u) })
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 func (a *Actions) prepare(ctx context.Context, u use) error {

@@ -177,7 +177,7 @@ func TestPrepareAsksEveryPluginOfAnAction(t *testing.T) {
 			return &sdk.Manifest{Name: "other", Kinds: []sdk.Kind{sdk.KindGenerator}}, nil
 		},
 	}}
-	got := strings.Split(a.Prepare(t.Context(), spec).Error(), "\n")
+	got := strings.Split(core.Together(a.Prepare(t.Context(), spec)...).Error(), "\n")
 	want := []string{
 		`generator: generator echo {"output":1}`,
 		`evaluator a: evaluator echo {}`,
