@@ -148,6 +148,7 @@ func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core
 	v := resp.Verdict
 	return &core.EvaluateResult{
 		Valid: v.Valid, Score: v.Score, Errors: nonNil(v.Errors), Feedback: v.Feedback, Output: v.Output, Children: v.Children,
+		Usage: reported(resp.Usage),
 	}, nil
 }
 
@@ -171,7 +172,7 @@ func (a *Actions) correct(ctx context.Context, req *core.ActionRequest, s *core.
 		return nil, err
 	}
 	changed := outputKey(&core.Attempt{Output: data}) != outputKey(&core.Attempt{Output: resp.Output})
-	return &core.CorrectResult{Output: resp.Output, Changed: changed}, nil
+	return &core.CorrectResult{Output: resp.Output, Changed: changed, Usage: reported(resp.Usage)}, nil
 }
 
 func (a *Actions) call(ctx context.Context, req *core.ActionRequest, s *core.CallSpec) (any, error) {
@@ -183,11 +184,20 @@ func (a *Actions) call(ctx context.Context, req *core.ActionRequest, s *core.Cal
 	if err != nil {
 		return nil, err
 	}
-	result := &core.CallResult{Output: resp.Output}
+	result := &core.CallResult{Output: resp.Output, Usage: reported(resp.Usage)}
 	if s.WithUsage {
 		result.Usage = &resp.Usage
 	}
 	return result, nil
+}
+
+// reported is what a call took, nil if its plugin reported nothing. The run
+// counts it from the result.
+func reported(u sdk.Usage) *sdk.Usage {
+	if u == (sdk.Usage{}) {
+		return nil
+	}
+	return &u
 }
 
 // callOf names a call outside a loop: it counts as iteration 1 of its visit.

@@ -238,8 +238,10 @@ func (l *loader) composite(b *block, kind core.CompositeKind, depth int) core.St
 	c := &core.Composite{Kind: kind, FailFast: b.flag("fail_fast")}
 	if kind == core.CompositeWeighted {
 		c.Threshold = core.DefaultThreshold
-		if b.get("threshold") != nil {
-			c.Threshold = b.number("threshold", 0, 1)
+		if n := b.get("threshold"); n != nil {
+			if c.Threshold = b.number("threshold", 0, 1); c.Threshold == 0 && n.kind == kindNumber {
+				b.add(n.at, "", "threshold must be above 0: every score reaches 0")
+			}
 		}
 	}
 	step := core.Step{Composite: c}
