@@ -234,7 +234,7 @@ func TestReplayJudgesRecordedAttemptsAgain(t *testing.T) {
 		t.Error("a replay called the generator")
 	}
 	strict, err := loop.Replay(t.Context(), &loop.ReplayOptions{
-		Evaluator: w.options(core.LoopLimits{}).Evaluator, Accept: scoreRule("0.3"), State: json.RawMessage(`{"a":1}`), Attempts: attempts,
+		Evaluator: w.options(core.LoopLimits{}).Evaluator, Limits: core.LoopLimits{Accept: scoreRule("0.3")}, State: json.RawMessage(`{"a":1}`), Attempts: attempts,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -243,5 +243,22 @@ func TestReplayJudgesRecordedAttemptsAgain(t *testing.T) {
 		if want := i >= 2; r.Now.Accepted != want || r.Changed != want {
 			t.Errorf("attempt %d: %+v", i+1, r)
 		}
+	}
+}
+
+func TestAReplayCountsAnEvaluatorsFailureAsTheLoopDid(t *testing.T) {
+	broken := sdk.EvaluatorFunc(func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+		return nil, sdk.Errorf(sdk.Invalid, "broken", "can't judge")
+	})
+	attempts := []core.Attempt{{Iteration: 1, Role: sdk.RoleGenerate, Judged: true, Output: json.RawMessage(`1`),
+		Errors: []sdk.Finding{{Message: "can't judge", Code: "broken", Type: sdk.TypeEvaluatorError}}}}
+	o := &loop.ReplayOptions{Evaluator: broken, Attempts: attempts}
+	if _, err := loop.Replay(t.Context(), o); sdk.ReasonOf(err) != "broken" {
+		t.Errorf("by default: %v", err)
+	}
+	o.Limits.OnEvaluatorError = core.EvaluatorErrorFail
+	got, err := loop.Replay(t.Context(), o)
+	if err != nil || len(got) != 1 || got[0].Changed {
+		t.Errorf("with fail_attempt: %+v, %v", got, err)
 	}
 }
