@@ -160,6 +160,7 @@ func TestEveryFormOfAStep(t *testing.T) {
 		"action lua.run":        {node("lua.run", "code: 'return \"{{ x }}\"'"), "lua-eval", `{"code":"return \"{{ x }}\""}`},
 		"action plugin.call":    {node("plugin.call", "plugin: my-plugin\nconfig: {v: '{{ state.x }}', t: 'a {{ state.s }}', n: 9007199254740993}"), "my-plugin", `{"v":{"k":1},"t":"a text","n":9007199254740993}`},
 		"plugin":                {node("reflection.evaluate", "evaluator: {plugin: p, config: {out: '{{ output }}'}}"), "p", `{"out":[1]}`},
+		"a plugin's program":    {node("plugin.call", "plugin: p\nconfig: {code: 'return {{1}}', run: '{{ x }}', schema: {a: '{{ x }}'}, other: {code: '{{ state.s }}'}}"), "p", `{"code":"return {{1}}","run":"{{ x }}","schema":{"a":"{{ x }}"},"other":{"code":"text"}}`},
 		"plugin.call in a step": {node("reflection.correct", "corrector: {action: plugin.call, plugin: p}"), "p", `{}`},
 		"run":                   {node("reflection.evaluate", "evaluator: {run: 'return 1'}"), "lua-eval", `{"code":"return 1"}`},
 		"llm judge":             {node("reflection.evaluate", "evaluator: {type: llm, context: {c: '{{ state.s }}'}, prompt: '{{ context.c }} {{ output }}', llm: {model: m}}"), "llm-eval", `{"context":{"c":"text"},"prompt":"text [1]","llm":{"model":"m"}}`},
