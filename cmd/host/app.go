@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
@@ -29,6 +30,8 @@ type App struct {
 	term   *term.Printer
 	// understood is whether the command line was: a command has begun.
 	understood bool
+	// asksJSON is whether the command line, understood or not, has --json.
+	asksJSON bool
 }
 
 // flags are what every command takes.
@@ -41,6 +44,7 @@ type flags struct {
 
 // Run runs a command line and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
+	a.asksJSON = slices.Contains(args, "--json")
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)

@@ -82,7 +82,7 @@ func (a *App) report(err error) {
 			info.Hint = "reflectory --help lists the commands; each has an example in its own --help"
 		}
 	}
-	if a.flags.json {
+	if a.flags.json || a.asksJSON && !a.understood {
 		_ = printJSON(a.Stdout, map[string]any{"error": info})
 		return
 	}
