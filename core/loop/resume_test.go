@@ -172,6 +172,9 @@ func TestAnOutputThatHoldsTheStateDoesNotNestTheHistory(t *testing.T) {
 	})
 	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 		sizes[req.Iteration] = len(req.Output)
+		if len(req.Output) > 1<<20 {
+			return nil, sdk.Errorf(sdk.Exhausted, "nested", "iteration %d has %d bytes", req.Iteration, len(req.Output))
+		}
 		score += 0.01 // each is the best so far
 		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Score: score}}, nil
 	})
