@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -86,9 +86,9 @@ func (a *App) report(err error) {
 		_ = printJSON(a.Stdout, map[string]any{"error": info})
 		return
 	}
-	fmt.Fprintf(a.Stderr, "error: %s\n", strings.TrimSpace(info.Message))
+	fmt.Fprintf(a.Stderr, "error: %s\n", term.Lines(info.Message))
 	if info.Hint != "" {
-		fmt.Fprintf(a.Stderr, "hint: %s\n", info.Hint)
+		fmt.Fprintf(a.Stderr, "hint: %s\n", term.Clean(info.Hint))
 	}
 }
 

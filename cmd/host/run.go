@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -152,7 +153,7 @@ func (a *App) printRun(run *core.Run, failure error) error {
 	a.term.Line("run %s %s", run.ID, run.Status)
 	var hints []string
 	if run.Error != nil {
-		a.term.Line("error: %s", run.Error.Message)
+		a.term.Line("error: %s", term.Lines(run.Error.Message))
 		hints = append(hints, run.Error.Hint)
 	}
 	if run.Status.Resumable() {
@@ -160,7 +161,7 @@ func (a *App) printRun(run *core.Run, failure error) error {
 	}
 	hints = slices.DeleteFunc(hints, func(h string) bool { return h == "" })
 	if len(hints) > 0 {
-		a.term.Line("hint: %s", strings.Join(hints, "; "))
+		a.term.Line("hint: %s", term.Clean(strings.Join(hints, "; ")))
 	}
 	return statusExit(run.Status)
 }

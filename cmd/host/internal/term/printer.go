@@ -113,6 +113,15 @@ func Cut(text string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
+// Lines is Clean for a text of several lines, which stay.
+func Lines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, line := range lines {
+		lines[i] = Clean(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Clean replaces control characters by spaces.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
