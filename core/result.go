@@ -89,6 +89,8 @@ type EvaluateResult struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Children are the verdicts of a composite's children, by name.
 	Children map[string]sdk.Verdict `json:"children,omitempty"`
+	// Usage is what judging took; nil if nothing was reported.
+	Usage *sdk.Usage `json:"usage,omitempty"`
 }
 
 // CorrectResult is what reflection.correct returns.
@@ -96,12 +98,16 @@ type CorrectResult struct {
 	Output json.RawMessage `json:"output"`
 	// Changed is whether Output differs from the data that was given.
 	Changed bool `json:"changed"`
+	// Usage is what correcting took; nil if nothing was reported.
+	Usage *sdk.Usage `json:"usage,omitempty"`
 }
 
 // CallResult is what llm.call, lua.run and plugin.call return.
 type CallResult struct {
 	Output json.RawMessage `json:"output"`
-	Usage  *sdk.Usage      `json:"usage,omitempty"`
+	// Usage is what the call took. Where the action doesn't promise it, it is nil
+	// if nothing was reported.
+	Usage *sdk.Usage `json:"usage,omitempty"`
 }
 
 // ErrorInfo is an error as JSON shows it.

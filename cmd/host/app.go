@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
@@ -30,6 +30,8 @@ type App struct {
 	term   *term.Printer
 	// understood is whether the command line was: a command has begun.
 	understood bool
+	// asksJSON is whether the command line, understood or not, has --json.
+	asksJSON bool
 }
 
 // flags are what every command takes.
@@ -42,6 +44,7 @@ type flags struct {
 
 // Run runs a command line and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
+	a.asksJSON = slices.Contains(args, "--json")
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
@@ -121,12 +124,14 @@ func (a *App) actions(plugins core.Plugins) *loop.Actions {
 	return &loop.Actions{Plugins: plugins, Events: a.events()}
 }
 
-// prepare has the plugins check their configs before anything runs.
+// prepare has the plugins check their configs before anything runs. What is
+// wrong in any node is told at once.
 func prepare(ctx context.Context, actions *loop.Actions, plan *workflow.Plan) error {
+	var errs []error
 	for _, node := range plan.Nodes {
-		if err := actions.Prepare(ctx, node.Action); err != nil {
-			return sdk.Wrap(fmt.Sprintf("node %s", node.Name), err)
+		for _, err := range actions.Prepare(ctx, node.Action) {
+			errs = append(errs, sdk.Wrap("node "+node.Name, err))
 		}
 	}
-	return nil
+	return core.Together(errs...)
 }

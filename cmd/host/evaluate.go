@@ -157,7 +157,7 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 	}
 	defer closing(&err, plugins)
 	actions := &loop.Actions{Plugins: plugins}
-	if err := actions.Prepare(ctx, action); err != nil {
+	if err := core.Together(actions.Prepare(ctx, action)...); err != nil {
 		return nil, err
 	}
 	return actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})

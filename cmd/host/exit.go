@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
@@ -84,14 +83,14 @@ func (a *App) report(err error) {
 			info.Hint = "reflectory --help lists the commands; each has an example in its own --help"
 		}
 	}
-	if a.flags.json {
+	if a.flags.json || a.asksJSON && !a.understood {
 		if printJSON(a.Stdout, map[string]any{"error": info}) == nil {
 			return
 		}
 	}
-	fmt.Fprintf(a.Stderr, "error: %s\n", term.Lines(strings.TrimSpace(info.Message)))
+	fmt.Fprintf(a.Stderr, "error: %s\n", term.Lines(info.Message))
 	if info.Hint != "" {
-		fmt.Fprintf(a.Stderr, "hint: %s\n", term.Lines(info.Hint))
+		fmt.Fprintf(a.Stderr, "hint: %s\n", term.Clean(info.Hint))
 	}
 }
 

@@ -46,18 +46,32 @@ func (a *App) show(e core.Event) {
 
 func (a *App) attemptLine(e core.AttemptJudged) string {
 	at := e.Attempt
-	word, colour := "not valid", a.term.Bad
+	word, colour := wordFor(at), a.term.Bad
 	if at.Accepted {
-		word, colour = "valid", a.term.Good
-		if !at.Valid {
-			word = "accepted"
-		}
+		colour = a.term.Good
 	}
-	if len(at.Errors) > 0 {
+	switch {
+	case len(at.Errors) > 0 && at.Accepted: // of a child, perhaps: it passed all the same
+		word += ": " + firstError(at.Errors)
+	case len(at.Errors) > 0:
 		word = firstError(at.Errors)
 	}
 	return fmt.Sprintf("  %d/%d  %s %.2f  %s  %s", at.Iteration, e.Max, colour(term.Bar(at.Score)), at.Score,
 		word, a.term.Faint(term.Duration(e.Took)))
+}
+
+// wordFor says how a judged attempt fared: valid is the evaluator's word, and
+// accepted or refused that of the loop's own rule, where it says otherwise.
+func wordFor(at *core.Attempt) string {
+	switch {
+	case at.Valid && at.Accepted:
+		return "valid"
+	case at.Accepted:
+		return "accepted"
+	case at.Valid:
+		return "valid, not accepted"
+	}
+	return "not valid"
 }
 
 func (a *App) loopLine(r *core.LoopResult) string {

@@ -159,13 +159,13 @@ func (rec *recorded) options(l store.VisitAttempts, plugins core.Plugins, other 
 	if err != nil {
 		return nil, err
 	}
-	if accept == nil {
-		accept = spec.Limits.Accept
+	limits := spec.Limits
+	if accept != nil {
+		limits.Accept = accept
 	}
 	state, err := rec.stateAt(l.Visit)
 	return &loop.ReplayOptions{
-		Evaluator: evaluator, Accept: accept, State: state, Attempts: l.Attempts,
-		HistoryLimit: spec.Limits.HistoryLimit, Node: l.Node,
+		Evaluator: evaluator, Limits: limits, State: state, Attempts: l.Attempts, Node: l.Node,
 	}, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -149,14 +151,17 @@ func (a *App) printRun(run *core.Run, failure error) error {
 		}
 	}
 	a.term.Line("run %s %s", run.ID, run.Status)
+	var hints []string
 	if run.Error != nil {
 		a.term.Line("error: %s", term.Lines(run.Error.Message))
-		if run.Error.Hint != "" {
-			a.term.Line("hint: %s", term.Lines(run.Error.Hint))
-		}
+		hints = append(hints, run.Error.Hint)
 	}
 	if run.Status.Resumable() {
-		a.term.Line("hint: go on with: reflectory resume %s", run.ID)
+		hints = append(hints, "go on with: reflectory resume "+run.ID)
+	}
+	hints = slices.DeleteFunc(hints, func(h string) bool { return h == "" })
+	if len(hints) > 0 {
+		a.term.Line("hint: %s", term.Clean(strings.Join(hints, "; ")))
 	}
 	return statusExit(run.Status)
 }
@@ -175,24 +180,27 @@ func runJSON(run *core.Run) any {
 }
 
 // printOutput prints a result's output: a text as it is, but for what would
-// steer a terminal, and anything else as JSON.
-// A result without output is printed whole.
+// steer a terminal, and anything else as JSON. A result without output is printed
+// whole, and so is an evaluation's: what it says of the output is the point of it.
 func (a *App) printOutput(result json.RawMessage) error {
 	var r struct {
-		Output json.RawMessage `json:"output"`
+		Output     json.RawMessage `json:"output"`
+		Valid      *bool           `json:"valid"`
+		StopReason *string         `json:"stop_reason"`
 	}
 	if err := json.Unmarshal(result, &r); err != nil {
 		return sdk.Errorf(sdk.Internal, "result_invalid", "the run's result: %w", err)
 	}
-	if r.Output == nil {
+	evaluation := r.Valid != nil && r.StopReason == nil
+	if r.Output == nil || evaluation {
 		return printJSON(a.Stdout, result)
 	}
-	var text string
-	if json.Unmarshal(r.Output, &text) == nil {
+	var text *string // stays nil for null
+	if json.Unmarshal(r.Output, &text) == nil && text != nil {
 		if term.IsTerminal(a.Stdout) {
-			text = term.Lines(text)
+			*text = term.Lines(*text)
 		}
-		_, err := fmt.Fprintln(a.Stdout, text)
+		_, err := fmt.Fprintln(a.Stdout, *text)
 		return err
 	}
 	return printJSON(a.Stdout, r.Output)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 func (a *App) runsCommand() *cobra.Command {
@@ -24,6 +27,9 @@ func (a *App) runsListCommand() *cobra.Command {
 		Use: "list", Short: "List runs, the newest first",
 		Example: "  reflectory runs list --status error --limit 10",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if err := checkFilter(status, filter.Limit); err != nil {
+				return err
+			}
 			runs, closer, err := a.openRuns(c.Context())
 			if err != nil {
 				return err
@@ -37,10 +43,34 @@ func (a *App) runsListCommand() *cobra.Command {
 			return a.printRuns(list)
 		},
 	}
-	c.Flags().StringVar(&status, "status", "", "only runs of this `status`: running, passed, exhausted, raised, error, cancelled")
+	c.Flags().StringVar(&status, "status", "", "only runs of this `status`: "+strings.Join(statuses(), ", "))
 	c.Flags().StringVar(&filter.Workflow, "workflow", "", "only runs of the workflow of this `name`")
 	c.Flags().IntVar(&filter.Limit, "limit", store.DefaultListLimit, "how many at most")
 	return c
+}
+
+func statuses() []string {
+	all := []core.Status{core.StatusRunning, core.StatusPassed, core.StatusExhausted, core.StatusRaised, core.StatusError, core.StatusCancelled}
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = string(s)
+	}
+	return names
+}
+
+// checkFilter refuses a status that no run has, and a limit that shows none.
+func checkFilter(status string, limit int) error {
+	if status != "" && !slices.Contains(statuses(), status) {
+		e := sdk.Errorf(sdk.Invalid, "usage", "--status %q is not one of %s", status, strings.Join(statuses(), ", "))
+		if near := core.Nearest(status, statuses()); near != "" {
+			e = e.WithHint("did you mean %q?", near)
+		}
+		return usageError{e}
+	}
+	if limit < 1 {
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--limit must be at least 1, not %d", limit)}
+	}
+	return nil
 }
 
 // runSummary is a run in a list.
@@ -143,7 +173,7 @@ func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error 
 func (a *App) printAttempt(at *core.Attempt) {
 	word := "not judged yet"
 	if at.Judged {
-		word = map[bool]string{true: "valid", false: "not valid"}[at.Accepted]
+		word = wordFor(at)
 	}
 	fmt.Fprintf(a.Stdout, "  %d  %s %.2f  %s, by %s\n     %s\n", at.Iteration, term.Bar(at.Score), at.Score, word, at.Role,
 		term.Cut(string(at.Output), 200))

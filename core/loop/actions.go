@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/reflectory/reflectory/core"
@@ -24,8 +24,8 @@ type Actions struct {
 
 // Prepare has every plugin of an action check its config, so that a wrong one is
 // refused before the first attempt. Configs with templates are checked when
-// they are rendered. All problems come back in one error.
-func (a *Actions) Prepare(ctx context.Context, action core.Action) error {
+// they are rendered. All problems come back, in the order of the action's parts.
+func (a *Actions) Prepare(ctx context.Context, action core.Action) []error {
 	var wg sync.WaitGroup
 	uses := usesOf(action)
 	errs := make([]error, len(uses))
@@ -33,7 +33,7 @@ func (a *Actions) Prepare(ctx context.Context, action core.Action) error {
 		wg.Go(func() { errs[i] = a.prepare(ctx, u) })
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
 func (a *Actions) prepare(ctx context.Context, u use) error {
@@ -148,6 +148,7 @@ func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core
 	v := resp.Verdict
 	return &core.EvaluateResult{
 		Valid: v.Valid, Score: v.Score, Errors: nonNil(v.Errors), Feedback: v.Feedback, Output: v.Output, Children: v.Children,
+		Usage: reported(resp.Usage),
 	}, nil
 }
 
@@ -171,7 +172,7 @@ func (a *Actions) correct(ctx context.Context, req *core.ActionRequest, s *core.
 		return nil, err
 	}
 	changed := outputKey(&core.Attempt{Output: data}) != outputKey(&core.Attempt{Output: resp.Output})
-	return &core.CorrectResult{Output: resp.Output, Changed: changed}, nil
+	return &core.CorrectResult{Output: resp.Output, Changed: changed, Usage: reported(resp.Usage)}, nil
 }
 
 func (a *Actions) call(ctx context.Context, req *core.ActionRequest, s *core.CallSpec) (any, error) {
@@ -183,11 +184,20 @@ func (a *Actions) call(ctx context.Context, req *core.ActionRequest, s *core.Cal
 	if err != nil {
 		return nil, err
 	}
-	result := &core.CallResult{Output: resp.Output}
+	result := &core.CallResult{Output: resp.Output, Usage: reported(resp.Usage)}
 	if s.WithUsage {
 		result.Usage = &resp.Usage
 	}
 	return result, nil
+}
+
+// reported is what a call took, nil if its plugin reported nothing. The run
+// counts it from the result.
+func reported(u sdk.Usage) *sdk.Usage {
+	if u == (sdk.Usage{}) {
+		return nil
+	}
+	return &u
 }
 
 // callOf names a call outside a loop: it counts as iteration 1 of its visit.

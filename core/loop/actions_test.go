@@ -23,22 +23,27 @@ func plugins(calls *[]string) *coretest.Plugins {
 		_ = json.Unmarshal(t.Config, &config)
 		return config.Output
 	}
+	usage := func(t core.Target) sdk.Usage {
+		var config struct{ Tokens int64 }
+		_ = json.Unmarshal(t.Config, &config)
+		return sdk.Usage{TokensIn: config.Tokens}
+	}
 	saw := func(c sdk.Call, t core.Target, state json.RawMessage) {
 		*calls = append(*calls, strings.Join([]string{c.IdempotencyKey, t.Plugin, string(t.Config), string(state)}, " "))
 	}
 	return &coretest.Plugins{
 		GenerateFn: func(_ context.Context, t core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
 			saw(reqs[0].Call, t, reqs[0].State)
-			return []sdk.GenerateResult{{Response: &sdk.GenerateResponse{Output: output(t), Usage: sdk.Usage{TokensIn: 1}}}}, nil
+			return []sdk.GenerateResult{{Response: &sdk.GenerateResponse{Output: output(t), Usage: usage(t)}}}, nil
 		},
 		CorrectFn: func(_ context.Context, t core.Target, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
 			saw(reqs[0].Call, t, reqs[0].State)
-			return []sdk.CorrectResult{{Response: &sdk.CorrectResponse{Output: output(t)}}}, nil
+			return []sdk.CorrectResult{{Response: &sdk.CorrectResponse{Output: output(t), Usage: usage(t)}}}, nil
 		},
 		EvaluateFn: func(_ context.Context, t core.Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
 			saw(reqs[0].Call, t, reqs[0].State)
 			v := sdk.Verdict{Valid: string(output(t)) == string(reqs[0].Output), Score: 0.5}
-			return []sdk.EvaluateResult{{Response: &sdk.EvaluateResponse{Verdict: v}}}, nil
+			return []sdk.EvaluateResult{{Response: &sdk.EvaluateResponse{Verdict: v, Usage: usage(t)}}}, nil
 		},
 	}
 }
@@ -134,16 +139,34 @@ func TestErrorsThatAreNoFindingsAreRefused(t *testing.T) {
 	}
 }
 
-func TestACallReturnsTheOutputAndItsUsageWhereAsked(t *testing.T) {
-	for _, usage := range []bool{false, true} {
-		result, _, err := act(t, &core.ActionRequest{Visit: 1, Action: &core.CallSpec{Step: echo(`"text"`), WithUsage: usage}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := result.(*core.CallResult)
-		if string(r.Output) != `"text"` || (r.Usage != nil) != usage {
-			t.Errorf("usage %t: got %+v", usage, r)
-		}
+func TestAResultHoldsTheUsageThatWasReported(t *testing.T) {
+	paid, free := core.Step{Plugin: "echo", Config: core.Constant(`{"output":1,"tokens":7}`)}, echo(`1`)
+	one := core.Constant(`1`)
+	none, some := "", `"usage":{"tokens_in":7,"tokens_out":0,"cost_usd":0}`
+	cases := []struct {
+		name   string
+		action core.Action
+		want   string
+	}{
+		{"evaluate", &core.EvaluateSpec{Evaluator: paid, Data: one}, some},
+		{"evaluate for nothing", &core.EvaluateSpec{Evaluator: free, Data: one}, none},
+		{"correct", &core.CorrectSpec{Corrector: paid, Data: one}, some},
+		{"correct for nothing", &core.CorrectSpec{Corrector: free, Data: one}, none},
+		{"a call", &core.CallSpec{Step: paid}, some},
+		{"a call for nothing", &core.CallSpec{Step: free}, none},
+		{"a call that promises usage", &core.CallSpec{Step: free, WithUsage: true}, `"usage":{"tokens_in":0,"tokens_out":0,"cost_usd":0}`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			result, _, err := act(t, &core.ActionRequest{Visit: 1, Action: c.action})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := string(core.MustJSON(result))
+			if strings.Contains(got, `"usage"`) != (c.want != none) || !strings.Contains(got, c.want) {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 }
 
@@ -177,7 +200,7 @@ func TestPrepareAsksEveryPluginOfAnAction(t *testing.T) {
 			return &sdk.Manifest{Name: "other", Kinds: []sdk.Kind{sdk.KindGenerator}}, nil
 		},
 	}}
-	got := strings.Split(a.Prepare(t.Context(), spec).Error(), "\n")
+	got := strings.Split(core.Together(a.Prepare(t.Context(), spec)...).Error(), "\n")
 	want := []string{
 		`generator: generator echo {"output":1}`,
 		`evaluator a: evaluator echo {}`,
@@ -211,7 +234,7 @@ func TestReplayJudgesRecordedAttemptsAgain(t *testing.T) {
 		t.Error("a replay called the generator")
 	}
 	strict, err := loop.Replay(t.Context(), &loop.ReplayOptions{
-		Evaluator: w.options(core.LoopLimits{}).Evaluator, Accept: scoreRule("0.3"), State: json.RawMessage(`{"a":1}`), Attempts: attempts,
+		Evaluator: w.options(core.LoopLimits{}).Evaluator, Limits: core.LoopLimits{Accept: scoreRule("0.3")}, State: json.RawMessage(`{"a":1}`), Attempts: attempts,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -220,5 +243,22 @@ func TestReplayJudgesRecordedAttemptsAgain(t *testing.T) {
 		if want := i >= 2; r.Now.Accepted != want || r.Changed != want {
 			t.Errorf("attempt %d: %+v", i+1, r)
 		}
+	}
+}
+
+func TestAReplayCountsAnEvaluatorsFailureAsTheLoopDid(t *testing.T) {
+	broken := sdk.EvaluatorFunc(func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+		return nil, sdk.Errorf(sdk.Invalid, "broken", "can't judge")
+	})
+	attempts := []core.Attempt{{Iteration: 1, Role: sdk.RoleGenerate, Judged: true, Output: json.RawMessage(`1`),
+		Errors: []sdk.Finding{{Message: "can't judge", Code: "broken", Type: sdk.TypeEvaluatorError}}}}
+	o := &loop.ReplayOptions{Evaluator: broken, Attempts: attempts}
+	if _, err := loop.Replay(t.Context(), o); sdk.ReasonOf(err) != "broken" {
+		t.Errorf("by default: %v", err)
+	}
+	o.Limits.OnEvaluatorError = core.EvaluatorErrorFail
+	got, err := loop.Replay(t.Context(), o)
+	if err != nil || len(got) != 1 || got[0].Changed {
+		t.Errorf("with fail_attempt: %+v, %v", got, err)
 	}
 }

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"strings"
 	"sync"
 
@@ -121,12 +122,16 @@ func (c *Composite) score(responses []*sdk.EvaluateResponse) (valid bool, score 
 		return some, highest
 	case core.CompositeWeighted:
 		if weights > 0 {
-			score = sum / weights
+			score = rounded(sum / weights)
 		}
 		return score >= c.threshold(), score
 	}
 	return all, lowest
 }
+
+// rounded takes the noise of binary fractions off a score, so that children who
+// all score 0.7 together reach 0.7, whatever their weights.
+func rounded(score float64) float64 { return math.Round(score*1e9) / 1e9 }
 
 func (c *Composite) threshold() float64 {
 	if c.Threshold == 0 {

@@ -50,6 +50,7 @@ func judge(t *testing.T, c loop.Composite) *sdk.EvaluateResponse {
 
 func TestCompositesCombineTheirChildren(t *testing.T) {
 	good, poor, bad := says("good", true, 0.9), says("poor", true, 0.6), says("bad", false, 0.2)
+	fair := says("fair", true, 0.7)
 	cases := []struct {
 		name  string
 		c     loop.Composite
@@ -66,6 +67,8 @@ func TestCompositesCombineTheirChildren(t *testing.T) {
 			Children: []loop.Child{weighing(good, 1), weighing(bad, 1)}}, false, 0.55},
 		{"weighted with an own threshold", loop.Composite{Kind: core.CompositeWeighted, Threshold: 0.5,
 			Children: []loop.Child{weighing(good, 1), weighing(bad, 1)}}, true, 0.55},
+		{"weights of binary fractions take nothing away", loop.Composite{Kind: core.CompositeWeighted,
+			Children: []loop.Child{weighing(fair, 0.1), weighing(fair, 0.2), weighing(fair, 0.3)}}, true, 0.7},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

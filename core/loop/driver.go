@@ -138,21 +138,27 @@ func (d *driver) correct(ctx context.Context) (made bool, reason core.StopReason
 
 // judge evaluates the last attempt and records the verdict.
 func (d *driver) judge(ctx context.Context) error {
-	resp, err := d.evaluate(ctx)
-	if err != nil && ctx.Err() == nil && d.o.OnEvaluatorError == core.EvaluatorErrorFail {
-		resp = &sdk.EvaluateResponse{Verdict: sdk.Verdict{Errors: []sdk.Finding{finding(sdk.TypeEvaluatorError, err)}}}
-		d.engine.judged(&resp.Verdict, sdk.Usage{}, false)
-		return d.recordVerdict(ctx, d.engine.last())
-	}
-	if err != nil {
-		return err
-	}
-	accepted, err := d.accepts(ctx, &resp.Verdict)
+	resp, accepted, err := d.verdict(ctx)
 	if err != nil {
 		return err
 	}
 	d.engine.judged(&resp.Verdict, resp.Usage, accepted)
 	return d.recordVerdict(ctx, d.engine.last())
+}
+
+// verdict is what is said of the last attempt, and whether it passes. An
+// evaluator's failure is one too where the loop counts it as invalid.
+func (d *driver) verdict(ctx context.Context) (resp *sdk.EvaluateResponse, accepted bool, err error) {
+	resp, err = d.evaluate(ctx)
+	if err != nil && ctx.Err() == nil && d.o.OnEvaluatorError == core.EvaluatorErrorFail {
+		failed := sdk.Verdict{Errors: []sdk.Finding{finding(sdk.TypeEvaluatorError, err)}}
+		return &sdk.EvaluateResponse{Verdict: failed}, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	accepted, err = d.accepts(ctx, &resp.Verdict)
+	return resp, accepted, err
 }
 
 // evaluate asks for a verdict, again after a passing fault.

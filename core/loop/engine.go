@@ -94,7 +94,7 @@ func (e *engine) judged(v *sdk.Verdict, usage sdk.Usage, accepted bool) {
 // remember keeps the last attempt's verdict for those who see the history.
 func (e *engine) remember() {
 	a := e.last()
-	e.history = append(e.history, core.MustJSON(a.HistoryEntry()))
+	e.history = append(e.history, entryForPlugins(a))
 	e.errors = core.MustJSON(a.HistoryEntry().Errors)
 	if e.best < 0 || a.Score > e.attempts[e.best].Score {
 		e.best = len(e.attempts) - 1
@@ -106,7 +106,7 @@ func (e *engine) correctorFailed(f sdk.Finding) {
 	a := e.last()
 	a.Errors = append(a.Errors[:len(a.Errors):len(a.Errors)], f)
 	e.correctorError = &f
-	e.history[len(e.history)-1] = core.MustJSON(a.HistoryEntry())
+	e.history[len(e.history)-1] = entryForPlugins(a)
 	e.errors = core.MustJSON(a.Errors)
 }
 
@@ -183,7 +183,7 @@ func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
 		r.feedback = e.attempts[len(e.history)-1].Feedback
 	}
 	if e.best >= 0 {
-		r.best, r.bestScore = e.attempts[e.best].Output, e.attempts[e.best].Score
+		r.best, r.bestScore = withoutReserved(e.attempts[e.best].Output), e.attempts[e.best].Score
 	}
 	return r
 }

@@ -12,15 +12,15 @@ import (
 type ReplayOptions struct {
 	// Evaluator judges; it may differ from the recorded one.
 	Evaluator sdk.Evaluator
-	// Accept is the rule for passing; nil means the verdict's valid.
-	Accept core.Expression
+	// Limits are the loop's. Those that bear on judging count: Accept,
+	// HistoryLimit, EvaluatorRetries and OnEvaluatorError.
+	Limits core.LoopLimits
 	// State is the state as the loop found it.
 	State json.RawMessage
 	// Attempts are the recorded ones.
 	Attempts []core.Attempt
-	// HistoryLimit is as in core.LoopLimits.
-	HistoryLimit int
-	RunID, Node  string
+	RunID    string
+	Node     string
 }
 
 // Replayed is one attempt, as it was judged and as it is judged now.
@@ -47,8 +47,11 @@ type Judgment struct {
 func Replay(ctx context.Context, o *ReplayOptions) ([]Replayed, error) {
 	d, err := newDriver(&Options{
 		State: o.State, RunID: o.RunID, Node: o.Node,
-		LoopLimits: core.LoopLimits{HistoryLimit: o.HistoryLimit, Accept: o.Accept, EvaluatorRetries: core.DefaultEvaluatorRetries},
-		Evaluator:  o.Evaluator,
+		LoopLimits: core.LoopLimits{
+			Accept: o.Limits.Accept, HistoryLimit: o.Limits.HistoryLimit,
+			EvaluatorRetries: o.Limits.EvaluatorRetries, OnEvaluatorError: o.Limits.OnEvaluatorError,
+		},
+		Evaluator: o.Evaluator,
 	})
 	if err != nil {
 		return nil, err
@@ -81,11 +84,7 @@ func (d *driver) rejudge(ctx context.Context, a core.Attempt) (Judgment, error) 
 	}
 	d.engine.add(a)
 	defer func() { d.engine.attempts = d.engine.attempts[:len(d.engine.attempts)-1] }()
-	resp, err := d.evaluate(ctx)
-	if err != nil {
-		return Judgment{}, err
-	}
-	accepted, err := d.accepts(ctx, &resp.Verdict)
+	resp, accepted, err := d.verdict(ctx)
 	if err != nil {
 		return Judgment{}, err
 	}

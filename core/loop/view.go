@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -56,9 +57,7 @@ func (v *view) merge(patch json.RawMessage) error {
 }
 
 func (v *view) encode() {
-	maps.DeleteFunc(v.members, func(k string, _ json.RawMessage) bool {
-		return strings.HasPrefix(k, ReservedPrefix)
-	})
+	maps.DeleteFunc(v.members, isReserved)
 	v.base = v.base[:0]
 	for _, k := range slices.Sorted(maps.Keys(v.members)) {
 		v.base = append(appendString(v.base, k), ':')
@@ -94,6 +93,28 @@ func (v *view) state(r reflection) json.RawMessage {
 	b = appendRaw(b, r.output)
 	return append(b, '}')
 }
+
+// entryForPlugins is an attempt in reflection_history. An output that holds the
+// state, which holds the history, must not nest it: each attempt would double it.
+// The store and the result keep outputs as they were made.
+func entryForPlugins(a *core.Attempt) []byte {
+	h := a.HistoryEntry()
+	h.Output, h.Raw = withoutReserved(h.Output), withoutReserved(h.Raw)
+	return core.MustJSON(h)
+}
+
+// withoutReserved is an output without members that the loop alone writes. What
+// isn't an object, or has none, stays as it is.
+func withoutReserved(output json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if !bytes.Contains(output, []byte(`"`+ReservedPrefix)) || json.Unmarshal(output, &members) != nil || members == nil {
+		return output
+	}
+	maps.DeleteFunc(members, isReserved)
+	return core.MustJSON(members)
+}
+
+func isReserved(key string, _ json.RawMessage) bool { return strings.HasPrefix(key, ReservedPrefix) }
 
 func appendRaw(b []byte, raw json.RawMessage) []byte {
 	if len(raw) == 0 {

@@ -92,7 +92,7 @@ func (l *loader) limits(b *block) core.LoopLimits {
 func (l *loader) budget(n *node, limits *core.LoopLimits) {
 	b := l.block(n, "budget")
 	if b.get("tokens") != nil {
-		limits.BudgetTokens = int64(b.number("tokens", 1, math.MaxInt32))
+		limits.BudgetTokens = int64(b.integer("tokens", 1, math.MaxInt32))
 	}
 	if cost := b.get("cost_usd"); cost != nil {
 		if limits.BudgetUSD = b.number("cost_usd", 0, math.MaxFloat64); limits.BudgetUSD == 0 && cost.kind == kindNumber {

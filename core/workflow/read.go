@@ -30,17 +30,15 @@ const (
 // reports them with everything else.
 func Read(file string) (core.Source, error) {
 	source := core.Source{File: file}
+	var err error
+	if source.Text, err = readNamed(file); err != nil {
+		return source, err
+	}
 	root, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
 		return source, sdk.Errorf(sdk.NotFound, "workflow_not_found", "can't open the folder of %s: %w", file, err)
 	}
 	defer func() { _ = root.Close() }() // only reads
-	if source.Text, err = readFile(root, filepath.Base(file), MaxFile); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return source, sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", file)
-		}
-		return source, sdk.Wrap("read "+file, err)
-	}
 	tree := parseYAML(source.Text, &problems{})
 	if tree == nil {
 		return source, nil
@@ -51,6 +49,20 @@ func Read(file string) (core.Source, error) {
 		return source, sdk.Wrap("read the files of "+file, err)
 	}
 	return source, nil
+}
+
+// readNamed reads the file that the user named: it may be a link to anywhere, or a
+// pipe of the shell.
+func readNamed(name string) (string, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", name)
+	}
+	if err != nil {
+		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err)
+	}
+	defer func() { _ = file.Close() }() // only reads
+	return readAll(file, name, MaxFile)
 }
 
 // readFile opens without blocking, since a named pipe would wait for its writer
@@ -64,6 +76,10 @@ func readFile(files *os.Root, name string, limit int64) (string, error) {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "%s isn't a file", name)
 	}
+	return readAll(file, name, limit)
+}
+
+func readAll(file io.Reader, name string, limit int64) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err)

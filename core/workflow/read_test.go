@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,18 +71,6 @@ func TestReadStaysInTheFolder(t *testing.T) {
 	}
 	if source, err := workflow.Read(filepath.Join(dir, "w.yaml")); sdk.ReasonOf(err) != "file_unreadable" || len(source.Files) > 0 {
 		t.Errorf("got %v, %v", source.Files, err)
-	}
-}
-
-func TestReadDoesNotWaitForAPipe(t *testing.T) {
-	dir := folder(t, map[string]string{"w.yaml": node("reflection.evaluate", "evaluator: {type: schema, schema_file: pipe}")})
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"pipe", "w.yaml"} {
-		if _, err := workflow.Read(filepath.Join(dir, name)); sdk.ReasonOf(err) != "file_unreadable" {
-			t.Errorf("%s: got %v", name, err)
-		}
 	}
 }
 

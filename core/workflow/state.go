@@ -97,8 +97,8 @@ func decodeObject(object json.RawMessage) (map[string]json.RawMessage, error) {
 	if _, err := core.DecodeJSON(object); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(object, &members); err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "state_invalid", "the state must be a JSON object: %w", err)
+	if json.Unmarshal(object, &members) != nil { // it is JSON, but of another kind
+		return nil, sdk.Errorf(sdk.Invalid, "state_invalid", "the state must be a JSON object, such as {\"name\": \"Ada\"}")
 	}
 	if members == nil {
 		members = map[string]json.RawMessage{}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -29,7 +30,10 @@ const maxCompositeDepth = 5
 var (
 	pluginForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}(/[a-z][a-z0-9-]{0,63})?$`)
 	envForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	childForm  = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+	// neverTemplated are the keys of a plugin's config that stand as they are:
+	// nothing in the state becomes a part of a program or a schema (spec 1.1).
+	neverTemplated = []string{"code", "run", "schema"}
+	childForm      = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 )
 
 // step reads a generator, evaluator or corrector in any of its forms.
@@ -127,13 +131,19 @@ func timeout(b *block, absent time.Duration) time.Duration {
 
 func (l *loader) plugin(b *block, kind sdk.Kind) core.Step {
 	name := b.name("plugin", pluginForm, "a plugin's name is made of a-z, 0-9 and -")
-	config := part(object{})
+	config := object{}
 	if n := b.typed("config", kindMapping); n != nil {
 		names := stateOnly()
 		if kind == sdk.KindEvaluator {
 			names = inJudgement()[1:]
 		}
-		config = l.part(n, names)
+		for _, e := range n.entries {
+			if slices.Contains(neverTemplated, e.key) {
+				config = append(config, field{e.key, constant(e.value.json(nil))})
+				continue
+			}
+			config = append(config, field{e.key, l.part(e.value, names)})
+		}
 	}
 	l.use(name, kind)
 	return core.Step{Plugin: name, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
@@ -244,8 +254,10 @@ func (l *loader) composite(b *block, kind core.CompositeKind, depth int) core.St
 	c := &core.Composite{Kind: kind, FailFast: b.flag("fail_fast")}
 	if kind == core.CompositeWeighted {
 		c.Threshold = core.DefaultThreshold
-		if b.get("threshold") != nil {
-			c.Threshold = b.number("threshold", 0, 1)
+		if n := b.get("threshold"); n != nil {
+			if c.Threshold = b.number("threshold", 0, 1); c.Threshold == 0 && n.kind == kindNumber {
+				b.add(n.at, "", "threshold must be above 0: every score reaches 0")
+			}
 		}
 	}
 	step := core.Step{Composite: c}

@@ -1,0 +1,36 @@
+package core
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Together makes one error of several, so that all that is wrong is told at
+// once: a line for each, with its hint in brackets. It is of the first one's
+// class. The reason is theirs where they share one, else "several_problems", and
+// the detail "problems" lists them as []*ErrorInfo. nil errors don't count: it
+// returns nil for none, and a single error as it is.
+func Together(errs ...error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	reason := sdk.ReasonOf(errs[0])
+	lines, problems := make([]string, len(errs)), make([]*ErrorInfo, len(errs))
+	for i, err := range errs {
+		problems[i] = NewErrorInfo(err)
+		lines[i] = problems[i].Message
+		if problems[i].Hint != "" {
+			lines[i] += " (" + problems[i].Hint + ")"
+		}
+		if problems[i].Code != reason {
+			reason = "several_problems"
+		}
+	}
+	return sdk.Errorf(sdk.CodeOf(errs[0]), reason, "%s", strings.Join(lines, "\n")).WithDetail("problems", problems)
+}
