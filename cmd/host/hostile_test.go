@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +113,26 @@ func TestABadPluginThatAnswersDoesNoHarm(t *testing.T) {
 				t.Errorf("exit %d: %+v", code, result)
 			}
 		})
+	}
+}
+
+func TestASignalCancelsTheRun(t *testing.T) {
+	w := newHostileWorld(t)
+	w.hostile("hostile", "hang")
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		_ = os.Remove(filepath.Join(w.dir, "tally.txt"))
+		cmd, _ := w.start("run", "workflow.yaml")
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+			if _, err := os.Stat(filepath.Join(w.dir, "tally.txt")); err == nil {
+				break // the run is under way
+			}
+		}
+		_ = cmd.Process.Signal(sig)
+		_ = cmd.Wait()
+		waitEmpty(t, cmd.Process.Pid)
+		if run, found := w.recorded(); cmd.ProcessState.ExitCode() != exitCancelled || !found || run.Status != core.StatusCancelled {
+			t.Errorf("%s: exit %d, run %+v", sig, cmd.ProcessState.ExitCode(), run)
+		}
 	}
 }
 

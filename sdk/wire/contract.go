@@ -45,6 +45,6 @@ func ContractMismatch(plugin, what string, host, theirs int) *sdk.Error {
 func tooLarge(what string, size, limit int) *sdk.Error {
 	return sdk.Errorf(sdk.Exhausted, "message_too_large",
 		"%s is %d bytes, over the cap of %d bytes", what, size, limit).
-		WithHint("send less in one call, or raise the plugin's output limit").
+		WithHint("send less in one call: of the state, or of a loop's history (history_limit)").
 		WithDetail("size", size).WithDetail("limit", limit)
 }
