@@ -1,3 +1,5 @@
+//go:build cgo && lua54
+
 package main
 
 import (
