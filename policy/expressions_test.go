@@ -122,7 +122,7 @@ func TestEvalFails(t *testing.T) {
 	for i := range huge {
 		huge[i] = int64(i)
 	}
-	state := map[string]any{"x": int64(1), "huge": huge, "vast": slices.Repeat(huge, 40)}
+	state := map[string]any{"x": int64(1), "few": huge[:200], "vast": slices.Repeat(huge, 40)}
 	for name, test := range map[string]struct {
 		source string
 		code   sdk.Code
@@ -132,7 +132,7 @@ func TestEvalFails(t *testing.T) {
 		"a missing key":            {"state.nope == 1", sdk.Invalid, "expression_failed", "no such key: nope"},
 		"a value that isn't bool":  {"state.x", sdk.Invalid, "expression_failed", "gave int, not bool"},
 		"an unequal type":          {"state.x > 'a'", sdk.Invalid, "expression_failed", "no such overload"},
-		"more work than the limit": {"state.huge.all(a, state.huge.all(b, a + b >= 0))", sdk.Exhausted, "expression_too_dear", "1000000"},
+		"more work than the limit": {"state.few.all(a, state.few.all(b, state.few.all(c, a + b + c >= 0)))", sdk.Exhausted, "expression_too_dear", "1000000"},
 		"more time than the limit": {"state.vast.all(a, a >= 0)", sdk.Exhausted, "expression_too_dear", "longer than 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,12 +59,3 @@ func linkSelf(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 }
-
-func absolute(t *testing.T, path string) string {
-	t.Helper()
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return abs
-}

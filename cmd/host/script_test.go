@@ -37,3 +37,12 @@ func setRunID(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &result))
 	ts.Setenv("RUN", result.RunID)
 }
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return abs
+}
