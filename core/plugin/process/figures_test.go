@@ -31,10 +31,13 @@ func TestFigures(t *testing.T) {
 	startFigures(t)
 }
 
-// stepper makes one call of 1 KB in and 200 bytes out to a plugin.
-func stepper(t *testing.T, plain bool) func() {
+// stepper makes one call of 1 KB in and 200 bytes out to a plugin that takes some
+// at a time.
+func stepper(t *testing.T, plain bool, parallel int) func() {
 	t.Helper()
-	i := start(t, process.Options{PlainText: plain}, self(t, "serve"))
+	p := self(t, "serve")
+	p.Limits.Parallel = parallel
+	i := start(t, process.Options{PlainText: plain}, p)
 	config := do("pad")
 	req := []*sdk.EvaluateRequest{{Output: json.RawMessage(`"` + strings.Repeat("x", requestBytes) + `"`)}}
 	return func() {
@@ -46,7 +49,7 @@ func stepper(t *testing.T, plain bool) func() {
 
 func stepFigures(t *testing.T) {
 	raw, unary := checked(t, rawCall(t)), checked(t, unaryCall(t))
-	s := coretest.Interleave(rounds, calls, raw, unary, stepper(t, true), stepper(t, false))
+	s := coretest.Interleave(rounds, calls, raw, unary, stepper(t, true, 1), stepper(t, false, 1))
 	coretest.Ratio("plugin step over a raw socket", s[2], s[0], 3).Print(os.Stdout)
 	coretest.Ratio("plugin step over go-plugin unary", s[2], s[1], 0.6).Print(os.Stdout)
 	coretest.Ratio("plugin step with TLS over a raw socket", s[3], s[0], 0).Print(os.Stdout)
@@ -65,7 +68,7 @@ func checked(t *testing.T, call func(context.Context) error) func() {
 func rateFigures(t *testing.T) {
 	const callers, each = 8, 4000
 	for plain, target := range map[bool]float64{true: 35_000, false: 30_000} {
-		step := stepper(t, plain)
+		step := stepper(t, plain, callers)
 		s := coretest.Interleave(5, 1, func() {
 			var all sync.WaitGroup
 			for range callers {
