@@ -19,8 +19,9 @@ type ReplayOptions struct {
 	State json.RawMessage
 	// Attempts are the recorded ones.
 	Attempts []core.Attempt
-	RunID    string
-	Node     string
+	// Node names the loop in requests. There is no run id, so that no plugin
+	// answers from its first time.
+	Node string
 }
 
 // Replayed is one attempt, as it was judged and as it is judged now.
@@ -46,7 +47,7 @@ type Judgment struct {
 // generator made stay as they are.
 func Replay(ctx context.Context, o *ReplayOptions) ([]Replayed, error) {
 	d, err := newDriver(&Options{
-		State: o.State, RunID: o.RunID, Node: o.Node,
+		State: o.State, Node: o.Node,
 		LoopLimits: core.LoopLimits{
 			Accept: o.Limits.Accept, HistoryLimit: o.Limits.HistoryLimit,
 			EvaluatorRetries: o.Limits.EvaluatorRetries, OnEvaluatorError: o.Limits.OnEvaluatorError,
