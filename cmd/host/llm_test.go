@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,6 +32,8 @@ const (
 )
 
 func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
 	cases := []struct {
 		name      string
 		replies   []llmtest.Reply
@@ -40,6 +45,7 @@ func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
 		{"overloaded, then right", []llmtest.Reply{llmtest.Status(429).RetryAfter("0"), llmtest.Text(perfect)}, exitPassed, 1, ""},
 		{"broken, then right", []llmtest.Reply{llmtest.Status(500).RetryAfter("0"), llmtest.Text(perfect)}, exitPassed, 1, ""},
 		{"cut off, then right", []llmtest.Reply{llmtest.Text(perfect).CutOff(), llmtest.Text(perfect)}, exitPassed, 1, ""},
+		{"slow, then right", []llmtest.Reply{llmtest.Text(perfect).After(never), llmtest.Text(perfect)}, exitPassed, 1, ""},
 		{"a wrong key", []llmtest.Reply{llmtest.Status(401).Always()}, exitNotValid, 1, "llm_key_rejected"},
 		{"never JSON", []llmtest.Reply{llmtest.Text("I can't do that.").Always()}, exitNotValid, 1, "json"},
 	}
@@ -48,7 +54,7 @@ func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
 			server := llmtest.New(t, c.replies...)
 			w := newWorld(t)
 			code, out, errs := w.run(t.Context(), "run", "--json",
-				w.file("w.yaml", exampleAt(t, "workflow.yaml", "http://127.0.0.1:11434", server.URL)))
+				w.file("w.yaml", exampleAt(t, "workflow.yaml", `"http://127.0.0.1:11434"`, `"`+server.URL+`", timeout: 1s`)))
 			var r core.LoopResult
 			if err := json.Unmarshal([]byte(out), &r); err != nil {
 				t.Fatalf("%v: %s%s", err, out, errs)
@@ -107,7 +113,28 @@ func TestAModelJudgesAndItsKeyStaysSecret(t *testing.T) {
 	}
 	_, shown, _ := w.run(t.Context(), "runs", "show", "--json", r.RunID)
 	if strings.Contains(shown, key) {
-		t.Error("the key was stored")
+		t.Error("the key was shown")
+	}
+	w.absent(key)
+}
+
+// absent checks that no file of the state folder holds a text.
+func (w *world) absent(text string) {
+	w.t.Helper()
+	files := 0
+	err := filepath.WalkDir(w.env["REFLECTORY_DATA_DIR"], func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(text)) {
+			w.t.Errorf("%s holds %q", path, text)
+		}
+		return err
+	})
+	if err != nil || files == 0 {
+		w.t.Errorf("%d files: %v", files, err)
 	}
 }
 
