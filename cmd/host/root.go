@@ -29,7 +29,7 @@ func (a *App) root() *cobra.Command {
 	f.BoolVar(&a.flags.json, "json", false, "print one JSON value on standard output")
 	f.StringVar(&a.flags.dataDir, "data-dir", "", "folder of all state (default: in the user's data home)")
 	f.StringVar(&a.flags.pluginDir, "plugin-dir", "", "folder of the plugins (default: plugins beside this program)")
-	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of plugin logs shown: debug, info, warn, error, off (default warn)")
+	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of plugin logs shown: trace, debug, info, warn, error, off (default warn)")
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
 		a.evaluateCommand(), a.correctCommand(),

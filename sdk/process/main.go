@@ -101,7 +101,7 @@ func usage(p sdk.Plugin) string {
 	for i, k := range m.Kinds {
 		kinds[i] = string(k)
 	}
-	return fmt.Sprintf("%s %s is a Reflectory plugin (%s), started by the host and not by hand.\n"+
-		"Install it with \"reflectory plugin add\", or run it with --describe to see its manifest.\n",
+	return fmt.Sprintf("%[1]s %[2]s is a Reflectory plugin (%[3]s), started by the host and not by hand.\n"+
+		"Put it into the plugin folder as %[1]s/%[1]s, or run it with --describe to see its manifest.\n",
 		m.Name, m.Version, strings.Join(kinds, ", "))
 }
