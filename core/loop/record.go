@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -67,7 +68,7 @@ func (t activeTime) bound(ctx context.Context) (context.Context, context.CancelF
 }
 
 func (t activeTime) cancelled(ctx context.Context) bool {
-	return ctx.Err() != nil && context.Cause(ctx) != error(errTimeout)
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout)
 }
 
 func (t activeTime) over(ctx context.Context) bool {

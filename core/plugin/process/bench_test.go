@@ -131,7 +131,7 @@ func BenchmarkColdStart(b *testing.B) {
 		b.Run(fmt.Sprintf("tls=%t", !plain), func(b *testing.B) {
 			d, p, config := process.New(process.Options{PlainText: plain}), self(b, "serve"), do("pad")
 			for b.Loop() {
-				coldStart(b, ctx, d, p, config)
+				coldStart(ctx, b, d, p, config)
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func BenchmarkColdStart(b *testing.B) {
 }
 
 // coldStart measures up to the first answer; the end is not part of it.
-func coldStart(b *testing.B, ctx context.Context, d *process.Driver, p plugin.Installed, c plugin.Config) {
+func coldStart(ctx context.Context, b *testing.B, d *process.Driver, p plugin.Installed, c plugin.Config) {
 	i, err := d.Start(ctx, p)
 	if err != nil {
 		b.Fatal(err)

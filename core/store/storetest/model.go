@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// StressEnv, set to 1, makes [Model] run ten times as many operations.
+// StressEnv is the variable that, set to 1, makes [Model] run ten times as many operations.
 const StressEnv = "REFLECTORY_STRESS"
 
 // modelOps is how many operations a model test runs.

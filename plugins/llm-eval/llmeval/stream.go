@@ -18,7 +18,7 @@ func (x *exchange) stream(ctx context.Context) error {
 	params.StreamOptions.IncludeUsage = openai.Bool(true)
 	var res *http.Response
 	s := x.chat.NewStreaming(ctx, params, append(x.options(), option.WithHeader("Accept", acceptStream), option.WithResponseInto(&res))...)
-	defer s.Close()
+	defer func() { _ = s.Close() }() // it was only read
 	if s.Err() != nil {
 		return x.classify(s.Err())
 	}

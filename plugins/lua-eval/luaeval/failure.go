@@ -36,7 +36,7 @@ func (s *script) failure(o outcome) error {
 	if line := s.line(message); line > 0 {
 		e.WithDetail("line", line)
 	} else {
-		withLine(e, o.line)
+		e = withLine(e, o.line)
 	}
 	return e.
 		WithHint("a script that can't judge should return false or {valid=false, errors={…}} rather than raise an error")

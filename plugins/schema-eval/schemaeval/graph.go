@@ -1,6 +1,7 @@
 package schemaeval
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -203,7 +204,8 @@ func (p propertyNames) Validate(ctx *jsonschema.ValidatorContext, v any) {
 
 // causes are the errors under the root of a validation's error.
 func causes(err error) []*jsonschema.ValidationError {
-	if e, ok := err.(*jsonschema.ValidationError); ok {
+	var e *jsonschema.ValidationError
+	if errors.As(err, &e) {
 		return e.Causes
 	}
 	return nil
