@@ -249,6 +249,7 @@ func TestProblems(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"an unknown key":            {"nodes: []\nstat: {}\n", `w.yaml:1:8: a workflow needs at least one node` + "\n" + `w.yaml:2:1: the workflow has no key "stat" (did you mean "state"?)`},
 		"a judge with messages":     {"nodes: [{name: a, action: reflection.evaluate, with: {evaluator: {type: llm, messages: []}}}]\n", `no key "messages"`},
+		"a $ref out of the folder":  {"nodes: [{name: a, action: reflection.evaluate, with: {evaluator: {type: schema, schema: {$ref: '../../x.json#/a'}}}}]\n", `"../../x.json#/a", which lies outside the workflow's folder`},
 		"no nodes":                  {"name: a\n", `w.yaml:1:1: the workflow needs the key "nodes"`},
 		"an empty file":             {"", `w.yaml:1:1: the file is empty`},
 		"not a mapping":             {"- 1\n", `w.yaml:1:1: the workflow must be a mapping, not a list`},

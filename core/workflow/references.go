@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -14,10 +15,13 @@ import (
 type references struct {
 	known map[string]bool // URIs of what is scanned or declared by an $id
 	want  map[string]bool // URIs of what is referred to
+	// outside are the references that climb out of the workflow's folder. Resolved
+	// as URLs they would stop at its root, and mean another file there.
+	outside map[string]bool
 }
 
 func newReferences() *references {
-	return &references{known: map[string]bool{}, want: map[string]bool{}}
+	return &references{known: map[string]bool{}, want: map[string]bool{}, outside: map[string]bool{}}
 }
 
 // scan collects what a schema declares and refers to.
@@ -51,7 +55,9 @@ func (r *references) walk(v any, base *url.URL) {
 	case map[string]any:
 		base = r.identify(v, base)
 		if ref, ok := v["$ref"].(string); ok {
-			if u, err := base.Parse(ref); err == nil {
+			if climbsOut(base, ref) {
+				r.outside[ref] = true
+			} else if u, err := base.Parse(ref); err == nil {
 				u.Fragment, u.RawFragment = "", ""
 				r.want[u.String()] = true
 			}
@@ -82,4 +88,14 @@ func (r *references) identify(schema map[string]any, base *url.URL) *url.URL {
 	u.Fragment, u.RawFragment = "", ""
 	r.known[u.String()] = true
 	return u
+}
+
+// climbsOut reports whether a relative reference leads above the workflow's folder.
+func climbsOut(base *url.URL, ref string) bool {
+	u, err := url.Parse(ref)
+	if err != nil || u.IsAbs() || base.Scheme != fileScheme || strings.HasPrefix(u.Path, "/") {
+		return false
+	}
+	name := path.Join(path.Dir(strings.TrimPrefix(base.Path, "/")), u.Path)
+	return name == ".." || strings.HasPrefix(name, "../")
 }

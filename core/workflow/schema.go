@@ -143,6 +143,9 @@ func (l *loader) references(b *block, schema json.RawMessage, base *url.URL, doc
 			refs.scan(documents[uri], u)
 		}
 	}
+	for _, ref := range slices.Sorted(maps.Keys(refs.outside)) {
+		l.add(b.node.at, "copy the file into the folder", "the schema refers to %q, which lies outside the workflow's folder", ref)
+	}
 }
 
 // drafts are the names of drafts of JSON Schema; the two newest may be written
