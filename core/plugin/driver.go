@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -10,17 +11,44 @@ import (
 
 // Installed is a plugin that the host may start.
 type Installed struct {
-	// Name is how workflows and messages call it.
+	// Name is how workflows and messages call it: publisher/name.
 	Name string
-	// Path is its executable; Args follow it.
+	// Version is its package's version.
+	Version string
+	// Runtime says which driver starts it. "" is [RuntimeProcess].
+	Runtime Runtime
+	// Dir is the folder of its files, which it may read. "" is Path's folder.
+	Dir string
+	// Path is its executable or module; Args follow an executable.
 	Path string
 	Args []string
+	// Digest is the SHA-256 of the file at Path, in hexadecimal; "" where that
+	// isn't known.
+	Digest string
 	// Env holds the NAME=value pairs that it was granted. Nothing else of the
 	// host's environment reaches it.
 	Env []string
+	// Granted is what it may do beyond computing.
+	Granted Capabilities
+	// PlainText turns mutual TLS off, for a subprocess that can't speak it
+	// (tls: false). Its peer is then checked by the socket's credentials.
+	PlainText bool
+	// Stateful lets a WASM instance keep its memory from one call to the next.
+	Stateful bool
+	// Isolated gives each call of a WASM plugin pristine memory (isolation: call).
+	Isolated bool
 	// Limits bound each of its instances.
 	Limits Limits
 }
+
+// Runtime is what runs a plugin.
+type Runtime string
+
+// The runtimes.
+const (
+	RuntimeProcess Runtime = "process"
+	RuntimeWASM    Runtime = "wasm"
+)
 
 // Limits bound a plugin. The zero value of each field is its default, which is
 // that of spec 2.2.
@@ -36,6 +64,14 @@ type Limits struct {
 	// Parallel is how many calls one instance takes at a time. 0 means what its
 	// manifest says, which defaults to 1.
 	Parallel int
+	// MemoryBytes caps the memory of one instance: its data where it is a
+	// process, its linear memory where it is a module. Default 256 MiB for a
+	// process, 64 MiB for a module.
+	MemoryBytes int64
+	// Fuel is how many units of work one call of a module may use. Default 1e9.
+	Fuel uint64
+	// Processes is how many processes an instance may be. Default 1: it can't fork.
+	Processes int
 }
 
 // Defaults of [Limits] (spec 2.2).
@@ -44,10 +80,16 @@ const (
 	DefaultStartTimeout = 10 * time.Second
 	DefaultMessageBytes = 8 << 20
 	DefaultInstances    = 2
+	DefaultFuel         = 1_000_000_000
+	DefaultProcesses    = 1
+
+	DefaultProcessMemory = 256 << 20
+	DefaultWASMMemory    = 64 << 20
 )
 
-// WithDefaults returns the limits with each zero field set.
-func (l Limits) WithDefaults() Limits {
+// WithDefaults returns the limits with each zero field set, as they are for a
+// runtime.
+func (l Limits) WithDefaults(r Runtime) Limits {
 	if l.Timeout == 0 {
 		l.Timeout = DefaultTimeout
 	}
@@ -60,6 +102,18 @@ func (l Limits) WithDefaults() Limits {
 	if l.Instances == 0 {
 		l.Instances = DefaultInstances
 	}
+	if l.MemoryBytes == 0 {
+		l.MemoryBytes = DefaultProcessMemory
+		if r == RuntimeWASM {
+			l.MemoryBytes = DefaultWASMMemory
+		}
+	}
+	if l.Fuel == 0 {
+		l.Fuel = DefaultFuel
+	}
+	if l.Processes == 0 {
+		l.Processes = DefaultProcesses
+	}
 	return l
 }
 
@@ -69,6 +123,21 @@ type Driver interface {
 	// is left behind, and the error names the plugin and its root cause, with
 	// the end of what it wrote to stderr.
 	Start(ctx context.Context, p Installed) (Instance, error)
+}
+
+// Drivers are the drivers of a host, each under the runtime that it serves.
+type Drivers map[Runtime]Driver
+
+// Start starts one instance with the driver of the plugin's runtime. Without
+// one the error is sdk.Incompatible, reason "runtime_unsupported".
+func (d Drivers) Start(ctx context.Context, p Installed) (Instance, error) {
+	runtime := cmp.Or(p.Runtime, RuntimeProcess)
+	driver, ok := d[runtime]
+	if !ok {
+		return nil, sdk.Errorf(sdk.Incompatible, "runtime_unsupported", "plugin %s: this host runs no %q plugins", p.Name, runtime).
+			WithHint("set runtime in its plugin.yaml to %s", RuntimeProcess)
+	}
+	return driver.Start(ctx, p)
 }
 
 // Instance is one running plugin.

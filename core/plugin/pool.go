@@ -47,7 +47,7 @@ type grant struct {
 }
 
 func newPool(p Installed, driver Driver, random func() float64) *pool {
-	p.Limits = p.Limits.WithDefaults()
+	p.Limits = p.Limits.WithDefaults(p.Runtime)
 	p.Limits.Instances = max(1, p.Limits.Instances)
 	open, stop := context.WithCancel(context.Background())
 	return &pool{plugin: p, driver: driver, random: random, open: open, close: stop}

@@ -70,7 +70,7 @@ var errStartTimeout = errors.New("start timeout")
 
 // Start starts one instance. See [plugin.Driver].
 func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance, error) {
-	p.Limits = p.Limits.WithDefaults()
+	p.Limits = p.Limits.WithDefaults(p.Runtime)
 	i, err := newInstance(d.options, p)
 	if err != nil {
 		return nil, err
