@@ -242,6 +242,10 @@ func (w *walk) decide(ctx context.Context, when core.Expression) (bool, error) {
 	return when.Eval(ctx, vars)
 }
 
+// ReasonStepLimit is the reason of the error that ends a run which goes round in
+// circles. To resume it is no use.
+const ReasonStepLimit = "step_limit"
+
 // stepLimit describes the cycle that used up the steps.
 func (w *walk) stepLimit(next string) error {
 	cycle := next
@@ -251,7 +255,7 @@ func (w *walk) stepLimit(next string) error {
 			break
 		}
 	}
-	return sdk.Errorf(sdk.Exhausted, "step_limit", "the workflow didn't end within %d steps: it goes round %s", w.plan.StepLimit, cycle).
-		WithHint("let a goto of the cycle lead to end, or raise settings.step_limit").
+	return sdk.Errorf(sdk.Exhausted, ReasonStepLimit, "the workflow didn't end within %d steps: it goes round %s", w.plan.StepLimit, cycle).
+		WithHint("let a goto of the cycle lead to end, or raise settings.step_limit, and run the workflow anew: a resumed run keeps its own").
 		WithDetail("cycle", cycle)
 }
