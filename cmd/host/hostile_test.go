@@ -69,7 +69,7 @@ func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 		{"garbage-at-start", "", "handshake_invalid", "hello, I am a plugin"},
 		{"endless-at-start", "", "handshake_invalid", ""},
 		{"liar", "", "manifest_invalid", "schema-eval"},
-		{"hostile", "exit", "plugin_breaker_open", "exited with status 4"},
+		{"hostile", "exit", "plugin_breaker_open", "exited with status 4; it wrote: out of cheese"},
 		{"hostile", "crash", "plugin_breaker_open", "panic: cheese crash"},
 		{"hostile", "hang", "plugin_timeout", "1s"},
 		{"hostile", "error", "internal", "error"},
