@@ -174,6 +174,8 @@ type ActionRequest struct {
 	State json.RawMessage
 	// Done are the attempts of this visit that an interrupted run recorded.
 	Done []Attempt
+	// Used is what this visit's loop had consumed when the run ended.
+	Used RunUsage
 	// Attempts records each attempt; nil records nothing.
 	Attempts AttemptRecorder
 }

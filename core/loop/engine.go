@@ -27,7 +27,8 @@ type engine struct {
 	// next.
 	correctorError *sdk.Finding
 	patch          json.RawMessage
-	pending        sdk.Usage
+	// pending is the part of usage that no attempt holds yet.
+	pending sdk.Usage
 }
 
 // next decides the step that follows, given that nothing stops the loop.
@@ -71,6 +72,12 @@ func (e *engine) produced(role sdk.Role, output json.RawMessage, usage sdk.Usage
 	return e.last()
 }
 
+// spent counts what a call consumed that made no attempt and no verdict. The
+// attempt that is recorded next holds it.
+func (e *engine) spent(usage sdk.Usage) {
+	e.usage, e.pending = e.usage.Add(usage), e.pending.Add(usage)
+}
+
 // failed adds the next attempt as one that its generator didn't make (spec 1.2, item 7).
 func (e *engine) failed(err error) *core.Attempt {
 	a := e.produced(sdk.RoleGenerate, json.RawMessage("null"), sdk.Usage{})
@@ -86,8 +93,8 @@ func (e *engine) judged(v *sdk.Verdict, usage sdk.Usage, accepted bool) {
 	if len(v.Output) > 0 {
 		a.Raw, a.Output = a.Output, v.Output
 	}
-	a.Usage = a.Usage.Add(usage)
-	e.usage = e.usage.Add(usage)
+	a.Usage = a.Usage.Add(usage).Add(e.pending)
+	e.usage, e.pending = e.usage.Add(usage), sdk.Usage{}
 	e.remember()
 }
 
@@ -115,8 +122,8 @@ func (e *engine) patched(patch json.RawMessage, usage sdk.Usage) error {
 	if err := e.view.merge(patch); err != nil {
 		return err
 	}
-	e.patch, e.pending = patch, usage
-	e.usage = e.usage.Add(usage)
+	e.patch = patch
+	e.spent(usage)
 	return nil
 }
 
@@ -144,6 +151,15 @@ func (e *engine) replay(done []core.Attempt) error {
 	return nil
 }
 
+// resume counts what an interrupted loop had consumed beyond its attempts.
+func (e *engine) resume(used sdk.Usage) {
+	e.spent(sdk.Usage{
+		TokensIn:  max(0, used.TokensIn-e.usage.TokensIn),
+		TokensOut: max(0, used.TokensOut-e.usage.TokensOut),
+		CostUSD:   max(0, used.CostUSD-e.usage.CostUSD),
+	})
+}
+
 func (e *engine) add(a core.Attempt) { e.attempts = append(e.attempts, a) }
 
 // check decides whether the loop stops after a verdict, in the order of spec
@@ -153,7 +169,7 @@ func (e *engine) check(ctx context.Context, active activeTime) core.StopReason {
 	switch {
 	case last.Accepted:
 		return core.StopValid
-	case active.cancelled(ctx):
+	case active.cancelled():
 		return core.StopCancelled
 	case active.over(ctx):
 		return core.StopTimeout

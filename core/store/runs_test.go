@@ -201,6 +201,7 @@ func TestResume(t *testing.T) {
 	b.must(second.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
 	end := *run
 	end.Status, end.Error = core.StatusError, &core.ErrorInfo{Code: "x", Message: "y"}
+	end.Open = core.RunUsage{Usage: sdk.Usage{TokensIn: 5}, WallMillis: 70}
 	b.must(second.RecordEnd(b.ctx, &end))
 	b.wantReason(second.RecordEnd(b.ctx, &end), "run_ended")
 
@@ -208,6 +209,9 @@ func TestResume(t *testing.T) {
 	b.must(err)
 	if run.Status != core.StatusRunning || run.Error != nil {
 		t.Errorf("resumed as %s with error %v", run.Status, run.Error)
+	}
+	if progress, err := other.Progress(b.ctx, runID); err != nil || progress.Used != end.Open {
+		t.Errorf("the open loop had used %+v, %v; want %+v", progress.Used, err, end.Open)
 	}
 	end.Status, end.Error = core.StatusPassed, nil
 	b.must(other.Recorder(run).RecordEnd(b.ctx, &end))

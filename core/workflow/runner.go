@@ -99,7 +99,7 @@ func newWalk(r *Runner, plan *Plan, run *core.Run) (*walk, error) {
 		return nil, sdk.Wrap("start run "+run.ID, err)
 	}
 	run.Status, run.StopReason, run.Error, run.Result = core.StatusPassed, "", nil, nil
-	run.Score, run.Iterations, run.Usage = 0, 0, core.RunUsage{}
+	run.Score, run.Iterations, run.Usage, run.Open = 0, 0, core.RunUsage{}, core.RunUsage{}
 	return &walk{Runner: r, plan: plan, run: run, state: state, results: map[string]json.RawMessage{}}, nil
 }
 
@@ -108,6 +108,7 @@ func (w *walk) walk(ctx context.Context, progress core.Progress) error {
 	if err != nil {
 		return err
 	}
+	w.run.Open = progress.Used
 	attempts := progress.Attempts
 	for next != "" {
 		if w.visits >= w.plan.StepLimit {
@@ -191,7 +192,7 @@ func (w *walk) act(ctx context.Context, visit int, node *Node, attempts []core.A
 	}
 	req := &core.ActionRequest{
 		RunID: w.run.ID, Visit: visit, Node: node.Name, Action: node.Action,
-		State: w.state.json(), Done: attempts,
+		State: w.state.json(), Done: attempts, Used: w.run.Open,
 	}
 	if w.Recorder != nil {
 		req.Attempts = w.Recorder.Attempts(visit, node.Name)

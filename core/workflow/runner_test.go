@@ -20,11 +20,13 @@ type actions struct {
 	results map[string]any
 	log     []string
 	states  []string
+	used    []int64 // milliseconds
 }
 
 func (a *actions) Act(_ context.Context, req *core.ActionRequest) (any, error) {
 	a.log = append(a.log, fmt.Sprintf("%d %s done=%d", req.Visit, req.Node, len(req.Done)))
 	a.states = append(a.states, string(req.State))
+	a.used = append(a.used, req.Used.WallMillis)
 	result, ok := a.results[fmt.Sprintf("%s/%d", req.Node, req.Visit)]
 	if !ok {
 		result = a.results[req.Node]
@@ -212,12 +214,16 @@ func TestRunnerResumes(t *testing.T) {
 	progress := core.Progress{
 		Visits:   []core.Visit{{Number: 1, Node: "a", Result: json.RawMessage(`{"output":"old","usage":{"tokens_in":4}}`), Next: "b"}, {Number: 2, Node: "b", Skipped: true, Next: "l"}},
 		Attempts: make([]core.Attempt, 2),
+		Used:     core.RunUsage{WallMillis: 50},
 	}
 	run := &core.Run{ID: "r1"}
 	if err := r.Run(context.Background(), plan(t, 9, "a", "b?no", "l", "c"), run, progress); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"3 l done=2", "4 c done=0"}, a.log); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int64{50, 0}, a.used); diff != "" { // it is the interrupted node's alone
 		t.Error(diff)
 	}
 	if !strings.Contains(a.states[0], `"output":"old"`) || run.Usage.TokensIn != 7 {
@@ -227,6 +233,30 @@ func TestRunnerResumes(t *testing.T) {
 	progress.Visits[1].Node = "gone"
 	if err := r.Run(context.Background(), plan(t, 9, "a"), run, progress); sdk.ReasonOf(err) != "progress_invalid" {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatALoopConsumedIsKeptForItsResume(t *testing.T) {
+	for name, c := range map[string]struct {
+		loop any
+		want int64
+	}{
+		"cancelled again":       {loopResult("cancelled"), 7},
+		"failed":                {loopResult("error"), 7},
+		"done":                  {loopResult("passed"), 0},
+		"not come to its calls": {context.Canceled, 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := &recorder{}
+			r := workflow.Runner{Actions: &actions{results: map[string]any{"l": c.loop}}, Recorder: rec, Clock: fixedClock{}}
+			progress := core.Progress{Used: core.RunUsage{WallMillis: 50}}
+			if err := r.Run(context.Background(), plan(t, 9, "l"), &core.Run{ID: "r1"}, progress); err != nil {
+				t.Fatal(err)
+			}
+			if got := rec.end.Open.WallMillis; got != c.want {
+				t.Errorf("%d ms are kept, want %d", got, c.want)
+			}
+		})
 	}
 }
 
