@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -142,6 +143,35 @@ func TestNothingThatAPluginReturnsExtendsTheLoop(t *testing.T) {
 	}
 }
 
+// sees is an expression that notes its variables and holds.
+type sees map[string]any
+
+func (s sees) Eval(_ context.Context, vars map[string]any) (bool, error) {
+	maps.Copy(s, vars)
+	return true, nil
+}
+
+func TestTheAcceptRuleSeesTheVerdictsOutput(t *testing.T) {
+	rule := sees{}
+	o := &loop.Options{Generator: always(`"{\"n\": 1}"`), LoopLimits: core.LoopLimits{Accept: rule}}
+	o.Evaluator = sdk.EvaluatorFunc(func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{
+			Score: 0.5, Output: json.RawMessage(`{"n": 1}`), Errors: []sdk.Finding{{Message: "bad", Path: "/n"}},
+		}}, nil
+	})
+	r, err := loop.Run(t.Context(), o)
+	if err != nil || r.Status != core.StatusPassed || r.Valid || !r.Accepted {
+		t.Errorf("%+v, %v", r, err)
+	}
+	want := sees{
+		"valid": false, "score": 0.5, "iteration": int64(1), "output": map[string]any{"n": int64(1)},
+		"errors": []any{map[string]any{"message": "bad", "path": "/n"}},
+	}
+	if diff := cmp.Diff(want, rule); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestPluginsAreSentTheNewestTwentyAttemptsByDefault(t *testing.T) {
 	var last []sdk.HistoryEntry
 	o := &loop.Options{Generator: always(`1`), LoopLimits: core.LoopLimits{MaxIterations: 23}}
@@ -178,6 +208,9 @@ func TestTheTimeoutCountsActiveTimeOverResumes(t *testing.T) {
 				first, err := loop.Run(ctx, o)
 				if first.StopReason != core.StopCancelled || first.Usage.WallMillis != 8000 {
 					t.Fatalf("%s after %d ms: %v", first.StopReason, first.Usage.WallMillis, err)
+				}
+				if a := record.attempts; a[0].ActiveMillis != 4000 || a[1].ActiveMillis != 6000 {
+					t.Errorf("the attempts are of %d and %d ms", a[0].ActiveMillis, a[1].ActiveMillis)
 				}
 				time.Sleep(time.Hour) // doesn't count
 				o, want := slow(record), 6000+4000

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -66,13 +67,16 @@ type tape struct {
 
 var errPower = errors.New("power lost")
 
-func (r *tape) RecordOutput(_ context.Context, a *core.Attempt) error { return r.keep(*a) }
+func (r *tape) RecordOutput(ctx context.Context, a *core.Attempt) error { return r.keep(ctx, *a) }
 
-func (r *tape) RecordVerdict(_ context.Context, a *core.Attempt) error { return r.keep(*a) }
+func (r *tape) RecordVerdict(ctx context.Context, a *core.Attempt) error { return r.keep(ctx, *a) }
 
-func (r *tape) keep(a core.Attempt) error {
+func (r *tape) keep(ctx context.Context, a core.Attempt) error {
 	if r.records++; r.records == r.failAt {
 		return errPower
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	a.Errors = slices.Clone(a.Errors)
 	if n := len(r.attempts); n > 0 && r.attempts[n-1].Iteration == a.Iteration {
@@ -135,6 +139,46 @@ func TestACrashDuringEvaluationPaysForNoSecondGeneration(t *testing.T) {
 	_, _ = runTaped(t, w, core.LoopLimits{MaxIterations: 1}, &tape{}, cut.attempts)
 	if w.generated != 1 {
 		t.Errorf("generated %d times", w.generated)
+	}
+}
+
+func TestALoopThatOnlyLacksTheRecordOfItsEndAsksNobodyAnything(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits core.LoopLimits
+		last   core.Attempt
+		want   core.StopReason
+	}{
+		"passed":   {core.LoopLimits{}, core.Attempt{Accepted: true, Valid: true}, core.StopValid},
+		"limit":    {core.LoopLimits{MaxIterations: 1}, core.Attempt{}, core.StopMaxIterations},
+		"budget":   {core.LoopLimits{BudgetTokens: 3}, core.Attempt{Usage: sdk.Usage{TokensIn: 3}}, core.StopBudget},
+		"timeout":  {core.LoopLimits{Timeout: time.Second}, core.Attempt{ActiveMillis: 1000}, core.StopTimeout},
+		"own rule": {core.LoopLimits{StopWhen: scoreRule("0")}, core.Attempt{}, core.StopWhen},
+	} {
+		o := (&world{}).options(c.limits)
+		watch(o, func(key string) { t.Errorf("%s: it asked %s", name, key) })
+		c.last.Iteration, c.last.Output, c.last.Judged = 1, json.RawMessage(`1`), true
+		o.Done = []core.Attempt{c.last}
+		if r, err := loop.Run(t.Context(), o); err != nil || r.StopReason != c.want || len(r.History) != 1 {
+			t.Errorf("%s: %s, %v", name, r.StopReason, err)
+		}
+	}
+}
+
+func TestACancelledLoopRecordsWhatWasPaidFor(t *testing.T) {
+	for _, role := range []sdk.Role{sdk.RoleGenerate, sdk.RoleEvaluate} {
+		ctx, cancel := context.WithCancel(t.Context())
+		record := &tape{}
+		o := (&world{}).options(core.LoopLimits{})
+		o.Recorder = record
+		watch(o, func(key string) {
+			if strings.HasSuffix(key, string(role)) {
+				cancel() // the answer comes all the same
+			}
+		})
+		r, err := loop.Run(ctx, o)
+		if r.Status != core.StatusCancelled || len(record.attempts) != 1 || record.attempts[0].Judged != (role == sdk.RoleEvaluate) {
+			t.Errorf("cancelled in %s: %s, records %+v: %v", role, r.Status, record.attempts, err)
+		}
 	}
 }
 
