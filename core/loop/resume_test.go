@@ -182,6 +182,20 @@ func TestACancelledLoopRecordsWhatWasPaidFor(t *testing.T) {
 	}
 }
 
+func TestALostRecordIsToldAlsoWhereTheLoopWasCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := (&world{}).options(core.LoopLimits{})
+	o.Recorder = &tape{failAt: 2}
+	watch(o, func(key string) {
+		if strings.HasSuffix(key, "/evaluate") {
+			cancel()
+		}
+	})
+	if r, err := loop.Run(ctx, o); r.Status != core.StatusError || r.StopReason != core.StopStoreError || !errors.Is(err, errPower) {
+		t.Errorf("%s by %s: %v", r.Status, r.StopReason, err)
+	}
+}
+
 func TestARecordedGapIsRefused(t *testing.T) {
 	o := (&world{}).options(core.LoopLimits{})
 	o.Done = []core.Attempt{{Iteration: 2, Output: json.RawMessage("1"), Judged: true}}
