@@ -109,7 +109,8 @@ type LoopLimits struct {
 	// EvaluatorRetries is how often a transient failure is retried: default 2;
 	// negative is never.
 	EvaluatorRetries int
-	// HistoryLimit is how many attempts plugins are sent: default 20.
+	// HistoryLimit is how many attempts plugins are sent: default 20. They are
+	// fewer where more than 2 MiB would be sent, the newest ones.
 	HistoryLimit int
 }
 

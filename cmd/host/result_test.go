@@ -189,6 +189,23 @@ nodes:
 	}
 }
 
+func TestAttemptsOfAMegabyteReachEveryIteration(t *testing.T) {
+	w := newWorld(t)
+	code, _, errs := w.run(t.Context(), "run", w.file("w.yaml", `
+nodes:
+  - name: l
+    action: reflection.loop
+    with:
+      generator: {run: "return string.rep('x', 2^20)"}
+      corrector: {run: "return output"}
+      evaluator: {run: "return {valid = false, score = #state.reflection_history / 100}"}
+      max_iterations: 12
+`))
+	if code != exitNotValid || !strings.Contains(errs, "exhausted (max_iterations)") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
 func TestARunCountsTheUsageOfEveryNode(t *testing.T) {
 	server := llmtest.New(t, llmtest.Text(`{"pass": true, "score": 0.9, "feedback": "fine"}`).Usage(100, 50).Always())
 	w := newWorld(t)

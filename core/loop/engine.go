@@ -193,8 +193,7 @@ func (e *engine) overBudget() bool {
 
 // reflection is what the reserved keys hold for a step on the given output.
 func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
-	r := reflection{iteration: iteration, output: output, errors: e.errors}
-	r.history = e.history[max(0, len(e.history)-e.limits.HistoryLimit):]
+	r := reflection{iteration: iteration, output: output, errors: e.errors, history: e.recent()}
 	if len(e.history) > 0 {
 		r.feedback = e.attempts[len(e.history)-1].Feedback
 	}
@@ -202,6 +201,24 @@ func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
 		r.best, r.bestScore = withoutReserved(e.attempts[e.best].Output), e.attempts[e.best].Score
 	}
 	return r
+}
+
+// historyBytes bounds the history that a plugin is sent: a quarter of what a
+// message may hold (8 MiB, spec 2.2). The rest is for the state, the attempt,
+// which a call names twice, and the best one.
+const historyBytes = 2 << 20
+
+// recent is the part of the history that plugins are sent: the newest attempts,
+// as many as history_limit and historyBytes let through.
+func (e *engine) recent() [][]byte {
+	first, size := len(e.history), 0
+	for first > 0 && len(e.history)-first < e.limits.HistoryLimit {
+		if size += len(e.history[first-1]); size > historyBytes {
+			break
+		}
+		first--
+	}
+	return e.history[first:]
 }
 
 func generatorFailed(a *core.Attempt) bool {

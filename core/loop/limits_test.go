@@ -172,22 +172,6 @@ func TestTheAcceptRuleSeesTheVerdictsOutput(t *testing.T) {
 	}
 }
 
-func TestPluginsAreSentTheNewestTwentyAttemptsByDefault(t *testing.T) {
-	var last []sdk.HistoryEntry
-	o := &loop.Options{Generator: always(`1`), LoopLimits: core.LoopLimits{MaxIterations: 23}}
-	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (_ *sdk.EvaluateResponse, err error) {
-		last, err = sdk.History(req.State)
-		return &sdk.EvaluateResponse{}, err
-	})
-	r, err := loop.Run(t.Context(), o)
-	if err != nil || len(r.History) != 23 {
-		t.Fatalf("the result has %d attempts, %v", len(r.History), err)
-	}
-	if len(last) != 20 || last[0].Iteration != 3 || last[19].Iteration != 22 {
-		t.Errorf("%d entries, the first of iteration %d", len(last), last[0].Iteration)
-	}
-}
-
 func TestARaisedErrorCarriesTheWholeHistory(t *testing.T) {
 	o := (&world{}).options(core.LoopLimits{MaxIterations: 30, HistoryLimit: 2, OnFailure: core.Raise})
 	r, err := loop.Run(t.Context(), o)

@@ -204,50 +204,6 @@ func TestARecordedGapIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheHistoryThatPluginsSeeGrowsLinearly(t *testing.T) {
-	sizes := map[int]int{}
-	o := (&world{}).options(core.LoopLimits{MaxIterations: 40, HistoryLimit: 40})
-	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
-		sizes[req.Iteration] = len(req.State)
-		return &sdk.EvaluateResponse{}, nil
-	})
-	if _, err := loop.Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	first, second := sizes[20]-sizes[10], sizes[40]-sizes[30]
-	if second > first+20 { // iteration numbers get a digit
-		t.Errorf("10 iterations added %d bytes at first and %d later", first, second)
-	}
-}
-
-func TestAnOutputThatHoldsTheStateDoesNotNestTheHistory(t *testing.T) {
-	sizes := map[int]int{}
-	score := 0.0
-	o := (&world{}).options(core.LoopLimits{MaxIterations: 40})
-	o.Corrector = nil
-	o.Generator = sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-		return &sdk.GenerateResponse{Output: req.State}, nil
-	})
-	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
-		sizes[req.Iteration] = len(req.Output)
-		if len(req.Output) > 1<<20 {
-			return nil, sdk.Errorf(sdk.Exhausted, "nested", "iteration %d has %d bytes", req.Iteration, len(req.Output))
-		}
-		score += 0.01 // each is the best so far
-		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Score: score}}, nil
-	})
-	r, err := loop.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first, second := sizes[30]-sizes[25], sizes[40]-sizes[35]; second > first+first/5 { // the history is full by then
-		t.Errorf("5 iterations added %d bytes at first and %d later", first, second)
-	}
-	if last := r.History[39].Output; !strings.Contains(string(last), `"reflection_history"`) {
-		t.Errorf("the result's output isn't as it was made: %s", last)
-	}
-}
-
 func TestAnIterationTakesFewAllocations(t *testing.T) {
 	const iterations, limit = 20, 50
 	output, state := json.RawMessage(`{"name":"Ada"}`), json.RawMessage(`{"request":"r"}`)
