@@ -145,7 +145,9 @@ func TestAnItemThatThePluginGaveUpIsTheHostsDoing(t *testing.T) {
 					defer time.AfterFunc(tt.cancel, cancel).Stop()
 				}
 				results, err := s.Evaluate(ctx, core.Target{Plugin: "p"}, []*sdk.EvaluateRequest{{}})
-				if err == nil {
+				if whole := err != nil; whole != (tt.reason == "plugin_timeout" || tt.reason == "cancelled") {
+					t.Errorf("the whole call: %v", err)
+				} else if !whole {
 					err = results[0].Err
 				}
 				if sdk.ReasonOf(err) != tt.reason || d.instances[0].wasKilled() {

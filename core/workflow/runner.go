@@ -42,7 +42,7 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 	}
 	if err != nil {
 		run.Status, run.StopReason, run.Error = core.StatusError, "", core.NewErrorInfo(err)
-		if sdk.CodeOf(err) == sdk.Cancelled {
+		if ctx.Err() != nil && sdk.CodeOf(err) == sdk.Cancelled { // a plugin that says so doesn't cancel a run
 			run.Status, run.StopReason, run.Error = core.StatusCancelled, core.StopCancelled, nil
 		}
 	}
