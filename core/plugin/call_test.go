@@ -131,10 +131,13 @@ func TestAnItemThatThePluginGaveUpIsTheHostsDoing(t *testing.T) {
 		cancel time.Duration
 		reason string
 	}{
-		"at the deadline":               {item: late, reason: "plugin_timeout"},
-		"at a cancellation":             {item: late, cancel: time.Second, reason: "cancelled"},
-		"by itself, before either":      {item: func(context.Context, *instance) error { return own }, reason: "llm_slow"},
-		"not, but it failed, and later": {item: func(ctx context.Context, _ *instance) error { <-ctx.Done(); return sdk.Errorf(sdk.Invalid, "bad", "bad") }, reason: "bad"},
+		"at the deadline":          {item: late, reason: "plugin_timeout"},
+		"at a cancellation":        {item: late, cancel: time.Second, reason: "cancelled"},
+		"by itself, before either": {item: func(context.Context, *instance) error { return own }, reason: "llm_slow"},
+		"not, but it failed, and later": {item: func(ctx context.Context, _ *instance) error {
+			<-ctx.Done()
+			return sdk.Errorf(sdk.Invalid, "bad", "bad")
+		}, reason: "bad"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &driver{itemFn: tt.item}
