@@ -24,6 +24,9 @@ type Run struct {
 	StartedAt  time.Time `json:"started_at"`
 	UpdatedAt  time.Time `json:"updated_at"`
 	Usage      RunUsage  `json:"usage"`
+	// Open is what the loop had consumed in which the run ended resumably: also
+	// calls that left no attempt, and time since the last one.
+	Open RunUsage `json:"-"`
 	// Error is why the run ended with StatusError.
 	Error *ErrorInfo `json:"error,omitempty"`
 	// Result is the run's result, once it has ended.
@@ -80,4 +83,6 @@ type Progress struct {
 	Visits []Visit
 	// Attempts are those of the visit that was interrupted.
 	Attempts []Attempt
+	// Used is [Run.Open] as it was recorded.
+	Used RunUsage
 }

@@ -109,7 +109,8 @@ type LoopLimits struct {
 	// EvaluatorRetries is how often a transient failure is retried: default 2;
 	// negative is never.
 	EvaluatorRetries int
-	// HistoryLimit is how many attempts plugins are sent: default 20.
+	// HistoryLimit is how many attempts plugins are sent: default 20. They are
+	// fewer where more than 2 MiB would be sent, the newest ones.
 	HistoryLimit int
 }
 
@@ -174,6 +175,8 @@ type ActionRequest struct {
 	State json.RawMessage
 	// Done are the attempts of this visit that an interrupted run recorded.
 	Done []Attempt
+	// Used is what this visit's loop had consumed when the run ended.
+	Used RunUsage
 	// Attempts records each attempt; nil records nothing.
 	Attempts AttemptRecorder
 }

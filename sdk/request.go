@@ -94,6 +94,27 @@ type Usage struct {
 	CostUSD float64 `json:"cost_usd"`
 }
 
+// UsageDetail is the detail of an error that says what its call consumed all
+// the same: a [Usage].
+const UsageDetail = "usage"
+
+// UsageOf is what a failed call consumed, as its error says; zero where it
+// doesn't.
+func UsageOf(err error) (u Usage) {
+	if err == nil {
+		return u
+	}
+	switch detail := AsError(err).Details[UsageDetail].(type) {
+	case Usage:
+		return detail
+	case map[string]any: // it came over a boundary
+		if b, err := json.Marshal(detail); err != nil || json.Unmarshal(b, &u) != nil {
+			return Usage{}
+		}
+	}
+	return u
+}
+
 // Add sums two usages.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.TokensIn + v.TokensIn, u.TokensOut + v.TokensOut, u.CostUSD + v.CostUSD}

@@ -18,9 +18,15 @@ import (
 )
 
 // hostiles are programs that are no good plugins, by the names they are
-// installed under. All but the first never come to serve.
+// installed under. Those from the liar on never come to serve.
 var hostiles = map[string]func(){
 	"hostile": func() { process.Main(hostile()) },
+	"stubborn": func() {
+		p := hostile()
+		p.Manifest.Name = "stubborn"
+		_ = process.Serve(context.Background(), p, process.Options{})
+		<-time.After(time.Hour) // it was asked to end
+	},
 	"liar": func() {
 		p := hostile()
 		p.Manifest.Name = "schema-eval"

@@ -69,7 +69,7 @@ func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 		{"garbage-at-start", "", "handshake_invalid", "hello, I am a plugin"},
 		{"endless-at-start", "", "handshake_invalid", ""},
 		{"liar", "", "manifest_invalid", "schema-eval"},
-		{"hostile", "exit", "plugin_breaker_open", "exited with status 4"},
+		{"hostile", "exit", "plugin_breaker_open", "exited with status 4; it wrote: out of cheese"},
 		{"hostile", "crash", "plugin_breaker_open", "panic: cheese crash"},
 		{"hostile", "hang", "plugin_timeout", "1s"},
 		{"hostile", "error", "internal", "error"},
@@ -122,11 +122,7 @@ func TestASignalCancelsTheRun(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		_ = os.Remove(filepath.Join(w.dir, "tally.txt"))
 		cmd, _ := w.start("run", "workflow.yaml")
-		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
-			if _, err := os.Stat(filepath.Join(w.dir, "tally.txt")); err == nil {
-				break // the run is under way
-			}
-		}
+		w.awaitTally()
 		_ = cmd.Process.Signal(sig)
 		_ = cmd.Wait()
 		waitEmpty(t, cmd.Process.Pid)
@@ -134,6 +130,60 @@ func TestASignalCancelsTheRun(t *testing.T) {
 			t.Errorf("%s: exit %d, run %+v", sig, cmd.ProcessState.ExitCode(), run)
 		}
 	}
+}
+
+// stubbornWorkflow leaves a plugin idle that doesn't end when it is asked to,
+// while a call of another hangs.
+const stubbornWorkflow = `state: {output: 1}
+nodes:
+  - {name: judge, action: reflection.evaluate, with: {evaluator: {plugin: stubborn}}}
+  - name: work
+    action: reflection.loop
+    with:
+      generator: {plugin: tally, config: {file: %q, passes: 1}}
+      evaluator: {plugin: hostile, config: {do: hang}}
+`
+
+func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
+	w := newHostileWorld(t)
+	text := fmt.Sprintf(stubbornWorkflow, filepath.Join(w.dir, "tally.txt"))
+	if err := os.WriteFile(filepath.Join(w.dir, "workflow.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		_ = os.Remove(filepath.Join(w.dir, "tally.txt"))
+		cmd, _ := w.start("run", "workflow.yaml")
+		w.awaitTally()
+		_ = cmd.Process.Signal(sig)
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = cmd.Wait() }()
+		for done := false; !done; {
+			select {
+			case <-ended:
+				done = true
+			case <-time.After(50 * time.Millisecond): // it waits for the stubborn one
+				_ = cmd.Process.Signal(sig)
+			}
+		}
+		waitEmpty(t, cmd.Process.Pid)
+		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != sig {
+			t.Errorf("%s twice: %s", sig, cmd.ProcessState)
+		}
+		if run, found := w.recorded(); !found || !run.Status.Resumable() {
+			t.Errorf("%s twice: the run is %+v", sig, run)
+		}
+	}
+}
+
+// awaitTally waits until the generator has been paid for.
+func (w *killWorld) awaitTally() {
+	w.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(w.dir, "tally.txt")); err == nil {
+			return
+		}
+	}
+	w.t.Fatal("the run doesn't get under way")
 }
 
 // shown is what a command prints: all to standard error, and to standard output

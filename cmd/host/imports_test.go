@@ -19,17 +19,18 @@ const module = "github.com/reflectory/reflectory/"
 var imports = map[string][]string{
 	"sdk":             {},
 	"sdk/jsontext":    {"sdk"},
+	"sdk/jsonconfig":  {"sdk"},
 	"sdk/wire":        {"sdk", "sdk/wire/wirepb"},
 	"sdk/wire/wirepb": {},
 	"sdk/process":     {"sdk", "sdk/wire"},
 
 	"plugins/schema-eval":            {"plugins/schema-eval/schemaeval", "sdk/process"},
-	"plugins/schema-eval/schemaeval": {"sdk", "sdk/jsontext"},
+	"plugins/schema-eval/schemaeval": {"sdk", "sdk/jsonconfig", "sdk/jsontext"},
 	"plugins/llm-eval":               {"plugins/llm-eval/llmeval", "sdk/process"},
-	"plugins/llm-eval/llmeval":       {"sdk", "sdk/jsontext"},
+	"plugins/llm-eval/llmeval":       {"sdk", "sdk/jsonconfig", "sdk/jsontext"},
 	"plugins/llm-eval/llmtest":       {},
 	"plugins/lua-eval":               {"plugins/lua-eval/luaeval", "sdk/process"},
-	"plugins/lua-eval/luaeval":       {"sdk"},
+	"plugins/lua-eval/luaeval":       {"sdk", "sdk/jsonconfig"},
 
 	"core":                   {"sdk"},
 	"core/coretest":          {"core", "sdk"},

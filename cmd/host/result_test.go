@@ -158,6 +158,54 @@ nodes:
 	}
 }
 
+func TestABudgetCountsFailedCallsAlsoOverResumes(t *testing.T) {
+	server := llmtest.New(t, llmtest.Text(`{"pass": true}`).Usage(100, 50).Always())
+	w := newWorld(t)
+	code, out, errs := w.run(t.Context(), "run", "--json", w.file("w.yaml", modelSettings(server)+`
+nodes:
+  - name: l
+    action: reflection.loop
+    with:
+      generator: {run: return 1}
+      evaluator:
+        type: all
+        fail_fast: true
+        evaluators: [{name: judge, type: llm}, {name: broken, run: error('broken')}]
+      budget: {tokens: 300}
+`))
+	for n := 1; n <= 2; n++ { // the second evaluation crosses the budget
+		var r core.LoopResult
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitFailure || r.Usage.Tokens() != int64(150*n) {
+			t.Fatalf("evaluation %d: exit %d, %v: %s%s", n, code, err, out, errs)
+		}
+		code, out, errs = w.run(t.Context(), "resume", "--json", r.RunID)
+	}
+	var r core.LoopResult
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitNotValid || r.StopReason != core.StopBudget || r.Usage.Tokens() != 300 {
+		t.Errorf("exit %d, %v: %s%s", code, err, out, errs)
+	}
+	if calls := len(server.Requests()); calls != 2 {
+		t.Errorf("%d calls of the model", calls)
+	}
+}
+
+func TestAttemptsOfAMegabyteReachEveryIteration(t *testing.T) {
+	w := newWorld(t)
+	code, _, errs := w.run(t.Context(), "run", w.file("w.yaml", `
+nodes:
+  - name: l
+    action: reflection.loop
+    with:
+      generator: {run: "return string.rep('x', 2^20)"}
+      corrector: {run: "return output"}
+      evaluator: {run: "return {valid = false, score = #state.reflection_history / 100}"}
+      max_iterations: 12
+`))
+	if code != exitNotValid || !strings.Contains(errs, "exhausted (max_iterations)") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
 func TestARunCountsTheUsageOfEveryNode(t *testing.T) {
 	server := llmtest.New(t, llmtest.Text(`{"pass": true, "score": 0.9, "feedback": "fine"}`).Usage(100, 50).Always())
 	w := newWorld(t)

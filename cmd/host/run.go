@@ -156,14 +156,21 @@ func (a *App) printRun(run *core.Run, failure error) error {
 		a.term.Line("error: %s", term.Lines(run.Error.Message))
 		hints = append(hints, run.Error.Hint)
 	}
-	if run.Status.Resumable() {
-		hints = append(hints, "go on with: reflectory resume "+run.ID)
-	}
+	hints = append(hints, resumeHint(run))
 	hints = slices.DeleteFunc(hints, func(h string) bool { return h == "" })
 	if len(hints) > 0 {
 		a.term.Line("hint: %s", term.Clean(strings.Join(hints, "; ")))
 	}
 	return statusExit(run.Status)
+}
+
+// resumeHint says how to go on with a run, "" where that leads nowhere: the run
+// is done, or its steps are used up and would be again.
+func resumeHint(run *core.Run) string {
+	if !run.Status.Resumable() || run.Error != nil && run.Error.Code == workflow.ReasonStepLimit {
+		return ""
+	}
+	return "go on with: reflectory resume " + run.ID
 }
 
 // runJSON is what --json shows of an ended run: its result, or else its status

@@ -164,8 +164,8 @@ func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error 
 			a.printAttempt(&l.Attempts[i])
 		}
 	}
-	if run.Status.Resumable() {
-		a.term.Line("hint: go on with: reflectory resume %s", run.ID)
+	if hint := resumeHint(run); hint != "" {
+		a.term.Line("hint: %s", hint)
 	}
 	return nil
 }

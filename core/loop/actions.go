@@ -105,7 +105,7 @@ func (a *Actions) Act(ctx context.Context, req *core.ActionRequest) (any, error)
 func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.LoopSpec) (any, error) {
 	o := &Options{
 		LoopLimits: s.Limits, State: req.State, RunID: req.RunID, Visit: req.Visit, Node: req.Node,
-		Done: req.Done, Recorder: req.Attempts, Events: a.Events, Clock: a.Clock,
+		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Clock: a.Clock,
 	}
 	gen, err := newStep(a.Plugins, s.Generator)
 	if err != nil {

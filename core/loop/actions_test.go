@@ -3,9 +3,10 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -187,6 +188,47 @@ func TestAConfigWithTemplatesIsRenderedForEachCall(t *testing.T) {
 	}
 }
 
+func TestEveryCallHasItsStepsTimeoutAndItsOwnKey(t *testing.T) {
+	timeouts := map[string]time.Duration{}
+	p := plugins(new([]string))
+	evaluate, generate, correct := p.EvaluateFn, p.GenerateFn, p.CorrectFn
+	var mu sync.Mutex
+	p.EvaluateFn = func(ctx context.Context, t core.Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		timeouts[reqs[0].IdempotencyKey] = t.Timeout
+		return evaluate(ctx, t, reqs)
+	}
+	p.GenerateFn = func(ctx context.Context, t core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
+		timeouts[reqs[0].IdempotencyKey] = t.Timeout
+		return generate(ctx, t, reqs)
+	}
+	p.CorrectFn = func(ctx context.Context, t core.Target, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
+		timeouts[reqs[0].IdempotencyKey] = t.Timeout
+		return correct(ctx, t, reqs)
+	}
+	step := func(seconds int) core.Step {
+		return core.Step{Plugin: "echo", Timeout: time.Duration(seconds) * time.Second, Config: core.Constant(`{"output":1}`)}
+	}
+	child := func(name string, seconds int) core.Step { s := step(seconds); s.Name = name; return s }
+	corrector := step(2)
+	spec := &core.LoopSpec{
+		Generator: step(1), Corrector: &corrector, Limits: core.LoopLimits{MaxIterations: 2, Accept: scoreRule("2")},
+		Evaluator: core.Step{Composite: &core.Composite{Kind: core.CompositeAll, Children: []core.Step{child("a", 3), child("b", 4)}}},
+	}
+	if _, err := (&loop.Actions{Plugins: p}).Act(t.Context(), &core.ActionRequest{RunID: "run", Visit: 1, Action: spec}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]time.Duration{
+		"run/1/generate": time.Second, "run/1/correct": 2 * time.Second,
+		"run/1/evaluate/a": 3 * time.Second, "run/1/evaluate/b": 4 * time.Second,
+		"run/2/evaluate/a": 3 * time.Second, "run/2/evaluate/b": 4 * time.Second,
+	}
+	if diff := cmp.Diff(want, timeouts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestPrepareAsksEveryPluginOfAnAction(t *testing.T) {
 	corrector := echo(`3`)
 	spec := &core.LoopSpec{Generator: echo(`1`), Corrector: &corrector, Evaluator: core.Step{Composite: &core.Composite{
@@ -209,56 +251,5 @@ func TestPrepareAsksEveryPluginOfAnAction(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestReplayJudgesRecordedAttemptsAgain(t *testing.T) {
-	record := &tape{}
-	if _, err := runTaped(t, &world{fail: map[string]bool{"run/2/generate": true}}, core.LoopLimits{MaxIterations: 4}, record, nil); err != nil {
-		t.Fatal(err)
-	}
-	attempts := slices.Clone(record.attempts)
-	w := &world{}
-	same, err := loop.Replay(t.Context(), &loop.ReplayOptions{
-		Evaluator: w.options(core.LoopLimits{}).Evaluator, State: json.RawMessage(`{"a":1}`), Attempts: attempts,
-	})
-	if err != nil || len(same) != 4 {
-		t.Fatalf("got %v, %v", same, err)
-	}
-	for _, r := range same {
-		if r.Changed {
-			t.Errorf("the recorded evaluator changed its mind: %+v", r)
-		}
-	}
-	if w.generated != 0 {
-		t.Error("a replay called the generator")
-	}
-	strict, err := loop.Replay(t.Context(), &loop.ReplayOptions{
-		Evaluator: w.options(core.LoopLimits{}).Evaluator, Limits: core.LoopLimits{Accept: scoreRule("0.3")}, State: json.RawMessage(`{"a":1}`), Attempts: attempts,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range strict {
-		if want := i >= 2; r.Now.Accepted != want || r.Changed != want {
-			t.Errorf("attempt %d: %+v", i+1, r)
-		}
-	}
-}
-
-func TestAReplayCountsAnEvaluatorsFailureAsTheLoopDid(t *testing.T) {
-	broken := sdk.EvaluatorFunc(func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
-		return nil, sdk.Errorf(sdk.Invalid, "broken", "can't judge")
-	})
-	attempts := []core.Attempt{{Iteration: 1, Role: sdk.RoleGenerate, Judged: true, Output: json.RawMessage(`1`),
-		Errors: []sdk.Finding{{Message: "can't judge", Code: "broken", Type: sdk.TypeEvaluatorError}}}}
-	o := &loop.ReplayOptions{Evaluator: broken, Attempts: attempts}
-	if _, err := loop.Replay(t.Context(), o); sdk.ReasonOf(err) != "broken" {
-		t.Errorf("by default: %v", err)
-	}
-	o.Limits.OnEvaluatorError = core.EvaluatorErrorFail
-	got, err := loop.Replay(t.Context(), o)
-	if err != nil || len(got) != 1 || got[0].Changed {
-		t.Errorf("with fail_attempt: %+v, %v", got, err)
 	}
 }

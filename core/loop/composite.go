@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"sync"
@@ -41,34 +42,39 @@ func (c *Composite) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sd
 }
 
 // run returns the children's responses in list order, nil for those that
-// FailFast left out.
+// FailFast left out. The error holds the usage of all that were asked.
 func (c *Composite) run(ctx context.Context, req *sdk.EvaluateRequest) ([]*sdk.EvaluateResponse, error) {
-	responses := make([]*sdk.EvaluateResponse, len(c.Children))
+	responses, errs := make([]*sdk.EvaluateResponse, len(c.Children)), make([]error, len(c.Children))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ask := func(i int) {
+		if responses[i], errs[i] = c.Children[i].evaluate(ctx, req); errs[i] != nil {
+			cancel(errs[i]) // the first failure is the cause; the others only follow from it
+		}
+	}
 	if c.FailFast {
 		for i := range c.Children {
-			resp, err := c.Children[i].evaluate(ctx, req)
-			if err != nil {
-				return nil, err
-			}
-			if responses[i] = resp; !resp.Verdict.Valid {
+			if ask(i); errs[i] != nil || !responses[i].Verdict.Valid {
 				break
 			}
 		}
+	} else {
+		var wg sync.WaitGroup
+		for i := range c.Children {
+			wg.Go(func() { ask(i) })
+		}
+		wg.Wait()
+	}
+	if errors.Join(errs...) == nil {
 		return responses, nil
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	for i := range c.Children {
-		wg.Go(func() {
-			var err error
-			if responses[i], err = c.Children[i].evaluate(ctx, req); err != nil {
-				cancel(err) // the first failure is the cause; the others only follow from it
-			}
-		})
+	var usage sdk.Usage
+	for i, resp := range responses {
+		if usage = usage.Add(sdk.UsageOf(errs[i])); resp != nil {
+			usage = usage.Add(resp.Usage)
+		}
 	}
-	wg.Wait()
-	return responses, context.Cause(ctx)
+	return nil, withUsage(context.Cause(ctx), usage)
 }
 
 func (c *Child) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
@@ -78,9 +84,12 @@ func (c *Child) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Ev
 	}
 	resp, err := c.Evaluator.Evaluate(ctx, &child)
 	if err == nil {
-		err = resp.Verdict.Check()
+		err = withUsage(resp.Verdict.Check(), resp.Usage)
 	}
-	return resp, sdk.Wrap("evaluator "+c.Name, err)
+	if err != nil {
+		return nil, sdk.Wrap("evaluator "+c.Name, err)
+	}
+	return resp, nil
 }
 
 func (c *Composite) combine(responses []*sdk.EvaluateResponse) *sdk.EvaluateResponse {

@@ -109,13 +109,51 @@ func TestACompositeKeepsEachChildsVerdictAndNamesItsErrors(t *testing.T) {
 
 func TestAChildsFailureIsTheComposites(t *testing.T) {
 	broken := sdk.Errorf(sdk.Unavailable, "plugin_exited", "gone")
-	for _, failFast := range []bool{false, true} {
-		c := loop.Composite{Kind: core.CompositeAny, FailFast: failFast, Children: []loop.Child{
-			says("good", true, 1), failing("broken", broken),
+	for _, kind := range []core.CompositeKind{core.CompositeAll, core.CompositeAny, core.CompositeWeighted} {
+		for _, failFast := range []bool{false, true} {
+			c := loop.Composite{Kind: kind, FailFast: failFast, Children: []loop.Child{
+				says("good", true, 1), failing("broken", broken), says("other", true, 1),
+			}}
+			_, err := c.Evaluate(t.Context(), &sdk.EvaluateRequest{})
+			if !errors.Is(err, broken) || !sdk.Transient(err) || err.Error() != "evaluator broken: gone" {
+				t.Errorf("%s, fail_fast %t: %v", kind, failFast, err)
+			}
+			if want := map[bool]int64{false: 2, true: 1}[failFast]; sdk.UsageOf(err).TokensIn != want {
+				t.Errorf("%s, fail_fast %t: the children that answered used %v", kind, failFast, sdk.UsageOf(err))
+			}
+		}
+	}
+}
+
+func TestAVerdictOfNaNIsTheChildsFailure(t *testing.T) {
+	c := loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{says("good", true, 1), says("odd", true, math.NaN())}}
+	_, err := c.Evaluate(t.Context(), &sdk.EvaluateRequest{})
+	if sdk.ReasonOf(err) != "score_not_finite" || sdk.UsageOf(err).TokensIn != 2 {
+		t.Errorf("%v, usage %v", err, sdk.UsageOf(err))
+	}
+}
+
+func TestChildrenThatAllAnsweredHaveJudgedWhateverEndedMeanwhile(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	good := says("good", true, 1)
+	last := loop.Child{Name: "last", Evaluator: sdk.EvaluatorFunc(
+		func(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+			cancel()
+			return good.Evaluator.Evaluate(ctx, req)
+		})}
+	c := loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{good, last}}
+	if resp, err := c.Evaluate(ctx, &sdk.EvaluateRequest{}); err != nil || !resp.Verdict.Valid {
+		t.Errorf("%+v, %v", resp, err)
+	}
+}
+
+func TestFailFastLeavesOutAFailureBehindTheFirstThatIsNotValid(t *testing.T) {
+	for kind, want := range map[core.CompositeKind]float64{core.CompositeAll: 0.3, core.CompositeAny: 0.3, core.CompositeWeighted: 0.15} {
+		c := loop.Composite{Kind: kind, FailFast: true, Children: []loop.Child{
+			says("bad", false, 0.3), weighing(failing("broken", errors.New("gone")), 1),
 		}}
-		_, err := c.Evaluate(t.Context(), &sdk.EvaluateRequest{})
-		if !errors.Is(err, broken) || !sdk.Transient(err) || err.Error() != "evaluator broken: gone" {
-			t.Errorf("fail_fast %t: %v", failFast, err)
+		if v := judge(t, c).Verdict; v.Valid || v.Score != want || len(v.Children) != 1 {
+			t.Errorf("%s: %+v, want a score of %g", kind, v, want)
 		}
 	}
 }

@@ -28,6 +28,7 @@ func newDriver(o *Options) (*driver, error) {
 	if err := d.engine.replay(o.Done); err != nil {
 		return nil, err
 	}
+	d.engine.resume(o.Used.Usage)
 	d.breaker = NewBreaker(d.engine.limits.MaxIterations)
 	for range o.Done {
 		d.breaker.Admit()
@@ -36,9 +37,11 @@ func newDriver(o *Options) (*driver, error) {
 	if d.active.clock == nil {
 		d.active.clock = core.SystemClock{}
 	}
+	before := o.Used.WallMillis
 	if last := d.engine.last(); last != nil {
-		d.active.before = time.Duration(last.ActiveMillis) * time.Millisecond
+		before = max(before, last.ActiveMillis)
 	}
+	d.active.before = time.Duration(before) * time.Millisecond
 	d.active.start = d.active.clock.Now()
 	return d, nil
 }
@@ -101,11 +104,12 @@ func (d *driver) generate(ctx context.Context) (core.StopReason, error) {
 	d.started(sdk.RoleGenerate)
 	resp, err := d.o.Generator.Generate(ctx, d.generateRequest())
 	if err == nil {
-		err = checkOutput(resp.Output)
+		err = withUsage(checkOutput(resp.Output), resp.Usage)
 	}
 	if err == nil {
 		return "", d.recordOutput(ctx, d.engine.produced(sdk.RoleGenerate, resp.Output, resp.Usage))
 	}
+	d.engine.spent(sdk.UsageOf(err))
 	if ctx.Err() != nil {
 		return d.interrupted(ctx), nil
 	}
@@ -118,16 +122,17 @@ func (d *driver) correct(ctx context.Context) (made bool, reason core.StopReason
 	d.started(sdk.RoleCorrect)
 	resp, err := d.o.Corrector.Correct(ctx, d.correctRequest())
 	if err == nil {
-		err = checkOutput(resp.Output)
+		err = withUsage(checkOutput(resp.Output), resp.Usage)
 	}
 	if err == nil && d.o.CorrectMode == core.CorrectRegenerate {
-		err = d.engine.patched(resp.Output, resp.Usage)
+		err = withUsage(d.engine.patched(resp.Output, resp.Usage), resp.Usage)
 	} else if err == nil {
 		return true, "", d.recordOutput(ctx, d.engine.produced(sdk.RoleCorrect, resp.Output, resp.Usage))
 	}
 	if err == nil {
 		return false, "", nil
 	}
+	d.engine.spent(sdk.UsageOf(err))
 	if ctx.Err() != nil {
 		return false, d.interrupted(ctx), nil
 	}
@@ -161,18 +166,19 @@ func (d *driver) verdict(ctx context.Context) (resp *sdk.EvaluateResponse, accep
 	return resp, accepted, err
 }
 
-// evaluate asks for a verdict, again after a passing fault.
+// evaluate asks for a verdict, again after a passing fault while the budget lasts.
 func (d *driver) evaluate(ctx context.Context) (*sdk.EvaluateResponse, error) {
 	req := d.evaluateRequest()
 	for try := 1; ; try++ {
 		resp, err := d.o.Evaluator.Evaluate(ctx, req)
 		if err == nil {
-			err = resp.Verdict.Check()
+			err = withUsage(resp.Verdict.Check(), resp.Usage)
 		}
 		if err == nil {
 			return resp, nil
 		}
-		if !sdk.Transient(err) || try > d.engine.limits.EvaluatorRetries {
+		d.engine.spent(sdk.UsageOf(err))
+		if !sdk.Transient(err) || try > d.engine.limits.EvaluatorRetries || d.engine.overBudget() {
 			return nil, err
 		}
 		pause := retryPause(try)
@@ -196,7 +202,7 @@ func (d *driver) failure(ctx context.Context, err error) (core.StopReason, error
 // interrupted says why no further call may start, or "".
 func (d *driver) interrupted(ctx context.Context) core.StopReason {
 	switch {
-	case d.active.cancelled(ctx):
+	case d.active.cancelled():
 		return core.StopCancelled
 	case d.active.over(ctx):
 		return core.StopTimeout

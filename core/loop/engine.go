@@ -27,7 +27,8 @@ type engine struct {
 	// next.
 	correctorError *sdk.Finding
 	patch          json.RawMessage
-	pending        sdk.Usage
+	// pending is the part of usage that no attempt holds yet.
+	pending sdk.Usage
 }
 
 // next decides the step that follows, given that nothing stops the loop.
@@ -71,6 +72,12 @@ func (e *engine) produced(role sdk.Role, output json.RawMessage, usage sdk.Usage
 	return e.last()
 }
 
+// spent counts what a call consumed that made no attempt and no verdict. The
+// attempt that is recorded next holds it.
+func (e *engine) spent(usage sdk.Usage) {
+	e.usage, e.pending = e.usage.Add(usage), e.pending.Add(usage)
+}
+
 // failed adds the next attempt as one that its generator didn't make (spec 1.2, item 7).
 func (e *engine) failed(err error) *core.Attempt {
 	a := e.produced(sdk.RoleGenerate, json.RawMessage("null"), sdk.Usage{})
@@ -86,8 +93,8 @@ func (e *engine) judged(v *sdk.Verdict, usage sdk.Usage, accepted bool) {
 	if len(v.Output) > 0 {
 		a.Raw, a.Output = a.Output, v.Output
 	}
-	a.Usage = a.Usage.Add(usage)
-	e.usage = e.usage.Add(usage)
+	a.Usage = a.Usage.Add(usage).Add(e.pending)
+	e.usage, e.pending = e.usage.Add(usage), sdk.Usage{}
 	e.remember()
 }
 
@@ -115,8 +122,8 @@ func (e *engine) patched(patch json.RawMessage, usage sdk.Usage) error {
 	if err := e.view.merge(patch); err != nil {
 		return err
 	}
-	e.patch, e.pending = patch, usage
-	e.usage = e.usage.Add(usage)
+	e.patch = patch
+	e.spent(usage)
 	return nil
 }
 
@@ -144,6 +151,15 @@ func (e *engine) replay(done []core.Attempt) error {
 	return nil
 }
 
+// resume counts what an interrupted loop had consumed beyond its attempts.
+func (e *engine) resume(used sdk.Usage) {
+	e.spent(sdk.Usage{
+		TokensIn:  max(0, used.TokensIn-e.usage.TokensIn),
+		TokensOut: max(0, used.TokensOut-e.usage.TokensOut),
+		CostUSD:   max(0, used.CostUSD-e.usage.CostUSD),
+	})
+}
+
 func (e *engine) add(a core.Attempt) { e.attempts = append(e.attempts, a) }
 
 // check decides whether the loop stops after a verdict, in the order of spec
@@ -153,7 +169,7 @@ func (e *engine) check(ctx context.Context, active activeTime) core.StopReason {
 	switch {
 	case last.Accepted:
 		return core.StopValid
-	case active.cancelled(ctx):
+	case active.cancelled():
 		return core.StopCancelled
 	case active.over(ctx):
 		return core.StopTimeout
@@ -177,8 +193,7 @@ func (e *engine) overBudget() bool {
 
 // reflection is what the reserved keys hold for a step on the given output.
 func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
-	r := reflection{iteration: iteration, output: output, errors: e.errors}
-	r.history = e.history[max(0, len(e.history)-e.limits.HistoryLimit):]
+	r := reflection{iteration: iteration, output: output, errors: e.errors, history: e.recent()}
 	if len(e.history) > 0 {
 		r.feedback = e.attempts[len(e.history)-1].Feedback
 	}
@@ -186,6 +201,24 @@ func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
 		r.best, r.bestScore = withoutReserved(e.attempts[e.best].Output), e.attempts[e.best].Score
 	}
 	return r
+}
+
+// historyBytes bounds the history that a plugin is sent: a quarter of what a
+// message may hold (8 MiB, spec 2.2). The rest is for the state, the attempt,
+// which a call names twice, and the best one.
+const historyBytes = 2 << 20
+
+// recent is the part of the history that plugins are sent: the newest attempts,
+// as many as history_limit and historyBytes let through.
+func (e *engine) recent() [][]byte {
+	first, size := len(e.history), 0
+	for first > 0 && len(e.history)-first < e.limits.HistoryLimit {
+		if size += len(e.history[first-1]); size > historyBytes {
+			break
+		}
+		first--
+	}
+	return e.history[first:]
 }
 
 func generatorFailed(a *core.Attempt) bool {

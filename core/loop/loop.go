@@ -30,6 +30,9 @@ type Options struct {
 	// Done are the attempts that an interrupted loop recorded, in order. The
 	// loop goes on behind them.
 	Done []core.Attempt
+	// Used is what the interrupted loop had consumed at its end, where that is
+	// known: also calls that left no attempt, and time since the last one.
+	Used core.RunUsage
 	// Recorder makes attempts durable before the step that follows them. nil
 	// keeps them in memory only.
 	Recorder core.AttemptRecorder

@@ -107,7 +107,7 @@ func fromScore(s string) core.Expression {
 
 func (r scoreRule) Eval(_ context.Context, vars map[string]any) (bool, error) {
 	from, err := strconv.ParseFloat(string(r), 64)
-	return vars["score"].(float64) >= from, err
+	return err == nil && vars["score"].(float64) >= from, err
 }
 
 // script answers in turn and writes down what it was asked.

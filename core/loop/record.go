@@ -3,7 +3,7 @@ package loop
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -51,25 +51,24 @@ type activeTime struct {
 	start  time.Time
 	before time.Duration // of the interrupted runs
 	limit  time.Duration // 0 is none
+	// caller is the error of the caller's own context: the loop's timeout doesn't
+	// hide that the caller gave up.
+	caller func() error
 }
-
-// errTimeout is the cause of a context that the loop's own timeout ended.
-var errTimeout = sdk.Errorf(sdk.Timeout, "loop_timeout", "the loop's timeout is over")
 
 func (t activeTime) elapsed() time.Duration { return t.before + t.clock.Now().Sub(t.start) }
 func (t activeTime) millis() int64          { return t.elapsed().Milliseconds() }
 
-// bound gives calls in flight the deadline of the loop.
-func (t activeTime) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// bound gives calls in flight the deadline of the loop, under the caller's context.
+func (t *activeTime) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	t.caller = ctx.Err
 	if t.limit == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, t.limit-t.before, errTimeout)
+	return context.WithTimeout(ctx, t.limit-t.before)
 }
 
-func (t activeTime) cancelled(ctx context.Context) bool {
-	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout)
-}
+func (t activeTime) cancelled() bool { return t.caller() != nil }
 
 func (t activeTime) over(ctx context.Context) bool {
 	return ctx.Err() != nil || t.limit > 0 && t.elapsed() >= t.limit
@@ -93,6 +92,16 @@ func wait(ctx context.Context, pause time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// withUsage says in an error what its call consumed all the same.
+func withUsage(err error, usage sdk.Usage) error {
+	if err == nil || usage == (sdk.Usage{}) {
+		return err
+	}
+	e := *sdk.AsError(err)
+	e.Details, e.Err = maps.Clone(e.Details), err
+	return e.WithDetail(sdk.UsageDetail, usage)
 }
 
 // checkOutput refuses what can't be an attempt.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -66,13 +67,16 @@ type tape struct {
 
 var errPower = errors.New("power lost")
 
-func (r *tape) RecordOutput(_ context.Context, a *core.Attempt) error { return r.keep(*a) }
+func (r *tape) RecordOutput(ctx context.Context, a *core.Attempt) error { return r.keep(ctx, *a) }
 
-func (r *tape) RecordVerdict(_ context.Context, a *core.Attempt) error { return r.keep(*a) }
+func (r *tape) RecordVerdict(ctx context.Context, a *core.Attempt) error { return r.keep(ctx, *a) }
 
-func (r *tape) keep(a core.Attempt) error {
+func (r *tape) keep(ctx context.Context, a core.Attempt) error {
 	if r.records++; r.records == r.failAt {
 		return errPower
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	a.Errors = slices.Clone(a.Errors)
 	if n := len(r.attempts); n > 0 && r.attempts[n-1].Iteration == a.Iteration {
@@ -138,55 +142,65 @@ func TestACrashDuringEvaluationPaysForNoSecondGeneration(t *testing.T) {
 	}
 }
 
+func TestALoopThatOnlyLacksTheRecordOfItsEndAsksNobodyAnything(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits core.LoopLimits
+		last   core.Attempt
+		want   core.StopReason
+	}{
+		"passed":   {core.LoopLimits{}, core.Attempt{Accepted: true, Valid: true}, core.StopValid},
+		"limit":    {core.LoopLimits{MaxIterations: 1}, core.Attempt{}, core.StopMaxIterations},
+		"budget":   {core.LoopLimits{BudgetTokens: 3}, core.Attempt{Usage: sdk.Usage{TokensIn: 3}}, core.StopBudget},
+		"timeout":  {core.LoopLimits{Timeout: time.Second}, core.Attempt{ActiveMillis: 1000}, core.StopTimeout},
+		"own rule": {core.LoopLimits{StopWhen: scoreRule("0")}, core.Attempt{}, core.StopWhen},
+	} {
+		o := (&world{}).options(c.limits)
+		watch(o, func(key string) { t.Errorf("%s: it asked %s", name, key) })
+		c.last.Iteration, c.last.Output, c.last.Judged = 1, json.RawMessage(`1`), true
+		o.Done = []core.Attempt{c.last}
+		if r, err := loop.Run(t.Context(), o); err != nil || r.StopReason != c.want || len(r.History) != 1 {
+			t.Errorf("%s: %s, %v", name, r.StopReason, err)
+		}
+	}
+}
+
+func TestACancelledLoopRecordsWhatWasPaidFor(t *testing.T) {
+	for _, role := range []sdk.Role{sdk.RoleGenerate, sdk.RoleEvaluate} {
+		ctx, cancel := context.WithCancel(t.Context())
+		record := &tape{}
+		o := (&world{}).options(core.LoopLimits{})
+		o.Recorder = record
+		watch(o, func(key string) {
+			if strings.HasSuffix(key, string(role)) {
+				cancel() // the answer comes all the same
+			}
+		})
+		r, err := loop.Run(ctx, o)
+		if r.Status != core.StatusCancelled || len(record.attempts) != 1 || record.attempts[0].Judged != (role == sdk.RoleEvaluate) {
+			t.Errorf("cancelled in %s: %s, records %+v: %v", role, r.Status, record.attempts, err)
+		}
+	}
+}
+
+func TestALostRecordIsToldAlsoWhereTheLoopWasCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := (&world{}).options(core.LoopLimits{})
+	o.Recorder = &tape{failAt: 2}
+	watch(o, func(key string) {
+		if strings.HasSuffix(key, "/evaluate") {
+			cancel()
+		}
+	})
+	if r, err := loop.Run(ctx, o); r.Status != core.StatusError || r.StopReason != core.StopStoreError || !errors.Is(err, errPower) {
+		t.Errorf("%s by %s: %v", r.Status, r.StopReason, err)
+	}
+}
+
 func TestARecordedGapIsRefused(t *testing.T) {
 	o := (&world{}).options(core.LoopLimits{})
 	o.Done = []core.Attempt{{Iteration: 2, Output: json.RawMessage("1"), Judged: true}}
 	if _, err := loop.Run(t.Context(), o); sdk.ReasonOf(err) != "history_gap" {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestTheHistoryThatPluginsSeeGrowsLinearly(t *testing.T) {
-	sizes := map[int]int{}
-	o := (&world{}).options(core.LoopLimits{MaxIterations: 40, HistoryLimit: 40})
-	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
-		sizes[req.Iteration] = len(req.State)
-		return &sdk.EvaluateResponse{}, nil
-	})
-	if _, err := loop.Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	first, second := sizes[20]-sizes[10], sizes[40]-sizes[30]
-	if second > first+20 { // iteration numbers get a digit
-		t.Errorf("10 iterations added %d bytes at first and %d later", first, second)
-	}
-}
-
-func TestAnOutputThatHoldsTheStateDoesNotNestTheHistory(t *testing.T) {
-	sizes := map[int]int{}
-	score := 0.0
-	o := (&world{}).options(core.LoopLimits{MaxIterations: 40})
-	o.Corrector = nil
-	o.Generator = sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-		return &sdk.GenerateResponse{Output: req.State}, nil
-	})
-	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
-		sizes[req.Iteration] = len(req.Output)
-		if len(req.Output) > 1<<20 {
-			return nil, sdk.Errorf(sdk.Exhausted, "nested", "iteration %d has %d bytes", req.Iteration, len(req.Output))
-		}
-		score += 0.01 // each is the best so far
-		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Score: score}}, nil
-	})
-	r, err := loop.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first, second := sizes[30]-sizes[25], sizes[40]-sizes[35]; second > first+first/5 { // the history is full by then
-		t.Errorf("5 iterations added %d bytes at first and %d later", first, second)
-	}
-	if last := r.History[39].Output; !strings.Contains(string(last), `"reflection_history"`) {
-		t.Errorf("the result's output isn't as it was made: %s", last)
 	}
 }
 

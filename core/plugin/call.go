@@ -97,6 +97,15 @@ func (p *pool) guard(ctx, limited context.Context, m *member, c call) error {
 	return err
 }
 
+// stopped is a call's error, or else that of an item on which the plugin gave up
+// because the host's context had ended: then that is what became of the call.
+func stopped(ctx context.Context, err, item error) error {
+	if code := sdk.CodeOf(item); err == nil && ctx.Err() != nil && (code == sdk.Cancelled || code == sdk.Timeout) {
+		return item
+	}
+	return err
+}
+
 // overdue is the grace that a call has once its context has ended, and the
 // reason to kill its instance after that.
 func (p *pool) overdue(ctx context.Context, c call) (time.Duration, error) {

@@ -123,6 +123,44 @@ func TestWhatBecomesOfAnInstanceWhoseCallWasStopped(t *testing.T) {
 	}
 }
 
+func TestAnItemThatThePluginGaveUpIsTheHostsDoing(t *testing.T) {
+	own := sdk.Errorf(sdk.Timeout, "llm_slow", "the model is slow")
+	late := func(ctx context.Context, i *instance) error { return i.work(ctx, time.Hour) }
+	for name, tt := range map[string]struct {
+		item   func(ctx context.Context, i *instance) error
+		cancel time.Duration
+		reason string
+	}{
+		"at the deadline":          {item: late, reason: "plugin_timeout"},
+		"at a cancellation":        {item: late, cancel: time.Second, reason: "cancelled"},
+		"by itself, before either": {item: func(context.Context, *instance) error { return own }, reason: "llm_slow"},
+		"not, but it failed, and later": {item: func(ctx context.Context, _ *instance) error {
+			<-ctx.Done()
+			return sdk.Errorf(sdk.Invalid, "bad", "bad")
+		}, reason: "bad"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &driver{itemFn: tt.item}
+			supervise(t, d, plugin.Limits{Timeout: 5 * time.Second}, func(t *testing.T, s *plugin.Supervisor) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if tt.cancel > 0 {
+					defer time.AfterFunc(tt.cancel, cancel).Stop()
+				}
+				results, err := s.Evaluate(ctx, core.Target{Plugin: "p"}, []*sdk.EvaluateRequest{{}})
+				if whole := err != nil; whole != (tt.reason == "plugin_timeout" || tt.reason == "cancelled") {
+					t.Errorf("the whole call: %v", err)
+				} else if !whole {
+					err = results[0].Err
+				}
+				if sdk.ReasonOf(err) != tt.reason || d.instances[0].wasKilled() {
+					t.Errorf("%v (%s), killed %t; want %s", err, sdk.ReasonOf(err), d.instances[0].wasKilled(), tt.reason)
+				}
+			})
+		})
+	}
+}
+
 func TestACallThatLostItsInstanceIsMadeOnceMore(t *testing.T) {
 	tests := map[string]struct {
 		crashes int

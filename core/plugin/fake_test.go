@@ -24,6 +24,7 @@ type driver struct {
 	startFn func(ctx context.Context, n int) error
 	// callFn, where set, is what a call comes to.
 	callFn func(ctx context.Context, i *instance) error
+	itemFn func(ctx context.Context, i *instance) error // the error of each item
 	// killTakes is how long a kill takes.
 	killTakes time.Duration
 	// closeErr is what Close returns.
@@ -173,7 +174,13 @@ func (i *instance) Prepare(ctx context.Context, kind sdk.Kind, c plugin.Config) 
 }
 
 func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
-	return make([]sdk.EvaluateResult, len(reqs)), i.call(ctx, sdk.KindEvaluator, c)
+	results := make([]sdk.EvaluateResult, len(reqs))
+	for n := range results {
+		if i.driver.itemFn != nil {
+			results[n].Err = i.driver.itemFn(ctx, i)
+		}
+	}
+	return results, i.call(ctx, sdk.KindEvaluator, c)
 }
 
 func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {

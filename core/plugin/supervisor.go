@@ -91,6 +91,9 @@ func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*s
 	config := configOf(target)
 	err = s.do(ctx, target, call{op: "evaluate with " + target.Plugin, kind: sdk.KindEvaluator, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Evaluate(ctx, config, reqs)
+		for n := range results {
+			err = stopped(ctx, err, results[n].Err)
+		}
 		return err
 	}})
 	for i := range results {
@@ -105,6 +108,9 @@ func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*s
 	config := configOf(target)
 	err = s.do(ctx, target, call{op: "generate with " + target.Plugin, kind: sdk.KindGenerator, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Generate(ctx, config, reqs)
+		for n := range results {
+			err = stopped(ctx, err, results[n].Err)
+		}
 		return err
 	}})
 	for i := range results {
@@ -118,6 +124,9 @@ func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sd
 	config := configOf(target)
 	err = s.do(ctx, target, call{op: "correct with " + target.Plugin, kind: sdk.KindCorrector, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Correct(ctx, config, reqs)
+		for n := range results {
+			err = stopped(ctx, err, results[n].Err)
+		}
 		return err
 	}})
 	for i := range results {

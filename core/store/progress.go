@@ -34,7 +34,7 @@ func (s *Runs) Progress(ctx context.Context, id string) (p core.Progress, err er
 		if err != nil {
 			return err
 		}
-		p = core.Progress{Visits: visits}
+		p = core.Progress{Visits: visits, Used: record.Open}
 		if len(loops) > 0 {
 			p.Attempts = loops[0].Attempts
 		}

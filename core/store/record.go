@@ -28,6 +28,9 @@ type runRecord struct {
 	Visits int `json:"visits"`
 	// Last is the newest attempt of visit Visits+1, if that has one.
 	Last lastAttempt `json:"last,omitzero"`
+	// Open is core.Run.Open: what the loop of that visit had consumed when the run
+	// ended.
+	Open core.RunUsage `json:"open,omitzero"`
 }
 
 // lastAttempt is how far the loop of the open visit has come.
@@ -60,7 +63,7 @@ func (r *runRecord) run() core.Run {
 	return core.Run{
 		ID: r.ID, Workflow: r.Workflow, Source: core.Source{File: r.File},
 		Status: r.Status, StopReason: r.StopReason, Score: r.Score, Iterations: r.Iterations,
-		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage,
+		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Open: r.Open,
 	}
 }
 

@@ -41,7 +41,7 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 		if last := record.Last; last.Iteration > 0 && last.Node != v.Node {
 			return nil, outOfOrder("visit %d is at node %s, its attempts at node %s", v.Number, v.Node, last.Node)
 		}
-		record.Visits, record.Last = v.Number, lastAttempt{}
+		record.Visits, record.Last, record.Open = v.Number, lastAttempt{}, core.RunUsage{}
 		return journal.VisitRecorded{
 			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: core.Digest(v.Result),
 		}, put(tx, visitKey(c.id, v.Number), v)
@@ -56,7 +56,7 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run) error {
 			return nil, outOfOrder("an end with status %q", r.Status)
 		}
 		record.Status, record.StopReason = r.Status, r.StopReason
-		record.Score, record.Iterations, record.Usage = r.Score, r.Iterations, r.Usage
+		record.Score, record.Iterations, record.Usage, record.Open = r.Score, r.Iterations, r.Usage, r.Open
 		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, Result: core.Digest(r.Result)},
 			put(tx, resultKey(c.id), runResult{Error: r.Error, Result: r.Result})
 	})

@@ -201,6 +201,7 @@ func TestResume(t *testing.T) {
 	b.must(second.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
 	end := *run
 	end.Status, end.Error = core.StatusError, &core.ErrorInfo{Code: "x", Message: "y"}
+	end.Open = core.RunUsage{Usage: sdk.Usage{TokensIn: 5}, WallMillis: 70}
 	b.must(second.RecordEnd(b.ctx, &end))
 	b.wantReason(second.RecordEnd(b.ctx, &end), "run_ended")
 
@@ -209,13 +210,28 @@ func TestResume(t *testing.T) {
 	if run.Status != core.StatusRunning || run.Error != nil {
 		t.Errorf("resumed as %s with error %v", run.Status, run.Error)
 	}
+	wantUsed(b, other, end.Open)
+	b.must(other.Recorder(run).Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)))
+	wantUsed(b, other, end.Open)
+	b.must(other.Recorder(run).RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "loop", Result: core.MustJSON("ok")}))
+	wantUsed(b, other, core.RunUsage{})
 	end.Status, end.Error = core.StatusPassed, nil
 	b.must(other.Recorder(run).RecordEnd(b.ctx, &end))
 	_, err = other.Resume(b.ctx, runID)
 	b.wantReason(err, "run_not_resumable")
 	_, err = other.Resume(b.ctx, "nope")
 	b.wantReason(err, "run_not_found")
-	b.wantJournal("run_started", "run_resumed", "output_recorded", "run_ended", "run_resumed", "run_ended")
+	b.wantJournal("run_started", "run_resumed", "output_recorded", "run_ended", "run_resumed", "verdict_recorded", "visit_recorded", "run_ended")
+}
+
+// wantUsed checks what a resume hears that its open loop had used.
+func wantUsed(b *bench, runs *store.Runs, want core.RunUsage) {
+	b.t.Helper()
+	progress, err := runs.Progress(b.ctx, runID)
+	b.must(err)
+	if progress.Used != want {
+		b.t.Errorf("the open loop had used %+v, want %+v", progress.Used, want)
+	}
 }
 
 func TestFind(t *testing.T) {

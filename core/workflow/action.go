@@ -63,8 +63,8 @@ func (l *loader) loop(b *block) core.Action {
 func (l *loader) limits(b *block) core.LoopLimits {
 	limits := core.LoopLimits{
 		Timeout:          b.duration("timeout"),
-		StopWhen:         l.expression(b.get("stop_when"), core.PointStop),
-		Accept:           l.expression(b.get("accept"), core.PointAccept),
+		StopWhen:         l.expression(b, "stop_when", core.PointStop),
+		Accept:           l.expression(b, "accept", core.PointAccept),
 		CorrectMode:      core.CorrectMode(b.oneOf("correct_mode", string(core.CorrectReplace), string(core.CorrectRegenerate))),
 		OnFailure:        core.OnFailure(b.oneOf("on_failure", string(core.ReturnBest), string(core.ReturnLast), string(core.Raise))),
 		OnEvaluatorError: core.OnEvaluatorError(b.oneOf("on_evaluator_error", string(core.EvaluatorErrorStop), string(core.EvaluatorErrorFail))),
@@ -109,8 +109,9 @@ func (l *loader) budget(n *node, limits *core.LoopLimits) {
 	b.done()
 }
 
-// expression compiles a condition. Its problems stand in the file.
-func (l *loader) expression(n *node, point core.Point) core.Expression {
+// expression compiles the condition under a key. Its problems stand in the file.
+func (l *loader) expression(b *block, key string, point core.Point) core.Expression {
+	n := b.get(key)
 	if n == nil {
 		return nil
 	}
@@ -118,7 +119,7 @@ func (l *loader) expression(n *node, point core.Point) core.Expression {
 		n = &node{kind: kindText, at: n.at, text: n.text, first: n.at}
 	}
 	if n.kind != kindText {
-		l.add(n.at, "", "%s must be an expression, not %s", point, n.kind)
+		l.add(n.at, "", "%s must be an expression, not %s", key, n.kind)
 		return nil
 	}
 	e, err := l.opts.Expressions.Compile(point, n.text)

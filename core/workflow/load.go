@@ -173,7 +173,7 @@ func (l *loader) nodes(items []*node, p *Plan) {
 		b.need("action")
 		n.ActionName = b.oneOf("action", actionLoop, actionEvaluate, actionCorrect, actionLLM, actionLua, actionPlugin)
 		with := b.need("with")
-		n.When = l.expression(b.get("when"), core.PointWhen)
+		n.When = l.expression(b, "when", core.PointWhen)
 		n.Goto = l.gotos(b.typed("goto", kindList), names)
 		b.done()
 		if n.ActionName != "" && with != nil {
@@ -195,7 +195,7 @@ func (l *loader) gotos(n *node, names []string) []Goto {
 	for _, item := range n.items {
 		b := l.block(item, "goto")
 		b.need("to")
-		g := Goto{When: l.expression(b.get("when"), core.PointWhen), To: b.text("to")}
+		g := Goto{When: l.expression(b, "when", core.PointWhen), To: b.text("to")}
 		if to := b.typed("to", kindText); to != nil && g.To != End && !slices.Contains(names, g.To) {
 			l.add(to.at, didYouMean(g.To, append(slices.Clone(names), End)), "there is no node %q to go to", g.To)
 		}

@@ -25,7 +25,7 @@ type outcome struct {
 // finish takes a visit's result into the state and the run, and says whether
 // the run ends with it.
 func (w *walk) finish(node *Node, v *core.Visit) (ended bool, err error) {
-	w.visits, w.trail = v.Number, append(w.trail, v.Node)
+	w.visits, w.trail, w.run.Open = v.Number, append(w.trail, v.Node), core.RunUsage{}
 	if v.Skipped {
 		return false, nil
 	}
@@ -41,6 +41,9 @@ func (w *walk) finish(node *Node, v *core.Visit) (ended bool, err error) {
 	switch node.Action.(type) {
 	case *core.LoopSpec:
 		run.Status, run.Score, run.Iterations = o.Status, o.Score, len(o.History)
+		if o.Status.Resumable() {
+			run.Open = o.Usage
+		}
 	case *core.EvaluateSpec:
 		run.Score = o.Score
 		if !o.Valid {

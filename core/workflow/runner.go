@@ -42,7 +42,7 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 	}
 	if err != nil {
 		run.Status, run.StopReason, run.Error = core.StatusError, "", core.NewErrorInfo(err)
-		if sdk.CodeOf(err) == sdk.Cancelled {
+		if ctx.Err() != nil && sdk.CodeOf(err) == sdk.Cancelled { // a plugin that says so doesn't cancel a run
 			run.Status, run.StopReason, run.Error = core.StatusCancelled, core.StopCancelled, nil
 		}
 	}
@@ -99,7 +99,7 @@ func newWalk(r *Runner, plan *Plan, run *core.Run) (*walk, error) {
 		return nil, sdk.Wrap("start run "+run.ID, err)
 	}
 	run.Status, run.StopReason, run.Error, run.Result = core.StatusPassed, "", nil, nil
-	run.Score, run.Iterations, run.Usage = 0, 0, core.RunUsage{}
+	run.Score, run.Iterations, run.Usage, run.Open = 0, 0, core.RunUsage{}, core.RunUsage{}
 	return &walk{Runner: r, plan: plan, run: run, state: state, results: map[string]json.RawMessage{}}, nil
 }
 
@@ -108,6 +108,7 @@ func (w *walk) walk(ctx context.Context, progress core.Progress) error {
 	if err != nil {
 		return err
 	}
+	w.run.Open = progress.Used
 	attempts := progress.Attempts
 	for next != "" {
 		if w.visits >= w.plan.StepLimit {
@@ -191,7 +192,7 @@ func (w *walk) act(ctx context.Context, visit int, node *Node, attempts []core.A
 	}
 	req := &core.ActionRequest{
 		RunID: w.run.ID, Visit: visit, Node: node.Name, Action: node.Action,
-		State: w.state.json(), Done: attempts,
+		State: w.state.json(), Done: attempts, Used: w.run.Open,
 	}
 	if w.Recorder != nil {
 		req.Attempts = w.Recorder.Attempts(visit, node.Name)
@@ -242,6 +243,10 @@ func (w *walk) decide(ctx context.Context, when core.Expression) (bool, error) {
 	return when.Eval(ctx, vars)
 }
 
+// ReasonStepLimit is the reason of the error that ends a run which goes round in
+// circles. To resume it is no use.
+const ReasonStepLimit = "step_limit"
+
 // stepLimit describes the cycle that used up the steps.
 func (w *walk) stepLimit(next string) error {
 	cycle := next
@@ -251,7 +256,7 @@ func (w *walk) stepLimit(next string) error {
 			break
 		}
 	}
-	return sdk.Errorf(sdk.Exhausted, "step_limit", "the workflow didn't end within %d steps: it goes round %s", w.plan.StepLimit, cycle).
-		WithHint("let a goto of the cycle lead to end, or raise settings.step_limit").
+	return sdk.Errorf(sdk.Exhausted, ReasonStepLimit, "the workflow didn't end within %d steps: it goes round %s", w.plan.StepLimit, cycle).
+		WithHint("let a goto of the cycle lead to end, or raise settings.step_limit, and run the workflow anew: a resumed run keeps its own").
 		WithDetail("cycle", cycle)
 }

@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,11 +21,13 @@ type actions struct {
 	results map[string]any
 	log     []string
 	states  []string
+	used    []int64 // milliseconds
 }
 
 func (a *actions) Act(_ context.Context, req *core.ActionRequest) (any, error) {
 	a.log = append(a.log, fmt.Sprintf("%d %s done=%d", req.Visit, req.Node, len(req.Done)))
 	a.states = append(a.states, string(req.State))
+	a.used = append(a.used, req.Used.WallMillis)
 	result, ok := a.results[fmt.Sprintf("%s/%d", req.Node, req.Visit)]
 	if !ok {
 		result = a.results[req.Node]
@@ -119,25 +122,25 @@ func TestRunnerWalks(t *testing.T) {
 		status  core.Status
 		err     string
 	}{
-		"in order":                             {[]string{"a", "b"}, nil, "a→b b→", "passed", ""},
-		"past a node whose when says no":       {[]string{"a", "b?no", "c"}, nil, "a→b -b→c c→", "passed", ""},
-		"by the first goto that fits":          {[]string{"a>c:no,c:yes,b", "b", "c"}, nil, "a→c c→", "passed", ""},
-		"on when no goto fits":                 {[]string{"a>c:no", "b", "c"}, nil, "a→b b→c c→", "passed", ""},
-		"to the end":                           {[]string{"a>end", "b"}, nil, "a→", "passed", ""},
-		"not by the goto of a skipped node":    {[]string{"a?no>a", "b"}, nil, "-a→b b→", "passed", ""},
-		"by the state of finished nodes":       {[]string{"a", "b?has a", "c?has nope"}, nil, "a→b b→c -c→", "passed", ""},
-		"back, until the state says otherwise": {[]string{"a>c:has b", "b>a", "c"}, nil, "a→b b→a a→c c→", "passed", ""},
-		"on after an exhausted loop":           {[]string{"l", "b"}, map[string]any{"l": loopResult("exhausted")}, "l→b b→", "passed", ""},
-		"to an exhausted end":                  {[]string{"a", "l"}, map[string]any{"l": loopResult("exhausted")}, "a→l l→", "exhausted", ""},
-		"no further than a loop that raises":   {[]string{"l", "b"}, map[string]any{"l": loopResult("raised")}, "l→", "raised", ""},
-		"no further than a loop that fails":    {[]string{"a", "l", "b"}, map[string]any{"l": loopResult("error")}, "a→l", "error", ""},
-		"no further than a cancelled loop":     {[]string{"a", "l", "b"}, map[string]any{"l": loopResult("cancelled")}, "a→l", "cancelled", ""},
-		"no further than a failed action":      {[]string{"a", "b"}, map[string]any{"b": failure}, "a→b", "error", "node b: gone"},
-		"no further than a cancelled action":   {[]string{"a", "b"}, map[string]any{"b": context.Canceled}, "a→b", "cancelled", ""},
-		"no further than a failed when":        {[]string{"a", "b?fail"}, nil, "a→b", "error", "node b: when: it fails"},
-		"no further than a failed goto":        {[]string{"a>end:fail"}, nil, "", "error", "node a: goto end: it fails"},
-		"to a valid evaluation":                {[]string{"e"}, map[string]any{"e": &core.EvaluateResult{Valid: true, Score: 1}}, "e→", "passed", ""},
-		"to an evaluation that isn't valid":    {[]string{"e"}, map[string]any{"e": &core.EvaluateResult{}}, "e→", "exhausted", ""},
+		"in order":                                             {[]string{"a", "b"}, nil, "a→b b→", "passed", ""},
+		"past a node whose when says no":                       {[]string{"a", "b?no", "c"}, nil, "a→b -b→c c→", "passed", ""},
+		"by the first goto that fits":                          {[]string{"a>c:no,c:yes,b", "b", "c"}, nil, "a→c c→", "passed", ""},
+		"on when no goto fits":                                 {[]string{"a>c:no", "b", "c"}, nil, "a→b b→c c→", "passed", ""},
+		"to the end":                                           {[]string{"a>end", "b"}, nil, "a→", "passed", ""},
+		"not by the goto of a skipped node":                    {[]string{"a?no>a", "b"}, nil, "-a→b b→", "passed", ""},
+		"by the state of finished nodes":                       {[]string{"a", "b?has a", "c?has nope"}, nil, "a→b b→c -c→", "passed", ""},
+		"back, until the state says otherwise":                 {[]string{"a>c:has b", "b>a", "c"}, nil, "a→b b→a a→c c→", "passed", ""},
+		"on after an exhausted loop":                           {[]string{"l", "b"}, map[string]any{"l": loopResult("exhausted")}, "l→b b→", "passed", ""},
+		"to an exhausted end":                                  {[]string{"a", "l"}, map[string]any{"l": loopResult("exhausted")}, "a→l l→", "exhausted", ""},
+		"no further than a loop that raises":                   {[]string{"l", "b"}, map[string]any{"l": loopResult("raised")}, "l→", "raised", ""},
+		"no further than a loop that fails":                    {[]string{"a", "l", "b"}, map[string]any{"l": loopResult("error")}, "a→l", "error", ""},
+		"no further than a cancelled loop":                     {[]string{"a", "l", "b"}, map[string]any{"l": loopResult("cancelled")}, "a→l", "cancelled", ""},
+		"no further than a failed action":                      {[]string{"a", "b"}, map[string]any{"b": failure}, "a→b", "error", "node b: gone"},
+		"no further than an action that says it was cancelled": {[]string{"a", "b"}, map[string]any{"b": context.Canceled}, "a→b", "error", "node b: context canceled"},
+		"no further than a failed when":                        {[]string{"a", "b?fail"}, nil, "a→b", "error", "node b: when: it fails"},
+		"no further than a failed goto":                        {[]string{"a>end:fail"}, nil, "", "error", "node a: goto end: it fails"},
+		"to a valid evaluation":                                {[]string{"e"}, map[string]any{"e": &core.EvaluateResult{Valid: true, Score: 1}}, "e→", "passed", ""},
+		"to an evaluation that isn't valid":                    {[]string{"e"}, map[string]any{"e": &core.EvaluateResult{}}, "e→", "exhausted", ""},
 		"no longer than the step limit": {[]string{"start", "a", "b", "c>a"}, nil, "start→a a→b b→c c→a a→b b→c c→a", "error",
 			"didn't end within 7 steps: it goes round a → b → c → a"},
 	} {
@@ -212,12 +215,16 @@ func TestRunnerResumes(t *testing.T) {
 	progress := core.Progress{
 		Visits:   []core.Visit{{Number: 1, Node: "a", Result: json.RawMessage(`{"output":"old","usage":{"tokens_in":4}}`), Next: "b"}, {Number: 2, Node: "b", Skipped: true, Next: "l"}},
 		Attempts: make([]core.Attempt, 2),
+		Used:     core.RunUsage{WallMillis: 50},
 	}
 	run := &core.Run{ID: "r1"}
 	if err := r.Run(context.Background(), plan(t, 9, "a", "b?no", "l", "c"), run, progress); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"3 l done=2", "4 c done=0"}, a.log); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int64{50, 0}, a.used); diff != "" { // it is the interrupted node's alone
 		t.Error(diff)
 	}
 	if !strings.Contains(a.states[0], `"output":"old"`) || run.Usage.TokensIn != 7 {
@@ -227,6 +234,31 @@ func TestRunnerResumes(t *testing.T) {
 	progress.Visits[1].Node = "gone"
 	if err := r.Run(context.Background(), plan(t, 9, "a"), run, progress); sdk.ReasonOf(err) != "progress_invalid" {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatALoopConsumedIsKeptForItsResume(t *testing.T) {
+	failure := sdk.Errorf(sdk.Invalid, "config_invalid", "no config")
+	for name, c := range map[string]struct {
+		loop any
+		want int64
+	}{
+		"cancelled again":       {loopResult("cancelled"), 7},
+		"failed":                {loopResult("error"), 7},
+		"done":                  {loopResult("passed"), 0},
+		"not come to its calls": {failure, 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := &recorder{}
+			r := workflow.Runner{Actions: &actions{results: map[string]any{"l": c.loop}}, Recorder: rec, Clock: fixedClock{}}
+			progress := core.Progress{Used: core.RunUsage{WallMillis: 50}}
+			if err := r.Run(context.Background(), plan(t, 9, "l"), &core.Run{ID: "r1"}, progress); err != nil && !errors.Is(err, failure) {
+				t.Fatal(err)
+			}
+			if got := rec.end.Open.WallMillis; got != c.want {
+				t.Errorf("%d ms are kept, want %d", got, c.want)
+			}
+		})
 	}
 }
 

@@ -146,7 +146,7 @@ func (l *loader) plugin(b *block, kind sdk.Kind) core.Step {
 		}
 	}
 	l.use(name, kind)
-	return core.Step{Plugin: name, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
+	return core.Step{Plugin: name, Config: newValue(config, nil), Timeout: timeout(b, 0)} // 0 is the plugin's own
 }
 
 // lua reads code, which is never templated.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"os"
 	"runtime"
 	"sync"
 
@@ -36,7 +37,7 @@ func serve(ctx context.Context, p sdk.Plugin, o Options) error {
 		MessageBytes: start.MessageBytes, Parallel: start.Parallel, Stderr: o.Stderr,
 	})
 	limitProcessors(o.Getenv, half.Parallel())
-	srv := &server{ctx: ctx, messageBytes: start.MessageBytes}
+	srv := &server{ctx: ctx, messageBytes: start.MessageBytes, restore: keepStdio()}
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: wire.Handshake(),
 		TLSProvider:     func() (*tls.Config, error) { return tlsConfig, nil },
@@ -48,6 +49,15 @@ func serve(ctx context.Context, p sdk.Plugin, o Options) error {
 		return sdk.Errorf(sdk.Unavailable, "serve_failed", "go-plugin could not serve; its log says why")
 	}
 	return nil
+}
+
+// keepStdio notes the process's own standard output and error, and returns what
+// puts them back once go-plugin has replaced them. On go-plugin's pipes a line
+// waits for a goroutine to send it on, so the last words before an os.Exit would
+// be lost; what is written to the process's own is with the host at once.
+func keepStdio() (restore func()) {
+	stdout, stderr := os.Stdout, os.Stderr
+	return sync.OnceFunc(func() { os.Stdout, os.Stderr = stdout, stderr })
 }
 
 // limitProcessors has the Go runtime use one processor for each call that may
@@ -74,12 +84,17 @@ func watch(stdin io.Reader, stop context.CancelFunc) {
 type server struct {
 	ctx          context.Context
 	messageBytes int
+	restore      func() // runs before the first call
 	stopped      sync.WaitGroup
 	release      context.CancelFunc
 }
 
 func (s *server) create(opts []grpc.ServerOption) *grpc.Server {
-	gs := grpc.NewServer(append(opts, wire.ServerOptions(s.messageBytes)...)...)
+	gs := grpc.NewServer(append(append(opts, wire.ServerOptions(s.messageBytes)...), grpc.ChainStreamInterceptor(
+		func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			s.restore()
+			return handle(srv, stream)
+		}))...)
 	ctx, release := context.WithCancel(s.ctx)
 	s.release = release
 	s.stopped.Go(func() {

@@ -36,7 +36,7 @@ func encodeError(err error) *wirepb.Error {
 var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 // decodeError returns a whole error whatever was sent: an unknown code is a
-// defect of the other side, and bad reasons and details are dropped.
+// defect of the other side, and bad reasons, details and usages are dropped.
 func decodeError(pb *wirepb.Error) *sdk.Error {
 	e := &sdk.Error{
 		Code: sdk.Code(pb.GetCode()), Reason: pb.GetReason(), Op: pb.GetOp(),
@@ -54,6 +54,9 @@ func decodeError(pb *wirepb.Error) *sdk.Error {
 	if b := pb.GetDetails(); len(b) > 0 && len(b) <= maxDetails && CheckJSON(b) == nil {
 		// Anything but an object leaves Details empty.
 		_ = json.Unmarshal(b, &e.Details)
+	}
+	if checkExtras(sdk.UsageOf(e), nil) != nil {
+		delete(e.Details, sdk.UsageDetail)
 	}
 	return e
 }

@@ -226,3 +226,19 @@ func TestUnknownCodesAndBadDetailsStillMakeAnError(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+func TestAFailedCallsUsageIsKeptUnlessItIsAbsurd(t *testing.T) {
+	for details, want := range map[string]sdk.Usage{
+		`{"usage":{"tokens_in":3,"tokens_out":4,"cost_usd":0.5},"n":1}`: {TokensIn: 3, TokensOut: 4, CostUSD: 0.5},
+		`{"usage":{"tokens_in":-3},"n":1}`:                              {},
+		`{"usage":{"tokens_in":2e12},"n":1}`:                            {},
+		`{"usage":{"tokens_in":1e300},"n":1}`:                           {},
+		`{"usage":{"cost_usd":1e7},"n":1}`:                              {},
+		`{"usage":"much","n":1}`:                                        {},
+	} {
+		e := decodeError(&wirepb.Error{Code: "invalid", Message: "m", Details: []byte(details)})
+		if got := sdk.UsageOf(e); got != want || e.Details["n"] != 1.0 {
+			t.Errorf("%s: %+v, details %v", details, got, e.Details)
+		}
+	}
+}

@@ -33,6 +33,7 @@ type instance struct {
 	outputs sync.WaitGroup // readers of the process's output
 	streams sync.WaitGroup // what runs on conn
 	started chan struct{}  // closed once conn and client are as they will be
+	stdio   chan struct{}  // closed once all that came over conn is logged
 	done    chan struct{}
 
 	mu    sync.Mutex
@@ -48,7 +49,8 @@ func newInstance(o Options, p plugin.Installed) (*instance, error) {
 		return nil, sdk.Errorf(sdk.Unavailable, "start_failed", "a private folder for plugin %s: %w", p.Name, err)
 	}
 	i := &instance{
-		options: o, installed: p, dir: dir, started: make(chan struct{}), done: make(chan struct{}),
+		options: o, installed: p, dir: dir, done: make(chan struct{}),
+		started: make(chan struct{}), stdio: make(chan struct{}),
 		logs:  &logs{plugin: p.Name, sink: o.Log, now: o.Now},
 		hello: wire.Start{LogLevel: o.LogLevel, MessageBytes: p.Limits.MessageBytes, Parallel: p.Limits.Parallel},
 	}

@@ -189,7 +189,6 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 		return said(fmt.Sprint(os.Getpid()))
 	case "exit":
 		fmt.Fprintln(os.Stderr, "out of cheese")
-		<-time.After(50 * time.Millisecond) // go-plugin carries the line over gRPC
 		os.Exit(4)
 	case "crash":
 		go func() { panic("cheese crash") }()

@@ -51,7 +51,7 @@ func (i *instance) start(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	i.streams.Go(func() { readStdio(i.conn, i.logs) })
+	i.streams.Go(func() { defer close(i.stdio); readStdio(i.conn, i.logs) })
 	i.streams.Go(i.watchStream)
 	return nil
 }
@@ -118,6 +118,7 @@ func (i *instance) supervise() {
 	_ = p.stdout.SetReadDeadline(time.Now().Add(drainTime))
 	_ = p.stderr.SetReadDeadline(time.Now().Add(drainTime))
 	i.outputs.Wait()
+	i.drainStdio()
 	p.closePipes()
 	i.setCause(i.exited())
 	<-i.started
@@ -131,6 +132,25 @@ func (i *instance) supervise() {
 	i.logs.flush()
 	_ = os.RemoveAll(i.dir)
 	close(i.done)
+}
+
+// drainStdio waits for what a plugin of go-plugin's own printed and sent before
+// its end, so that the cause can name it.
+func (i *instance) drainStdio() {
+	select {
+	case <-i.started:
+	default:
+		return // it isn't read yet
+	}
+	if i.client == nil {
+		return
+	}
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	select {
+	case <-i.stdio:
+	case <-timer.C:
+	}
 }
 
 func (i *instance) dial(network, address string) (*grpc.ClientConn, error) {

@@ -50,7 +50,7 @@ func (c *caller) call(ctx context.Context, idempotencyKey string, emit func(stri
 	output, err := c.output(r)
 	if err != nil {
 		// The tokens are spent all the same.
-		return nil, nil, sdk.AsError(err).WithDetail("usage", r.usage)
+		return nil, nil, sdk.AsError(err).WithDetail(sdk.UsageDetail, r.usage)
 	}
 	return output, r, nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/jsonconfig"
 )
 
 // sampling is how a model picks its words.
@@ -54,108 +54,105 @@ type callConfig struct {
 }
 
 func decodeJudge(raw json.RawMessage, getenv func(string) string) (*judgeConfig, error) {
-	var problems []string
-	f := readFields(raw, "", &problems)
+	f := jsonconfig.Read(raw)
 	c := &judgeConfig{endpoint: decodeEndpoint(f), sampling: decodeSampling(f)}
-	f.take("prompt", "text", &c.prompt)
-	f.take("system", "text", &c.system)
-	f.take("context", "JSON", &c.context)
-	f.each("examples", func(item *fields) { c.examples = append(c.examples, decodeExample(item)) })
-	f.done()
-	return c, finish(c.endpoint, problems, getenv)
+	f.Take("prompt", "text", &c.prompt)
+	f.Take("system", "text", &c.system)
+	f.Take("context", "JSON", &c.context)
+	f.Each("examples", func(item *jsonconfig.Object) { c.examples = append(c.examples, decodeExample(item)) })
+	f.Done()
+	return c, finish(f, c.endpoint, getenv)
 }
 
-func decodeExample(f *fields) example {
+func decodeExample(f *jsonconfig.Object) example {
 	var e example
-	if !f.take("output", "JSON", &e.output) {
-		f.report("%soutput is missing", f.path)
+	if !f.Take("output", "JSON", &e.output) {
+		f.Report("output is missing")
 	}
-	if !f.take("pass", "a boolean", &e.pass) && !f.has("pass") {
-		f.report("%spass is missing", f.path)
+	if !f.Take("pass", "a boolean", &e.pass) && !f.Has("pass") {
+		f.Report("pass is missing")
 	}
 	var score float64
-	if f.take("score", "a number", &score) {
+	if f.Take("score", "a number", &score) {
 		if score < 0 || score > 1 {
-			f.report("%sscore is not between 0 and 1", f.path)
+			f.Report("score is not between 0 and 1")
 		}
 		e.score = &score
 	}
-	f.take("feedback", "text", &e.feedback)
-	f.done()
+	f.Take("feedback", "text", &e.feedback)
+	f.Done()
 	return e
 }
 
 func decodeCall(raw json.RawMessage, getenv func(string) string) (*callConfig, error) {
-	var problems []string
-	f := readFields(raw, "", &problems)
+	f := jsonconfig.Read(raw)
 	c := &callConfig{endpoint: decodeEndpoint(f), sampling: decodeSampling(f), messages: decodeMessages(f)}
 	var parse string
-	if f.take("parse", "text", &parse) && parse != "json" {
-		f.report(`parse %q is not known: only "json" is`, parse)
+	if f.Take("parse", "text", &parse) && parse != "json" {
+		f.Report(`parse %q is not known: only "json" is`, parse)
 	}
 	c.parse = parse == "json"
-	f.done()
-	return c, finish(c.endpoint, problems, getenv)
+	f.Done()
+	return c, finish(f, c.endpoint, getenv)
 }
 
 // decodeMessages reads prompt or messages, with system in front.
-func decodeMessages(f *fields) []message {
+func decodeMessages(f *jsonconfig.Object) []message {
 	var messages []message
 	var system, prompt string
-	if f.take("system", "text", &system) {
+	if f.Take("system", "text", &system) {
 		messages = append(messages, message{roleSystem, system})
 	}
-	hasPrompt, hasMessages := f.has("prompt"), f.has("messages")
+	hasPrompt, hasMessages := f.Has("prompt"), f.Has("messages")
 	switch {
 	case hasPrompt && hasMessages:
-		f.report("prompt and messages exclude each other")
+		f.Report("prompt and messages exclude each other")
 	case !hasPrompt && !hasMessages:
-		f.report("prompt or messages is missing")
+		f.Report("prompt or messages is missing")
 	}
-	if f.take("prompt", "text", &prompt) {
+	if f.Take("prompt", "text", &prompt) {
 		messages = append(messages, message{roleUser, prompt})
 	}
-	f.each("messages", func(item *fields) { messages = append(messages, decodeMessage(item)) })
+	f.Each("messages", func(item *jsonconfig.Object) { messages = append(messages, decodeMessage(item)) })
 	return messages
 }
 
-func decodeMessage(f *fields) message {
+func decodeMessage(f *jsonconfig.Object) message {
 	var m message
 	roles := []string{roleSystem, roleUser, roleAssistant}
-	if f.take("role", "text", &m.role); !slices.Contains(roles, m.role) {
-		f.report("%srole %q is not one of %s", f.path, m.role, strings.Join(roles, ", "))
+	if f.Take("role", "text", &m.role); !slices.Contains(roles, m.role) {
+		f.Report("role %q is not one of %s", m.role, strings.Join(roles, ", "))
 	}
-	if !f.take("content", "text", &m.content) && !f.has("content") {
-		f.report("%scontent is missing", f.path)
+	if !f.Take("content", "text", &m.content) && !f.Has("content") {
+		f.Report("content is missing")
 	}
-	f.done()
+	f.Done()
 	return m
 }
 
-func decodeSampling(f *fields) sampling {
+func decodeSampling(f *jsonconfig.Object) sampling {
 	var s sampling
 	var temperature float64
-	if f.take("temperature", "a number", &temperature) {
+	if f.Take("temperature", "a number", &temperature) {
 		if temperature < 0 || temperature > 2 {
-			f.report("temperature is not between 0 and 2")
+			f.Report("temperature is not between 0 and 2")
 		}
 		s.temperature = &temperature
 	}
-	if f.take("max_tokens", "a whole number", &s.maxTokens) && s.maxTokens < 1 {
-		f.report("max_tokens is less than 1")
+	if f.Take("max_tokens", "a whole number", &s.maxTokens) && s.maxTokens < 1 {
+		f.Report("max_tokens is less than 1")
 	}
 	return s
 }
 
-// finish turns problems into one error, or else reads the endpoint's key.
-func finish(e *endpoint, problems []string, getenv func(string) string) error {
-	if len(problems) == 0 {
-		return e.unlock(getenv)
-	}
-	err := sdk.Errorf(sdk.Invalid, "config_invalid", "llm-eval config: %s", strings.Join(problems, "; ")).
-		WithDetail("problems", problems)
+// finish returns what is wrong with a config, or else reads the endpoint's key.
+func finish(f *jsonconfig.Object, e *endpoint, getenv func(string) string) error {
+	hint := "correct the config; the README of llm-eval lists its keys"
 	if e.url == "" || e.model == "" {
-		err.Hint = settingsHint
+		hint = settingsHint
 	}
-	return err
+	if err := f.Err("llm-eval config", hint); err != nil {
+		return err
+	}
+	return e.unlock(getenv)
 }

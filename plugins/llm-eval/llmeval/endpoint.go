@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/jsonconfig"
 )
 
 // The providers of llm.provider. Both are asked in the same protocol.
@@ -52,43 +53,43 @@ func (e *endpoint) cost(in, out int64) sdk.Usage {
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // decodeEndpoint reads the keys llm and model of a config.
-func decodeEndpoint(config *fields) *endpoint {
+func decodeEndpoint(config *jsonconfig.Object) *endpoint {
 	e := &endpoint{timeout: defaultTimeout}
-	llm := config.object("llm")
-	llm.take("model", "text", &e.model)
+	llm := config.Object("llm")
+	llm.Take("model", "text", &e.model)
 	var model string
-	config.take("model", "text", &model)
+	config.Take("model", "text", &model)
 	e.model = cmp.Or(model, e.model)
 	if e.model == "" {
-		llm.report("llm.model is missing")
+		llm.Report("model is missing")
 	}
 	e.url = decodeURL(llm)
 	e.keyEnv = decodeKeyEnv(llm)
 	e.timeout = decodeTimeout(llm)
-	price := llm.object("price")
+	price := llm.Object("price")
 	e.inPrice, e.outPrice = decodePrice(price, "in"), decodePrice(price, "out")
-	price.done()
-	llm.done()
+	price.Done()
+	llm.Done()
 	return e
 }
 
-func decodeURL(llm *fields) string {
+func decodeURL(llm *jsonconfig.Object) string {
 	var provider, base string
-	llm.take("provider", "text", &provider)
+	llm.Take("provider", "text", &provider)
 	if !slices.Contains([]string{providerOpenAI, providerOllama}, provider) {
-		llm.report("llm.provider %q is not one of %s, %s", provider, providerOpenAI, providerOllama)
+		llm.Report("provider %q is not one of %s, %s", provider, providerOpenAI, providerOllama)
 	}
-	if !llm.take("base_url", "text", &base) || base == "" {
-		llm.report("llm.base_url is missing")
+	if !llm.Take("base_url", "text", &base) || base == "" {
+		llm.Report("base_url is missing")
 		return ""
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		llm.report("llm.base_url is not an http or https URL")
+		llm.Report("base_url is not an http or https URL")
 		return ""
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		llm.report("llm.base_url has a user, query or fragment: a key belongs in the variable that api_key_env names")
+		llm.Report("base_url has a user, query or fragment: a key belongs in the variable that api_key_env names")
 		return ""
 	}
 	base = strings.TrimRight(u.String(), "/")
@@ -98,32 +99,32 @@ func decodeURL(llm *fields) string {
 	return base
 }
 
-func decodeKeyEnv(llm *fields) string {
+func decodeKeyEnv(llm *jsonconfig.Object) string {
 	var name string
-	if llm.take("api_key_env", "text", &name) && !envName.MatchString(name) {
-		llm.report("llm.api_key_env is not a variable's name (it isn't shown, in case it is a key)")
+	if llm.Take("api_key_env", "text", &name) && !envName.MatchString(name) {
+		llm.Report("api_key_env is not a variable's name (it isn't shown, in case it is a key)")
 		return ""
 	}
 	return name
 }
 
-func decodeTimeout(llm *fields) time.Duration {
+func decodeTimeout(llm *jsonconfig.Object) time.Duration {
 	var text string
-	if !llm.take("timeout", `a duration such as "60s"`, &text) {
+	if !llm.Take("timeout", `a duration such as "60s"`, &text) {
 		return defaultTimeout
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > maxTimeout {
-		llm.report(`llm.timeout %q is not a duration from "1ms" to "1h"`, text)
+		llm.Report(`timeout %q is not a duration from "1ms" to "1h"`, text)
 		return defaultTimeout
 	}
 	return d
 }
 
-func decodePrice(price *fields, key string) float64 {
+func decodePrice(price *jsonconfig.Object, key string) float64 {
 	var usd float64
-	if price.take(key, "a number", &usd) && usd < 0 {
-		price.report("llm.price.%s is negative: it is US dollars per million tokens", key)
+	if price.Take(key, "a number", &usd) && usd < 0 {
+		price.Report("%s is negative: it is US dollars per million tokens", key)
 	}
 	return usd
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,6 +106,28 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestEveryTryCarriesTheStepsKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var keys []string
+		noting := func(do exchange) exchange {
+			return func(r *http.Request) (*http.Response, error) {
+				keys = append(keys, r.Header.Get("Idempotency-Key"))
+				return do(r)
+			}
+		}
+		tr := &transport{script: []exchange{noting(answer(503, "")), noting(broken(io.EOF)), noting(good)}}
+		p := llmeval.Plugin(llmeval.Options{Getenv: getenv, Transport: tr})
+		config := object{"prompt": "p", "llm": object{"provider": "openai", "base_url": "http://llm.test/v1", "model": "m"}}
+		req := &sdk.GenerateRequest{Call: sdk.Call{IdempotencyKey: "run/2/generate"}}
+		if _, err := prepare(t, p.Generator, mustJSON(config)).Generate(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"run/2/generate", "run/2/generate", "run/2/generate"}; !slices.Equal(keys, want) {
+			t.Errorf("the tries carried %q", keys)
+		}
+	})
 }
 
 func TestTriesEnd(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/jsonconfig"
 	"github.com/reflectory/reflectory/sdk/jsontext"
 )
 
@@ -129,7 +130,7 @@ func scoreOf(raw json.RawMessage, pass bool) (float64, error) {
 	// A number too large for a float64 is infinite here, and clamped like others.
 	score, err := strconv.ParseFloat(string(raw), 64)
 	if raw[0] == '"' || math.IsNaN(score) || (err != nil && !errors.Is(err, strconv.ErrRange)) {
-		return 0, fmt.Errorf(`"score" is %s, not a number`, typeName(raw))
+		return 0, fmt.Errorf(`"score" is %s, not a number`, jsonconfig.TypeName(raw))
 	}
 	return min(1, max(0, score)), nil
 }

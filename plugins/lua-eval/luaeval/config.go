@@ -1,12 +1,10 @@
 package luaeval
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"strings"
 
-	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/jsonconfig"
 )
 
 // Limits of a config.
@@ -43,46 +41,47 @@ const configSchema = `{
 // config is what a workflow says of a script.
 type config struct {
 	// Code is the script's source text.
-	Code string `json:"code"`
+	Code string
 	// Chunk names the script in messages, as in "code:3: …". Default "code".
-	Chunk string `json:"chunk"`
+	Chunk string
 	// MemoryBytes bounds what one evaluation holds. Default 64 MiB.
-	MemoryBytes int64 `json:"memory_bytes"`
+	MemoryBytes int64
 	// Instructions bounds the steps of one evaluation: virtual machine
 	// instructions, and the inner steps of library functions. Default 2·10⁸.
-	Instructions int64 `json:"instructions"`
+	Instructions int64
 }
 
 // parseConfig reads a config strictly and fills in its defaults.
 func parseConfig(data json.RawMessage) (*config, error) {
 	c := &config{Chunk: "code", MemoryBytes: defaultMemory, Instructions: defaultInstructions}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(c); err != nil {
-		return nil, configError("%w", err)
+	o := jsonconfig.Read(data)
+	if o.Take("code", "text", &c.Code) || !o.Has("code") {
+		c.checkCode(o)
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, configError("more text after the JSON object")
+	if o.Take("chunk", "text", &c.Chunk); !validChunk(c.Chunk) {
+		o.Report("chunk %q is not 1 to %d letters, digits, '_', '.' or '-'", c.Chunk, maxChunk)
 	}
-	return c, c.validate()
+	takeWithin(o, "memory_bytes", &c.MemoryBytes, minMemory, maxMemory)
+	takeWithin(o, "instructions", &c.Instructions, minInstructions, maxInstructions)
+	o.Done()
+	return c, o.Err("lua-eval config", `a config is {"code": "return output ~= nil"}, with chunk, memory_bytes and instructions as options`)
 }
 
-func (c *config) validate() error {
+func (c *config) checkCode(o *jsonconfig.Object) {
 	switch {
 	case strings.TrimSpace(c.Code) == "":
-		return configError("code is empty")
+		o.Report("code is empty")
 	case len(c.Code) > maxCode:
-		return configError("code has %d bytes; the limit is %d", len(c.Code), maxCode)
+		o.Report("code has %d bytes; the limit is %d", len(c.Code), maxCode)
 	case strings.HasPrefix(c.Code, "\x1b"):
-		return configError("code is precompiled Lua; only source text is accepted")
-	case !validChunk(c.Chunk):
-		return configError("chunk %q is not 1 to %d letters, digits, '_', '.' or '-'", c.Chunk, maxChunk)
-	case c.MemoryBytes < minMemory || c.MemoryBytes > maxMemory:
-		return configError("memory_bytes %d is not between %d and %d", c.MemoryBytes, minMemory, maxMemory)
-	case c.Instructions < minInstructions || c.Instructions > maxInstructions:
-		return configError("instructions %d is not between %d and %d", c.Instructions, minInstructions, maxInstructions)
+		o.Report("code is precompiled Lua; only source text is accepted")
 	}
-	return nil
+}
+
+func takeWithin(o *jsonconfig.Object, key string, into *int64, least, most int64) {
+	if o.Take(key, "a whole number", into) && (*into < least || *into > most) {
+		o.Report("%s %d is not between %d and %d", key, *into, least, most)
+	}
 }
 
 // validChunk reports whether a name is safe to stand before ":LINE:".
@@ -97,10 +96,4 @@ func validChunk(name string) bool {
 		}
 	}
 	return true
-}
-
-func configError(format string, args ...any) *sdk.Error {
-	e := sdk.Errorf(sdk.Invalid, "config_invalid", format, args...)
-	e.Op = "lua-eval config"
-	return e.WithHint(`a config is {"code": "return output ~= nil"}, with chunk, memory_bytes and instructions as options`)
 }

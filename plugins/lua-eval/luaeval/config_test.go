@@ -23,11 +23,11 @@ func TestPluginDescribesItself(t *testing.T) {
 
 func TestBadConfigIsRefused(t *testing.T) {
 	tests := []struct{ config, says string }{
-		{``, "EOF"},
+		{``, "code is empty"},
 		{`{}`, "code is empty"},
 		{`{"code":"  "}`, "code is empty"},
 		{`{"code":"return 1","colour":1}`, "colour"},
-		{`{"code":"return 1"} x`, "more text"},
+		{`{"code":"return 1"} x`, "invalid character 'x' after top-level value"},
 		{`{"code":7}`, "number"},
 		{`{"code":"\u001bLua"}`, "precompiled"},
 		{`{"code":"return 1","chunk":"a b"}`, `chunk "a b"`},

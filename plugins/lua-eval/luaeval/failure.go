@@ -28,7 +28,8 @@ func (s *script) failure(o outcome) error {
 		return sdk.Errorf(sdk.Invalid, "score_not_finite", "script %s returned %s", c.Chunk, message).
 			WithHint("look for a division by zero; a score is a number between 0 and 1")
 	case statusUnencodable:
-		return sdk.Errorf(sdk.Invalid, reasonResult, "the script returned %s, which has no JSON form", message)
+		return sdk.Errorf(sdk.Invalid, reasonResult, "the script's result can't be written as JSON: %s", message).
+			WithHint("return texts, finite numbers, booleans, null, and tables of either names or indices 1..n")
 	case statusInput:
 		return sdk.Errorf(sdk.Invalid, "lua_input", "the script can't be given its input: %s", message)
 	}

@@ -78,6 +78,7 @@ func TestValuesWithoutJSONFormAreNamed(t *testing.T) {
 		{`return {["\xff"] = 1}`, "isn't UTF-8"},
 		{`local t = {} t.t = t return t`, "nesting deeper than 200"},
 		{`return coroutine.create(type)`, "a thread"},
+		{`return {a = string.rep("x", 9 * 2^20)}`, "can't be written as JSON: more than 8 MiB at /a"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.code, func(t *testing.T) {

@@ -38,15 +38,15 @@ func TestManifestIsValidAndItsSchemaAcceptsConfigs(t *testing.T) {
 func TestConfigProblemsAreReportedAtOnce(t *testing.T) {
 	_, err := evaluator(`{"shema": {}, "draft": "draft5", "scoring": "Strict", "formats": "x", "coerce": "yes", "base": "here", "documents": {"there": {}, "a:b#c": {}}}`)
 	want := []string{
-		`coerce: "yes" is not what is expected (json: cannot unmarshal string into Go value of type bool)`,
-		`unknown key "shema" (did you mean "schema"?)`,
 		`schema is missing: give a JSON Schema`,
-		`draft: "draft5" is not one of draft4, draft6, draft7, 2019-09, 2020-12 (did you mean "draft4"?)`,
-		`scoring: "Strict" is not one of graded, strict (did you mean "strict"?)`,
-		`formats: "x" is not one of assert, annotate`,
+		`draft "draft5" is not one of draft4, draft6, draft7, 2019-09, 2020-12 (did you mean "draft4"?)`,
+		`scoring "Strict" is not one of graded, strict (did you mean "strict"?)`,
+		`formats "x" is not one of assert, annotate`,
+		`coerce is text, not a boolean`,
 		`base: "here" is not an absolute URI without a fragment`,
 		`documents: "a:b#c" is not an absolute URI without a fragment`,
 		`documents: "there" is not an absolute URI without a fragment`,
+		`unknown key shema: did you mean schema?`,
 	}
 	if diff := cmp.Diff(want, sdk.AsError(err).Details["problems"]); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
