@@ -9,6 +9,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// maxAttemptBytes is the largest record of an attempt. A loop's result holds up to
+// two attempts, the one that it returns and the newest, and must fit in a value.
+// It is three messages of plugins (8 MiB each, spec 2.2).
+const maxAttemptBytes = 24 << 20
+
 // Recorder records the progress of a run that the caller created or resumed.
 // Each call is one durable commit, and refuses what doesn't follow from what is
 // recorded: attempt k+1 needs the verdict of attempt k, visit n+1 the end of
@@ -41,24 +46,35 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 		if last := record.Last; last.Iteration > 0 && last.Node != v.Node {
 			return nil, outOfOrder("visit %d is at node %s, its attempts at node %s", v.Number, v.Node, last.Node)
 		}
+		stored, err := shortened(v, record)
+		if err != nil {
+			return nil, err
+		}
 		record.Visits, record.Last = v.Number, lastAttempt{}
 		return journal.VisitRecorded{
 			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: core.Digest(v.Result),
-		}, put(tx, visitKey(c.id, v.Number), v)
+		}, put(tx, visitKey(c.id, v.Number), stored)
 	})
 }
 
 // RecordEnd implements [core.RunRecorder].
-func (c *recorder) RecordEnd(ctx context.Context, r *core.Run) error {
+func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit) error {
 	defer c.runs.release(c.id)
 	return c.update(ctx, "record the end of run "+c.id, func(tx core.Tx, record *runRecord) (journal.Event, error) {
 		if r.Status == core.StatusRunning || r.Status == "" {
 			return nil, outOfOrder("an end with status %q", r.Status)
 		}
+		end := runResult{Error: r.Error}
+		if open != nil {
+			var err error
+			if end.Open, err = shortened(open, record); err != nil {
+				return nil, err
+			}
+		}
 		record.Status, record.StopReason = r.Status, r.StopReason
 		record.Score, record.Iterations, record.Usage = r.Score, r.Iterations, r.Usage
 		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, Result: core.Digest(r.Result)},
-			put(tx, resultKey(c.id), runResult{Error: r.Error, Result: r.Result})
+			put(tx, resultKey(c.id), end)
 	})
 }
 
@@ -168,7 +184,17 @@ func (c *attempts) judges(r *runRecord, a *core.Attempt) error {
 }
 
 func (c *attempts) put(tx core.Tx, a *core.Attempt) error {
-	return put(tx, attemptKey(c.id, c.visit, a.Iteration), attemptRecord{Node: c.node, Attempt: *a})
+	key := attemptKey(c.id, c.visit, a.Iteration)
+	value, err := encode(key, attemptRecord{Node: c.node, Attempt: *a})
+	if err != nil {
+		return err
+	}
+	if len(value) > maxAttemptBytes {
+		return sdk.Errorf(sdk.Exhausted, "attempt_too_large", "attempt %d of node %s has %d bytes, of at most %d",
+			a.Iteration, c.node, len(value), maxAttemptBytes).
+			WithHint("let the plugins return less: a shorter output, less feedback, fewer errors")
+	}
+	return tx.Put(key, value)
 }
 
 func (c *attempts) op(what string, a *core.Attempt) string {

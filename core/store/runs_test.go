@@ -92,16 +92,16 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 
 	b.must(loop.RecordVerdict(b.ctx, judged(2)))
-	visit := core.Visit{Number: 1, Node: "loop", Result: core.MustJSON("ok"), Next: "end"}
+	visit := core.Visit{Number: 1, Node: "loop", Result: []byte(`{"output":1}`), Next: "end"}
 	b.must(rec.RecordVisit(b.ctx, &visit))
 	end := *b.run
 	end.Status, end.StopReason, end.Score, end.Iterations = core.StatusExhausted, core.StopMaxIterations, 0.5, 2
-	end.Result, end.Usage.TokensIn = core.MustJSON("result"), 2
-	b.must(rec.RecordEnd(b.ctx, &end))
+	end.Usage.TokensIn = 2
+	b.must(rec.RecordEnd(b.ctx, &end, nil))
 
 	got, err := b.runs.Get(b.ctx, runID)
 	b.must(err)
-	end.UpdatedAt = got.UpdatedAt
+	end.UpdatedAt, end.Result = got.UpdatedAt, []byte(`{"run_id":"`+runID+`","status":"exhausted","output":1}`)
 	if diff := cmp.Diff(&end, got); diff != "" {
 		t.Errorf("Get (-want +got):\n%s", diff)
 	}
@@ -168,7 +168,7 @@ func TestRecordsOutOfOrderAreRefused(t *testing.T) {
 			return r.RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "other"})
 		}},
 		{"an end that is running", func(b *bench, r core.RunRecorder) error {
-			return r.RecordEnd(b.ctx, &core.Run{ID: runID, Status: core.StatusRunning})
+			return r.RecordEnd(b.ctx, &core.Run{ID: runID, Status: core.StatusRunning}, nil)
 		}},
 	}
 	for _, c := range cases {
@@ -201,8 +201,8 @@ func TestResume(t *testing.T) {
 	b.must(second.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
 	end := *run
 	end.Status, end.Error = core.StatusError, &core.ErrorInfo{Code: "x", Message: "y"}
-	b.must(second.RecordEnd(b.ctx, &end))
-	b.wantReason(second.RecordEnd(b.ctx, &end), "run_ended")
+	b.must(second.RecordEnd(b.ctx, &end, nil))
+	b.wantReason(second.RecordEnd(b.ctx, &end, nil), "run_ended")
 
 	run, err = other.Resume(b.ctx, runID)
 	b.must(err)
@@ -210,7 +210,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("resumed as %s with error %v", run.Status, run.Error)
 	}
 	end.Status, end.Error = core.StatusPassed, nil
-	b.must(other.Recorder(run).RecordEnd(b.ctx, &end))
+	b.must(other.Recorder(run).RecordEnd(b.ctx, &end, nil))
 	_, err = other.Resume(b.ctx, runID)
 	b.wantReason(err, "run_not_resumable")
 	_, err = other.Resume(b.ctx, "nope")
@@ -255,7 +255,7 @@ func TestListIsNewestFirstAndFiltered(t *testing.T) {
 		r := b.create(fmt.Sprintf("run-%d", i))
 		if i%2 == 0 {
 			r.Status = core.StatusPassed
-			b.must(b.runs.Recorder(r).RecordEnd(b.ctx, r))
+			b.must(b.runs.Recorder(r).RecordEnd(b.ctx, r, nil))
 		}
 	}
 	cases := []struct {

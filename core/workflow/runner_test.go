@@ -50,7 +50,7 @@ func (r *recorder) RecordVisit(_ context.Context, v *core.Visit) error {
 	r.visits = append(r.visits, *v)
 	return r.err
 }
-func (r *recorder) RecordEnd(ctx context.Context, run *core.Run) error {
+func (r *recorder) RecordEnd(ctx context.Context, run *core.Run, open *core.Visit) error {
 	copied := *run
 	r.end = &copied
 	return ctx.Err()
