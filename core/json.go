@@ -123,10 +123,14 @@ func Members(object json.RawMessage) []Member {
 		m.Key, _ = key.(string)
 		list = append(list, m)
 	}
+	if _, err := dec.Token(); err != nil {
+		return nil
+	}
 	return list
 }
 
-// JoinMembers makes a JSON object of members, in their order.
+// JoinMembers makes a JSON object of members, in their order. It takes their
+// values as they are; one without bytes is null.
 func JoinMembers(list []Member) json.RawMessage {
 	size := 2
 	for _, m := range list {
@@ -138,6 +142,9 @@ func JoinMembers(list []Member) json.RawMessage {
 			out = append(out, ',')
 		}
 		out = append(append(out, MustJSON(m.Key)...), ':')
+		if len(m.Value) == 0 {
+			out = append(out, "null"...)
+		}
 		out = append(out, m.Value...)
 	}
 	return append(out, '}')

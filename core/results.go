@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 )
 
@@ -37,7 +38,11 @@ func (r *Results) Run(id string, s Status) json.RawMessage {
 		}
 	}
 	if len(r.nodes) > 1 {
-		out = append(out, Member{"nodes", MustJSON(r.nodes)})
+		var nodes []Member
+		for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+			nodes = append(nodes, Member{name, r.nodes[name]})
+		}
+		out = append(out, Member{"nodes", JoinMembers(nodes)})
 	}
 	return JoinMembers(out)
 }

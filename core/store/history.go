@@ -68,8 +68,20 @@ func changeHistory(result json.RawMessage, change func([]json.RawMessage) ([]jso
 	if err != nil || len(entries) == 0 {
 		return result, err
 	}
-	members[at].Value = core.MustJSON(entries)
+	members[at].Value = joinList(entries)
 	return core.JoinMembers(members), nil
+}
+
+// joinList makes a JSON list of its entries, as they are.
+func joinList(entries []json.RawMessage) json.RawMessage {
+	list := []byte{'['}
+	for i, e := range entries {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, e...)
+	}
+	return append(list, ']')
 }
 
 // shortened is a visit as it is stored, in a run that has come as far as record.
