@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -29,6 +31,16 @@ type recorder struct {
 	runs  *Runs
 	id    string
 	epoch int
+	// newest is what this recorder wrote last.
+	newest atomic.Pointer[written]
+}
+
+// written is the record of a run as it was written, and the head of its journal
+// that was written with it.
+type written struct {
+	value  []byte
+	record runRecord
+	head   journal.Head
 }
 
 // Attempts implements [core.RunRecorder].
@@ -38,7 +50,7 @@ func (c *recorder) Attempts(visit int, node string) core.AttemptRecorder {
 
 // RecordVisit implements [core.RunRecorder].
 func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
-	op := fmt.Sprintf("record visit %d (%s) of run %s", v.Number, v.Node, c.id)
+	op := func() string { return fmt.Sprintf("record visit %d (%s) of run %s", v.Number, v.Node, c.id) }
 	return c.update(ctx, op, func(tx core.Tx, record *runRecord) (journal.Event, error) {
 		if v.Number != record.Visits+1 {
 			return nil, outOfOrder("visit %d after visit %d", v.Number, record.Visits)
@@ -60,7 +72,8 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 // RecordEnd implements [core.RunRecorder].
 func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit) error {
 	defer c.runs.release(c.id)
-	return c.update(ctx, "record the end of run "+c.id, func(tx core.Tx, record *runRecord) (journal.Event, error) {
+	op := func() string { return "record the end of run " + c.id }
+	return c.update(ctx, op, func(tx core.Tx, record *runRecord) (journal.Event, error) {
 		if r.Status == core.StatusRunning || r.Status == "" {
 			return nil, outOfOrder("an end with status %q", r.Status)
 		}
@@ -79,12 +92,13 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 }
 
 // update runs one change of the run's record together with its journal entry.
-func (c *recorder) update(ctx context.Context, op string, change func(core.Tx, *runRecord) (journal.Event, error)) error {
-	err := c.runs.store.Update(ctx, func(tx core.Tx) error {
-		record, err := readRecord(tx, c.id)
-		if err != nil {
+func (c *recorder) update(ctx context.Context, op func() string, change func(core.Tx, *runRecord) (journal.Event, error)) error {
+	var next *written
+	err := c.runs.store.Update(ctx, func(tx core.Tx) (err error) {
+		if next, err = c.read(tx); err != nil {
 			return err
 		}
+		record := &next.record
 		if err := c.holds(record); err != nil {
 			return err
 		}
@@ -93,12 +107,42 @@ func (c *recorder) update(ctx context.Context, op string, change func(core.Tx, *
 		if err != nil {
 			return err
 		}
-		if err := put(tx, runKey(c.id), record); err != nil {
+		if next.value, err = encode(runKey(c.id), record); err != nil {
 			return err
 		}
-		return journal.Append(tx, Stream(c.id), record.UpdatedAt, event)
+		if err := tx.Put(runKey(c.id), next.value); err != nil {
+			return err
+		}
+		next.head, err = journal.AppendAfter(tx, Stream(c.id), next.head, record.UpdatedAt, event)
+		return err
 	})
-	return sdk.Wrap(op, err)
+	if err != nil {
+		return sdk.Wrap(op(), err)
+	}
+	c.newest.Store(next)
+	return nil
+}
+
+// read returns the run's record and the head of its journal. A record that is
+// byte for byte what this recorder wrote last isn't decoded again, and since each
+// entry of the journal comes with a change of the record, the head is known too.
+func (c *recorder) read(tx core.Tx) (*written, error) {
+	if last := c.newest.Load(); last != nil {
+		value, _, err := tx.Get(runKey(c.id))
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Equal(value, last.value) {
+			same := *last
+			return &same, nil
+		}
+	}
+	record, err := readRecord(tx, c.id)
+	if err != nil {
+		return nil, err
+	}
+	head, err := journal.ReadHead(tx, Stream(c.id))
+	return &written{record: *record, head: head}, err
 }
 
 // holds refuses a recorder that isn't the run's holder, or no longer.
@@ -197,8 +241,10 @@ func (c *attempts) put(tx core.Tx, a *core.Attempt) error {
 	return tx.Put(key, value)
 }
 
-func (c *attempts) op(what string, a *core.Attempt) string {
-	return fmt.Sprintf("record %s of attempt %d (visit %d, %s) of run %s", what, a.Iteration, c.visit, c.node, c.id)
+func (c *attempts) op(what string, a *core.Attempt) func() string {
+	return func() string {
+		return fmt.Sprintf("record %s of attempt %d (visit %d, %s) of run %s", what, a.Iteration, c.visit, c.node, c.id)
+	}
 }
 
 // outOfOrder is a defect of the recorder's caller, so no hint helps.

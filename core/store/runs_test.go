@@ -190,15 +190,17 @@ func TestAttemptJudgedAtBirthIsOneRecord(t *testing.T) {
 func TestResume(t *testing.T) {
 	b := newBench(t)
 	first := b.runs.Recorder(b.run)
+	b.must(first.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
 	_, err := b.runs.Resume(b.ctx, runID)
 	b.wantReason(err, "run_active")
 
 	other := store.NewRuns(b.store, &tick{}) // as after a crash, or another host
 	run, err := other.Resume(b.ctx, runID)
 	b.must(err)
-	b.wantReason(first.Attempts(1, "loop").RecordOutput(b.ctx, output(1)), "run_taken_over")
+	b.wantReason(first.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)), "run_taken_over")
 	second := other.Recorder(run)
-	b.must(second.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
+	b.must(second.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)))
+	b.wantReason(first.Attempts(1, "loop").RecordOutput(b.ctx, output(2)), "run_taken_over")
 	end := *run
 	end.Status, end.Error = core.StatusError, &core.ErrorInfo{Code: "x", Message: "y"}
 	b.must(second.RecordEnd(b.ctx, &end, nil))
@@ -215,7 +217,7 @@ func TestResume(t *testing.T) {
 	b.wantReason(err, "run_not_resumable")
 	_, err = other.Resume(b.ctx, "nope")
 	b.wantReason(err, "run_not_found")
-	b.wantJournal("run_started", "run_resumed", "output_recorded", "run_ended", "run_resumed", "run_ended")
+	b.wantJournal("run_started", "output_recorded", "run_resumed", "verdict_recorded", "run_ended", "run_resumed", "run_ended")
 }
 
 func TestFind(t *testing.T) {
