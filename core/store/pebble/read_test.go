@@ -2,8 +2,6 @@ package pebble
 
 import (
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,8 +27,9 @@ func TestEveryReadError(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {
 			opened, failed := 0, 0
+			disk, before := filled(t)
 			for i := int64(1); ; i++ {
-				mem, acknowledged := filled(t)
+				mem, acknowledged := disk.CrashClone(vfs.CrashCloneCfg{}), before
 				f := &failing{mem: mem, of: errorfs.OpIsRead, at: i, lasting: lasting}
 				s, err := open(t.Context(), smallTables(), errorfs.Wrap(mem, f))
 				if err == nil {
@@ -43,7 +42,7 @@ func TestEveryReadError(t *testing.T) {
 				if sdk.ReasonOf(err) != "store_io" && err != nil {
 					t.Errorf("read %d: error %v (%s)", i, err, sdk.ReasonOf(err))
 				}
-				checkCrowd(t, openTest(t, smallTables(), mem.CrashClone(vfs.CrashCloneCfg{})), []int64{acknowledged})
+				checkCrowd(t, openTest(t, smallTables(), mem), []int64{acknowledged})
 				if f.made.Load() < i {
 					break // all reads succeeded
 				}
@@ -55,11 +54,11 @@ func TestEveryReadError(t *testing.T) {
 	}
 }
 
-// use reads the store, adds as much as it holds, and reads it again. It returns
+// use reads the store, adds more than a log takes, and reads it again. It returns
 // how many entries are acknowledged and the last error.
 func (f *failing) use(t *testing.T, s *Store, acknowledged int64) (int64, error) {
 	_, err := f.read(t, s, acknowledged)
-	for n := 2 * acknowledged; err == nil && acknowledged < n; {
+	for n := acknowledged + 20; err == nil && acknowledged < n; {
 		if err = appendEntry(t, s, 0, int(acknowledged)); err == nil {
 			acknowledged++
 		}
@@ -94,34 +93,41 @@ func (f *failing) read(t *testing.T, s *Store, acknowledged int64) (length int64
 	return length, nil
 }
 
-// damage changes a byte of the first file of a kind, or removes it.
+// damage changes the first byte of the files of a kind, or removes them.
 func damage(t *testing.T, fs vfs.FS, kind string, remove bool) {
 	t.Helper()
 	names, err := fs.List("db")
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(names)
-	at := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, kind) })
-	path := fs.PathJoin("db", names[at])
-	if remove {
-		if err := fs.Remove(path); err != nil {
+	for _, name := range names {
+		if !strings.HasPrefix(name, kind) && !strings.HasSuffix(name, kind) {
+			continue
+		}
+		path := fs.PathJoin("db", name)
+		if remove {
+			err = fs.Remove(path)
+		} else {
+			err = changeByte(fs, path)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
 	}
+}
+
+func changeByte(fs vfs.FS, path string) error {
 	file, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
+	first := make([]byte, 1)
+	if _, err := file.ReadAt(first, 0); err != nil {
+		return err
 	}
-	if _, err := file.WriteAt([]byte{data[10] ^ 0xff}, 10); err != nil {
-		t.Fatal(err)
-	}
+	_, err = file.WriteAt([]byte{^first[0]}, 0)
+	return err
 }
 
 func TestADamagedFileIsNamedAsSuch(t *testing.T) {
@@ -139,7 +145,7 @@ func TestADamagedFileIsNamedAsSuch(t *testing.T) {
 			damage(t, mem, c.kind, c.remove)
 			s, err := open(t.Context(), smallTables(), mem)
 			if (err == nil) != c.opens {
-				t.Errorf("open: %v", err)
+				t.Fatalf("open: %v", err)
 			}
 			if err == nil {
 				_, err = new(failing).read(t, s, 0)
