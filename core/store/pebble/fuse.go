@@ -31,8 +31,10 @@ type fuse struct {
 	mu    sync.Mutex
 	cause error
 
-	// From serving on, until closing is closed, a refused create waits a little,
-	// since Pebble repeats a failed flush without a pause.
+	// Before serving, while Pebble opens, every file seems to be written: Pebble
+	// would repeat a flush that fails then for ever. From serving on, until closing
+	// is closed, a refused create waits a little, since Pebble repeats a failed
+	// flush without a pause.
 	serving   atomic.Bool
 	closing   chan struct{}
 	closeOnce sync.Once
@@ -136,14 +138,14 @@ func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, er
 		f, err = open()
 		return err
 	})
-	if stoic(name) {
+	if stoic(name) || !s.fuse.serving.Load() {
 		if err != nil {
 			f = vfs.NewMemFile(nil)
 		}
 		return stoicFile{fuseFile{f, s.fuse}}, nil
 	}
 	if err != nil {
-		if blown && s.fuse.serving.Load() {
+		if blown {
 			s.fuse.pause()
 		}
 		return nil, err

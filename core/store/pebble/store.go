@@ -83,9 +83,9 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 		return nil, ioError("open "+o.Dir, err)
 	}
 	f.serving.Store(true)
-	compactions.open()
-	// Pebble doesn't see that its log can't be written.
+	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
+		compactions.open()
 		err = store.Prepare(ctx, s)
 	}
 	if err != nil {
