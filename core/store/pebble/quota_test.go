@@ -1,3 +1,5 @@
+//go:build unix
+
 package pebble
 
 import (
@@ -86,7 +88,7 @@ func TestAFullDiskLosesNothingAndGoesOnOnceThereIsRoom(t *testing.T) {
 	refused := 0
 	for room := int64(100 << 10); room < 600<<10; room += 7001 {
 		q := &quota{FS: vfs.NewMem(), left: room}
-		acknowledged := fillUp(t, q, 0)
+		acknowledged := fillUp(t, q)
 		for range 2 { // as whoever doesn't read the hint
 			if s, err := open(t.Context(), smallTables(), q); err != nil {
 				refused++
@@ -110,7 +112,7 @@ func TestAFullDiskLosesNothingAndGoesOnOnceThereIsRoom(t *testing.T) {
 
 // fillUp appends entries until the disk is full, and returns how many were
 // acknowledged.
-func fillUp(t *testing.T, q *quota, acknowledged int64) int64 {
+func fillUp(t *testing.T, q *quota) (acknowledged int64) {
 	t.Helper()
 	s, err := open(t.Context(), smallTables(), q)
 	if err != nil {
