@@ -73,8 +73,10 @@ type RunRecorder interface {
 	// RecordVisit records a finished node.
 	RecordVisit(ctx context.Context, v *Visit) error
 	// RecordEnd records the run's end: its status, stop reason, score,
-	// iterations, usage, error and result.
-	RecordEnd(ctx context.Context, r *Run) error
+	// iterations, usage and error. Its result is that of its recorded visits, see
+	// [Results], and of open: the visit that ended it resumably and so isn't
+	// recorded, nil if there is none.
+	RecordEnd(ctx context.Context, r *Run, open *Visit) error
 }
 
 // Progress is what an interrupted run has recorded.

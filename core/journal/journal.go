@@ -1,10 +1,9 @@
 package journal
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -29,8 +28,9 @@ type Entry struct {
 	Hash string `json:"hash"`
 }
 
-// head is the end of a stream.
-type head struct {
+// Head is the last entry of a stream, which the next one is chained to. The zero
+// value is that of a stream without entries.
+type Head struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
 }
@@ -38,12 +38,20 @@ type head struct {
 // Append adds events to the end of a stream, within the caller's transaction.
 // The time must be within the years 1678 to 2261, which nanoseconds can count.
 func Append(tx core.Tx, stream string, at time.Time, events ...Event) error {
-	if err := checkStream(stream); err != nil {
-		return err
-	}
-	last, err := readHead(tx, stream)
+	last, err := ReadHead(tx, stream)
 	if err != nil {
 		return err
+	}
+	_, err = AppendAfter(tx, stream, last, at, events...)
+	return err
+}
+
+// AppendAfter is Append for a caller that knows the stream's head, and returns
+// the new one. That the head is still the newest must follow from what the
+// transaction reads: the caller reads something that changes with each entry.
+func AppendAfter(tx core.Tx, stream string, last Head, at time.Time, events ...Event) (Head, error) {
+	if err := checkStream(stream); err != nil {
+		return Head{}, err
 	}
 	for _, event := range events {
 		e := Entry{
@@ -51,12 +59,12 @@ func Append(tx core.Tx, stream string, at time.Time, events ...Event) error {
 			Data: core.MustJSON(event), Prev: last.Hash,
 		}
 		e.Hash = e.hash(stream)
-		if err := tx.Put(eventKey(stream, e.Seq), core.MustJSON(e)); err != nil {
-			return err
+		if err := tx.Put(eventKey(stream, e.Seq), e.json()); err != nil {
+			return Head{}, err
 		}
-		last = head{Seq: e.Seq, Hash: e.Hash}
+		last = Head{Seq: e.Seq, Hash: e.Hash}
 	}
-	return tx.Put(headKey(stream), core.MustJSON(last))
+	return last, tx.Put(headKey(stream), core.MustJSON(last))
 }
 
 // Read calls fn for each entry of a stream in order, until it returns an error.
@@ -75,17 +83,26 @@ func Read(r core.Reader, stream string, fn func(Entry) error) error {
 	})
 }
 
+// json encodes the entry. It is written out since it is part of each commit, and
+// the general encoder takes several times as long.
+func (e *Entry) json() []byte {
+	b := make([]byte, 0, len(e.Data)+300)
+	b = strconv.AppendUint(append(b, `{"seq":`...), e.Seq, 10)
+	b = e.At.AppendFormat(append(b, `,"at":"`...), time.RFC3339Nano)
+	b = append(append(b, `","type":"`...), e.Type...)
+	b = append(append(b, `","data":`...), e.Data...)
+	b = append(append(b, `,"prev":"`...), e.Prev...)
+	b = append(append(b, `","hash":"`...), e.Hash...)
+	return append(b, `"}`...)
+}
+
 // hash computes the entry's hash from its other fields.
 func (e *Entry) hash(stream string) string {
-	h := sha256.New()
-	number := func(n uint64) {
-		var b [8]byte
-		binary.BigEndian.PutUint64(b[:], n)
-		h.Write(b[:])
-	}
+	b := make([]byte, 0, len(e.Data)+300)
+	number := func(n uint64) { b = binary.BigEndian.AppendUint64(b, n) }
 	text := func(s string) {
 		number(uint64(len(s)))
-		h.Write([]byte(s))
+		b = append(b, s...)
 	}
 	text("reflectory event 1")
 	text(stream)
@@ -94,11 +111,15 @@ func (e *Entry) hash(stream string) string {
 	text(e.Type)
 	text(string(e.Data))
 	text(e.Prev)
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+	return core.Digest(b)
 }
 
-func readHead(r core.Reader, stream string) (head, error) {
-	var h head
+// ReadHead returns the head of a stream.
+func ReadHead(r core.Reader, stream string) (Head, error) {
+	var h Head
+	if err := checkStream(stream); err != nil {
+		return h, err
+	}
 	value, found, err := r.Get(headKey(stream))
 	if err != nil || !found {
 		return h, err

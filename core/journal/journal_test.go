@@ -93,6 +93,26 @@ func TestHashIsStable(t *testing.T) {
 	}
 }
 
+// TestEntriesAreEncodedAsTheGeneralEncoderDoes holds the encoding that is
+// written out by hand.
+func TestEntriesAreEncodedAsTheGeneralEncoderDoes(t *testing.T) {
+	p := pairs{}
+	for _, at := range []time.Time{at, at.Truncate(time.Second), time.Unix(0, 0), at.In(time.FixedZone("", 3600))} {
+		if err := journal.Append(p, "run/a", at, journal.RunStarted{Workflow: `<"w">`}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := journal.Read(p, "run/a", func(e journal.Entry) error {
+		if got, want := string(p[entryKey(e.Seq)]), string(core.MustJSON(e)); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestVerifyNamesTheFirstBadEntry(t *testing.T) {
 	edit := func(seq uint64, from, to string) func(pairs) {
 		return func(p pairs) {

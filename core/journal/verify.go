@@ -15,18 +15,18 @@ import (
 // Whoever can rewrite the whole stream and its head can forge a chain; a head
 // kept elsewhere finds that.
 func Verify(r core.Reader, stream string) error {
-	var last head
+	var last Head
 	err := Read(r, stream, func(e Entry) error {
 		if err := e.follows(stream, last); err != nil {
 			return err
 		}
-		last = head{Seq: e.Seq, Hash: e.Hash}
+		last = Head{Seq: e.Seq, Hash: e.Hash}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	end, err := readHead(r, stream)
+	end, err := ReadHead(r, stream)
 	switch {
 	case err != nil:
 		return err
@@ -41,7 +41,7 @@ func Verify(r core.Reader, stream string) error {
 }
 
 // follows reports what is wrong with e as the entry after last.
-func (e *Entry) follows(stream string, last head) error {
+func (e *Entry) follows(stream string, last Head) error {
 	want := last.Seq + 1
 	switch {
 	case e.Seq > want && e.Hash == e.hash(stream):

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -83,7 +84,7 @@ func recordRun(t *testing.T, runs *store.Runs, run *core.Run, attempts int) erro
 		return err
 	}
 	run.Status = core.StatusPassed
-	return rec.RecordEnd(ctx, run)
+	return rec.RecordEnd(ctx, run, nil)
 }
 
 // verified proves that a stream is whole, and returns how many entries it has.
@@ -175,8 +176,8 @@ func TestRecordsBreakNothingWhenTheyFail(t *testing.T) {
 			t.Errorf("an output that isn't JSON: %v", err)
 		}
 		huge := output(1)
-		huge.Feedback = string(make([]byte, store.MaxValueBytes/6+1)) // each byte takes 6 in JSON
-		if err := loop.RecordOutput(t.Context(), huge); sdk.ReasonOf(err) != "store_value_too_large" {
+		huge.Feedback = string(make([]byte, 4<<20)) // each byte takes 6 in JSON, and the rest is over the limit
+		if err := loop.RecordOutput(t.Context(), huge); sdk.ReasonOf(err) != "attempt_too_large" || !strings.Contains(err.Error(), "attempt 1 of node loop") {
 			t.Errorf("a record that is too large: %v", err)
 		}
 		if n := verified(t, s, store.Stream(runID)); n != 1 {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -167,7 +168,30 @@ func readRun(r core.Reader, id string) (*core.Run, error) {
 		return nil, err
 	}
 	run := record.run()
-	run.Source, run.State = content.Source, content.State
-	run.Error, run.Result = end.Error, end.Result
-	return &run, nil
+	run.Source, run.State, run.Error = content.Source, content.State, end.Error
+	run.Result, err = readResult(r, record, &end)
+	return &run, err
+}
+
+// readResult makes the result of a run from its visits. A run that ended by an
+// error outside a loop has none, nor has one that is running.
+func readResult(r core.Reader, record *runRecord, end *runResult) (json.RawMessage, error) {
+	if len(end.Result) > 0 || record.Status.Resumable() && end.Open == nil {
+		return end.Result, nil
+	}
+	visits, loops, err := readHistory(r, record)
+	if err != nil {
+		return nil, err
+	}
+	if end.Open != nil {
+		if err := complete(record.ID, resultKey(record.ID), end.Open, loops); err != nil {
+			return nil, err
+		}
+		visits = append(visits, *end.Open)
+	}
+	var results core.Results
+	for i := range visits {
+		results.Add(&visits[i])
+	}
+	return results.Run(record.ID, record.Status), nil
 }

@@ -10,8 +10,8 @@ import (
 const (
 	// MaxKeyBytes is the longest key. The layout's longest is under 300 bytes.
 	MaxKeyBytes = 4 << 10
-	// MaxValueBytes is the largest value: room for a result that carries the
-	// history of a long loop, whose plugin messages are 8 MiB each (spec 2.2).
+	// MaxValueBytes is the largest value: room for a loop's result, which holds two
+	// attempts, with plugin messages of 8 MiB each (spec 2.2).
 	MaxValueBytes = 64 << 20
 	// MaxTxBytes is the most that one transaction writes, keys included.
 	MaxTxBytes = 128 << 20
@@ -38,7 +38,7 @@ func CheckWrite(key, value []byte, size int) error {
 	}
 	if len(value) > MaxValueBytes {
 		return sdk.Errorf(sdk.Exhausted, "store_value_too_large", "the value of %q has %d bytes, of at most %d",
-			key, len(value), MaxValueBytes).WithHint("store less at once: shorten the outputs or the history")
+			key, len(value), MaxValueBytes).WithHint("store less at once: shorten the outputs")
 	}
 	if size+len(key)+len(value) > MaxTxBytes {
 		return sdk.Errorf(sdk.Exhausted, "store_tx_too_large", "the transaction writes more than %d bytes at %q",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 )
@@ -24,22 +25,14 @@ func (s *Runs) Progress(ctx context.Context, id string) (p core.Progress, err er
 		if err != nil {
 			return err
 		}
-		visits, err := readVisits(r, record)
+		visits, loops, err := readHistory(r, record)
 		if err != nil {
 			return err
 		}
 		open := record.Visits + 1
-		from, to := attemptKey(id, open, 0), attemptKey(id, open+1, 0)
-		loops, err := readAttempts(r, id, from, to)
-		if err != nil {
-			return err
-		}
-		p = core.Progress{Visits: visits, Used: record.Open}
-		if len(loops) > 0 {
-			p.Attempts = loops[0].Attempts
-		}
+		p = core.Progress{Visits: visits, Attempts: attemptsOf(loops, open), Used: record.Open}
 		if len(p.Attempts) != record.Last.Iteration {
-			return corrupt(id, from, fmt.Sprintf("the open visit has %d attempts, the run says %d", len(p.Attempts), record.Last.Iteration))
+			return corrupt(id, attemptKey(id, open, 0), fmt.Sprintf("the open visit has %d attempts, the run says %d", len(p.Attempts), record.Last.Iteration))
 		}
 		return nil
 	})
@@ -53,8 +46,7 @@ func (s *Runs) Attempts(ctx context.Context, id string) (loops []VisitAttempts, 
 		if _, err := readRecord(r, id); err != nil {
 			return err
 		}
-		from := []byte(attemptPrefix + id + "/")
-		loops, err = readAttempts(r, id, from, prefixEnd(from))
+		loops, err = readAttempts(r, id)
 		return err
 	})
 	return loops, err
@@ -67,10 +59,48 @@ func (s *Runs) Visits(ctx context.Context, id string) (visits []core.Visit, err 
 		if err != nil {
 			return err
 		}
-		visits, err = readVisits(r, record)
+		visits, _, err = readHistory(r, record)
 		return err
 	})
 	return visits, err
+}
+
+// readHistory reads the finished visits of a run, their results with all of
+// their history, and the attempts of all visits.
+func readHistory(r core.Reader, record *runRecord) (visits []core.Visit, loops []VisitAttempts, err error) {
+	if visits, err = readVisits(r, record); err != nil {
+		return nil, nil, err
+	}
+	if loops, err = readAttempts(r, record.ID); err != nil {
+		return nil, nil, err
+	}
+	for i := range visits {
+		if err := complete(record.ID, visitKey(record.ID, i+1), &visits[i], loops); err != nil {
+			return nil, nil, err
+		}
+	}
+	return visits, loops, nil
+}
+
+// complete gives the result of a visit, stored at key, all of its history.
+func complete(id string, key []byte, v *core.Visit, loops []VisitAttempts) (err error) {
+	attempts := attemptsOf(loops, v.Number)
+	if len(attempts) == 0 {
+		return nil
+	}
+	if v.Result, err = withHistory(v.Result, attempts); err != nil {
+		return corrupt(id, key, err.Error())
+	}
+	return nil
+}
+
+// attemptsOf finds the attempts of a visit.
+func attemptsOf(loops []VisitAttempts, visit int) []core.Attempt {
+	at, found := slices.BinarySearchFunc(loops, visit, func(l VisitAttempts, visit int) int { return l.Visit - visit })
+	if !found {
+		return nil
+	}
+	return loops[at].Attempts
 }
 
 func readVisits(r core.Reader, record *runRecord) ([]core.Visit, error) {
@@ -94,10 +124,11 @@ func readVisits(r core.Reader, record *runRecord) ([]core.Visit, error) {
 	return visits, err
 }
 
-// readAttempts reads the attempts with keys in a range, and proves them gapless.
-func readAttempts(r core.Reader, id string, from, to []byte) ([]VisitAttempts, error) {
+// readAttempts reads the attempts of a run, and proves each visit's gapless.
+func readAttempts(r core.Reader, id string) ([]VisitAttempts, error) {
 	var loops []VisitAttempts
-	err := r.Scan(from, to, func(key, value []byte) (bool, error) {
+	from := []byte(attemptPrefix + id + "/")
+	err := r.Scan(from, prefixEnd(from), func(key, value []byte) (bool, error) {
 		numbers := key[len(attemptPrefix)+len(id)+1:]
 		if len(numbers) != 8 {
 			return false, corrupt(id, key, "its key isn't a visit and an iteration")

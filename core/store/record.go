@@ -46,9 +46,12 @@ type runContent struct {
 	State  json.RawMessage `json:"state"`
 }
 
-// runResult is what a run ends with.
+// runResult is what a run ends with. Its result is that of its visits.
 type runResult struct {
-	Error  *core.ErrorInfo `json:"error,omitempty"`
+	Error *core.ErrorInfo `json:"error,omitempty"`
+	// Open is the visit that ended the run resumably: it isn't finished.
+	Open *core.Visit `json:"open,omitempty"`
+	// Result is in records of before Open, which hold the whole result.
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
@@ -67,14 +70,23 @@ func (r *runRecord) run() core.Run {
 	}
 }
 
-// put encodes a record and writes it. What can't be encoded, such as raw JSON
-// that isn't JSON, is the caller's fault.
+// put encodes a record and writes it.
 func put(tx core.Tx, key []byte, record any) error {
-	value, err := core.EncodeJSON(record)
+	value, err := encode(key, record)
 	if err != nil {
-		return sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", describeKey(key), err)
+		return err
 	}
 	return tx.Put(key, value)
+}
+
+// encode encodes a record. What can't be encoded, such as raw JSON that isn't
+// JSON, is the caller's fault.
+func encode(key []byte, record any) ([]byte, error) {
+	value, err := core.EncodeJSON(record)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", describeKey(key), err)
+	}
+	return value, nil
 }
 
 // get reads and decodes a record and reports whether it is there.

@@ -1,13 +1,20 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
+
+// maxAttemptBytes is the largest record of an attempt. A loop's result holds up to
+// two attempts, the one that it returns and the newest, and must fit in a value.
+// It is three messages of plugins (8 MiB each, spec 2.2).
+const maxAttemptBytes = 24 << 20
 
 // Recorder records the progress of a run that the caller created or resumed.
 // Each call is one durable commit, and refuses what doesn't follow from what is
@@ -24,6 +31,16 @@ type recorder struct {
 	runs  *Runs
 	id    string
 	epoch int
+	// newest is what this recorder wrote last.
+	newest atomic.Pointer[written]
+}
+
+// written is the record of a run as it was written, and the head of its journal
+// that was written with it.
+type written struct {
+	value  []byte
+	record runRecord
+	head   journal.Head
 }
 
 // Attempts implements [core.RunRecorder].
@@ -33,7 +50,7 @@ func (c *recorder) Attempts(visit int, node string) core.AttemptRecorder {
 
 // RecordVisit implements [core.RunRecorder].
 func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
-	op := fmt.Sprintf("record visit %d (%s) of run %s", v.Number, v.Node, c.id)
+	op := func() string { return fmt.Sprintf("record visit %d (%s) of run %s", v.Number, v.Node, c.id) }
 	return c.update(ctx, op, func(tx core.Tx, record *runRecord) (journal.Event, error) {
 		if v.Number != record.Visits+1 {
 			return nil, outOfOrder("visit %d after visit %d", v.Number, record.Visits)
@@ -41,34 +58,47 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 		if last := record.Last; last.Iteration > 0 && last.Node != v.Node {
 			return nil, outOfOrder("visit %d is at node %s, its attempts at node %s", v.Number, v.Node, last.Node)
 		}
+		stored, err := shortened(v, record)
+		if err != nil {
+			return nil, err
+		}
 		record.Visits, record.Last, record.Open = v.Number, lastAttempt{}, core.RunUsage{}
 		return journal.VisitRecorded{
 			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: core.Digest(v.Result),
-		}, put(tx, visitKey(c.id, v.Number), v)
+		}, put(tx, visitKey(c.id, v.Number), stored)
 	})
 }
 
 // RecordEnd implements [core.RunRecorder].
-func (c *recorder) RecordEnd(ctx context.Context, r *core.Run) error {
+func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit) error {
 	defer c.runs.release(c.id)
-	return c.update(ctx, "record the end of run "+c.id, func(tx core.Tx, record *runRecord) (journal.Event, error) {
+	op := func() string { return "record the end of run " + c.id }
+	return c.update(ctx, op, func(tx core.Tx, record *runRecord) (journal.Event, error) {
 		if r.Status == core.StatusRunning || r.Status == "" {
 			return nil, outOfOrder("an end with status %q", r.Status)
+		}
+		end := runResult{Error: r.Error}
+		if open != nil {
+			var err error
+			if end.Open, err = shortened(open, record); err != nil {
+				return nil, err
+			}
 		}
 		record.Status, record.StopReason = r.Status, r.StopReason
 		record.Score, record.Iterations, record.Usage, record.Open = r.Score, r.Iterations, r.Usage, r.Open
 		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, Result: core.Digest(r.Result)},
-			put(tx, resultKey(c.id), runResult{Error: r.Error, Result: r.Result})
+			put(tx, resultKey(c.id), end)
 	})
 }
 
 // update runs one change of the run's record together with its journal entry.
-func (c *recorder) update(ctx context.Context, op string, change func(core.Tx, *runRecord) (journal.Event, error)) error {
-	err := c.runs.store.Update(ctx, func(tx core.Tx) error {
-		record, err := readRecord(tx, c.id)
-		if err != nil {
+func (c *recorder) update(ctx context.Context, op func() string, change func(core.Tx, *runRecord) (journal.Event, error)) error {
+	var next *written
+	err := c.runs.store.Update(ctx, func(tx core.Tx) (err error) {
+		if next, err = c.read(tx); err != nil {
 			return err
 		}
+		record := &next.record
 		if err := c.holds(record); err != nil {
 			return err
 		}
@@ -77,12 +107,42 @@ func (c *recorder) update(ctx context.Context, op string, change func(core.Tx, *
 		if err != nil {
 			return err
 		}
-		if err := put(tx, runKey(c.id), record); err != nil {
+		if next.value, err = encode(runKey(c.id), record); err != nil {
 			return err
 		}
-		return journal.Append(tx, Stream(c.id), record.UpdatedAt, event)
+		if err := tx.Put(runKey(c.id), next.value); err != nil {
+			return err
+		}
+		next.head, err = journal.AppendAfter(tx, Stream(c.id), next.head, record.UpdatedAt, event)
+		return err
 	})
-	return sdk.Wrap(op, err)
+	if err != nil {
+		return sdk.Wrap(op(), err)
+	}
+	c.newest.Store(next)
+	return nil
+}
+
+// read returns the run's record and the head of its journal. A record that is
+// byte for byte what this recorder wrote last isn't decoded again, and since each
+// entry of the journal comes with a change of the record, the head is known too.
+func (c *recorder) read(tx core.Tx) (*written, error) {
+	if last := c.newest.Load(); last != nil {
+		value, _, err := tx.Get(runKey(c.id))
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Equal(value, last.value) {
+			same := *last
+			return &same, nil
+		}
+	}
+	record, err := readRecord(tx, c.id)
+	if err != nil {
+		return nil, err
+	}
+	head, err := journal.ReadHead(tx, Stream(c.id))
+	return &written{record: *record, head: head}, err
 }
 
 // holds refuses a recorder that isn't the run's holder, or no longer.
@@ -168,11 +228,23 @@ func (c *attempts) judges(r *runRecord, a *core.Attempt) error {
 }
 
 func (c *attempts) put(tx core.Tx, a *core.Attempt) error {
-	return put(tx, attemptKey(c.id, c.visit, a.Iteration), attemptRecord{Node: c.node, Attempt: *a})
+	key := attemptKey(c.id, c.visit, a.Iteration)
+	value, err := encode(key, attemptRecord{Node: c.node, Attempt: *a})
+	if err != nil {
+		return err
+	}
+	if len(value) > maxAttemptBytes {
+		return sdk.Errorf(sdk.Exhausted, "attempt_too_large", "attempt %d of node %s has %d bytes, of at most %d",
+			a.Iteration, c.node, len(value), maxAttemptBytes).
+			WithHint("let the plugins return less: a shorter output, less feedback, fewer errors")
+	}
+	return tx.Put(key, value)
 }
 
-func (c *attempts) op(what string, a *core.Attempt) string {
-	return fmt.Sprintf("record %s of attempt %d (visit %d, %s) of run %s", what, a.Iteration, c.visit, c.node, c.id)
+func (c *attempts) op(what string, a *core.Attempt) func() string {
+	return func() string {
+		return fmt.Sprintf("record %s of attempt %d (visit %d, %s) of run %s", what, a.Iteration, c.visit, c.node, c.id)
+	}
 }
 
 // outOfOrder is a defect of the recorder's caller, so no hint helps.

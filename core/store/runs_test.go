@@ -92,16 +92,16 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 
 	b.must(loop.RecordVerdict(b.ctx, judged(2)))
-	visit := core.Visit{Number: 1, Node: "loop", Result: core.MustJSON("ok"), Next: "end"}
+	visit := core.Visit{Number: 1, Node: "loop", Result: []byte(`{"output":1}`), Next: "end"}
 	b.must(rec.RecordVisit(b.ctx, &visit))
 	end := *b.run
 	end.Status, end.StopReason, end.Score, end.Iterations = core.StatusExhausted, core.StopMaxIterations, 0.5, 2
-	end.Result, end.Usage.TokensIn = core.MustJSON("result"), 2
-	b.must(rec.RecordEnd(b.ctx, &end))
+	end.Usage.TokensIn = 2
+	b.must(rec.RecordEnd(b.ctx, &end, nil))
 
 	got, err := b.runs.Get(b.ctx, runID)
 	b.must(err)
-	end.UpdatedAt = got.UpdatedAt
+	end.UpdatedAt, end.Result = got.UpdatedAt, []byte(`{"run_id":"`+runID+`","status":"exhausted","output":1}`)
 	if diff := cmp.Diff(&end, got); diff != "" {
 		t.Errorf("Get (-want +got):\n%s", diff)
 	}
@@ -168,7 +168,7 @@ func TestRecordsOutOfOrderAreRefused(t *testing.T) {
 			return r.RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "other"})
 		}},
 		{"an end that is running", func(b *bench, r core.RunRecorder) error {
-			return r.RecordEnd(b.ctx, &core.Run{ID: runID, Status: core.StatusRunning})
+			return r.RecordEnd(b.ctx, &core.Run{ID: runID, Status: core.StatusRunning}, nil)
 		}},
 	}
 	for _, c := range cases {
@@ -190,20 +190,22 @@ func TestAttemptJudgedAtBirthIsOneRecord(t *testing.T) {
 func TestResume(t *testing.T) {
 	b := newBench(t)
 	first := b.runs.Recorder(b.run)
+	b.must(first.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
 	_, err := b.runs.Resume(b.ctx, runID)
 	b.wantReason(err, "run_active")
 
 	other := store.NewRuns(b.store, &tick{}) // as after a crash, or another host
 	run, err := other.Resume(b.ctx, runID)
 	b.must(err)
-	b.wantReason(first.Attempts(1, "loop").RecordOutput(b.ctx, output(1)), "run_taken_over")
+	b.wantReason(first.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)), "run_taken_over")
 	second := other.Recorder(run)
-	b.must(second.Attempts(1, "loop").RecordOutput(b.ctx, output(1)))
+	b.must(second.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)))
+	b.wantReason(first.Attempts(1, "loop").RecordOutput(b.ctx, output(2)), "run_taken_over")
 	end := *run
 	end.Status, end.Error = core.StatusError, &core.ErrorInfo{Code: "x", Message: "y"}
 	end.Open = core.RunUsage{Usage: sdk.Usage{TokensIn: 5}, WallMillis: 70}
-	b.must(second.RecordEnd(b.ctx, &end))
-	b.wantReason(second.RecordEnd(b.ctx, &end), "run_ended")
+	b.must(second.RecordEnd(b.ctx, &end, nil))
+	b.wantReason(second.RecordEnd(b.ctx, &end, nil), "run_ended")
 
 	run, err = other.Resume(b.ctx, runID)
 	b.must(err)
@@ -211,17 +213,19 @@ func TestResume(t *testing.T) {
 		t.Errorf("resumed as %s with error %v", run.Status, run.Error)
 	}
 	wantUsed(b, other, end.Open)
-	b.must(other.Recorder(run).Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)))
+	third := other.Recorder(run)
+	b.must(third.Attempts(1, "loop").RecordOutput(b.ctx, output(2)))
+	b.must(third.Attempts(1, "loop").RecordVerdict(b.ctx, judged(2)))
 	wantUsed(b, other, end.Open)
-	b.must(other.Recorder(run).RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "loop", Result: core.MustJSON("ok")}))
+	b.must(third.RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "loop", Result: core.MustJSON("ok")}))
 	wantUsed(b, other, core.RunUsage{})
 	end.Status, end.Error = core.StatusPassed, nil
-	b.must(other.Recorder(run).RecordEnd(b.ctx, &end))
+	b.must(third.RecordEnd(b.ctx, &end, nil))
 	_, err = other.Resume(b.ctx, runID)
 	b.wantReason(err, "run_not_resumable")
 	_, err = other.Resume(b.ctx, "nope")
 	b.wantReason(err, "run_not_found")
-	b.wantJournal("run_started", "run_resumed", "output_recorded", "run_ended", "run_resumed", "verdict_recorded", "visit_recorded", "run_ended")
+	b.wantJournal("run_started", "output_recorded", "run_resumed", "verdict_recorded", "run_ended", "run_resumed", "output_recorded", "verdict_recorded", "visit_recorded", "run_ended")
 }
 
 // wantUsed checks what a resume hears that its open loop had used.
@@ -271,7 +275,7 @@ func TestListIsNewestFirstAndFiltered(t *testing.T) {
 		r := b.create(fmt.Sprintf("run-%d", i))
 		if i%2 == 0 {
 			r.Status = core.StatusPassed
-			b.must(b.runs.Recorder(r).RecordEnd(b.ctx, r))
+			b.must(b.runs.Recorder(r).RecordEnd(b.ctx, r, nil))
 		}
 	}
 	cases := []struct {

@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -34,7 +33,7 @@ func (w *walk) finish(node *Node, v *core.Visit) (ended bool, err error) {
 		return false, sdk.Errorf(sdk.Internal, "result_invalid", "the result of node %q: %w", v.Node, err)
 	}
 	w.state.set(v.Node, v.Result)
-	w.results[v.Node], w.last = v.Result, v.Node
+	w.results.Add(v)
 
 	run := w.run
 	run.Status, run.StopReason, run.Error = core.StatusPassed, o.StopReason, o.Error
@@ -56,59 +55,6 @@ func (w *walk) finish(node *Node, v *core.Visit) (ended bool, err error) {
 	run.Usage.WallMillis += o.Usage.WallMillis + w.calls.Milliseconds()
 	w.calls = 0
 	return run.Status != core.StatusPassed && run.Status != core.StatusExhausted, nil
-}
-
-// result is the run's result: that of the last node that ran, with the run's id
-// and status, and beside it all nodes' where there are several.
-func (w *walk) result() json.RawMessage {
-	last := members(w.results[w.last])
-	out := appendMember([]byte{'{'}, "run_id", core.MustJSON(w.run.ID))
-	if !slices.ContainsFunc(last, func(m member) bool { return m.key == "status" }) {
-		out = appendMember(out, "status", core.MustJSON(w.run.Status))
-	}
-	for _, m := range last {
-		if m.key != "run_id" {
-			out = appendMember(out, m.key, m.value)
-		}
-	}
-	if len(w.results) > 1 {
-		out = appendMember(out, "nodes", encodeObject(w.results))
-	}
-	return append(out, '}')
-}
-
-type member struct {
-	key   string
-	value json.RawMessage
-}
-
-// members splits a JSON object and keeps its order. What isn't an object has
-// none.
-func members(object json.RawMessage) []member {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
-		return nil
-	}
-	var list []member
-	for dec.More() {
-		var m member
-		key, err := dec.Token()
-		if err != nil || dec.Decode(&m.value) != nil {
-			return nil
-		}
-		m.key, _ = key.(string)
-		list = append(list, m)
-	}
-	return list
-}
-
-func appendMember(out []byte, key string, value json.RawMessage) []byte {
-	if out[len(out)-1] != '{' {
-		out = append(out, ',')
-	}
-	out = append(out, core.MustJSON(key)...)
-	out = append(out, ':')
-	return append(out, value...)
 }
 
 // state is a run's state, encoded and decoded once per change.

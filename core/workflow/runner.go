@@ -36,9 +36,11 @@ type Runner struct {
 // The error says why the status is error, but for a loop that ended so: then
 // it is nil, as for any other end, and run.Error tells.
 func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress core.Progress) error {
+	var open *core.Visit
 	w, err := newWalk(r, plan, run)
 	if err == nil {
 		err = w.walk(ctx, progress)
+		open = w.open
 	}
 	if err != nil {
 		run.Status, run.StopReason, run.Error = core.StatusError, "", core.NewErrorInfo(err)
@@ -47,7 +49,7 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 		}
 	}
 	run.UpdatedAt = r.clock().Now()
-	if recordErr := r.recordEnd(ctx, run); recordErr != nil {
+	if recordErr := r.recordEnd(ctx, run, open); recordErr != nil {
 		return recordErr
 	}
 	if run.Status == core.StatusCancelled {
@@ -57,11 +59,11 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 }
 
 // recordEnd records also the end of a cancelled run, so it doesn't heed ctx.
-func (r *Runner) recordEnd(ctx context.Context, run *core.Run) error {
+func (r *Runner) recordEnd(ctx context.Context, run *core.Run, open *core.Visit) error {
 	if r.Recorder == nil {
 		return nil
 	}
-	return sdk.Wrap("record the end of run "+run.ID, r.Recorder.RecordEnd(context.WithoutCancel(ctx), run))
+	return sdk.Wrap("record the end of run "+run.ID, r.Recorder.RecordEnd(context.WithoutCancel(ctx), run, open))
 }
 
 func (r *Runner) clock() core.Clock {
@@ -84,13 +86,13 @@ type walk struct {
 	run   *core.Run
 	state state
 	// visits counts the finished visits, and trail holds their nodes.
-	visits int
-	trail  []string
-	// results are the results of the nodes that ran, the newest of each, and
-	// last is the node of the newest.
-	results map[string]json.RawMessage
-	last    string
-	calls   time.Duration // active time of the calls outside loops
+	visits  int
+	trail   []string
+	results core.Results
+	// open is the visit that ended the run and isn't recorded, since a resume
+	// goes on in it.
+	open  *core.Visit
+	calls time.Duration // active time of the calls outside loops
 }
 
 func newWalk(r *Runner, plan *Plan, run *core.Run) (*walk, error) {
@@ -100,7 +102,7 @@ func newWalk(r *Runner, plan *Plan, run *core.Run) (*walk, error) {
 	}
 	run.Status, run.StopReason, run.Error, run.Result = core.StatusPassed, "", nil, nil
 	run.Score, run.Iterations, run.Usage, run.Open = 0, 0, core.RunUsage{}, core.RunUsage{}
-	return &walk{Runner: r, plan: plan, run: run, state: state, results: map[string]json.RawMessage{}}, nil
+	return &walk{Runner: r, plan: plan, run: run, state: state}, nil
 }
 
 func (w *walk) walk(ctx context.Context, progress core.Progress) error {
@@ -123,7 +125,7 @@ func (w *walk) walk(ctx context.Context, progress core.Progress) error {
 		}
 		next, attempts = after, nil
 	}
-	w.run.Result = w.result()
+	w.run.Result = w.results.Run(w.run.ID, w.run.Status)
 	return nil
 }
 
@@ -169,8 +171,12 @@ func (w *walk) visit(ctx context.Context, name string, attempts []core.Attempt) 
 			w.calls += w.clock().Now().Sub(start)
 		}
 	}
-	if ended, err = w.finish(node, visit); err != nil || ended && w.run.Status.Resumable() {
-		return ended, "", err
+	if ended, err = w.finish(node, visit); err != nil {
+		return false, "", err
+	}
+	if ended && w.run.Status.Resumable() {
+		w.open = visit
+		return true, "", nil
 	}
 	if !ended {
 		if visit.Next, err = w.next(ctx, at, runs); err != nil {

@@ -45,6 +45,7 @@ func (a *actions) Act(_ context.Context, req *core.ActionRequest) (any, error) {
 type recorder struct {
 	visits []core.Visit
 	end    *core.Run
+	open   *core.Visit
 	err    error
 }
 
@@ -53,9 +54,9 @@ func (r *recorder) RecordVisit(_ context.Context, v *core.Visit) error {
 	r.visits = append(r.visits, *v)
 	return r.err
 }
-func (r *recorder) RecordEnd(ctx context.Context, run *core.Run) error {
+func (r *recorder) RecordEnd(ctx context.Context, run *core.Run, open *core.Visit) error {
 	copied := *run
-	r.end = &copied
+	r.end, r.open = &copied, open
 	return ctx.Err()
 }
 
@@ -118,7 +119,7 @@ func TestRunnerWalks(t *testing.T) {
 	for name, test := range map[string]struct {
 		nodes   []string
 		results map[string]any
-		trail   string // visits as they were recorded
+		trail   string // visits as they were recorded, and the open one
 		status  core.Status
 		err     string
 	}{
@@ -133,8 +134,8 @@ func TestRunnerWalks(t *testing.T) {
 		"on after an exhausted loop":                           {[]string{"l", "b"}, map[string]any{"l": loopResult("exhausted")}, "l→b b→", "passed", ""},
 		"to an exhausted end":                                  {[]string{"a", "l"}, map[string]any{"l": loopResult("exhausted")}, "a→l l→", "exhausted", ""},
 		"no further than a loop that raises":                   {[]string{"l", "b"}, map[string]any{"l": loopResult("raised")}, "l→", "raised", ""},
-		"no further than a loop that fails":                    {[]string{"a", "l", "b"}, map[string]any{"l": loopResult("error")}, "a→l", "error", ""},
-		"no further than a cancelled loop":                     {[]string{"a", "l", "b"}, map[string]any{"l": loopResult("cancelled")}, "a→l", "cancelled", ""},
+		"no further than a loop that fails":                    {[]string{"a", "l", "b"}, map[string]any{"l": loopResult("error")}, "a→l (l)", "error", ""},
+		"no further than a cancelled loop":                     {[]string{"a", "l", "b"}, map[string]any{"l": loopResult("cancelled")}, "a→l (l)", "cancelled", ""},
 		"no further than a failed action":                      {[]string{"a", "b"}, map[string]any{"b": failure}, "a→b", "error", "node b: gone"},
 		"no further than an action that says it was cancelled": {[]string{"a", "b"}, map[string]any{"b": context.Canceled}, "a→b", "error", "node b: context canceled"},
 		"no further than a failed when":                        {[]string{"a", "b?fail"}, nil, "a→b", "error", "node b: when: it fails"},
@@ -159,6 +160,9 @@ func TestRunnerWalks(t *testing.T) {
 					mark = "-"
 				}
 				trail = append(trail, mark+v.Node+"→"+v.Next)
+			}
+			if rec.open != nil {
+				trail = append(trail, "("+rec.open.Node+")")
 			}
 			if got := strings.Join(trail, " "); got != test.trail || run.Status != test.status || rec.end == nil || rec.end.Status != test.status {
 				t.Errorf("got %q, %s, want %q, %s", got, run.Status, test.trail, test.status)

@@ -192,7 +192,7 @@ func TestEveryWriteErrorWhileLogsRotate(t *testing.T) {
 		t.Run(fmt.Sprintf("lasting=%t", lasting), func(t *testing.T) {
 			logs := 0
 			for i := int64(1); ; i++ {
-				f := &failing{mem: vfs.NewCrashableMem(), at: i, lasting: lasting}
+				f := &failing{mem: vfs.NewCrashableMem(), of: errorfs.OpIsWrite, at: i, lasting: lasting}
 				acknowledged := f.fill(t)
 				if f.made.Load() < i {
 					break // all changes succeeded
@@ -209,9 +209,10 @@ func TestEveryWriteErrorWhileLogsRotate(t *testing.T) {
 	}
 }
 
-// failing is a disk that fails at its at-th change.
+// failing is a disk that fails at its at-th change, or read.
 type failing struct {
 	mem     *vfs.MemFS
+	of      errorfs.OpReadWrite
 	at      int64
 	lasting bool
 	made    atomic.Int64
@@ -221,7 +222,7 @@ type failing struct {
 
 // MaybeError implements [errorfs.Injector].
 func (f *failing) MaybeError(op errorfs.Op) error {
-	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpFilePreallocate {
+	if op.Kind.ReadOrWrite() != f.of || op.Kind == errorfs.OpFilePreallocate {
 		return nil
 	}
 	n := f.made.Add(1)

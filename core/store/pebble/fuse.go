@@ -1,12 +1,15 @@
 package pebble
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -28,8 +31,10 @@ type fuse struct {
 	mu    sync.Mutex
 	cause error
 
-	// From serving on, until closing is closed, a refused create waits a little,
-	// since Pebble repeats a failed flush without a pause.
+	// Before serving, while Pebble opens, every file seems to be written: Pebble
+	// would repeat a flush that fails then for ever. From serving on, until closing
+	// is closed, a refused create waits a little, since Pebble repeats a failed
+	// flush without a pause.
 	serving   atomic.Bool
 	closing   chan struct{}
 	closeOnce sync.Once
@@ -81,10 +86,20 @@ func (f *fuse) pause() {
 	}
 }
 
-// ioError says that the disk failed a call.
+// ioError says that the disk failed a call, or, as reason "store_corrupt", that
+// what lies there isn't what was written.
 func ioError(verb string, cause error) error {
-	return sdk.Errorf(sdk.Unavailable, "store_io", "the store can't %s: %w", verb, cause).
-		WithHint("check the disk's space and health, then start the program again: everything acknowledged is there")
+	line, _, _ := strings.Cut(cause.Error(), "\n") // Pebble adds lines for its developers
+	e := sdk.Errorf(sdk.Unavailable, "store_io", "the store can't %s: %s", verb, line)
+	e.Err = cause
+	switch {
+	case pebble.IsCorruptionError(cause) || errors.Is(cause, fs.ErrNotExist):
+		e.Code, e.Reason, e.Message = sdk.Internal, "store_corrupt", "a file of the store is damaged or gone: "+e.Message
+		return e.WithHint("keep a copy of the data directory, check the disk's health, and restore a backup")
+	case vfs.IsNoSpaceError(cause):
+		return e.WithHint("free space on the disk, then start the program again: everything acknowledged is there")
+	}
+	return e.WithHint("check the disk's health and the data directory's permissions, then start the program again: everything acknowledged is there")
 }
 
 func engineError(format string, args ...any) error { return fmt.Errorf(format, args...) }
@@ -123,14 +138,14 @@ func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, er
 		f, err = open()
 		return err
 	})
-	if stoic(name) {
+	if stoic(name) || !s.fuse.serving.Load() {
 		if err != nil {
 			f = vfs.NewMemFile(nil)
 		}
 		return stoicFile{fuseFile{f, s.fuse}}, nil
 	}
 	if err != nil {
-		if blown && s.fuse.serving.Load() {
+		if blown {
 			s.fuse.pause()
 		}
 		return nil, err

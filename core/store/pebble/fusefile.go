@@ -41,7 +41,8 @@ func (f fuseFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// stoicFile is a log, a manifest or a directory: what Pebble can't bear to fail.
+// stoicFile is a log, a manifest or a directory, or any file while Pebble opens:
+// what it can't bear to fail.
 // To Pebble it always succeeds, and the fuse tells the truth.
 type stoicFile struct{ fuseFile }
 

@@ -102,7 +102,7 @@ func (o Options) withDefaults() Options {
 }
 
 // engine returns Pebble's options.
-func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock) *pebble.Options {
+func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock, compactions *scheduler) *pebble.Options {
 	e := &pebble.Options{
 		FS:   fs,
 		Lock: lock,
@@ -121,6 +121,7 @@ func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock) *pebble.Options 
 			BackgroundError: func(error) {},
 		},
 	}
+	e.Experimental.CompactionScheduler = compactions
 	for i := range e.Levels {
 		// 10 bits a key find an absent key without a read in 99 % of cases.
 		e.Levels[i].FilterPolicy = bloom.FilterPolicy(10)

@@ -75,15 +75,17 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 	}
 	f := newFuse()
 	s := &Store{options: o, fs: fs, fuse: f, lock: lock, turns: store.NewTurns()}
-	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f}, f, lock))
+	compactions := newScheduler()
+	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f}, f, lock, compactions))
 	if err != nil {
 		f.close()
 		s.unlock()
 		return nil, ioError("open "+o.Dir, err)
 	}
 	f.serving.Store(true)
-	// Pebble doesn't see that its log can't be written.
+	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
+		compactions.open()
 		err = store.Prepare(ctx, s)
 	}
 	if err != nil {

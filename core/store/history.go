@@ -1,0 +1,98 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The history in a loop's result is what its attempts say, and these are stored
+// by themselves. So a stored result holds only the newest entry of its history,
+// to which the loop's end may have added, and the earlier ones come from the
+// attempts when it is read. A result with all of its history is used as it is.
+
+// withoutHistory is a result as it is stored. One that has no history stays as
+// it is.
+func withoutHistory(result json.RawMessage) (json.RawMessage, error) {
+	return changeHistory(result, func(entries []json.RawMessage) ([]json.RawMessage, error) {
+		return entries[len(entries)-1:], nil
+	})
+}
+
+// withHistory is a stored result as the loop returned it, given the attempts of
+// its visit.
+func withHistory(result json.RawMessage, attempts []core.Attempt) (json.RawMessage, error) {
+	return changeHistory(result, func(entries []json.RawMessage) ([]json.RawMessage, error) {
+		var first struct{ Iteration int }
+		if err := json.Unmarshal(entries[0], &first); err != nil {
+			return nil, err
+		}
+		missing := first.Iteration - 1
+		if missing < 0 || missing > len(attempts) {
+			return nil, fmt.Errorf("its history goes on at attempt %d of %d", first.Iteration, len(attempts))
+		}
+		whole := make([]json.RawMessage, missing, missing+len(entries))
+		for i := range whole {
+			whole[i] = historyEntry(attempts, i)
+		}
+		return append(whole, entries...), nil
+	})
+}
+
+// historyEntry is the recorded attempt at an index as a result shows it. That its
+// corrector failed stands at the attempt that the generator made in its place.
+func historyEntry(attempts []core.Attempt, i int) json.RawMessage {
+	entry := attempts[i].HistoryEntry()
+	if i+1 < len(attempts) && attempts[i+1].CorrectorError != nil {
+		entry.Errors = append(slices.Clone(entry.Errors), *attempts[i+1].CorrectorError)
+	}
+	return core.MustJSON(entry)
+}
+
+// changeHistory changes the history in a result, where it has one with entries,
+// and keeps the rest byte for byte.
+func changeHistory(result json.RawMessage, change func([]json.RawMessage) ([]json.RawMessage, error)) (json.RawMessage, error) {
+	members := core.Members(result)
+	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == "history" })
+	if at < 0 {
+		return result, nil
+	}
+	var entries []json.RawMessage
+	err := json.Unmarshal(members[at].Value, &entries)
+	if err == nil && len(entries) > 0 {
+		entries, err = change(entries)
+	}
+	if err != nil || len(entries) == 0 {
+		return result, err
+	}
+	members[at].Value = joinList(entries)
+	return core.JoinMembers(members), nil
+}
+
+// joinList makes a JSON list of its entries, as they are.
+func joinList(entries []json.RawMessage) json.RawMessage {
+	list := []byte{'['}
+	for i, e := range entries {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, e...)
+	}
+	return append(list, ']')
+}
+
+// shortened is a visit as it is stored, in a run that has come as far as record.
+func shortened(v *core.Visit, record *runRecord) (*core.Visit, error) {
+	stored := *v
+	if record.Last.Iteration == 0 {
+		return &stored, nil // not of a loop, or of one without attempts
+	}
+	var err error
+	if stored.Result, err = withoutHistory(v.Result); err != nil {
+		return nil, sdk.Errorf(sdk.Internal, "result_invalid", "the history in the result of visit %d (%s): %w", v.Number, v.Node, err)
+	}
+	return &stored, nil
+}

@@ -1,0 +1,40 @@
+package pebble
+
+import (
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// scheduler lets Pebble compact only once the store is open. Pebble itself starts
+// while it opens, and if opening fails then, as on a full disk, the compaction
+// meets what was closed under it and ends the program.
+//
+// One compaction runs at a time, which is Pebble's default: so its usual
+// scheduler, which looks ten times a second whether there may be more, isn't
+// needed behind this.
+type scheduler struct {
+	*pebble.ConcurrencyLimitScheduler
+	opened atomic.Bool
+}
+
+func newScheduler() *scheduler {
+	return &scheduler{ConcurrencyLimitScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()}
+}
+
+// TrySchedule implements pebble.CompactionScheduler.
+func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
+	if !s.opened.Load() {
+		return false, nil
+	}
+	return s.ConcurrencyLimitScheduler.TrySchedule()
+}
+
+// open lets compactions run, and starts the one that waits, if one does: giving a
+// turn back passes it on.
+func (s *scheduler) open() {
+	s.opened.Store(true)
+	if granted, turn := s.TrySchedule(); granted {
+		turn.Done()
+	}
+}
