@@ -89,6 +89,7 @@ func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Tar
 // Evaluate implements [core.Plugins].
 func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*sdk.EvaluateRequest) (results []sdk.EvaluateResult, err error) {
 	config := configOf(target)
+	ctx, meter := metered(ctx)
 	err = s.do(ctx, target, call{op: "evaluate with " + target.Plugin, kind: sdk.KindEvaluator, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Evaluate(ctx, config, reqs)
 		return err
@@ -96,13 +97,14 @@ func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*s
 	for i := range results {
 		results[i].Err = sdk.Wrap("evaluate with "+target.Plugin, results[i].Err)
 	}
-	return results, err
+	return results, billEvaluate(meter, results, err)
 }
 
 // Generate implements [core.Plugins]. A call that is made once more emits its
 // output's pieces from the start again.
 func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) (results []sdk.GenerateResult, err error) {
 	config := configOf(target)
+	ctx, meter := metered(ctx)
 	err = s.do(ctx, target, call{op: "generate with " + target.Plugin, kind: sdk.KindGenerator, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Generate(ctx, config, reqs)
 		return err
@@ -110,12 +112,13 @@ func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*s
 	for i := range results {
 		results[i].Err = sdk.Wrap("generate with "+target.Plugin, results[i].Err)
 	}
-	return results, err
+	return results, billGenerate(meter, results, err)
 }
 
 // Correct implements [core.Plugins].
 func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sdk.CorrectRequest) (results []sdk.CorrectResult, err error) {
 	config := configOf(target)
+	ctx, meter := metered(ctx)
 	err = s.do(ctx, target, call{op: "correct with " + target.Plugin, kind: sdk.KindCorrector, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Correct(ctx, config, reqs)
 		return err
@@ -123,7 +126,7 @@ func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sd
 	for i := range results {
 		results[i].Err = sdk.Wrap("correct with "+target.Plugin, results[i].Err)
 	}
-	return results, err
+	return results, billCorrect(meter, results, err)
 }
 
 func configOf(target core.Target) Config {
