@@ -22,6 +22,10 @@ type driver struct {
 	manifest sdk.Manifest
 	// startFn, where set, is what the n-th start (from 1) comes to.
 	startFn func(ctx context.Context, n int) error
+	// startPluginFn, where set, is what starting a plugin comes to.
+	startPluginFn func(p plugin.Installed) error
+	// healthFn, where set, is what a health check comes to.
+	healthFn func(ctx context.Context, i *instance) error
 	// callFn, where set, is what a call comes to.
 	callFn func(ctx context.Context, i *instance) error
 	// killTakes is how long a kill takes.
@@ -44,6 +48,11 @@ func (d *driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 			return nil, err
 		}
 	}
+	if d.startPluginFn != nil {
+		if err := d.startPluginFn(p); err != nil {
+			return nil, err
+		}
+	}
 	manifest := d.manifest
 	if manifest.Name == "" {
 		manifest.Name, manifest.Version, manifest.Contract = p.Name, "1.0.0", sdk.ContractVersion
@@ -55,8 +64,16 @@ func (d *driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.instances = append(d.instances, i)
+	if d.healthFn != nil {
+		return withHealth{i}, nil
+	}
 	return i, nil
 }
+
+// withHealth is an instance that can be asked for its health.
+type withHealth struct{ *instance }
+
+func (i withHealth) Healthy(ctx context.Context) error { return i.driver.healthFn(ctx, i.instance) }
 
 // startedAt lists the starts so far, counted from the given time.
 func (d *driver) startedAt(begin time.Time) []time.Duration {
