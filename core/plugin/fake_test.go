@@ -28,6 +28,8 @@ type driver struct {
 	healthFn func(ctx context.Context, i *instance) error
 	// callFn, where set, is what a call comes to.
 	callFn func(ctx context.Context, i *instance) error
+	// evaluateFn, where set, is what an evaluation comes to, after callFn.
+	evaluateFn func(ctx context.Context, i *instance, c plugin.Config, reqs []*sdk.EvaluateRequest) []sdk.EvaluateResult
 	// killTakes is how long a kill takes.
 	killTakes time.Duration
 	// closeErr is what Close returns.
@@ -190,7 +192,10 @@ func (i *instance) Prepare(ctx context.Context, kind sdk.Kind, c plugin.Config) 
 }
 
 func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
-	return make([]sdk.EvaluateResult, len(reqs)), i.call(ctx, sdk.KindEvaluator, c)
+	if err := i.call(ctx, sdk.KindEvaluator, c); err != nil || i.driver.evaluateFn == nil {
+		return make([]sdk.EvaluateResult, len(reqs)), err
+	}
+	return i.driver.evaluateFn(ctx, i, c, reqs), nil
 }
 
 func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
