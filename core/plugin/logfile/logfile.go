@@ -10,8 +10,6 @@ package logfile
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -78,12 +76,12 @@ func (f *Files) Write(line plugin.LogLine) error {
 }
 
 func (f *Files) write(path string, text []byte) error {
-	file, size, err := f.current(path)
+	file, info, err := f.current(path)
 	if err != nil {
 		return err
 	}
-	if size > 0 && size+int64(len(text)) > f.options.MaxBytes {
-		if err := errors.Join(f.release(path), rotate(path)); err != nil {
+	if info.Size() > 0 && info.Size()+int64(len(text)) > f.options.MaxBytes {
+		if err := errors.Join(f.release(path), rotate(path, info)); err != nil {
 			return err
 		}
 		if file, _, err = f.current(path); err != nil {
@@ -94,58 +92,37 @@ func (f *Files) write(path string, text []byte) error {
 	return err
 }
 
-// current returns the file that is at a path now, and its size.
-func (f *Files) current(path string) (*os.File, int64, error) {
+// current returns the file that is at a path now.
+func (f *Files) current(path string) (*os.File, os.FileInfo, error) {
 	if file := f.open[path]; file != nil {
-		mine, err := file.Stat()
+		info, err := file.Stat()
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
-		if there, err := os.Stat(path); err == nil && os.SameFile(mine, there) {
-			return file, mine.Size(), nil
+		moved, err := isMoved(path, info)
+		if !moved || err != nil {
+			return file, info, err
 		}
-		if err := f.release(path); err != nil { // it was moved away
-			return nil, 0, err
+		if err := f.release(path); err != nil {
+			return nil, nil, err
 		}
 	}
 	if err := os.MkdirAll(f.options.Dir, 0o700); err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	f.open[path] = file
 	info, err := file.Stat()
-	if err != nil {
-		return nil, 0, err
-	}
-	return file, info.Size(), nil
+	return file, info, err
 }
 
 func (f *Files) release(path string) error {
 	file := f.open[path]
 	delete(f.open, path)
 	return file.Close()
-}
-
-// rotate moves a file away, those before it up by one, and the oldest out.
-func rotate(path string) error {
-	for n := keptFiles; n > 0; n-- {
-		err := os.Rename(older(path, n-1), older(path, n))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// older is the name of the n-th file before the newest.
-func older(path string, n int) string {
-	if n == 0 {
-		return path
-	}
-	return fmt.Sprintf("%s.%d", path, n)
 }
 
 // Close closes the files. It is idempotent.

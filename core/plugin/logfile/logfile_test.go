@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,17 +131,17 @@ func TestFullFilesAreMovedAway(t *testing.T) {
 	}
 }
 
-// Two hosts write one file, each with its own rotation.
+// Two hosts write one file, and either may find it full.
 func TestWritersShareAFile(t *testing.T) {
 	const each = 300
 	dir := t.TempDir()
 	var all sync.WaitGroup
 	for w := range 2 {
-		f := logfile.New(logfile.Options{Dir: dir, MaxBytes: 50_000}) // 500 lines
+		f := logfile.New(logfile.Options{Dir: dir, MaxBytes: 20_000}) // 200 lines
 		all.Go(func() {
 			defer f.Close()
 			for i := range each {
-				if err := f.Write(line("p", fmt.Sprint(w, "-", i))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				if err := f.Write(line("p", fmt.Sprint(w, "-", i))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -152,6 +151,33 @@ func TestWritersShareAFile(t *testing.T) {
 	lines, err := logfile.Tail(dir, "p", 10*each)
 	if err != nil || len(lines) != 2*each {
 		t.Errorf("%v, %d of %d lines are there", err, len(lines), 2*each)
+	}
+}
+
+func TestALockOfADeadHostIsTakenAway(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "p.log.lock")
+	f := logfile.New(logfile.Options{Dir: dir, MaxBytes: 300})
+	defer f.Close()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		write(t, f, line("p", fmt.Sprint(i)))
+	}
+	if _, err := os.Stat(filepath.Join(dir, "p.log.1")); err == nil {
+		t.Error("a file was moved away that another host had locked")
+	}
+	long := time.Now().Add(-time.Minute)
+	if err := os.Chtimes(path, long, long); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, line("p", "5"), line("p", "6"))
+	if got := messages(t, dir, "p", 9); got != "0 1 2 3 4 5 6" {
+		t.Errorf("kept are %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "p.log.1")); err != nil {
+		t.Errorf("the lock still holds: %v", err)
 	}
 }
 

@@ -168,15 +168,17 @@ func (f *follower) poll() error {
 
 // moved reports whether another file is at the path.
 func (f *follower) moved() (bool, error) {
-	there, err := os.Stat(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil // the next one is about to come
 	}
-	if err != nil || f.file == nil {
-		return true, err
+	if f.file == nil {
+		return true, nil
 	}
 	mine, err := f.file.Stat()
-	return err == nil && !os.SameFile(mine, there), err
+	if err != nil {
+		return false, err
+	}
+	return isMoved(f.path, mine)
 }
 
 // drain hands on what the file has.
