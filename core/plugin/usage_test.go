@@ -2,11 +2,8 @@ package plugin_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
@@ -20,16 +17,24 @@ func response(u sdk.Usage) sdk.EvaluateResult {
 // What services spend during a call is a part of that call's usage, once.
 func TestServicesAreChargedToTheCallingRun(t *testing.T) {
 	spent := sdk.Usage{TokensIn: 10, TokensOut: 1, CostUSD: 0.5}
+	failed := func() sdk.EvaluateResult {
+		return sdk.EvaluateResult{Err: sdk.Errorf(sdk.Invalid, "x", "no").WithDetail("usage", 3)}
+	}
 	tests := map[string]struct {
 		results []sdk.EvaluateResult
-		failed  error // the whole call
-		usage   []sdk.Usage
-		detail  int // the result whose error tells of it; -1 is the call's
+		failed  error             // the whole call
+		usage   map[int]sdk.Usage // by result; where there is none, the first error tells of it
 	}{
-		"one response":      {results: []sdk.EvaluateResult{response(sdk.Usage{TokensIn: 5})}, usage: []sdk.Usage{{TokensIn: 25, TokensOut: 2, CostUSD: 1}}},
-		"the first of many": {results: []sdk.EvaluateResult{{Err: errors.New("no")}, response(sdk.Usage{}), response(sdk.Usage{TokensOut: 7})}, usage: []sdk.Usage{{}, {TokensIn: 20, TokensOut: 2, CostUSD: 1}, {TokensOut: 7}}},
-		"no response":       {results: []sdk.EvaluateResult{{Err: sdk.Errorf(sdk.Invalid, "x", "no").WithDetail("usage", 3)}}, usage: []sdk.Usage{{}}, detail: 0},
-		"no result":         {failed: sdk.Errorf(sdk.Exhausted, "message_too_large", "too large"), detail: -1},
+		"one response": {
+			results: []sdk.EvaluateResult{response(sdk.Usage{TokensIn: 5})},
+			usage:   map[int]sdk.Usage{0: {TokensIn: 25, TokensOut: 2, CostUSD: 1}},
+		},
+		"the first of many": {
+			results: []sdk.EvaluateResult{failed(), response(sdk.Usage{}), response(sdk.Usage{TokensOut: 7})},
+			usage:   map[int]sdk.Usage{1: {TokensIn: 20, TokensOut: 2, CostUSD: 1}, 2: {TokensOut: 7}},
+		},
+		"no response": {results: []sdk.EvaluateResult{failed(), failed()}},
+		"no result":   {failed: sdk.Errorf(sdk.Exhausted, "message_too_large", "too large")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,23 +50,15 @@ func TestServicesAreChargedToTheCallingRun(t *testing.T) {
 			supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
 				results, err := s.Evaluate(t.Context(), core.Target{Plugin: "p"}, make([]*sdk.EvaluateRequest, len(tt.results)))
 				for i, want := range tt.usage {
-					if r := results[i].Response; r != nil {
-						if diff := cmp.Diff(want, r.Usage); diff != "" {
-							t.Errorf("result %d: %s", i, diff)
-						}
+					if got := results[i].Response.Usage; got != want {
+						t.Errorf("result %d has %+v, want %+v", i, got, want)
 					}
 				}
-				carries := err
-				if tt.failed == nil && results[0].Err != nil && tt.detail == 0 && len(results) == 1 {
-					carries = results[0].Err
+				if len(results) > 0 && len(tt.usage) == 0 {
+					err = results[0].Err
 				}
-				if carries != nil {
-					if got := sdk.AsError(carries).Details["usage"]; got != spent.Add(spent) {
-						t.Errorf("the error tells of %v", got)
-					}
-				}
-				if (carries == nil) != (name == "one response" || name == "the first of many") {
-					t.Errorf("error %v", carries)
+				if (err != nil) != (len(tt.usage) == 0) || err != nil && sdk.AsError(err).Details["usage"] != spent.Add(spent) {
+					t.Errorf("got %v with %v", err, sdk.AsError(err))
 				}
 			})
 		})

@@ -63,44 +63,44 @@ func question(callID, id uint64, service, body string) *wirepb.Reply {
 	return &wirepb.Reply{Id: callID, Body: &wirepb.Reply_HostCall{HostCall: &wirepb.HostCall{Id: id, Service: service, Body: []byte(body)}}}
 }
 
-func TestRudeQuestionsAreRefused(t *testing.T) {
-	waits := func(ctx context.Context, _ wire.HostCall) (json.RawMessage, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
+// fill asks as much as may be asked at a time.
+func fill(callID uint64) (frames []*wirepb.Reply) {
+	for i := range uint64(wire.MaxHostCalls) {
+		frames = append(frames, question(callID, i, "log", `{}`))
 	}
-	fill := func(callID uint64) (frames []*wirepb.Reply) {
-		for i := range uint64(wire.MaxHostCalls) {
-			frames = append(frames, question(callID, i, "log", `{}`))
-		}
-		return frames
-	}
-	tests := map[string]struct {
-		questions func(callID uint64) []*wirepb.Reply
-		host      wire.HostFunc
-		want      []string
-	}{
+	return frames
+}
+
+// rudeness is what is asked, and for what reasons it is refused.
+type rudeness struct {
+	questions func(callID uint64) []*wirepb.Reply
+	want      []string
+}
+
+func rudenesses() map[string]rudeness {
+	return map[string]rudeness{
 		"without a call": {
 			func(callID uint64) []*wirepb.Reply { return []*wirepb.Reply{question(callID+7, 1, "log", `{}`)} },
-			waits, []string{"call_ended"},
+			[]string{"call_ended"},
 		},
 		"twice under one id": {
 			func(callID uint64) []*wirepb.Reply {
 				return []*wirepb.Reply{question(callID, 1, "log", `{}`), question(callID, 1, "log", `{}`)}
-			}, waits, []string{"request_invalid"},
+			}, []string{"request_invalid"},
 		},
 		"too many at a time": {
 			func(callID uint64) []*wirepb.Reply { return append(fill(callID), question(callID, 99, "log", `{}`)) },
-			waits, []string{"host_calls_exceeded"},
+			[]string{"host_calls_exceeded"},
 		},
 		"no JSON": {
 			func(callID uint64) []*wirepb.Reply {
 				return []*wirepb.Reply{question(callID, 1, "log", `{"a":`), question(callID, 2, "log", ``)}
-			}, waits, []string{"request_invalid", "request_invalid"},
+			}, []string{"request_invalid", "request_invalid"},
 		},
 		"too large": {
 			func(callID uint64) []*wirepb.Reply {
 				return []*wirepb.Reply{question(callID, 1, "log", `"`+strings.Repeat("x", wire.MaxHostBytes)+`"`)}
-			}, waits, []string{"message_too_large"},
+			}, []string{"message_too_large"},
 		},
 		"gives up what it never asked": {
 			func(callID uint64) []*wirepb.Reply {
@@ -108,13 +108,20 @@ func TestRudeQuestionsAreRefused(t *testing.T) {
 					{Id: callID, Body: &wirepb.Reply_HostCancel{HostCancel: &wirepb.HostCancel{Id: 3}}},
 					{Id: callID + 1, Body: &wirepb.Reply_HostCancel{HostCancel: &wirepb.HostCancel{Id: 3}}},
 				}
-			}, waits, nil,
+			}, nil,
 		},
 	}
-	for name, tt := range tests {
+}
+
+func TestRudeQuestionsAreRefused(t *testing.T) {
+	waits := func(ctx context.Context, _ wire.HostCall) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	for name, tt := range rudenesses() {
 		t.Run(name, func(t *testing.T) {
 			r := &rude{questions: tt.questions, answers: len(tt.want)}
-			c, err := connectTo(t, r, wire.ClientOptions{Plugin: "probe", Host: tt.host})
+			c, err := connectTo(t, r, wire.ClientOptions{Plugin: "probe", Host: waits})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -275,3 +275,23 @@ func TestMemoriesAreThoseOfTheRun(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
+
+func FuzzRequestsAreAnsweredOrRefused(f *testing.F) {
+	f.Add("cache", []byte(`{"op":"put","key":"k","value":[1]}`))
+	f.Add("llm.complete", []byte(`{"messages":[{"role":"user"}],"temperature":1e99}`))
+	f.Add("log", []byte(`{"level":"info","message":"m","fields":{"a":{"b":[]}}}`))
+	f.Add("memory.recall", []byte(`null`))
+	f.Fuzz(func(t *testing.T, service string, body []byte) {
+		var target core.Target
+		var run string
+		h := services.New(services.Options{LLM: settings, CacheBytes: 1000})
+		h.Connect(model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`)}}))
+		answer, err := h.Serve(t.Context(), plugin.ServiceRequest{Plugin: "p", Service: sdk.Service(service), Body: body})
+		if err == nil && !json.Valid(answer) {
+			t.Errorf("answered %q", answer)
+		}
+		if err != nil && sdk.CodeOf(err) == sdk.Internal {
+			t.Error(err)
+		}
+	})
+}
