@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,11 @@ func TestAPluginReachesTheHostsModelWithoutAKey(t *testing.T) {
 		!strings.Contains(out, "info   run 01939f2c-0000  judging key=***\n") ||
 		!strings.Contains(out, "debug  run 01939f2c-0000  the model says yes\n") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code, followed, errs := w.run(interrupted, "plugin", "logs", "chatty", "-f"); code != exitPassed || followed != out {
+		t.Errorf("exit %d: %s%s, want %s", code, followed, errs, out)
 	}
 	code, out, errs = w.run(t.Context(), "plugin", "logs", "chatty", "--lines", "1", "--json")
 	var last struct {

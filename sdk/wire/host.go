@@ -18,6 +18,10 @@ const (
 	// MaxHostBytes caps one question: the longest prompts that models take are
 	// about this long.
 	MaxHostBytes = 1 << 20
+	// hostFrame is what a question's frame takes beside its body, at most.
+	hostFrame = 1 << 10
+	// maxService bounds a service's name.
+	maxService = 128
 )
 
 // HostCall is what a plugin asks of the host during a call.
@@ -45,7 +49,7 @@ func noServices(_ context.Context, c HostCall) (json.RawMessage, error) {
 func checkHostCall(q *wirepb.HostCall) error {
 	body := q.GetBody()
 	if len(body) > MaxHostBytes {
-		return hostCallTooLarge(sdk.Service(q.GetService()), len(body))
+		return hostCallTooLarge(sdk.Service(q.GetService()), len(body), MaxHostBytes)
 	}
 	if err := CheckJSON(body); err != nil {
 		return sdk.Errorf(sdk.Invalid, "request_invalid", "the request of host service %.64q %w", q.GetService(), err).
@@ -54,11 +58,11 @@ func checkHostCall(q *wirepb.HostCall) error {
 	return nil
 }
 
-func hostCallTooLarge(service sdk.Service, size int) error {
+func hostCallTooLarge(service sdk.Service, size, limit int) error {
 	return sdk.Errorf(sdk.Exhausted, "message_too_large",
-		"the request of host service %.64q is %d bytes, over the cap of %d bytes", service, size, MaxHostBytes).
+		"the request of host service %.64q is %d bytes, over the cap of %d bytes", service, size, limit).
 		WithHint("ask for less at a time").
-		WithDetail("size", size).WithDetail("limit", MaxHostBytes)
+		WithDetail("size", size).WithDetail("limit", limit)
 }
 
 func callEnded() error {

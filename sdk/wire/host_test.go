@@ -78,6 +78,13 @@ func TestTheHostsErrorsKeepTheirIdentity(t *testing.T) {
 			},
 			sdk.Exhausted, "message_too_large",
 		},
+		"a name too long": {
+			nil, func(ctx context.Context) error {
+				_, err := sdk.HostFrom(ctx).Ask(ctx, sdk.Service(strings.Repeat("x", 3<<20)), json.RawMessage(`{}`))
+				return err
+			},
+			sdk.Invalid, "service_unknown",
+		},
 		"an answer too large": {
 			func(context.Context, wire.HostCall) (json.RawMessage, error) {
 				return json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`), nil
@@ -196,5 +203,22 @@ func TestManyQuestionsTakeTurns(t *testing.T) {
 	}
 	if served.Load() != questions || most.Load() > wire.MaxHostCalls {
 		t.Errorf("%d served, %d at a time", served.Load(), most.Load())
+	}
+}
+
+// A plugin whose messages are capped below a question's size must not send one
+// that ends the stream.
+func TestAQuestionFitsIntoAMessage(t *testing.T) {
+	const limit = 64 << 10
+	for size, want := range map[int]string{limit - 2<<10: "", limit: "message_too_large"} {
+		c := connect(t, asking(func(ctx context.Context) error {
+			return sdk.CachePut(ctx, "k", json.RawMessage(`"`+strings.Repeat("x", size)+`"`))
+		}), wire.ServerConfig{MessageBytes: limit}, wire.ClientOptions{
+			MessageBytes: limit, Host: func(context.Context, wire.HostCall) (json.RawMessage, error) { return nil, nil },
+		})
+		if err := evaluateOnce(t.Context(), c); sdk.ReasonOf(err) != want {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		wantAlive(t, c)
 	}
 }

@@ -21,8 +21,8 @@ type callHost struct {
 
 // Ask implements [sdk.Host]. A question too many waits for an answer to another.
 func (h *callHost) Ask(ctx context.Context, service sdk.Service, request json.RawMessage) (json.RawMessage, error) {
-	if len(request) > MaxHostBytes {
-		return nil, hostCallTooLarge(service, len(request))
+	if limit := h.limit(); len(request) > limit {
+		return nil, hostCallTooLarge(service, len(request), limit)
 	}
 	h.once.Do(func() { h.slots = make(chan struct{}, MaxHostCalls) })
 	select {
@@ -36,8 +36,17 @@ func (h *callHost) Ask(ctx context.Context, service sdk.Service, request json.Ra
 	return h.ask(ctx, service, request)
 }
 
+// limit is how long a question may be: its frame has to fit into a message, too,
+// or the host would end the stream.
+func (h *callHost) limit() int {
+	return max(0, min(MaxHostBytes, h.session.server.config.MessageBytes-hostFrame))
+}
+
 func (h *callHost) ask(ctx context.Context, service sdk.Service, request json.RawMessage) (json.RawMessage, error) {
 	callID := h.job.req.GetId()
+	if len(service) > maxService {
+		return nil, sdk.Errorf(sdk.Invalid, "service_unknown", "%.64q… is no host service", service).WithHint("see sdk.Services")
+	}
 	id, answer := h.session.openQuestion(callID)
 	if answer == nil {
 		return nil, callEnded()

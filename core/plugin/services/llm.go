@@ -48,10 +48,15 @@ func (h *Host) model(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMReq
 	}
 	target.Config, target.Digest = config, ""
 	if deadline, ok := ctx.Deadline(); ok && target.Timeout == 0 {
-		target.Timeout = time.Until(deadline) // else the model's plugin would have its own, shorter one
+		target.Timeout = modelTime(time.Until(deadline))
 	}
 	return plugins, target, nil
 }
+
+// modelTime is how much of a call's time the model has, where the settings don't
+// say: all but a tenth, in which the plugin can still make something of a late or
+// missing answer, and isn't ended with the model.
+func modelTime(left time.Duration) time.Duration { return left - left/10 }
 
 // merge adds a question to the endpoint's config, whose own keys stand: no
 // plugin chooses where a key is sent.

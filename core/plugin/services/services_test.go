@@ -211,6 +211,20 @@ func TestACompletionGoesToTheOperatorsModel(t *testing.T) {
 	}
 }
 
+func TestTheModelLeavesThePluginTimeToAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var target core.Target
+		var run string
+		h := services.New(services.Options{LLM: settings})
+		h.Connect(model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`)}}))
+		ctx, cancel := context.WithTimeout(author(t, h, "judge", sdk.ServiceLLM), time.Minute)
+		defer cancel()
+		if _, err := sdk.Complete(ctx, &sdk.LLMRequest{Prompt: "p"}); err != nil || target.Timeout != 54*time.Second {
+			t.Errorf("%v, the model has %s", err, target.Timeout)
+		}
+	})
+}
+
 // A question is data: it can't bring another endpoint along.
 func TestAQuestionCannotChooseTheEndpoint(t *testing.T) {
 	var target core.Target
