@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/plugin"
-	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -70,19 +70,17 @@ func (a *App) loadOptions() workflow.Options {
 }
 
 // openPlugins makes the installed plugins callable. Each of those in uses is
-// granted the environment variables that its configs name, and nothing else.
-func (a *App) openPlugins(uses []workflow.PluginUse) (*plugin.Supervisor, error) {
+// granted the environment variables that its configs name, and nothing else. llm
+// is the model that plugins may be granted to ask, a workflow's settings.llm.
+func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage) (*pluginHost, error) {
 	installed, err := plugin.Discover(a.config.PluginDir.Value)
 	if err != nil {
 		return nil, err
 	}
 	for i := range installed {
-		installed[i].Env = a.granted(installed[i].Name, uses)
+		installed[i].Env = a.granted(installed[i].Name, append(slices.Clip(uses), modelUse(llm)))
 	}
-	driver := process.New(process.Options{Log: a.pluginLog, LogLevel: a.leastLevel()})
-	return plugin.NewSupervisor(plugin.Options{
-		Installed: installed, Driver: driver, Dir: a.config.PluginDir.Value,
-	}), nil
+	return a.hostPlugins(installed, llm), nil
 }
 
 // checkEnv refuses to begin without an environment variable that a config names.

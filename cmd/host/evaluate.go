@@ -151,7 +151,7 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 	if err := a.checkEnv(uses); err != nil {
 		return nil, err
 	}
-	plugins, err := a.openPlugins(uses)
+	plugins, err := a.openPlugins(uses, nil)
 	if err != nil {
 		return nil, err
 	}

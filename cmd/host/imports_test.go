@@ -37,7 +37,9 @@ var imports = map[string][]string{
 	"core/journal":           {"core", "sdk"},
 	"core/loop":              {"core", "sdk"},
 	"core/plugin":            {"core", "sdk"},
+	"core/plugin/logfile":    {"core", "core/plugin", "sdk"},
 	"core/plugin/process":    {"core/plugin", "sdk", "sdk/wire"},
+	"core/plugin/services":   {"core", "core/plugin", "sdk"},
 	"core/store":             {"core", "core/journal", "sdk"},
 	"core/store/mem":         {"core", "core/store"},
 	"core/store/pebble":      {"core", "core/store", "sdk"},
@@ -48,7 +50,7 @@ var imports = map[string][]string{
 	"policy": {"core", "sdk"},
 
 	"cmd/host": {
-		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/process",
+		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/logfile", "core/plugin/process", "core/plugin/services",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk",
 	},
 	"cmd/host/internal/term": {},

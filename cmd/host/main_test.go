@@ -20,6 +20,7 @@ var plugins = map[string]func(){
 	"llm-eval":    func() { process.Main(llmeval.Plugin(llmeval.Options{})) },
 	"lua-eval":    func() { process.Main(luaeval.Plugin()) },
 	"tally":       func() { process.Main(tally()) },
+	"chatty":      func() { process.Main(chatty()) },
 }
 
 func TestMain(m *testing.M) {

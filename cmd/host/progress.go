@@ -2,13 +2,12 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -117,24 +116,12 @@ func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100)
 var levels = []string{"trace", "debug", "info", "warn", "error", "off"}
 
 // pluginLog shows a plugin's log line, from the configured level.
-func (a *App) pluginLog(l process.LogLine) {
+func (a *App) pluginLog(l plugin.LogLine) {
 	if slices.Index(levels, l.Level) < slices.Index(levels, a.config.LogLevel.Value) {
 		return
 	}
-	text := l.Message
-	for _, name := range slices.Sorted(maps.Keys(l.Fields)) {
-		text += fmt.Sprintf(" %s=%v", name, l.Fields[name])
-	}
-	a.term.Line("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(text, 300))
+	a.term.Line("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(logText(l), 300))
 	if l.Dropped > 0 {
 		a.term.Line("warn: plugin %s: %d log lines were dropped before this one", l.Plugin, l.Dropped)
 	}
-}
-
-// leastLevel is the level from which plugins write logs at all.
-func (a *App) leastLevel() string {
-	if level := a.config.LogLevel.Value; level != "off" {
-		return level
-	}
-	return "error"
 }

@@ -115,7 +115,7 @@ func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (res
 			return nil, usageError{sdk.Wrap("--accept", err)}
 		}
 	}
-	plugins, err := a.openPlugins(uses)
+	plugins, err := a.openPlugins(uses, rec.plan.LLM)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	if err := a.checkEnv(plan.Plugins()); err != nil {
 		return err
 	}
-	plugins, err := a.openPlugins(plan.Plugins())
+	plugins, err := a.openPlugins(plan.Plugins(), plan.LLM)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package plugin
 import (
 	"slices"
 	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Capabilities are what a plugin may do beyond computing: what its package asks
@@ -20,18 +22,14 @@ type Capabilities struct {
 }
 
 // Service is something that the host does for plugins.
-type Service string
+type Service = sdk.Service
 
-// The host services (spec 2.1).
+// The host services (spec 2.1), as the contract names them.
 const (
-	// ServiceLog writes to the host's log.
-	ServiceLog Service = "log"
-	// ServiceLLM completes a prompt with the host's own provider and key.
-	ServiceLLM Service = "llm.complete"
-	// ServiceRecall reads memories of the run's namespace.
-	ServiceRecall Service = "memory.recall"
-	// ServiceCache keeps values between calls.
-	ServiceCache Service = "cache"
+	ServiceLog    = sdk.ServiceLog
+	ServiceLLM    = sdk.ServiceLLM
+	ServiceRecall = sdk.ServiceRecall
+	ServiceCache  = sdk.ServiceCache
 )
 
 // List names each capability as operators write it, sorted: "env:API_KEY",

@@ -67,7 +67,7 @@ func (p *pool) breakerOpen() error {
 	return err.WithHint("mend the last cause; the host tries again by itself after %s", openFor)
 }
 
-// notFound says how to add a plugin that isn't installed.
+// notFound says how to add a plugin that isn't installed. The lock must be held.
 func (s *Supervisor) notFound(name string) error {
 	list := "none is installed"
 	if len(s.pools) > 0 {
@@ -79,7 +79,7 @@ func (s *Supervisor) notFound(name string) error {
 	case slices.Contains(shipped(), name):
 		return err.WithHint("build it: make build PLUGINS=%q", strings.Join(s.shippedWith(name), " "))
 	case pluginName.MatchString(name):
-		return err.WithHint("put its executable at %s", executable(s.dir, name))
+		return err.WithHint("put its executable at %s", executable(s.options.Dir, name))
 	}
 	return err.WithHint("a plugin's name is [a-z][a-z0-9-]*, at most 64 bytes")
 }

@@ -22,9 +22,15 @@ type driver struct {
 	manifest sdk.Manifest
 	// startFn, where set, is what the n-th start (from 1) comes to.
 	startFn func(ctx context.Context, n int) error
+	// startPluginFn, where set, is what starting a plugin comes to.
+	startPluginFn func(p plugin.Installed) error
+	// healthFn, where set, is what a health check comes to.
+	healthFn func(ctx context.Context, i *instance) error
 	// callFn, where set, is what a call comes to.
 	callFn func(ctx context.Context, i *instance) error
 	itemFn func(ctx context.Context, i *instance) error // the error of each item
+	// evaluateFn, where set, is what an evaluation comes to, after callFn.
+	evaluateFn func(ctx context.Context, i *instance, c plugin.Config, reqs []*sdk.EvaluateRequest) []sdk.EvaluateResult
 	// killTakes is how long a kill takes.
 	killTakes time.Duration
 	// closeErr is what Close returns.
@@ -45,6 +51,11 @@ func (d *driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 			return nil, err
 		}
 	}
+	if d.startPluginFn != nil {
+		if err := d.startPluginFn(p); err != nil {
+			return nil, err
+		}
+	}
 	manifest := d.manifest
 	if manifest.Name == "" {
 		manifest.Name, manifest.Version, manifest.Contract = p.Name, "1.0.0", sdk.ContractVersion
@@ -56,8 +67,16 @@ func (d *driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.instances = append(d.instances, i)
+	if d.healthFn != nil {
+		return withHealth{i}, nil
+	}
 	return i, nil
 }
+
+// withHealth is an instance that can be asked for its health.
+type withHealth struct{ *instance }
+
+func (i withHealth) Healthy(ctx context.Context) error { return i.driver.healthFn(ctx, i.instance) }
 
 // startedAt lists the starts so far, counted from the given time.
 func (d *driver) startedAt(begin time.Time) []time.Duration {
@@ -174,13 +193,19 @@ func (i *instance) Prepare(ctx context.Context, kind sdk.Kind, c plugin.Config) 
 }
 
 func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
+	if err := i.call(ctx, sdk.KindEvaluator, c); err != nil {
+		return make([]sdk.EvaluateResult, len(reqs)), err
+	}
+	if i.driver.evaluateFn != nil {
+		return i.driver.evaluateFn(ctx, i, c, reqs), nil
+	}
 	results := make([]sdk.EvaluateResult, len(reqs))
 	for n := range results {
 		if i.driver.itemFn != nil {
 			results[n].Err = i.driver.itemFn(ctx, i)
 		}
 	}
-	return results, i.call(ctx, sdk.KindEvaluator, c)
+	return results, nil
 }
 
 func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {

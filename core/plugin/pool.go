@@ -26,6 +26,8 @@ type pool struct {
 	close context.CancelFunc
 	// tasks are the starts, the watches, and the calls that hold a slot.
 	tasks sync.WaitGroup
+	// calls are all that were made of the pool, with those that wait.
+	calls sync.WaitGroup
 
 	mu       sync.Mutex
 	members  []*member // in the order of their starts
@@ -165,7 +167,7 @@ func (p *pool) slots() int {
 
 // watch waits for a member's end and lets go of it.
 func (p *pool) watch(m *member) {
-	<-m.Done()
+	p.attend(m)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, cause := time.Now(), m.Cause()

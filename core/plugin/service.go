@@ -3,20 +3,26 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
-// Services answers what plugins ask of the host. A driver calls it only for
-// services that the plugin was granted, and while one of its calls runs. It
-// must be safe for concurrent use.
+// Services answers what plugins ask of the host. A driver calls it through
+// [Ask], while one of the plugin's calls runs. It must be safe for concurrent
+// use.
 type Services interface {
-	// Serve answers one request. The response and the error cross the plugin's
+	// Serve answers one request. The context is that of the plugin's call, so
+	// that [Charge] finds it. The response and the error cross the plugin's
 	// boundary: neither may hold a secret.
 	Serve(ctx context.Context, request ServiceRequest) (json.RawMessage, error)
 }
 
 // ServiceRequest is a plugin's request of a host service.
 type ServiceRequest struct {
-	// Plugin is who asks.
+	// Plugin is who asks. [Ask] sets it.
 	Plugin string
 	// Service is what it asks for.
 	Service Service
@@ -25,4 +31,42 @@ type ServiceRequest struct {
 	RunID string
 	// Body is what it sent: JSON whose shape is the service's own.
 	Body json.RawMessage
+	// Redactor cuts out what the plugin was told in confidence. [Ask] sets it
+	// where it is nil.
+	Redactor *Redactor
+}
+
+// Ask answers a plugin's request, if it was granted that service, and refuses it
+// otherwise. Every driver puts its plugins' requests to it.
+func Ask(ctx context.Context, services Services, p *Installed, r ServiceRequest) (json.RawMessage, error) {
+	r.Plugin = p.Name
+	if !slices.Contains(sdk.Services(), r.Service) {
+		return nil, unknownService(p.Name, r.Service)
+	}
+	if !slices.Contains(p.Granted.Host, r.Service) {
+		return nil, sdk.Errorf(sdk.Denied, "capability_missing", "plugin %s was not granted host:%s", p.Name, r.Service).
+			WithHint("name it in the plugin's plugin.yaml (capabilities: {host: [%[1]s]}) and grant it: reflectory plugin add PATH --grant host:%[1]s", r.Service).
+			WithDetail("plugin", p.Name).WithDetail("capability", "host:"+string(r.Service))
+	}
+	if services == nil {
+		return nil, sdk.Errorf(sdk.Incompatible, "service_unsupported", "this host has no service %s", r.Service).
+			WithHint("set up the driver with services")
+	}
+	if r.Redactor == nil {
+		r.Redactor = NewRedactor(p.Env)
+	}
+	return services.Serve(ctx, r)
+}
+
+func unknownService(plugin string, service Service) error {
+	var names []string
+	for _, s := range sdk.Services() {
+		names = append(names, string(s))
+	}
+	err := sdk.Errorf(sdk.Invalid, "service_unknown", "plugin %s asks for the host service %.64q; there are %s", plugin, service, strings.Join(names, ", ")).
+		WithDetail("plugin", plugin)
+	if near := core.Nearest(string(service), names); near != "" {
+		return err.WithHint("did you mean %q?", near)
+	}
+	return err.WithHint("ask for one of these; a later host may have more")
 }

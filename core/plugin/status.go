@@ -11,12 +11,17 @@ import (
 // Status is how a plugin stands.
 type Status struct {
 	Plugin string `json:"plugin"`
+	// Version is its package's, where that is known.
+	Version string `json:"version,omitempty"`
 	// Manifest is what it said of itself when it last started; nil before that.
 	Manifest *sdk.Manifest `json:"manifest,omitempty"`
 	// Instances counts those that run, Starting those that are being started or
 	// wait for the backoff to end.
 	Instances int `json:"instances"`
 	Starting  int `json:"starting"`
+	// Draining counts the instances of a version that was replaced, which end with
+	// their last call.
+	Draining int `json:"draining,omitempty"`
 	// Busy counts the calls that instances work on, Waiting those that wait for
 	// one.
 	Busy    int `json:"busy"`
@@ -37,9 +42,19 @@ type Status struct {
 
 // Status describes every installed plugin, sorted by name.
 func (s *Supervisor) Status() []Status {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	draining := map[string]int{}
+	for p, drains := range s.beside {
+		if drains {
+			draining[p.plugin.Name] += p.status(time.Now()).Instances
+		}
+	}
 	statuses := make([]Status, 0, len(s.pools))
 	for _, p := range s.pools {
-		statuses = append(statuses, p.status(time.Now()))
+		st := p.status(time.Now())
+		st.Draining = draining[st.Plugin]
+		statuses = append(statuses, st)
 	}
 	slices.SortFunc(statuses, func(a, b Status) int { return strings.Compare(a.Plugin, b.Plugin) })
 	return statuses
@@ -49,7 +64,7 @@ func (p *pool) status(now time.Time) Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st := Status{
-		Plugin: p.plugin.Name, Manifest: p.manifest,
+		Plugin: p.plugin.Name, Version: p.plugin.Version, Manifest: p.manifest,
 		Instances: len(p.members), Starting: p.starting, Waiting: len(p.queue),
 		Starts: p.starts, UnaskedExits: p.exits, Kills: p.kills,
 		Breaker: p.breaker.state(now),

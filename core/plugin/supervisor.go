@@ -20,6 +20,10 @@ type Options struct {
 	Driver Driver
 	// Dir is the folder that plugins are looked for in, for hints.
 	Dir string
+	// ConfigEvaluator names the plugin that judges configs by the schema which
+	// their own plugin has for them: a schema evaluator. "", or one that isn't
+	// installed, leaves that to each plugin.
+	ConfigEvaluator string
 	// Random returns numbers in [0,1), to spread restarts. Nil means
 	// math/rand/v2. It must be safe for concurrent use.
 	Random func() float64
@@ -37,9 +41,21 @@ type Options struct {
 // again after 0.25 s, doubling to 30 s; after three times in ten minutes it
 // isn't started for 60 s.
 type Supervisor struct {
+	options Options
+	configs checkedConfigs
+	close   func() error
+
+	// mu guards what follows. It is held while a call enters a pool, so that a
+	// pool which is taken out gets no new ones.
+	mu    sync.RWMutex
 	pools map[string]*pool
-	dir   string
-	close func() error
+	// beside are the pools that take no new calls: those that drain, and, with
+	// false, those that are warming up.
+	beside map[*pool]bool
+	// swaps are the changes under way; none begins once closed is set.
+	swaps  sync.WaitGroup
+	closed bool
+	errs   []error // of the pools that were drained
 }
 
 var _ core.Plugins = (*Supervisor)(nil)
@@ -49,7 +65,7 @@ func NewSupervisor(o Options) *Supervisor {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	s := &Supervisor{pools: make(map[string]*pool, len(o.Installed)), dir: o.Dir}
+	s := &Supervisor{options: o, pools: make(map[string]*pool, len(o.Installed)), beside: map[*pool]bool{}}
 	for _, p := range o.Installed {
 		s.pools[p.Name] = newPool(p, o.Driver, o.Random)
 	}
@@ -66,8 +82,10 @@ func (s *Supervisor) Start(ctx context.Context, plugin string) error {
 // Describe implements [core.Plugins]. The plugin is started unless it has been
 // before. The manifest must not be changed.
 func (s *Supervisor) Describe(ctx context.Context, plugin string) (manifest *sdk.Manifest, err error) {
-	if p := s.pools[plugin]; p != nil {
-		if manifest = p.described(); manifest != nil {
+	if p, err := s.enter(plugin); err == nil {
+		manifest = p.described()
+		p.calls.Done()
+		if manifest != nil {
 			return manifest, nil
 		}
 	}
@@ -78,8 +96,12 @@ func (s *Supervisor) Describe(ctx context.Context, plugin string) (manifest *sdk
 	return manifest, err
 }
 
-// Prepare implements [core.Plugins].
+// Prepare implements [core.Plugins]. A config that doesn't match the schema that
+// the plugin has for it is refused before the plugin sees it.
 func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Target) error {
+	if err := s.checkConfig(ctx, target.WithDigest()); err != nil {
+		return err
+	}
 	config := configOf(target)
 	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, run: func(ctx context.Context, i Instance) error {
 		return i.Prepare(ctx, kind, config)
@@ -89,6 +111,7 @@ func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Tar
 // Evaluate implements [core.Plugins].
 func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*sdk.EvaluateRequest) (results []sdk.EvaluateResult, err error) {
 	config := configOf(target)
+	ctx, meter := metered(ctx)
 	err = s.do(ctx, target, call{op: "evaluate with " + target.Plugin, kind: sdk.KindEvaluator, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Evaluate(ctx, config, reqs)
 		for n := range results {
@@ -99,13 +122,14 @@ func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*s
 	for i := range results {
 		results[i].Err = sdk.Wrap("evaluate with "+target.Plugin, results[i].Err)
 	}
-	return results, err
+	return results, billEvaluate(meter, results, err)
 }
 
 // Generate implements [core.Plugins]. A call that is made once more emits its
 // output's pieces from the start again.
 func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) (results []sdk.GenerateResult, err error) {
 	config := configOf(target)
+	ctx, meter := metered(ctx)
 	err = s.do(ctx, target, call{op: "generate with " + target.Plugin, kind: sdk.KindGenerator, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Generate(ctx, config, reqs)
 		for n := range results {
@@ -116,12 +140,13 @@ func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*s
 	for i := range results {
 		results[i].Err = sdk.Wrap("generate with "+target.Plugin, results[i].Err)
 	}
-	return results, err
+	return results, billGenerate(meter, results, err)
 }
 
 // Correct implements [core.Plugins].
 func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sdk.CorrectRequest) (results []sdk.CorrectResult, err error) {
 	config := configOf(target)
+	ctx, meter := metered(ctx)
 	err = s.do(ctx, target, call{op: "correct with " + target.Plugin, kind: sdk.KindCorrector, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = i.Correct(ctx, config, reqs)
 		for n := range results {
@@ -132,7 +157,7 @@ func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sd
 	for i := range results {
 		results[i].Err = sdk.Wrap("correct with "+target.Plugin, results[i].Err)
 	}
-	return results, err
+	return results, billCorrect(meter, results, err)
 }
 
 func configOf(target core.Target) Config {
@@ -142,14 +167,28 @@ func configOf(target core.Target) Config {
 
 // do makes a call on the target's plugin.
 func (s *Supervisor) do(ctx context.Context, target core.Target, c call) error {
-	p, ok := s.pools[target.Plugin]
-	if !ok {
-		return s.notFound(target.Plugin)
+	p, err := s.enter(target.Plugin)
+	if err != nil {
+		return err
 	}
+	defer p.calls.Done()
 	if c.timeout = target.Timeout; c.timeout <= 0 {
 		c.timeout = p.plugin.Limits.Timeout
 	}
 	return p.do(ctx, c)
+}
+
+// enter returns the plugin's pool with one more call on it, which the caller
+// takes off.
+func (s *Supervisor) enter(name string) (*pool, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p := s.pools[name]
+	if p == nil {
+		return nil, s.notFound(name)
+	}
+	p.calls.Add(1)
+	return p, nil
 }
 
 // Close stops every instance and waits for it: idle ones are asked to end, and
@@ -158,14 +197,23 @@ func (s *Supervisor) do(ctx context.Context, target core.Target, c call) error {
 func (s *Supervisor) Close() error { return s.close() }
 
 func (s *Supervisor) shut() error {
+	s.mu.Lock()
+	s.closed = true
+	var pools []*pool
+	for _, name := range s.names() {
+		pools = append(pools, s.pools[name])
+	}
+	pools = slices.AppendSeq(pools, maps.Keys(s.beside))
+	s.mu.Unlock()
 	var wg sync.WaitGroup
-	names := s.names()
-	errs := make([]error, len(names))
-	for i, name := range names {
-		wg.Go(func() { errs[i] = s.pools[name].shut() })
+	errs := make([]error, len(pools))
+	for i, p := range pools {
+		wg.Go(func() { errs[i] = p.shut() })
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	s.swaps.Wait()
+	return errors.Join(append(errs, s.errs...)...)
 }
 
+// names lists the plugins. The lock must be held.
 func (s *Supervisor) names() []string { return slices.Sorted(maps.Keys(s.pools)) }

@@ -135,6 +135,7 @@ func (l *loader) settings(n *node, p *Plan) {
 	}
 	if llm := b.get("llm"); llm != nil {
 		l.llmSettings = l.connection(llm, "settings.llm")
+		p.LLM = core.MustJSON(l.llmSettings)
 	}
 	b.done()
 }

@@ -25,6 +25,9 @@ type Plan struct {
 	// StepLimit is how many nodes a run visits at most, skipped ones included:
 	// settings.step_limit, default [DefaultStepLimit].
 	StepLimit int
+	// LLM is settings.llm, a JSON object: the model that plugins may be granted to
+	// ask. Nil where the file has none.
+	LLM json.RawMessage
 	// Nodes are in the file's order. There is at least one.
 	Nodes []Node
 

@@ -1,9 +1,12 @@
 package process
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"time"
+
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // levelTrace is below slog's own levels, as hclog has it.
@@ -15,8 +18,29 @@ func setUpLogs(w io.Writer, level string) { slog.SetDefault(slog.New(newLogHandl
 
 // newLogHandler writes hclog's JSON keys.
 func newLogHandler(w io.Writer, level string) slog.Handler {
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: parseLevel(level), ReplaceAttr: hclogKeys})
+	return runHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: parseLevel(level), ReplaceAttr: hclogKeys})}
 }
+
+// runHandler adds the run of a call's context, which is how the host knows it
+// where several calls run at a time.
+type runHandler struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h runHandler) Handle(ctx context.Context, r slog.Record) error {
+	if id := sdk.CallFrom(ctx).RunID; id != "" {
+		r = r.Clone()
+		r.AddAttrs(slog.String("run_id", id))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h runHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return runHandler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler. Within a group the run is a part of it.
+func (h runHandler) WithGroup(name string) slog.Handler { return runHandler{h.Handler.WithGroup(name)} }
 
 func parseLevel(level string) slog.Level {
 	switch level {

@@ -20,6 +20,8 @@ type ClientOptions struct {
 	Plugin string
 	// MessageBytes caps one message either way. Default [DefaultMessageBytes].
 	MessageBytes int
+	// Host answers what the plugin asks during its calls. Default is to refuse.
+	Host HostFunc
 }
 
 // Config is a config and the digest that names it.
@@ -68,6 +70,9 @@ type configKey struct {
 // the start only; [Client.Close] ends the client.
 func NewClient(ctx context.Context, conn grpc.ClientConnInterface, o ClientOptions) (*Client, error) {
 	o.MessageBytes = orDefault(o.MessageBytes, DefaultMessageBytes)
+	if o.Host == nil {
+		o.Host = noServices
+	}
 	rpc := wirepb.NewPluginClient(conn)
 	m, err := describe(ctx, rpc, o)
 	if err != nil {
@@ -124,7 +129,7 @@ func (c *Client) Close() error {
 
 // Prepare has the plugin check and keep a config for a kind.
 func (c *Client) Prepare(ctx context.Context, kind sdk.Kind, cfg Config) error {
-	reply, err := c.roundTrip(ctx, kind, cfg, nil, func(pb *wirepb.Config) *wirepb.Request {
+	reply, err := c.roundTrip(ctx, kind, cfg, newCall("", nil), func(pb *wirepb.Config) *wirepb.Request {
 		return &wirepb.Request{Body: &wirepb.Request_Prepare{Prepare: &wirepb.Prepare{Kind: string(kind), Config: pb}}}
 	})
 	if err != nil {
@@ -139,7 +144,7 @@ func (c *Client) Prepare(ctx context.Context, kind sdk.Kind, cfg Config) error {
 // Evaluate judges a batch in one round trip. The results are in its order.
 func (c *Client) Evaluate(ctx context.Context, cfg Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
 	items := encodeAll(reqs, encodeEvaluateRequest)
-	reply, err := c.roundTrip(ctx, sdk.KindEvaluator, cfg, nil, func(pb *wirepb.Config) *wirepb.Request {
+	reply, err := c.roundTrip(ctx, sdk.KindEvaluator, cfg, newCall(commonRun(reqs, evaluateRun), nil), func(pb *wirepb.Config) *wirepb.Request {
 		return &wirepb.Request{Body: &wirepb.Request_Evaluate{Evaluate: &wirepb.Evaluate{Config: pb, Items: items}}}
 	})
 	if err != nil {
@@ -156,8 +161,8 @@ func (c *Client) Evaluate(ctx context.Context, cfg Config, reqs []*sdk.EvaluateR
 // order. Emit functions are called on the caller's goroutine.
 func (c *Client) Generate(ctx context.Context, cfg Config, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
 	items := encodeAll(reqs, encodeGenerateRequest)
-	chunks := newChunkBox(reqs, c.opts.MessageBytes)
-	reply, err := c.roundTrip(ctx, sdk.KindGenerator, cfg, chunks, func(pb *wirepb.Config) *wirepb.Request {
+	cl := newCall(commonRun(reqs, generateRun), newChunkBox(reqs, c.opts.MessageBytes))
+	reply, err := c.roundTrip(ctx, sdk.KindGenerator, cfg, cl, func(pb *wirepb.Config) *wirepb.Request {
 		return &wirepb.Request{Body: &wirepb.Request_Generate{Generate: &wirepb.Generate{Config: pb, Items: items}}}
 	})
 	if err != nil {
@@ -174,7 +179,7 @@ func (c *Client) Generate(ctx context.Context, cfg Config, reqs []*sdk.GenerateR
 // order.
 func (c *Client) Correct(ctx context.Context, cfg Config, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
 	items := encodeAll(reqs, encodeCorrectRequest)
-	reply, err := c.roundTrip(ctx, sdk.KindCorrector, cfg, nil, func(pb *wirepb.Config) *wirepb.Request {
+	reply, err := c.roundTrip(ctx, sdk.KindCorrector, cfg, newCall(commonRun(reqs, correctRun), nil), func(pb *wirepb.Config) *wirepb.Request {
 		return &wirepb.Request{Body: &wirepb.Request_Correct{Correct: &wirepb.Correct{Config: pb, Items: items}}}
 	})
 	if err != nil {

@@ -17,11 +17,17 @@ type call struct {
 	reply  chan *inbound
 	chunks *chunkBox
 	size   int // of its request, while that is on its way
+	runID  string
+	host   hostCalls
+}
+
+func newCall(runID string, chunks *chunkBox) *call {
+	return &call{reply: make(chan *inbound, 1), runID: runID, chunks: chunks}
 }
 
 // roundTrip makes one call with a config. The config's JSON goes along the first
 // time, and once more when the plugin has forgotten it.
-func (c *Client) roundTrip(ctx context.Context, kind sdk.Kind, cfg Config, chunks *chunkBox,
+func (c *Client) roundTrip(ctx context.Context, kind sdk.Kind, cfg Config, cl *call,
 	build func(*wirepb.Config) *wirepb.Request,
 ) (*wirepb.Reply, error) {
 	cfg = cfg.withDefaults()
@@ -32,7 +38,7 @@ func (c *Client) roundTrip(ctx context.Context, kind sdk.Kind, cfg Config, chunk
 		if whole {
 			pb.Json = cfg.JSON
 		}
-		reply, err := c.exchange(ctx, build(pb), chunks)
+		reply, err := c.exchange(ctx, build(pb), cl)
 		if err == nil {
 			c.learn(key)
 			return reply, nil
@@ -66,7 +72,7 @@ func (c *Client) learn(key configKey) {
 }
 
 // exchange sends one request and waits for its final reply.
-func (c *Client) exchange(ctx context.Context, req *wirepb.Request, chunks *chunkBox) (*wirepb.Reply, error) {
+func (c *Client) exchange(ctx context.Context, req *wirepb.Request, cl *call) (*wirepb.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, c.ended(ctx)
 	}
@@ -76,8 +82,8 @@ func (c *Client) exchange(ctx context.Context, req *wirepb.Request, chunks *chun
 	if err != nil {
 		return nil, err
 	}
-	cl := &call{reply: make(chan *inbound, 1), chunks: chunks}
-	if err := c.register(req.Id, cl); err != nil {
+	defer c.endHosting(cl)
+	if err := c.register(ctx, req.Id, cl); err != nil {
 		return nil, err
 	}
 	if err := c.send(ctx, req.Id, frame); err != nil {
@@ -161,13 +167,14 @@ func (c *Client) encode(req *wirepb.Request) (*outFrame, error) {
 	return &outFrame{b: b}, nil
 }
 
-func (c *Client) register(id uint64, cl *call) error {
+func (c *Client) register(ctx context.Context, id uint64, cl *call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
 		return c.err
 	}
 	c.calls[id] = cl
+	cl.host.ctx = ctx
 	return nil
 }
 
@@ -204,7 +211,9 @@ func (c *Client) forget(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cl := c.calls[id]; cl != nil {
-		c.calls[id] = &call{reply: make(chan *inbound, 1), size: cl.size}
+		rest := newCall("", nil)
+		rest.size = cl.size
+		c.calls[id] = rest
 	}
 }
 

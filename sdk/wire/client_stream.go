@@ -117,7 +117,16 @@ func (c *Client) read() {
 func (c *Client) dispatch(in *inbound) {
 	var chunk *wirepb.Chunk
 	if in.err == nil {
-		chunk = in.msg.(*wirepb.Reply).GetChunk()
+		switch body := in.msg.(*wirepb.Reply).GetBody().(type) {
+		case *wirepb.Reply_HostCall:
+			c.ask(in.id, body.HostCall)
+			return
+		case *wirepb.Reply_HostCancel:
+			c.giveUp(in.id, body.HostCancel.GetId())
+			return
+		case *wirepb.Reply_Chunk:
+			chunk = body.Chunk
+		}
 	}
 	c.mu.Lock()
 	cl := c.calls[in.id]

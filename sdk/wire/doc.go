@@ -5,6 +5,8 @@
 //	Client ── Describe ──────────────────► Server
 //	       ── Calls: request{id, …} ─────►  prepared configs (LRU)
 //	       ◄─ reply{id, chunk | result} ──  at most Parallel calls
+//	       ◄─ reply{id, host_call} ───────  what a call asks of the host
+//	       ── request{id, host_reply} ───►
 //
 // [Client] is the host's half and [Server] the plugin's. Both work over any
 // gRPC connection; [Plugin] is the glue for hashicorp/go-plugin, and [Start]

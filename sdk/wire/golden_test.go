@@ -47,7 +47,11 @@ func samples() map[string]struct{ sdk, encoded, decoded any } {
 	failed := &sdk.Error{
 		Code: sdk.Denied, Reason: "r", Op: "o", Message: "m", Hint: "h", Details: map[string]any{"n": 1.0},
 	}
+	ask := &sdk.LLMRequest{Prompt: "p", System: "s", Temperature: new(float64), MaxTokens: 9, Parse: "json"}
+	answer := &sdk.LLMResponse{Output: output, Usage: usage, Metadata: metadata}
 	return map[string]struct{ sdk, encoded, decoded any }{
+		"host_call":         {ask, hostCallFrame(ask), decodedAs(hostCallFrame(ask).GetHostCall().GetBody(), new(sdk.LLMRequest))},
+		"host_reply":        {answer, hostReplyFrame(answer), decodedAs(hostReplyFrame(answer).GetHostReply().GetBody(), new(sdk.LLMResponse))},
 		"manifest":          {manifest, encodeManifest(manifest), decodeManifest(encodeManifest(manifest))},
 		"evaluate_request":  {evaluate, encodeEvaluateRequest(evaluate), decodeEvaluateRequest(encodeEvaluateRequest(evaluate))},
 		"generate_request":  {generate, encodeGenerateRequest(generate), decodeGenerateRequest(encodeGenerateRequest(generate))},
@@ -57,6 +61,29 @@ func samples() map[string]struct{ sdk, encoded, decoded any } {
 		"correct_response":  {corrected, encodeCorrectResult(corrected).GetResponse(), decodeCorrectResult(encodeCorrectResult(corrected))},
 		"error":             {failed, encodeError(failed), decodeError(encodeError(failed))},
 	}
+}
+
+func hostCallFrame(v any) *wirepb.Reply {
+	return &wirepb.Reply{Id: 5, Body: &wirepb.Reply_HostCall{HostCall: encodeHostCall(7, sdk.ServiceLLM, marshalled(v))}}
+}
+
+func hostReplyFrame(v any) *wirepb.Request {
+	return &wirepb.Request{Id: 5, Body: &wirepb.Request_HostReply{HostReply: encodeHostReply(7, marshalled(v), nil)}}
+}
+
+func marshalled(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func decodedAs(b []byte, v any) any {
+	if err := json.Unmarshal(b, v); err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // The golden files hold both forms: the JSON of package sdk, and the fields on

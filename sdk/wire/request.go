@@ -61,3 +61,21 @@ func decodeCall(pb callFields) sdk.Call {
 		Role: sdk.Role(pb.GetRole()), IdempotencyKey: pb.GetIdempotencyKey(),
 	}
 }
+
+// commonRun is the run of a batch; "" where its items don't belong to one.
+func commonRun[R any](reqs []*R, run func(*R) string) string {
+	if len(reqs) == 0 {
+		return ""
+	}
+	id := run(reqs[0])
+	for _, r := range reqs[1:] {
+		if run(r) != id {
+			return ""
+		}
+	}
+	return id
+}
+
+func evaluateRun(r *sdk.EvaluateRequest) string { return r.RunID }
+func generateRun(r *sdk.GenerateRequest) string { return r.RunID }
+func correctRun(r *sdk.CorrectRequest) string   { return r.RunID }

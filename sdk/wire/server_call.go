@@ -57,6 +57,7 @@ func (s *Server) evaluate(ctx context.Context, call *wirepb.Evaluate) (*wirepb.R
 	var results []sdk.EvaluateResult
 	switch e := prepared.(type) {
 	case sdk.EvaluatorWithBatch:
+		ctx := sdk.WithCall(ctx, sdk.Call{RunID: commonRun(reqs, evaluateRun)})
 		err = s.guard(func() (err error) { results = e.EvaluateBatch(ctx, reqs); return nil })
 		if err == nil && len(results) != len(reqs) {
 			err = sdk.Errorf(sdk.Internal, "batch_size", "the plugin gave %d results for %d requests", len(results), len(reqs))
@@ -65,7 +66,7 @@ func (s *Server) evaluate(ctx context.Context, call *wirepb.Evaluate) (*wirepb.R
 		results = make([]sdk.EvaluateResult, len(reqs))
 		for i, req := range reqs {
 			r := &results[i]
-			r.Err = s.guard(func() (err error) { r.Response, err = e.Evaluate(ctx, req); return err })
+			r.Err = s.guard(func() (err error) { r.Response, err = e.Evaluate(sdk.WithCall(ctx, req.Call), req); return err })
 		}
 	}
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Server) generate(ctx context.Context, call *wirepb.Generate, chunk func
 			req.Emit = func(piece string) { chunk(i, piece) }
 		}
 		var r sdk.GenerateResult
-		r.Err = s.guard(func() (err error) { r.Response, err = g.Generate(ctx, req); return err })
+		r.Err = s.guard(func() (err error) { r.Response, err = g.Generate(sdk.WithCall(ctx, req.Call), req); return err })
 		out.Results = append(out.Results, encodeGenerateResult(r))
 	}
 	return &wirepb.Reply{Body: &wirepb.Reply_Generated{Generated: out}}, nil
@@ -107,7 +108,7 @@ func (s *Server) correct(ctx context.Context, call *wirepb.Correct) (*wirepb.Rep
 	for _, pb := range call.GetItems() {
 		req := decodeCorrectRequest(pb)
 		var r sdk.CorrectResult
-		r.Err = s.guard(func() (err error) { r.Response, err = c.Correct(ctx, req); return err })
+		r.Err = s.guard(func() (err error) { r.Response, err = c.Correct(sdk.WithCall(ctx, req.Call), req); return err })
 		out.Results = append(out.Results, encodeCorrectResult(r))
 	}
 	return &wirepb.Reply{Body: &wirepb.Reply_Corrected{Corrected: out}}, nil

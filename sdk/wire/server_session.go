@@ -33,6 +33,9 @@ type session struct {
 	running int // calls, at most Parallel
 	readers int // goroutines that read or wait to
 	err     error
+	// questions are those to the host that wait for an answer.
+	questions    map[uint64]chan<- *wirepb.HostReply
+	lastQuestion uint64
 }
 
 // job is one call that was accepted.
@@ -42,7 +45,10 @@ type job struct {
 }
 
 func newSession(s *Server, stream grpc.ServerStream) *session {
-	return &session{server: s, stream: stream, cancels: map[uint64]context.CancelFunc{}, readers: 1}
+	return &session{
+		server: s, stream: stream, readers: 1,
+		cancels: map[uint64]context.CancelFunc{}, questions: map[uint64]chan<- *wirepb.HostReply{},
+	}
 }
 
 // serve returns once the host has gone and every call has ended.
@@ -69,7 +75,8 @@ func (s *session) work(cancel context.CancelFunc) {
 		}
 		s.keepReading(cancel)
 		for j != nil {
-			s.reply(j.req.GetId(), s.server.run(j.ctx, j.req, s.chunk))
+			ctx := sdk.WithHost(j.ctx, &callHost{session: s, job: j})
+			s.reply(j.req.GetId(), s.server.run(ctx, j.req, s.chunk))
 			j = s.finish(j)
 		}
 	}
@@ -103,6 +110,10 @@ func (s *session) accept(req *wirepb.Request) *job {
 		if cancel := s.cancels[req.GetId()]; cancel != nil {
 			cancel()
 		}
+		return nil
+	}
+	if reply := req.GetHostReply(); reply != nil {
+		s.answer(reply)
 		return nil
 	}
 	j := &job{req: req}

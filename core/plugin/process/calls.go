@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/reflectory/reflectory/core/plugin"
@@ -13,6 +14,7 @@ import (
 func (i *instance) Prepare(ctx context.Context, kind sdk.Kind, c plugin.Config) error {
 	ctx, cancel := i.deadline(ctx)
 	defer cancel()
+	i.runs.enter("")
 	return i.explain(ctx, i.client.Prepare(ctx, kind, wire.Config(c)))
 }
 
@@ -20,6 +22,7 @@ func (i *instance) Prepare(ctx context.Context, kind sdk.Kind, c plugin.Config) 
 func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
 	ctx, cancel := i.deadline(ctx)
 	defer cancel()
+	enterAll(&i.runs, reqs, func(r *sdk.EvaluateRequest) sdk.Call { return r.Call })
 	results, err := i.client.Evaluate(ctx, wire.Config(c), reqs)
 	return results, i.explain(ctx, err)
 }
@@ -28,6 +31,7 @@ func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.Ev
 func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
 	ctx, cancel := i.deadline(ctx)
 	defer cancel()
+	enterAll(&i.runs, reqs, func(r *sdk.GenerateRequest) sdk.Call { return r.Call })
 	results, err := i.client.Generate(ctx, wire.Config(c), reqs)
 	return results, i.explain(ctx, err)
 }
@@ -36,6 +40,7 @@ func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.Ge
 func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
 	ctx, cancel := i.deadline(ctx)
 	defer cancel()
+	enterAll(&i.runs, reqs, func(r *sdk.CorrectRequest) sdk.Call { return r.Call })
 	results, err := i.client.Correct(ctx, wire.Config(c), reqs)
 	return results, i.explain(ctx, err)
 }
@@ -68,4 +73,11 @@ func (i *instance) explain(ctx context.Context, err error) error {
 		e = sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was ended: %w", i.installed.Name, cause)
 	}
 	return i.withTail(e)
+}
+
+// serve answers what the plugin asks of the host.
+func (i *instance) serve(ctx context.Context, c wire.HostCall) (json.RawMessage, error) {
+	return plugin.Ask(ctx, i.options.Services, &i.installed, plugin.ServiceRequest{
+		Service: c.Service, RunID: c.RunID, Body: c.Body, Redactor: i.logs.redact,
+	})
 }

@@ -26,6 +26,8 @@ type Options struct {
 	// at a time for each instance, and holds that instance's output up while it
 	// runs. Default is to drop it.
 	Log func(LogLine)
+	// Services answers what plugins ask of the host. Default is to refuse.
+	Services plugin.Services
 	// Now is the clock of log lines. Default the system's.
 	Now func() time.Time
 }

@@ -26,6 +26,7 @@ type instance struct {
 	tls       *tls.Config
 	hello     wire.Start
 	logs      *logs
+	runs      runs
 
 	process *process // nil until it is launched
 	conn    *grpc.ClientConn
@@ -51,9 +52,9 @@ func newInstance(o Options, p plugin.Installed) (*instance, error) {
 	i := &instance{
 		options: o, installed: p, dir: dir, done: make(chan struct{}),
 		started: make(chan struct{}), stdio: make(chan struct{}),
-		logs:  &logs{plugin: p.Name, sink: o.Log, now: o.Now},
 		hello: wire.Start{LogLevel: o.LogLevel, MessageBytes: p.Limits.MessageBytes, Parallel: p.Limits.Parallel},
 	}
+	i.logs = &logs{plugin: p.Name, redact: plugin.NewRedactor(p.Env), runs: &i.runs, sink: o.Log, now: o.Now}
 	if o.PlainText {
 		return i, nil
 	}

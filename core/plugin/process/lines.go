@@ -1,8 +1,12 @@
 package process
 
-import "bytes"
+import (
+	"bytes"
 
-// lineWriter splits what is written to it into lines of at most maxLine bytes;
+	"github.com/reflectory/reflectory/core/plugin"
+)
+
+// lineWriter splits what is written to it into lines of at most plugin.MaxLogLine bytes;
 // the rest of a longer line is dropped.
 type lineWriter struct {
 	line func([]byte)
@@ -34,7 +38,7 @@ func (w *lineWriter) add(part []byte) {
 	if w.skip {
 		return
 	}
-	room := maxLine - len(w.buf)
+	room := plugin.MaxLogLine - len(w.buf)
 	if len(part) <= room {
 		w.buf = append(w.buf, part...)
 		return

@@ -7,35 +7,15 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
 
 // LogLine is one line that a plugin wrote.
-type LogLine struct {
-	// Plugin is who wrote it.
-	Plugin string
-	// Time is when the host read it.
-	Time time.Time
-	// Level is "trace", "debug", "info", "warn" or "error". A line that isn't
-	// hclog's JSON is "info", and "error" where it begins a crash.
-	Level string
-	// Message is the line's text.
-	Message string
-	// Fields are the attributes of a line of hclog's JSON.
-	Fields map[string]any
-	// Dropped, where not 0, says that this many lines were dropped before this
-	// one, because the plugin wrote more than may be kept.
-	Dropped int
-}
+type LogLine = plugin.LogLine
 
-// Bounds of what is kept of a plugin's output.
+// tailLines and tailBytes bound the end of the output that errors show.
 const (
-	// maxLine cuts a line, in bytes.
-	maxLine = 16 << 10
-	// linesPerSecond is how many lines of an instance are delivered; more is a
-	// flood that would push out everybody else's.
-	linesPerSecond = 100
-	// tailLines and tailBytes bound the end of the output that errors show.
 	tailLines = 20
 	tailBytes = 4 << 10
 )
@@ -44,6 +24,8 @@ const (
 // what the rate allows.
 type logs struct {
 	plugin string
+	redact *plugin.Redactor
+	runs   *runs
 	sink   func(LogLine)
 	now    func() time.Time
 
@@ -51,9 +33,7 @@ type logs struct {
 	tail     []string
 	size     int
 	headline string
-	window   time.Time
-	count    int
-	dropped  int
+	rate     plugin.LogRate
 }
 
 // line takes one line without its end.
@@ -61,18 +41,16 @@ func (l *logs) line(b []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	text := strings.ToValidUTF8(string(b), "\uFFFD")
-	l.keep(text)
+	l.keep(l.redact.Text(text))
 	now := l.now()
-	if now.Sub(l.window) >= time.Second {
-		l.window, l.count = now, 0
-	}
-	if l.count++; l.count > linesPerSecond {
-		l.dropped++
+	dropped, ok := l.rate.Admit(now)
+	if !ok {
 		return
 	}
 	out := parseLine(text)
-	out.Plugin, out.Time, out.Dropped = l.plugin, now, l.dropped
-	l.dropped = 0
+	l.redact.Line(&out)
+	out.Plugin, out.Time, out.Dropped = l.plugin, now, dropped
+	l.runs.tag(&out)
 	l.sink(out)
 }
 
@@ -80,12 +58,8 @@ func (l *logs) line(b []byte) {
 func (l *logs) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.dropped > 0 {
-		l.sink(LogLine{
-			Plugin: l.plugin, Time: l.now(), Level: "warn",
-			Message: "log lines were dropped: the plugin writes too many", Dropped: l.dropped,
-		})
-		l.dropped = 0
+	if dropped := l.rate.Dropped(); dropped > 0 {
+		l.sink(plugin.DroppedLine(l.plugin, l.now(), dropped))
 	}
 }
 

@@ -213,6 +213,25 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 			slog.Info("flood", "n", i)
 		}
 		return said("")
+	case "ask":
+		r, err := sdk.Complete(ctx, &sdk.LLMRequest{Prompt: b.Arg})
+		if err != nil {
+			return nil, err
+		}
+		return said(r.Text())
+	case "log run":
+		slog.InfoContext(ctx, "with a context")
+		slog.Info("without", "run_id", b.Arg)
+		return said("")
+	case "leak":
+		fmt.Fprintln(os.Stderr, "the key is "+os.Getenv("KEY"))
+		slog.Info("key "+os.Getenv("KEY"), "key", os.Getenv("KEY"))
+		if b.Arg == "exit" {
+			fmt.Fprintln(os.Stderr, "panic: "+os.Getenv("KEY"))
+			<-time.After(50 * time.Millisecond) // go-plugin carries the line over gRPC
+			os.Exit(4)
+		}
+		return said("")
 	case "pad":
 		return said(strings.Repeat("x", 150))
 	}

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -47,9 +48,12 @@ func (i *instance) start(ctx context.Context) error {
 		return err
 	}
 	if i.client, err = wire.NewClient(ctx, i.conn, wire.ClientOptions{
-		Plugin: i.installed.Name, MessageBytes: i.installed.Limits.MessageBytes,
+		Plugin: i.installed.Name, MessageBytes: i.installed.Limits.MessageBytes, Host: i.serve,
 	}); err != nil {
 		return err
+	}
+	if max(1, cmp.Or(i.installed.Limits.Parallel, i.client.Manifest().Parallel)) == 1 {
+		i.runs.setSerial()
 	}
 	i.streams.Go(func() { defer close(i.stdio); readStdio(i.conn, i.logs) })
 	i.streams.Go(i.watchStream)

@@ -183,6 +183,7 @@ type Request struct {
 	//	*Request_Generate
 	//	*Request_Correct
 	//	*Request_Cancel
+	//	*Request_HostReply
 	Body          isRequest_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -284,6 +285,15 @@ func (x *Request) GetCancel() *Cancel {
 	return nil
 }
 
+func (x *Request) GetHostReply() *HostReply {
+	if x != nil {
+		if x, ok := x.Body.(*Request_HostReply); ok {
+			return x.HostReply
+		}
+	}
+	return nil
+}
+
 type isRequest_Body interface {
 	isRequest_Body()
 }
@@ -309,6 +319,11 @@ type Request_Cancel struct {
 	Cancel *Cancel `protobuf:"bytes,7,opt,name=cancel,proto3,oneof"`
 }
 
+type Request_HostReply struct {
+	// Answers what the plugin asked of the host during the call of this id.
+	HostReply *HostReply `protobuf:"bytes,16,opt,name=host_reply,json=hostReply,proto3,oneof"`
+}
+
 func (*Request_Prepare) isRequest_Body() {}
 
 func (*Request_Evaluate) isRequest_Body() {}
@@ -318,6 +333,8 @@ func (*Request_Generate) isRequest_Body() {}
 func (*Request_Correct) isRequest_Body() {}
 
 func (*Request_Cancel) isRequest_Body() {}
+
+func (*Request_HostReply) isRequest_Body() {}
 
 // Reply is one frame from the plugin.
 type Reply struct {
@@ -331,6 +348,8 @@ type Reply struct {
 	//	*Reply_Corrected
 	//	*Reply_Chunk
 	//	*Reply_Error
+	//	*Reply_HostCall
+	//	*Reply_HostCancel
 	Body          isReply_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -434,6 +453,24 @@ func (x *Reply) GetError() *Error {
 	return nil
 }
 
+func (x *Reply) GetHostCall() *HostCall {
+	if x != nil {
+		if x, ok := x.Body.(*Reply_HostCall); ok {
+			return x.HostCall
+		}
+	}
+	return nil
+}
+
+func (x *Reply) GetHostCancel() *HostCancel {
+	if x != nil {
+		if x, ok := x.Body.(*Reply_HostCancel); ok {
+			return x.HostCancel
+		}
+	}
+	return nil
+}
+
 type isReply_Body interface {
 	isReply_Body()
 }
@@ -463,6 +500,16 @@ type Reply_Error struct {
 	Error *Error `protobuf:"bytes,7,opt,name=error,proto3,oneof"`
 }
 
+type Reply_HostCall struct {
+	// Asks the host for a service, during the call of this id. It ends no call.
+	HostCall *HostCall `protobuf:"bytes,16,opt,name=host_call,json=hostCall,proto3,oneof"`
+}
+
+type Reply_HostCancel struct {
+	// Gives a question to the host up. It has no reply of its own.
+	HostCancel *HostCancel `protobuf:"bytes,17,opt,name=host_cancel,json=hostCancel,proto3,oneof"`
+}
+
 func (*Reply_Prepared) isReply_Body() {}
 
 func (*Reply_Evaluated) isReply_Body() {}
@@ -474,6 +521,216 @@ func (*Reply_Corrected) isReply_Body() {}
 func (*Reply_Chunk) isReply_Body() {}
 
 func (*Reply_Error) isReply_Body() {}
+
+func (*Reply_HostCall) isReply_Body() {}
+
+func (*Reply_HostCancel) isReply_Body() {}
+
+// HostCall is a plugin's question to the host: see package sdk for the services
+// and the JSON that each takes and gives. The host answers only while the call
+// runs during which it is asked, and what is still open when that has its final
+// reply is given up. At most 8 questions of a call may be open at a time, and
+// 10,000 asked in all; each has at most 1 MiB.
+type HostCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Chosen by the plugin, never used twice during one call.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Such as "llm.complete".
+	Service string `protobuf:"bytes,2,opt,name=service,proto3" json:"service,omitempty"`
+	// JSON.
+	Body          []byte `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostCall) Reset() {
+	*x = HostCall{}
+	mi := &file_plugin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostCall) ProtoMessage() {}
+
+func (x *HostCall) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostCall.ProtoReflect.Descriptor instead.
+func (*HostCall) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *HostCall) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *HostCall) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *HostCall) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+type HostCancel struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question's id.
+	Id            uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostCancel) Reset() {
+	*x = HostCancel{}
+	mi := &file_plugin_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostCancel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostCancel) ProtoMessage() {}
+
+func (x *HostCancel) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostCancel.ProtoReflect.Descriptor instead.
+func (*HostCancel) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *HostCancel) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+// HostReply answers a HostCall. Replies to an unknown id are ignored.
+type HostReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question's id.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Types that are valid to be assigned to Outcome:
+	//
+	//	*HostReply_Body
+	//	*HostReply_Error
+	Outcome       isHostReply_Outcome `protobuf_oneof:"outcome"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostReply) Reset() {
+	*x = HostReply{}
+	mi := &file_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostReply) ProtoMessage() {}
+
+func (x *HostReply) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostReply.ProtoReflect.Descriptor instead.
+func (*HostReply) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *HostReply) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *HostReply) GetOutcome() isHostReply_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+func (x *HostReply) GetBody() []byte {
+	if x != nil {
+		if x, ok := x.Outcome.(*HostReply_Body); ok {
+			return x.Body
+		}
+	}
+	return nil
+}
+
+func (x *HostReply) GetError() *Error {
+	if x != nil {
+		if x, ok := x.Outcome.(*HostReply_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isHostReply_Outcome interface {
+	isHostReply_Outcome()
+}
+
+type HostReply_Body struct {
+	// JSON.
+	Body []byte `protobuf:"bytes,2,opt,name=body,proto3,oneof"`
+}
+
+type HostReply_Error struct {
+	Error *Error `protobuf:"bytes,3,opt,name=error,proto3,oneof"`
+}
+
+func (*HostReply_Body) isHostReply_Outcome() {}
+
+func (*HostReply_Error) isHostReply_Outcome() {}
 
 // Config names a config and, the first time, brings it. A plugin that doesn't
 // know the digest answers not_found, "config_unknown", and is sent it again.
@@ -487,7 +744,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_plugin_proto_msgTypes[4]
+	mi := &file_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -499,7 +756,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[4]
+	mi := &file_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -512,7 +769,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{4}
+	return file_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Config) GetDigest() string {
@@ -539,7 +796,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_plugin_proto_msgTypes[5]
+	mi := &file_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +808,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[5]
+	mi := &file_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +821,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{5}
+	return file_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Prepare) GetKind() string {
@@ -591,7 +848,7 @@ type Evaluate struct {
 
 func (x *Evaluate) Reset() {
 	*x = Evaluate{}
-	mi := &file_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +860,7 @@ func (x *Evaluate) String() string {
 func (*Evaluate) ProtoMessage() {}
 
 func (x *Evaluate) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +873,7 @@ func (x *Evaluate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluate.ProtoReflect.Descriptor instead.
 func (*Evaluate) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{6}
+	return file_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Evaluate) GetConfig() *Config {
@@ -643,7 +900,7 @@ type Generate struct {
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +912,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +925,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{7}
+	return file_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Generate) GetConfig() *Config {
@@ -695,7 +952,7 @@ type Correct struct {
 
 func (x *Correct) Reset() {
 	*x = Correct{}
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +964,7 @@ func (x *Correct) String() string {
 func (*Correct) ProtoMessage() {}
 
 func (x *Correct) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +977,7 @@ func (x *Correct) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Correct.ProtoReflect.Descriptor instead.
 func (*Correct) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{8}
+	return file_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Correct) GetConfig() *Config {
@@ -745,7 +1002,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +1014,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +1027,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 type Prepared struct {
@@ -781,7 +1038,7 @@ type Prepared struct {
 
 func (x *Prepared) Reset() {
 	*x = Prepared{}
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +1050,7 @@ func (x *Prepared) String() string {
 func (*Prepared) ProtoMessage() {}
 
 func (x *Prepared) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +1063,7 @@ func (x *Prepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepared.ProtoReflect.Descriptor instead.
 func (*Prepared) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 // Evaluated, Generated and Corrected hold one result per item, in their order.
@@ -819,7 +1076,7 @@ type Evaluated struct {
 
 func (x *Evaluated) Reset() {
 	*x = Evaluated{}
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +1088,7 @@ func (x *Evaluated) String() string {
 func (*Evaluated) ProtoMessage() {}
 
 func (x *Evaluated) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +1101,7 @@ func (x *Evaluated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluated.ProtoReflect.Descriptor instead.
 func (*Evaluated) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Evaluated) GetResults() []*EvaluateResult {
@@ -863,7 +1120,7 @@ type Generated struct {
 
 func (x *Generated) Reset() {
 	*x = Generated{}
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +1132,7 @@ func (x *Generated) String() string {
 func (*Generated) ProtoMessage() {}
 
 func (x *Generated) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +1145,7 @@ func (x *Generated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generated.ProtoReflect.Descriptor instead.
 func (*Generated) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Generated) GetResults() []*GenerateResult {
@@ -907,7 +1164,7 @@ type Corrected struct {
 
 func (x *Corrected) Reset() {
 	*x = Corrected{}
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +1176,7 @@ func (x *Corrected) String() string {
 func (*Corrected) ProtoMessage() {}
 
 func (x *Corrected) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +1189,7 @@ func (x *Corrected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Corrected.ProtoReflect.Descriptor instead.
 func (*Corrected) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Corrected) GetResults() []*CorrectResult {
@@ -953,7 +1210,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -965,7 +1222,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -978,7 +1235,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Chunk) GetItem() uint32 {
@@ -1010,7 +1267,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1279,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1292,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EvaluateRequest) GetRunId() string {
@@ -1103,7 +1360,7 @@ type GenerateRequest struct {
 
 func (x *GenerateRequest) Reset() {
 	*x = GenerateRequest{}
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1372,7 @@ func (x *GenerateRequest) String() string {
 func (*GenerateRequest) ProtoMessage() {}
 
 func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1385,7 @@ func (x *GenerateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateRequest.ProtoReflect.Descriptor instead.
 func (*GenerateRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GenerateRequest) GetRunId() string {
@@ -1197,7 +1454,7 @@ type CorrectRequest struct {
 
 func (x *CorrectRequest) Reset() {
 	*x = CorrectRequest{}
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1209,7 +1466,7 @@ func (x *CorrectRequest) String() string {
 func (*CorrectRequest) ProtoMessage() {}
 
 func (x *CorrectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1222,7 +1479,7 @@ func (x *CorrectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CorrectRequest.ProtoReflect.Descriptor instead.
 func (*CorrectRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CorrectRequest) GetRunId() string {
@@ -1301,7 +1558,7 @@ type EvaluateResult struct {
 
 func (x *EvaluateResult) Reset() {
 	*x = EvaluateResult{}
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1570,7 @@ func (x *EvaluateResult) String() string {
 func (*EvaluateResult) ProtoMessage() {}
 
 func (x *EvaluateResult) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1583,7 @@ func (x *EvaluateResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResult.ProtoReflect.Descriptor instead.
 func (*EvaluateResult) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EvaluateResult) GetOutcome() isEvaluateResult_Outcome {
@@ -1383,7 +1640,7 @@ type GenerateResult struct {
 
 func (x *GenerateResult) Reset() {
 	*x = GenerateResult{}
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1652,7 @@ func (x *GenerateResult) String() string {
 func (*GenerateResult) ProtoMessage() {}
 
 func (x *GenerateResult) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1665,7 @@ func (x *GenerateResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResult.ProtoReflect.Descriptor instead.
 func (*GenerateResult) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GenerateResult) GetOutcome() isGenerateResult_Outcome {
@@ -1465,7 +1722,7 @@ type CorrectResult struct {
 
 func (x *CorrectResult) Reset() {
 	*x = CorrectResult{}
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1734,7 @@ func (x *CorrectResult) String() string {
 func (*CorrectResult) ProtoMessage() {}
 
 func (x *CorrectResult) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1747,7 @@ func (x *CorrectResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CorrectResult.ProtoReflect.Descriptor instead.
 func (*CorrectResult) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CorrectResult) GetOutcome() isCorrectResult_Outcome {
@@ -1545,7 +1802,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1814,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1827,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EvaluateResponse) GetVerdict() *Verdict {
@@ -1605,7 +1862,7 @@ type GenerateResponse struct {
 
 func (x *GenerateResponse) Reset() {
 	*x = GenerateResponse{}
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1874,7 @@ func (x *GenerateResponse) String() string {
 func (*GenerateResponse) ProtoMessage() {}
 
 func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1887,7 @@ func (x *GenerateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GenerateResponse.ProtoReflect.Descriptor instead.
 func (*GenerateResponse) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GenerateResponse) GetOutput() []byte {
@@ -1665,7 +1922,7 @@ type CorrectResponse struct {
 
 func (x *CorrectResponse) Reset() {
 	*x = CorrectResponse{}
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1934,7 @@ func (x *CorrectResponse) String() string {
 func (*CorrectResponse) ProtoMessage() {}
 
 func (x *CorrectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1947,7 @@ func (x *CorrectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CorrectResponse.ProtoReflect.Descriptor instead.
 func (*CorrectResponse) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CorrectResponse) GetOutput() []byte {
@@ -1730,7 +1987,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1999,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +2012,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Verdict) GetValid() bool {
@@ -1815,7 +2072,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1827,7 +2084,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1840,7 +2097,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{25}
+	return file_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Finding) GetMessage() string {
@@ -1903,7 +2160,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +2172,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[26]
+	mi := &file_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2185,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{26}
+	return file_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Usage) GetTokensIn() int64 {
@@ -1968,7 +2225,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2237,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_msgTypes[27]
+	mi := &file_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2250,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_rawDescGZIP(), []int{27}
+	return file_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Error) GetCode() string {
@@ -2053,7 +2310,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\vdescription\x18\x05 \x01(\tR\vdescription\x12#\n" +
 	"\rconfig_schema\x18\x06 \x01(\fR\fconfigSchema\x12\"\n" +
 	"\fcapabilities\x18\a \x03(\tR\fcapabilities\x12\x1a\n" +
-	"\bparallel\x18\b \x01(\x05R\bparallel\"\xf0\x02\n" +
+	"\bparallel\x18\b \x01(\x05R\bparallel\"\xb2\x03\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1d\n" +
 	"\n" +
@@ -2062,8 +2319,10 @@ const file_plugin_proto_rawDesc = "" +
 	"\bevaluate\x18\x04 \x01(\v2\x1e.reflectory.plugin.v1.EvaluateH\x00R\bevaluate\x12<\n" +
 	"\bgenerate\x18\x05 \x01(\v2\x1e.reflectory.plugin.v1.GenerateH\x00R\bgenerate\x129\n" +
 	"\acorrect\x18\x06 \x01(\v2\x1d.reflectory.plugin.v1.CorrectH\x00R\acorrect\x126\n" +
-	"\x06cancel\x18\a \x01(\v2\x1c.reflectory.plugin.v1.CancelH\x00R\x06cancelB\x06\n" +
-	"\x04bodyJ\x04\b\x10\x10 \"\x90\x03\n" +
+	"\x06cancel\x18\a \x01(\v2\x1c.reflectory.plugin.v1.CancelH\x00R\x06cancel\x12@\n" +
+	"\n" +
+	"host_reply\x18\x10 \x01(\v2\x1f.reflectory.plugin.v1.HostReplyH\x00R\thostReplyB\x06\n" +
+	"\x04bodyJ\x04\b\x11\x10 \"\x94\x04\n" +
 	"\x05Reply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12<\n" +
 	"\bprepared\x18\x02 \x01(\v2\x1e.reflectory.plugin.v1.PreparedH\x00R\bprepared\x12?\n" +
@@ -2071,8 +2330,23 @@ const file_plugin_proto_rawDesc = "" +
 	"\tgenerated\x18\x04 \x01(\v2\x1f.reflectory.plugin.v1.GeneratedH\x00R\tgenerated\x12?\n" +
 	"\tcorrected\x18\x05 \x01(\v2\x1f.reflectory.plugin.v1.CorrectedH\x00R\tcorrected\x123\n" +
 	"\x05chunk\x18\x06 \x01(\v2\x1b.reflectory.plugin.v1.ChunkH\x00R\x05chunk\x123\n" +
-	"\x05error\x18\a \x01(\v2\x1b.reflectory.plugin.v1.ErrorH\x00R\x05errorB\x06\n" +
-	"\x04bodyJ\x04\b\x10\x10 \"B\n" +
+	"\x05error\x18\a \x01(\v2\x1b.reflectory.plugin.v1.ErrorH\x00R\x05error\x12=\n" +
+	"\thost_call\x18\x10 \x01(\v2\x1e.reflectory.plugin.v1.HostCallH\x00R\bhostCall\x12C\n" +
+	"\vhost_cancel\x18\x11 \x01(\v2 .reflectory.plugin.v1.HostCancelH\x00R\n" +
+	"hostCancelB\x06\n" +
+	"\x04bodyJ\x04\b\x12\x10 \"H\n" +
+	"\bHostCall\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
+	"\aservice\x18\x02 \x01(\tR\aservice\x12\x12\n" +
+	"\x04body\x18\x03 \x01(\fR\x04body\"\x1c\n" +
+	"\n" +
+	"HostCancel\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"q\n" +
+	"\tHostReply\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x04body\x18\x02 \x01(\fH\x00R\x04body\x123\n" +
+	"\x05error\x18\x03 \x01(\v2\x1b.reflectory.plugin.v1.ErrorH\x00R\x05errorB\t\n" +
+	"\aoutcome\"B\n" +
 	"\x06Config\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x17\n" +
 	"\x04json\x18\x02 \x01(\fH\x00R\x04json\x88\x01\x01B\a\n" +
@@ -2207,89 +2481,96 @@ func file_plugin_proto_rawDescGZIP() []byte {
 	return file_plugin_proto_rawDescData
 }
 
-var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_plugin_proto_goTypes = []any{
 	(*DescribeRequest)(nil),  // 0: reflectory.plugin.v1.DescribeRequest
 	(*Manifest)(nil),         // 1: reflectory.plugin.v1.Manifest
 	(*Request)(nil),          // 2: reflectory.plugin.v1.Request
 	(*Reply)(nil),            // 3: reflectory.plugin.v1.Reply
-	(*Config)(nil),           // 4: reflectory.plugin.v1.Config
-	(*Prepare)(nil),          // 5: reflectory.plugin.v1.Prepare
-	(*Evaluate)(nil),         // 6: reflectory.plugin.v1.Evaluate
-	(*Generate)(nil),         // 7: reflectory.plugin.v1.Generate
-	(*Correct)(nil),          // 8: reflectory.plugin.v1.Correct
-	(*Cancel)(nil),           // 9: reflectory.plugin.v1.Cancel
-	(*Prepared)(nil),         // 10: reflectory.plugin.v1.Prepared
-	(*Evaluated)(nil),        // 11: reflectory.plugin.v1.Evaluated
-	(*Generated)(nil),        // 12: reflectory.plugin.v1.Generated
-	(*Corrected)(nil),        // 13: reflectory.plugin.v1.Corrected
-	(*Chunk)(nil),            // 14: reflectory.plugin.v1.Chunk
-	(*EvaluateRequest)(nil),  // 15: reflectory.plugin.v1.EvaluateRequest
-	(*GenerateRequest)(nil),  // 16: reflectory.plugin.v1.GenerateRequest
-	(*CorrectRequest)(nil),   // 17: reflectory.plugin.v1.CorrectRequest
-	(*EvaluateResult)(nil),   // 18: reflectory.plugin.v1.EvaluateResult
-	(*GenerateResult)(nil),   // 19: reflectory.plugin.v1.GenerateResult
-	(*CorrectResult)(nil),    // 20: reflectory.plugin.v1.CorrectResult
-	(*EvaluateResponse)(nil), // 21: reflectory.plugin.v1.EvaluateResponse
-	(*GenerateResponse)(nil), // 22: reflectory.plugin.v1.GenerateResponse
-	(*CorrectResponse)(nil),  // 23: reflectory.plugin.v1.CorrectResponse
-	(*Verdict)(nil),          // 24: reflectory.plugin.v1.Verdict
-	(*Finding)(nil),          // 25: reflectory.plugin.v1.Finding
-	(*Usage)(nil),            // 26: reflectory.plugin.v1.Usage
-	(*Error)(nil),            // 27: reflectory.plugin.v1.Error
-	nil,                      // 28: reflectory.plugin.v1.EvaluateResponse.MetadataEntry
-	nil,                      // 29: reflectory.plugin.v1.GenerateResponse.MetadataEntry
-	nil,                      // 30: reflectory.plugin.v1.CorrectResponse.MetadataEntry
-	nil,                      // 31: reflectory.plugin.v1.Verdict.ChildrenEntry
+	(*HostCall)(nil),         // 4: reflectory.plugin.v1.HostCall
+	(*HostCancel)(nil),       // 5: reflectory.plugin.v1.HostCancel
+	(*HostReply)(nil),        // 6: reflectory.plugin.v1.HostReply
+	(*Config)(nil),           // 7: reflectory.plugin.v1.Config
+	(*Prepare)(nil),          // 8: reflectory.plugin.v1.Prepare
+	(*Evaluate)(nil),         // 9: reflectory.plugin.v1.Evaluate
+	(*Generate)(nil),         // 10: reflectory.plugin.v1.Generate
+	(*Correct)(nil),          // 11: reflectory.plugin.v1.Correct
+	(*Cancel)(nil),           // 12: reflectory.plugin.v1.Cancel
+	(*Prepared)(nil),         // 13: reflectory.plugin.v1.Prepared
+	(*Evaluated)(nil),        // 14: reflectory.plugin.v1.Evaluated
+	(*Generated)(nil),        // 15: reflectory.plugin.v1.Generated
+	(*Corrected)(nil),        // 16: reflectory.plugin.v1.Corrected
+	(*Chunk)(nil),            // 17: reflectory.plugin.v1.Chunk
+	(*EvaluateRequest)(nil),  // 18: reflectory.plugin.v1.EvaluateRequest
+	(*GenerateRequest)(nil),  // 19: reflectory.plugin.v1.GenerateRequest
+	(*CorrectRequest)(nil),   // 20: reflectory.plugin.v1.CorrectRequest
+	(*EvaluateResult)(nil),   // 21: reflectory.plugin.v1.EvaluateResult
+	(*GenerateResult)(nil),   // 22: reflectory.plugin.v1.GenerateResult
+	(*CorrectResult)(nil),    // 23: reflectory.plugin.v1.CorrectResult
+	(*EvaluateResponse)(nil), // 24: reflectory.plugin.v1.EvaluateResponse
+	(*GenerateResponse)(nil), // 25: reflectory.plugin.v1.GenerateResponse
+	(*CorrectResponse)(nil),  // 26: reflectory.plugin.v1.CorrectResponse
+	(*Verdict)(nil),          // 27: reflectory.plugin.v1.Verdict
+	(*Finding)(nil),          // 28: reflectory.plugin.v1.Finding
+	(*Usage)(nil),            // 29: reflectory.plugin.v1.Usage
+	(*Error)(nil),            // 30: reflectory.plugin.v1.Error
+	nil,                      // 31: reflectory.plugin.v1.EvaluateResponse.MetadataEntry
+	nil,                      // 32: reflectory.plugin.v1.GenerateResponse.MetadataEntry
+	nil,                      // 33: reflectory.plugin.v1.CorrectResponse.MetadataEntry
+	nil,                      // 34: reflectory.plugin.v1.Verdict.ChildrenEntry
 }
 var file_plugin_proto_depIdxs = []int32{
-	5,  // 0: reflectory.plugin.v1.Request.prepare:type_name -> reflectory.plugin.v1.Prepare
-	6,  // 1: reflectory.plugin.v1.Request.evaluate:type_name -> reflectory.plugin.v1.Evaluate
-	7,  // 2: reflectory.plugin.v1.Request.generate:type_name -> reflectory.plugin.v1.Generate
-	8,  // 3: reflectory.plugin.v1.Request.correct:type_name -> reflectory.plugin.v1.Correct
-	9,  // 4: reflectory.plugin.v1.Request.cancel:type_name -> reflectory.plugin.v1.Cancel
-	10, // 5: reflectory.plugin.v1.Reply.prepared:type_name -> reflectory.plugin.v1.Prepared
-	11, // 6: reflectory.plugin.v1.Reply.evaluated:type_name -> reflectory.plugin.v1.Evaluated
-	12, // 7: reflectory.plugin.v1.Reply.generated:type_name -> reflectory.plugin.v1.Generated
-	13, // 8: reflectory.plugin.v1.Reply.corrected:type_name -> reflectory.plugin.v1.Corrected
-	14, // 9: reflectory.plugin.v1.Reply.chunk:type_name -> reflectory.plugin.v1.Chunk
-	27, // 10: reflectory.plugin.v1.Reply.error:type_name -> reflectory.plugin.v1.Error
-	4,  // 11: reflectory.plugin.v1.Prepare.config:type_name -> reflectory.plugin.v1.Config
-	4,  // 12: reflectory.plugin.v1.Evaluate.config:type_name -> reflectory.plugin.v1.Config
-	15, // 13: reflectory.plugin.v1.Evaluate.items:type_name -> reflectory.plugin.v1.EvaluateRequest
-	4,  // 14: reflectory.plugin.v1.Generate.config:type_name -> reflectory.plugin.v1.Config
-	16, // 15: reflectory.plugin.v1.Generate.items:type_name -> reflectory.plugin.v1.GenerateRequest
-	4,  // 16: reflectory.plugin.v1.Correct.config:type_name -> reflectory.plugin.v1.Config
-	17, // 17: reflectory.plugin.v1.Correct.items:type_name -> reflectory.plugin.v1.CorrectRequest
-	18, // 18: reflectory.plugin.v1.Evaluated.results:type_name -> reflectory.plugin.v1.EvaluateResult
-	19, // 19: reflectory.plugin.v1.Generated.results:type_name -> reflectory.plugin.v1.GenerateResult
-	20, // 20: reflectory.plugin.v1.Corrected.results:type_name -> reflectory.plugin.v1.CorrectResult
-	25, // 21: reflectory.plugin.v1.CorrectRequest.errors:type_name -> reflectory.plugin.v1.Finding
-	21, // 22: reflectory.plugin.v1.EvaluateResult.response:type_name -> reflectory.plugin.v1.EvaluateResponse
-	27, // 23: reflectory.plugin.v1.EvaluateResult.error:type_name -> reflectory.plugin.v1.Error
-	22, // 24: reflectory.plugin.v1.GenerateResult.response:type_name -> reflectory.plugin.v1.GenerateResponse
-	27, // 25: reflectory.plugin.v1.GenerateResult.error:type_name -> reflectory.plugin.v1.Error
-	23, // 26: reflectory.plugin.v1.CorrectResult.response:type_name -> reflectory.plugin.v1.CorrectResponse
-	27, // 27: reflectory.plugin.v1.CorrectResult.error:type_name -> reflectory.plugin.v1.Error
-	24, // 28: reflectory.plugin.v1.EvaluateResponse.verdict:type_name -> reflectory.plugin.v1.Verdict
-	26, // 29: reflectory.plugin.v1.EvaluateResponse.usage:type_name -> reflectory.plugin.v1.Usage
-	28, // 30: reflectory.plugin.v1.EvaluateResponse.metadata:type_name -> reflectory.plugin.v1.EvaluateResponse.MetadataEntry
-	26, // 31: reflectory.plugin.v1.GenerateResponse.usage:type_name -> reflectory.plugin.v1.Usage
-	29, // 32: reflectory.plugin.v1.GenerateResponse.metadata:type_name -> reflectory.plugin.v1.GenerateResponse.MetadataEntry
-	26, // 33: reflectory.plugin.v1.CorrectResponse.usage:type_name -> reflectory.plugin.v1.Usage
-	30, // 34: reflectory.plugin.v1.CorrectResponse.metadata:type_name -> reflectory.plugin.v1.CorrectResponse.MetadataEntry
-	25, // 35: reflectory.plugin.v1.Verdict.errors:type_name -> reflectory.plugin.v1.Finding
-	31, // 36: reflectory.plugin.v1.Verdict.children:type_name -> reflectory.plugin.v1.Verdict.ChildrenEntry
-	24, // 37: reflectory.plugin.v1.Verdict.ChildrenEntry.value:type_name -> reflectory.plugin.v1.Verdict
-	0,  // 38: reflectory.plugin.v1.Plugin.Describe:input_type -> reflectory.plugin.v1.DescribeRequest
-	2,  // 39: reflectory.plugin.v1.Plugin.Calls:input_type -> reflectory.plugin.v1.Request
-	1,  // 40: reflectory.plugin.v1.Plugin.Describe:output_type -> reflectory.plugin.v1.Manifest
-	3,  // 41: reflectory.plugin.v1.Plugin.Calls:output_type -> reflectory.plugin.v1.Reply
-	40, // [40:42] is the sub-list for method output_type
-	38, // [38:40] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	8,  // 0: reflectory.plugin.v1.Request.prepare:type_name -> reflectory.plugin.v1.Prepare
+	9,  // 1: reflectory.plugin.v1.Request.evaluate:type_name -> reflectory.plugin.v1.Evaluate
+	10, // 2: reflectory.plugin.v1.Request.generate:type_name -> reflectory.plugin.v1.Generate
+	11, // 3: reflectory.plugin.v1.Request.correct:type_name -> reflectory.plugin.v1.Correct
+	12, // 4: reflectory.plugin.v1.Request.cancel:type_name -> reflectory.plugin.v1.Cancel
+	6,  // 5: reflectory.plugin.v1.Request.host_reply:type_name -> reflectory.plugin.v1.HostReply
+	13, // 6: reflectory.plugin.v1.Reply.prepared:type_name -> reflectory.plugin.v1.Prepared
+	14, // 7: reflectory.plugin.v1.Reply.evaluated:type_name -> reflectory.plugin.v1.Evaluated
+	15, // 8: reflectory.plugin.v1.Reply.generated:type_name -> reflectory.plugin.v1.Generated
+	16, // 9: reflectory.plugin.v1.Reply.corrected:type_name -> reflectory.plugin.v1.Corrected
+	17, // 10: reflectory.plugin.v1.Reply.chunk:type_name -> reflectory.plugin.v1.Chunk
+	30, // 11: reflectory.plugin.v1.Reply.error:type_name -> reflectory.plugin.v1.Error
+	4,  // 12: reflectory.plugin.v1.Reply.host_call:type_name -> reflectory.plugin.v1.HostCall
+	5,  // 13: reflectory.plugin.v1.Reply.host_cancel:type_name -> reflectory.plugin.v1.HostCancel
+	30, // 14: reflectory.plugin.v1.HostReply.error:type_name -> reflectory.plugin.v1.Error
+	7,  // 15: reflectory.plugin.v1.Prepare.config:type_name -> reflectory.plugin.v1.Config
+	7,  // 16: reflectory.plugin.v1.Evaluate.config:type_name -> reflectory.plugin.v1.Config
+	18, // 17: reflectory.plugin.v1.Evaluate.items:type_name -> reflectory.plugin.v1.EvaluateRequest
+	7,  // 18: reflectory.plugin.v1.Generate.config:type_name -> reflectory.plugin.v1.Config
+	19, // 19: reflectory.plugin.v1.Generate.items:type_name -> reflectory.plugin.v1.GenerateRequest
+	7,  // 20: reflectory.plugin.v1.Correct.config:type_name -> reflectory.plugin.v1.Config
+	20, // 21: reflectory.plugin.v1.Correct.items:type_name -> reflectory.plugin.v1.CorrectRequest
+	21, // 22: reflectory.plugin.v1.Evaluated.results:type_name -> reflectory.plugin.v1.EvaluateResult
+	22, // 23: reflectory.plugin.v1.Generated.results:type_name -> reflectory.plugin.v1.GenerateResult
+	23, // 24: reflectory.plugin.v1.Corrected.results:type_name -> reflectory.plugin.v1.CorrectResult
+	28, // 25: reflectory.plugin.v1.CorrectRequest.errors:type_name -> reflectory.plugin.v1.Finding
+	24, // 26: reflectory.plugin.v1.EvaluateResult.response:type_name -> reflectory.plugin.v1.EvaluateResponse
+	30, // 27: reflectory.plugin.v1.EvaluateResult.error:type_name -> reflectory.plugin.v1.Error
+	25, // 28: reflectory.plugin.v1.GenerateResult.response:type_name -> reflectory.plugin.v1.GenerateResponse
+	30, // 29: reflectory.plugin.v1.GenerateResult.error:type_name -> reflectory.plugin.v1.Error
+	26, // 30: reflectory.plugin.v1.CorrectResult.response:type_name -> reflectory.plugin.v1.CorrectResponse
+	30, // 31: reflectory.plugin.v1.CorrectResult.error:type_name -> reflectory.plugin.v1.Error
+	27, // 32: reflectory.plugin.v1.EvaluateResponse.verdict:type_name -> reflectory.plugin.v1.Verdict
+	29, // 33: reflectory.plugin.v1.EvaluateResponse.usage:type_name -> reflectory.plugin.v1.Usage
+	31, // 34: reflectory.plugin.v1.EvaluateResponse.metadata:type_name -> reflectory.plugin.v1.EvaluateResponse.MetadataEntry
+	29, // 35: reflectory.plugin.v1.GenerateResponse.usage:type_name -> reflectory.plugin.v1.Usage
+	32, // 36: reflectory.plugin.v1.GenerateResponse.metadata:type_name -> reflectory.plugin.v1.GenerateResponse.MetadataEntry
+	29, // 37: reflectory.plugin.v1.CorrectResponse.usage:type_name -> reflectory.plugin.v1.Usage
+	33, // 38: reflectory.plugin.v1.CorrectResponse.metadata:type_name -> reflectory.plugin.v1.CorrectResponse.MetadataEntry
+	28, // 39: reflectory.plugin.v1.Verdict.errors:type_name -> reflectory.plugin.v1.Finding
+	34, // 40: reflectory.plugin.v1.Verdict.children:type_name -> reflectory.plugin.v1.Verdict.ChildrenEntry
+	27, // 41: reflectory.plugin.v1.Verdict.ChildrenEntry.value:type_name -> reflectory.plugin.v1.Verdict
+	0,  // 42: reflectory.plugin.v1.Plugin.Describe:input_type -> reflectory.plugin.v1.DescribeRequest
+	2,  // 43: reflectory.plugin.v1.Plugin.Calls:input_type -> reflectory.plugin.v1.Request
+	1,  // 44: reflectory.plugin.v1.Plugin.Describe:output_type -> reflectory.plugin.v1.Manifest
+	3,  // 45: reflectory.plugin.v1.Plugin.Calls:output_type -> reflectory.plugin.v1.Reply
+	44, // [44:46] is the sub-list for method output_type
+	42, // [42:44] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_init() }
@@ -2303,6 +2584,7 @@ func file_plugin_proto_init() {
 		(*Request_Generate)(nil),
 		(*Request_Correct)(nil),
 		(*Request_Cancel)(nil),
+		(*Request_HostReply)(nil),
 	}
 	file_plugin_proto_msgTypes[3].OneofWrappers = []any{
 		(*Reply_Prepared)(nil),
@@ -2311,17 +2593,23 @@ func file_plugin_proto_init() {
 		(*Reply_Corrected)(nil),
 		(*Reply_Chunk)(nil),
 		(*Reply_Error)(nil),
+		(*Reply_HostCall)(nil),
+		(*Reply_HostCancel)(nil),
 	}
-	file_plugin_proto_msgTypes[4].OneofWrappers = []any{}
-	file_plugin_proto_msgTypes[18].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[6].OneofWrappers = []any{
+		(*HostReply_Body)(nil),
+		(*HostReply_Error)(nil),
+	}
+	file_plugin_proto_msgTypes[7].OneofWrappers = []any{}
+	file_plugin_proto_msgTypes[21].OneofWrappers = []any{
 		(*EvaluateResult_Response)(nil),
 		(*EvaluateResult_Error)(nil),
 	}
-	file_plugin_proto_msgTypes[19].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[22].OneofWrappers = []any{
 		(*GenerateResult_Response)(nil),
 		(*GenerateResult_Error)(nil),
 	}
-	file_plugin_proto_msgTypes[20].OneofWrappers = []any{
+	file_plugin_proto_msgTypes[23].OneofWrappers = []any{
 		(*CorrectResult_Response)(nil),
 		(*CorrectResult_Error)(nil),
 	}
@@ -2331,7 +2619,7 @@ func file_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_rawDesc), len(file_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/logfile"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// defaultLogLines is about a screen.
+const defaultLogLines = 50
+
+func (a *App) pluginLogsCommand() *cobra.Command {
+	var lines int
+	var follow bool
+	c := &cobra.Command{
+		Use: "logs NAME", Short: "Show what a plugin has logged",
+		Long: `Show what a plugin has logged in all runs, the newest line last. Lines are kept
+from level info on, or from --log-level where that is less, in
+<data-dir>/logs/plugins, some 16 MiB for each plugin. The values of environment
+variables that the plugin was granted stand as *** in them.`,
+		Example: `  reflectory plugin logs llm-eval
+  reflectory plugin logs llm-eval --lines 500 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := a.checkLogFlags(lines, follow); err != nil {
+				return err
+			}
+			return a.pluginLogs(c.Context(), args[0], lines, follow)
+		},
+	}
+	c.Flags().IntVar(&lines, "lines", defaultLogLines, "how many lines at most")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with lines as they are written, until interrupted")
+	return c
+}
+
+func (a *App) checkLogFlags(lines int, follow bool) error {
+	switch {
+	case lines < 1 || lines > logfile.MaxLines:
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--lines must be from 1 to %d, not %d", logfile.MaxLines, lines)}
+	case follow && a.flags.json:
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--follow has no end, and --json prints one value").
+			WithHint("leave one of them out")}
+	}
+	return nil
+}
+
+func (a *App) pluginLogs(ctx context.Context, name string, lines int, follow bool) error {
+	tail, err := logfile.Tail(a.pluginLogDir(), name, lines)
+	switch {
+	case sdk.ReasonOf(err) == "log_not_found":
+		tail = []plugin.LogLine{}
+		a.term.Line("%s", err)
+	case err != nil:
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, map[string]any{"plugin": name, "lines": tail})
+	}
+	for _, l := range tail {
+		if err := a.printLogLine(l); err != nil {
+			return err
+		}
+	}
+	if !follow {
+		return nil
+	}
+	return logfile.Follow(ctx, a.pluginLogDir(), name, a.printLogLine)
+}
+
+// printLogLine prints a line as "time level run message name=value …".
+func (a *App) printLogLine(l plugin.LogLine) error {
+	at := l.Time.Local().Format(time.DateTime)
+	if l.Dropped > 0 {
+		if _, err := fmt.Fprintf(a.Stdout, "%s  warn   %d lines were dropped here: the plugin wrote too many\n", at, l.Dropped); err != nil {
+			return err
+		}
+	}
+	run := ""
+	if l.RunID != "" {
+		run = "run " + l.RunID[:min(len(l.RunID), shortRunID)] + "  "
+	}
+	_, err := fmt.Fprintf(a.Stdout, "%s  %-5s  %s%s\n", at, term.Clean(l.Level), term.Clean(run), term.Clean(logText(l)))
+	return err
+}
+
+// shortRunID is how much of a run's id is shown: what finds it again.
+const shortRunID = 13
+
+// logText is a line's message and its fields.
+func logText(l plugin.LogLine) string {
+	var text strings.Builder
+	text.WriteString(l.Message)
+	for _, name := range slices.Sorted(maps.Keys(l.Fields)) {
+		fmt.Fprintf(&text, " %s=%v", name, l.Fields[name])
+	}
+	return text.String()
+}

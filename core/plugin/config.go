@@ -1,0 +1,99 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// maxChecked is how many configs are remembered as right: far more than a
+	// workflow has, and 100 KiB.
+	maxChecked = 1024
+	// maxProblems is how many of a config's problems a message names.
+	maxProblems = 20
+)
+
+// checkedConfigs remembers which configs match which schemas. It is safe for
+// concurrent use.
+type checkedConfigs struct {
+	mu    sync.Mutex
+	right map[[2]string]struct{} // by the digests of schema and config
+}
+
+func (c *checkedConfigs) has(key [2]string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.right[key]
+	return ok
+}
+
+// add remembers a config, and forgets all others when there are too many: to
+// check one again is cheap.
+func (c *checkedConfigs) add(key [2]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.right == nil || len(c.right) >= maxChecked {
+		c.right = map[[2]string]struct{}{}
+	}
+	c.right[key] = struct{}{}
+}
+
+// checkConfig has the config evaluator judge a config by its plugin's schema.
+func (s *Supervisor) checkConfig(ctx context.Context, target core.Target) error {
+	judge := s.options.ConfigEvaluator
+	if target.Plugin == judge || !s.installed(judge) {
+		return nil
+	}
+	manifest, err := s.Describe(ctx, target.Plugin)
+	if err != nil || len(manifest.ConfigSchema) == 0 {
+		return err
+	}
+	key := [2]string{core.Digest(manifest.ConfigSchema), target.Digest}
+	if s.configs.has(key) {
+		return nil
+	}
+	verdict, err := core.PluginEvaluator(s, core.Target{
+		Plugin: judge, Config: core.MustJSON(map[string]any{"schema": manifest.ConfigSchema, "scoring": "strict"}),
+	}).Evaluate(ctx, &sdk.EvaluateRequest{Output: target.Config})
+	switch {
+	case sdk.CodeOf(err) == sdk.Invalid:
+		return sdk.Errorf(sdk.Invalid, "config_schema_invalid", "the config_schema in the manifest of plugin %q: %w", target.Plugin, err).
+			WithHint("this is a fault of the plugin; report it to its author")
+	case err != nil:
+		return sdk.Wrap("check the config of plugin "+target.Plugin, err)
+	case !verdict.Verdict.Valid:
+		return configInvalid(target.Plugin, verdict.Verdict.Errors)
+	}
+	s.configs.add(key)
+	return nil
+}
+
+func (s *Supervisor) installed(name string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.pools[name] != nil
+}
+
+// configInvalid names everything that is wrong with a config.
+func configInvalid(plugin string, findings []sdk.Finding) error {
+	var problems []string
+	for _, f := range findings {
+		problem := f.Message
+		if f.Path != "" {
+			problem = f.Path + ": " + problem
+		}
+		problems = append(problems, problem)
+	}
+	text := strings.Join(problems[:min(len(problems), maxProblems)], "; ")
+	if more := len(problems) - maxProblems; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return sdk.Errorf(sdk.Invalid, "config_invalid", "the config of plugin %q: %s", plugin, text).
+		WithHint("each place is a JSON Pointer into config; the plugin's README and its --describe say what it takes").
+		WithDetail("plugin", plugin).WithDetail("problems", problems)
+}

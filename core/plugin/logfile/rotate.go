@@ -1,0 +1,66 @@
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// staleLock is the age at which a lock is that of a host that died: renaming a
+// few files takes no such time.
+const staleLock = 10 * time.Second
+
+// rotate moves a full file away, those before it up by one, and the oldest out.
+// Of several hosts that find it full one does so; the others write on. The
+// caller's own must be closed, since not every system renames an open file.
+func rotate(path string, full os.FileInfo) (err error) {
+	locked, err := lock(path + ".lock")
+	if err != nil || !locked {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(path+".lock")) }()
+	if moved, err := isMoved(path, full); err != nil || moved {
+		return err
+	}
+	for n := keptFiles; n > 0; n-- {
+		err := os.Rename(older(path, n-1), older(path, n))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// lock makes a file that only one can make.
+func lock(path string) (bool, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err == nil {
+		return true, file.Close()
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return false, err
+	}
+	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > staleLock {
+		_ = os.Remove(path) // whoever is full next takes it
+	}
+	return false, nil
+}
+
+// isMoved reports whether another file than this, or none, is at a path.
+func isMoved(path string, mine os.FileInfo) (bool, error) {
+	there, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return err == nil && !os.SameFile(mine, there), err
+}
+
+// older is the name of the n-th file before the newest.
+func older(path string, n int) string {
+	if n == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s.%d", path, n)
+}

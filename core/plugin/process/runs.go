@@ -1,0 +1,65 @@
+package process
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// maxRuns is how many runs an instance's lines may be tagged with: those of its
+// last calls. A line arrives soon after it was written, or before.
+const maxRuns = 16
+
+// runField is the field in which a plugin's logger names the run. package
+// sdk/process sets it from a call's context.
+const runField = "run_id"
+
+// runs knows the runs that an instance works on.
+type runs struct {
+	mu     sync.Mutex
+	recent []string // the last one last
+	serial bool     // whether the instance takes one call at a time
+}
+
+// setSerial says that the instance takes one call at a time, so that what it
+// writes belongs to the call that came last.
+func (r *runs) setSerial() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.serial = true
+}
+
+// enter notes the run of a call; "" is none.
+func (r *runs) enter(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.recent); n > 0 && r.recent[n-1] == id {
+		return
+	}
+	if r.recent = append(r.recent, id); len(r.recent) > maxRuns {
+		r.recent = slices.Delete(r.recent, 0, 1)
+	}
+}
+
+// tag sets a line's run: the one that the plugin names, if that can be, else that
+// of the last call, where only one at a time is worked on.
+func (r *runs) tag(l *LogLine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	claimed, _ := l.Fields[runField].(string)
+	switch {
+	case claimed != "" && slices.Contains(r.recent, claimed):
+		l.RunID = claimed
+		delete(l.Fields, runField)
+	case r.serial && len(r.recent) > 0:
+		l.RunID = r.recent[len(r.recent)-1]
+	}
+}
+
+// enterAll notes the runs of a batch.
+func enterAll[R any](r *runs, reqs []*R, call func(*R) sdk.Call) {
+	for _, req := range reqs {
+		r.enter(call(req).RunID)
+	}
+}

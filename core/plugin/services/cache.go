@@ -1,0 +1,111 @@
+package services
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// maxKey bounds a key, in bytes: a digest with a prefix fits well.
+	maxKey = 256
+	// entryCost is what an entry takes beside its key and value, about, so that
+	// empty ones are bounded too.
+	entryCost = 128
+)
+
+// cache answers cache. Each plugin has its own.
+func (h *Host) cache(_ context.Context, r plugin.ServiceRequest, q *sdk.CacheRequest) (*sdk.CacheResponse, error) {
+	if len(q.Key) == 0 || len(q.Key) > maxKey {
+		return nil, invalid(r, "a key of %d bytes is not 1 to %d", len(q.Key), maxKey)
+	}
+	switch q.Op {
+	case sdk.CacheOpGet:
+		value, found := h.cacheOf(r.Plugin).get(q.Key)
+		return &sdk.CacheResponse{Found: found, Value: value}, nil
+	case sdk.CacheOpPut:
+		if len(q.Value) == 0 {
+			return nil, invalid(r, "put without a value")
+		}
+		if !h.cacheOf(r.Plugin).put(q.Key, q.Value) {
+			return nil, sdk.Errorf(sdk.Exhausted, "cache_value_too_large", "a value of %d bytes doesn't fit into the cache of plugin %s, which has %d",
+				len(q.Value), r.Plugin, h.options.CacheBytes).
+				WithHint("cache what is smaller")
+		}
+		return new(sdk.CacheResponse), nil
+	}
+	return nil, invalid(r, "op %.64q is neither %s nor %s", q.Op, sdk.CacheOpGet, sdk.CacheOpPut)
+}
+
+func (h *Host) cacheOf(name string) *cache {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.caches[name]
+	if c == nil {
+		c = newCache(h.options.CacheBytes)
+		h.caches[name] = c
+	}
+	return c
+}
+
+// cache keeps one plugin's values, the least recently used going first. It is
+// safe for concurrent use.
+type cache struct {
+	limit int
+
+	mu      sync.Mutex
+	size    int
+	entries map[string]*list.Element
+	recent  *list.List // of *entry, the most recently used first
+}
+
+type entry struct {
+	key   string
+	value json.RawMessage
+}
+
+func (e *entry) cost() int { return len(e.key) + len(e.value) + entryCost }
+
+func newCache(limit int) *cache {
+	return &cache{limit: limit, entries: map[string]*list.Element{}, recent: list.New()}
+}
+
+func (c *cache) get(key string) (json.RawMessage, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.entries[key]
+	if at == nil {
+		return nil, false
+	}
+	c.recent.MoveToFront(at)
+	return at.Value.(*entry).value, true
+}
+
+// put keeps a value, and reports whether it can fit at all.
+func (c *cache) put(key string, value json.RawMessage) bool {
+	e := &entry{key, value}
+	if e.cost() > c.limit {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.entries[key]; at != nil {
+		c.drop(at)
+	}
+	c.entries[key] = c.recent.PushFront(e)
+	c.size += e.cost()
+	for c.size > c.limit {
+		c.drop(c.recent.Back())
+	}
+	return true
+}
+
+func (c *cache) drop(at *list.Element) {
+	e := c.recent.Remove(at).(*entry)
+	delete(c.entries, e.key)
+	c.size -= e.cost()
+}

@@ -1,0 +1,88 @@
+package services
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// complete answers llm.complete by the generator of the model's plugin, and
+// charges what that takes to the call of the plugin that asks.
+func (h *Host) complete(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (*sdk.LLMResponse, error) {
+	plugins, target, err := h.model(ctx, r, q)
+	if err != nil {
+		return nil, err
+	}
+	// The key of the calling step would be that of its own output.
+	request := &sdk.GenerateRequest{Call: sdk.Call{RunID: r.RunID, Role: sdk.RoleGenerate}, State: json.RawMessage(`{}`)}
+	response, err := core.PluginGenerator(plugins, target).Generate(ctx, request)
+	if err != nil {
+		plugin.Charge(ctx, spentBefore(err))
+		return nil, err
+	}
+	plugin.Charge(ctx, response.Usage)
+	return &sdk.LLMResponse{Output: response.Output, Usage: response.Usage, Metadata: response.Metadata}, nil
+}
+
+// model returns the generator that puts the question.
+func (h *Host) model(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (core.Plugins, core.Target, error) {
+	h.mu.Lock()
+	plugins := h.plugins
+	h.mu.Unlock()
+	target := h.options.LLM
+	if plugins == nil || target.Plugin == "" {
+		return nil, target, sdk.Errorf(sdk.Invalid, "llm_not_configured", "plugin %s asks for a language model, and the host has none", r.Plugin).
+			WithHint(`write in the workflow: settings: {llm: {provider: ollama, base_url: "http://127.0.0.1:11434", model: "llama3.2"}}`)
+	}
+	if r.Plugin == target.Plugin {
+		return nil, target, sdk.Errorf(sdk.Denied, "service_recursion", "plugin %s answers %s itself, and can't ask for it", r.Plugin, r.Service).
+			WithHint("call the model directly")
+	}
+	config, err := merge(target.Config, q)
+	if err != nil {
+		return nil, target, invalid(r, "%w", err)
+	}
+	target.Config, target.Digest = config, ""
+	if deadline, ok := ctx.Deadline(); ok && target.Timeout == 0 {
+		target.Timeout = modelTime(time.Until(deadline))
+	}
+	return plugins, target, nil
+}
+
+// modelTime is how much of a call's time the model has, where the settings don't
+// say: all but a tenth, in which the plugin can still make something of a late or
+// missing answer, and isn't ended with the model.
+func modelTime(left time.Duration) time.Duration { return left - left/10 }
+
+// merge adds a question to the endpoint's config, whose own keys stand: no
+// plugin chooses where a key is sent.
+func merge(base json.RawMessage, q *sdk.LLMRequest) (json.RawMessage, error) {
+	question, err := core.EncodeJSON(q)
+	if err != nil {
+		return nil, err
+	}
+	config := map[string]json.RawMessage{}
+	for _, part := range []json.RawMessage{question, base} {
+		if len(part) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(part, &config); err != nil {
+			return nil, err
+		}
+	}
+	return core.EncodeJSON(config)
+}
+
+// spentBefore is the usage that an error's details tell of.
+func spentBefore(err error) sdk.Usage {
+	var u sdk.Usage
+	encoded, encodeErr := json.Marshal(sdk.AsError(err).Details["usage"])
+	if encodeErr != nil || json.Unmarshal(encoded, &u) != nil || u.TokensIn < 0 || u.TokensOut < 0 || u.CostUSD < 0 {
+		return sdk.Usage{}
+	}
+	return u
+}

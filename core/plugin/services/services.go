@@ -1,0 +1,124 @@
+// Package services is what the host does for plugins: it implements
+// [plugin.Services].
+//
+//	log            a line for the host's log
+//	cache          values that are kept between calls, in memory
+//	llm.complete   the host's language model, by the generator of a plugin
+//	memory.recall  the run's memories, through a port of package core
+package services
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options set up a [Host]. The zero value of each field is its default.
+type Options struct {
+	// LLM is the generator behind llm.complete. Its config holds what the
+	// operator's settings say of the endpoint, such as {"llm": {…}}; what the
+	// plugin asks is added to that. Without a plugin's name nothing is completed.
+	LLM core.Target
+	// Recall answers memory.recall. Nil means that there is no memory.
+	Recall core.Recaller
+	// Log takes the plugins' log lines. It must be safe for concurrent use.
+	// Default is to drop them.
+	Log func(plugin.LogLine)
+	// CacheBytes is how much of each plugin's values is kept. Default 8 MiB: as
+	// much as one message.
+	CacheBytes int
+	// Now is the clock of log lines. Default the system's.
+	Now func() time.Time
+}
+
+// defaultCacheBytes is the default of [Options.CacheBytes].
+const defaultCacheBytes = 8 << 20
+
+// Host serves plugins. It is safe for concurrent use.
+type Host struct {
+	options Options
+
+	mu      sync.Mutex
+	plugins core.Plugins
+	caches  map[string]*cache
+	rates   map[string]*plugin.LogRate
+}
+
+var _ plugin.Services = (*Host)(nil)
+
+// New returns a host of services. Until [Host.Connect] it completes nothing.
+func New(o Options) *Host {
+	if o.Log == nil {
+		o.Log = func(plugin.LogLine) {}
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = defaultCacheBytes
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Host{options: o, caches: map[string]*cache{}, rates: map[string]*plugin.LogRate{}}
+}
+
+// Connect gives the host the plugins that it calls for llm.complete. They need
+// the host themselves, so it comes second.
+func (h *Host) Connect(p core.Plugins) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.plugins = p
+}
+
+// Serve implements [plugin.Services].
+func (h *Host) Serve(ctx context.Context, r plugin.ServiceRequest) (json.RawMessage, error) {
+	switch r.Service {
+	case sdk.ServiceLog:
+		return serve(ctx, r, h.log)
+	case sdk.ServiceCache:
+		return serve(ctx, r, h.cache)
+	case sdk.ServiceLLM:
+		return serve(ctx, r, h.complete)
+	case sdk.ServiceRecall:
+		return serve(ctx, r, h.recall)
+	}
+	return nil, sdk.Errorf(sdk.Incompatible, "service_unsupported", "this host has no service %.64q", r.Service).
+		WithHint("upgrade the host, or do without")
+}
+
+// serve decodes a request and encodes its response.
+func serve[Req, Res any](ctx context.Context, r plugin.ServiceRequest,
+	answer func(context.Context, plugin.ServiceRequest, *Req) (*Res, error),
+) (json.RawMessage, error) {
+	request := new(Req)
+	if err := json.Unmarshal(r.Body, request); err != nil {
+		return nil, invalid(r, "%w", err)
+	}
+	response, err := answer(ctx, r, request)
+	if err != nil {
+		return nil, err
+	}
+	body, err := core.EncodeJSON(response)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Internal, "encode", "encode the response of %s: %w", r.Service, err)
+	}
+	return body, nil
+}
+
+func invalid(r plugin.ServiceRequest, format string, args ...any) *sdk.Error {
+	e := sdk.Errorf(sdk.Invalid, "request_invalid", format, args...)
+	e.Op = "request of " + string(r.Service)
+	return e.WithHint("send the service's request as package sdk has it").WithDetail("plugin", r.Plugin)
+}
+
+// recall answers memory.recall.
+func (h *Host) recall(ctx context.Context, r plugin.ServiceRequest, q *sdk.RecallRequest) (*sdk.RecallResponse, error) {
+	if h.options.Recall == nil {
+		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "this host keeps no memory yet, so nothing can be recalled").
+			WithHint("go on without memories; a plugin that can't should say so")
+	}
+	return h.options.Recall.Recall(ctx, r.RunID, q)
+}

@@ -1,0 +1,113 @@
+package plugin
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Add makes one more plugin callable. One of that name is sdk.Conflict, reason
+// "plugin_installed".
+func (s *Supervisor) Add(p Installed) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return errClosed()
+	case s.pools[p.Name] != nil:
+		return sdk.Errorf(sdk.Conflict, "plugin_installed", "there is a plugin %q already", p.Name).
+			WithHint("replace it, or remove it first")
+	}
+	s.pools[p.Name] = newPool(p, s.options.Driver, s.options.Random)
+	return nil
+}
+
+// Remove takes a plugin out: later calls don't find it. Those under way and
+// those that wait go on, each within its deadline, and then its instances end.
+func (s *Supervisor) Remove(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pools[name]
+	switch {
+	case s.closed:
+		return errClosed()
+	case p == nil:
+		return s.notFound(name)
+	}
+	delete(s.pools, name)
+	s.drain(p)
+	return nil
+}
+
+// Replace puts another version in a plugin's place, without a call being lost:
+// once the new one's first instance is up and healthy it takes all new calls,
+// and the old one ends as with [Supervisor.Remove]. If the new one doesn't come
+// up, the error says why, and the old one goes on.
+func (s *Supervisor) Replace(ctx context.Context, p Installed) error {
+	fresh, err := s.warming(p)
+	if err != nil {
+		return err
+	}
+	defer s.swaps.Done()
+	if err := fresh.warm(ctx); err != nil {
+		s.discard(fresh)
+		return sdk.Wrap("replace plugin "+p.Name+", which goes on as it was", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.beside, fresh)
+	old := s.pools[p.Name]
+	if old == nil || s.closed { // it was removed meanwhile, or is being closed
+		s.drain(fresh)
+		if s.closed {
+			return errClosed()
+		}
+		return s.notFound(p.Name)
+	}
+	s.pools[p.Name] = fresh
+	s.drain(old)
+	return nil
+}
+
+// warming makes the pool of a plugin's new version, which no call finds yet. The
+// caller ends the swap.
+func (s *Supervisor) warming(p Installed) (*pool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errClosed()
+	case s.pools[p.Name] == nil:
+		return nil, s.notFound(p.Name)
+	}
+	fresh := newPool(p, s.options.Driver, s.options.Random)
+	s.beside[fresh] = false
+	s.swaps.Add(1)
+	return fresh, nil
+}
+
+// discard ends a pool that took no calls.
+func (s *Supervisor) discard(p *pool) {
+	err := p.shut()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.beside, p)
+	s.errs = append(s.errs, err)
+}
+
+// drain ends a pool once its calls have. The lock must be held, the pool taken
+// out, and a swap under way or the supervisor open.
+func (s *Supervisor) drain(p *pool) {
+	s.beside[p] = true
+	s.swaps.Go(func() {
+		p.calls.Wait()
+		s.discard(p)
+	})
+}
+
+// warm starts a pool's first instance and has it answer.
+func (p *pool) warm(ctx context.Context) error {
+	return p.do(ctx, call{op: "start", timeout: p.plugin.Limits.StartTimeout, run: func(ctx context.Context, i Instance) error {
+		return healthy(ctx, i)
+	}})
+}

@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/wire/wirepb"
+)
+
+// hostCalls are what the plugin asks of the host during one call. The client's
+// lock guards it, but for the wait.
+type hostCalls struct {
+	// ctx is the call's, and nil once that is over: nothing is asked any more.
+	ctx   context.Context
+	asked int
+	open  map[uint64]context.CancelFunc
+	group sync.WaitGroup
+}
+
+// admit makes room for one question and returns its context.
+func (h *hostCalls) admit(id uint64) (context.Context, error) {
+	if h == nil || h.ctx == nil {
+		return nil, callEnded()
+	}
+	if _, taken := h.open[id]; taken {
+		return nil, sdk.Errorf(sdk.Invalid, "request_invalid", "the host was asked twice under the id %d", id).
+			WithHint("number the questions of a call")
+	}
+	if len(h.open) >= MaxHostCalls {
+		return nil, sdk.Errorf(sdk.Exhausted, "host_calls_exceeded", "more than %d questions to the host at a time", MaxHostCalls).
+			WithHint("wait for answers before you ask on")
+	}
+	if h.asked++; h.asked > MaxHostCallsEach {
+		return nil, sdk.Errorf(sdk.Exhausted, "host_calls_exceeded", "more than %d questions to the host in one call", MaxHostCallsEach).
+			WithHint("ask for more at a time")
+	}
+	ctx, cancel := context.WithCancel(h.ctx)
+	if h.open == nil {
+		h.open = map[uint64]context.CancelFunc{}
+	}
+	h.open[id] = cancel
+	return ctx, nil
+}
+
+// endHosting ends a call for questions: those that are open are given up. It
+// returns once all of them are done with.
+func (c *Client) endHosting(cl *call) {
+	c.mu.Lock()
+	cl.host.ctx = nil
+	for _, cancel := range cl.host.open {
+		cancel()
+	}
+	c.mu.Unlock()
+	cl.host.group.Wait()
+}
+
+// ask serves a question of the plugin's on a goroutine of its own, which the
+// call waits for. What can't be served is refused at once.
+func (c *Client) ask(callID uint64, q *wirepb.HostCall) {
+	err := checkHostCall(q)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cl := c.calls[callID]
+	var ctx context.Context
+	if err == nil {
+		var host *hostCalls
+		if cl != nil {
+			host = &cl.host
+		}
+		ctx, err = host.admit(q.GetId())
+	}
+	if err != nil {
+		// The reader must not wait. Who floods the queue goes without an answer.
+		if frame := c.hostReply(callID, q.GetId(), nil, err); frame != nil {
+			select {
+			case c.out <- frame:
+			default:
+			}
+		}
+		return
+	}
+	cl.host.group.Go(func() { c.serveHost(ctx, callID, cl, q) })
+}
+
+func (c *Client) serveHost(ctx context.Context, callID uint64, cl *call, q *wirepb.HostCall) {
+	body, err := c.opts.Host(ctx, HostCall{RunID: cl.runID, Service: sdk.Service(q.GetService()), Body: q.GetBody()})
+	c.mu.Lock()
+	cancel := cl.host.open[q.GetId()]
+	delete(cl.host.open, q.GetId())
+	c.mu.Unlock()
+	defer cancel()
+	if ctx.Err() != nil {
+		return // nobody waits
+	}
+	if frame := c.hostReply(callID, q.GetId(), body, err); frame != nil {
+		select {
+		case c.out <- frame:
+		case <-ctx.Done():
+		case <-c.done:
+		}
+	}
+}
+
+// hostReply encodes an answer, or why it can't be sent.
+func (c *Client) hostReply(callID, id uint64, body json.RawMessage, err error) *outFrame {
+	frame := &wirepb.Request{Id: callID, Body: &wirepb.Request_HostReply{HostReply: encodeHostReply(id, body, err)}}
+	b, err := proto.Marshal(frame)
+	if err == nil && len(b) > c.opts.MessageBytes {
+		err = tooLarge("the host's answer", len(b), c.opts.MessageBytes)
+		frame.Body = &wirepb.Request_HostReply{HostReply: encodeHostReply(id, nil, err)}
+		b, err = proto.Marshal(frame)
+	}
+	if err != nil {
+		return nil // bytes and valid text can always be encoded
+	}
+	return &outFrame{b: b}
+}
+
+// giveUp ends a question that the plugin no longer waits for.
+func (c *Client) giveUp(callID, id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cl := c.calls[callID]; cl != nil {
+		if cancel := cl.host.open[id]; cancel != nil {
+			cancel()
+		}
+	}
+}

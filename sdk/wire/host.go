@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/wire/wirepb"
+)
+
+// Bounds of what a plugin may ask of the host during one call.
+const (
+	// MaxHostCalls is how many questions may be open at a time: enough to keep a
+	// model's endpoint busy, and little to hold.
+	MaxHostCalls = 8
+	// MaxHostCallsEach is how many may be asked in all.
+	MaxHostCallsEach = 10_000
+	// MaxHostBytes caps one question: the longest prompts that models take are
+	// about this long.
+	MaxHostBytes = 1 << 20
+	// hostFrame is what a question's frame takes beside its body, at most.
+	hostFrame = 1 << 10
+	// maxService bounds a service's name.
+	maxService = 128
+)
+
+// HostCall is what a plugin asks of the host during a call.
+type HostCall struct {
+	// RunID is the run of that call; "" outside a run, and for a batch of several.
+	RunID string
+	// Service is what it asks for, as it was sent.
+	Service sdk.Service
+	// Body is one JSON value, at most [MaxHostBytes].
+	Body json.RawMessage
+}
+
+// HostFunc answers a plugin's questions. Its context is the call's, and ends
+// with it or when the plugin gives the question up. It must be safe for
+// concurrent use, and return soon after its context's end.
+type HostFunc func(ctx context.Context, c HostCall) (json.RawMessage, error)
+
+// noServices is the [HostFunc] of a host that has none.
+func noServices(_ context.Context, c HostCall) (json.RawMessage, error) {
+	return nil, sdk.Errorf(sdk.Denied, "capability_missing", "this host offers plugins no services, and %.64q was asked for", text(string(c.Service))).
+		WithHint("run the plugin on a host that was set up with services")
+}
+
+// checkHostCall refuses a question that the host can't use.
+func checkHostCall(q *wirepb.HostCall) error {
+	body := q.GetBody()
+	if len(body) > MaxHostBytes {
+		return hostCallTooLarge(sdk.Service(q.GetService()), len(body), MaxHostBytes)
+	}
+	if err := CheckJSON(body); err != nil {
+		return sdk.Errorf(sdk.Invalid, "request_invalid", "the request of host service %.64q %w", q.GetService(), err).
+			WithHint("send one JSON value in the service's shape; package sdk has them all")
+	}
+	return nil
+}
+
+func hostCallTooLarge(service sdk.Service, size, limit int) error {
+	return sdk.Errorf(sdk.Exhausted, "message_too_large",
+		"the request of host service %.64q is %d bytes, over the cap of %d bytes", service, size, limit).
+		WithHint("ask for less at a time").
+		WithDetail("size", size).WithDetail("limit", limit)
+}
+
+func callEnded() error {
+	return sdk.Errorf(sdk.Invalid, "call_ended", "the host was asked outside a call").
+		WithHint("ask while the call runs whose context you use, and wait for the answer before you return")
+}
+
+func encodeHostCall(id uint64, service sdk.Service, body json.RawMessage) *wirepb.HostCall {
+	return &wirepb.HostCall{Id: id, Service: text(string(service)), Body: body}
+}
+
+func encodeHostReply(id uint64, body json.RawMessage, err error) *wirepb.HostReply {
+	if err != nil {
+		return &wirepb.HostReply{Id: id, Outcome: &wirepb.HostReply_Error{Error: encodeError(err)}}
+	}
+	if len(body) == 0 {
+		body = json.RawMessage("{}")
+	}
+	return &wirepb.HostReply{Id: id, Outcome: &wirepb.HostReply_Body{Body: body}}
+}
+
+func decodeHostReply(pb *wirepb.HostReply) (json.RawMessage, error) {
+	if body, ok := pb.GetOutcome().(*wirepb.HostReply_Body); ok {
+		return body.Body, nil
+	}
+	return nil, decodeError(pb.GetError())
+}
