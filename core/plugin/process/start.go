@@ -8,15 +8,14 @@ import (
 	"io/fs"
 	"maps"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
@@ -59,12 +58,8 @@ func (i *instance) start(ctx context.Context) error {
 // launch starts the process, hands it its start message, and passes its first
 // line on once that is checked.
 func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
-	path, err := filepath.Abs(i.installed.Path)
-	if err != nil {
-		return err
-	}
-	env := append(environment(i.dir), i.installed.Env...)
-	env = append(env, handshakeEnv...)
+	// go-plugin's own folder for the socket would be the host's user's.
+	env := slices.Concat(environment(i.dir), i.installed.Env, handshakeEnv, []string{"PLUGIN_UNIX_SOCKET_DIR=" + i.dir})
 	if i.hello.TLS != nil {
 		// For plugins that make their own certificate. It is no secret.
 		env = append(env, "PLUGIN_CLIENT_CERT="+i.hello.TLS.HostCertificate)
@@ -73,9 +68,11 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 	if err != nil {
 		return err
 	}
-	p, err := launch(&exec.Cmd{
-		Path: path, Args: append([]string{path}, i.installed.Args...), Env: env, Dir: i.dir,
-	})
+	cmd, err := i.cell.Command(append([]string{i.installed.Path}, i.installed.Args...), env, nil)
+	if err != nil {
+		return err
+	}
+	p, err := launch(cmd, i.cell.Confine)
 	if err != nil {
 		return err
 	}
@@ -129,7 +126,7 @@ func (i *instance) supervise() {
 	}
 	i.streams.Wait()
 	i.logs.flush()
-	_ = os.RemoveAll(i.dir)
+	i.cell.Close()
 	close(i.done)
 }
 
@@ -141,7 +138,16 @@ func (i *instance) dial(network, address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+serverName, append(wire.DialOptions(),
 		grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, address)
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			if err := i.cell.Peer(conn, i.process.pid); err != nil {
+				_ = conn.Close()
+				i.end(err)
+				return nil, err
+			}
+			return conn, nil
 		}))...)
 }
 
@@ -163,8 +169,13 @@ func (i *instance) watchStream() {
 // or its own exit, comes before what that led to.
 func (i *instance) abort(err error) error {
 	if i.process == nil {
-		_ = os.RemoveAll(i.dir)
-		return i.notLaunched(err)
+		i.cell.Close()
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.cause != nil {
+			return i.cause
+		}
+		return notLaunched(&i.installed, err)
 	}
 	var e *sdk.Error
 	if !errors.As(err, &e) || errors.Is(err, wire.ErrLost) {
@@ -182,21 +193,20 @@ func (i *instance) abort(err error) error {
 	return i.withTail(i.Cause())
 }
 
-func (i *instance) notLaunched(err error) error {
-	i.mu.Lock()
-	cause := i.cause
-	i.mu.Unlock()
-	if cause != nil {
-		return cause
+// notLaunched explains why there is no process.
+func notLaunched(p *plugin.Installed, err error) error {
+	var explained *sdk.Error
+	if errors.As(err, &explained) {
+		return err
 	}
-	e := sdk.Errorf(sdk.Unavailable, "start_failed", "plugin %s could not be started: %w", i.installed.Name, err)
+	e := sdk.Errorf(sdk.Unavailable, "start_failed", "plugin %s could not be started: %w", p.Name, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Code = sdk.NotFound
-		e.Hint = "build or install it so that " + i.installed.Path + " exists"
+		e.Hint = "build or install it so that " + p.Path + " exists"
 	case errors.Is(err, fs.ErrPermission):
 		e.Code = sdk.Denied
-		e.Hint = "make " + i.installed.Path + " executable"
+		e.Hint = "make " + p.Path + " executable"
 	}
 	return e
 }

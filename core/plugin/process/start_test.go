@@ -127,6 +127,9 @@ func shortTempDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil { // for the users of plugins
+		t.Fatal(err)
+	}
 	return dir
 }
 
