@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
@@ -28,7 +29,7 @@ type instance struct {
 	dir       string // private, the cell's: the socket, and the plugin's temporary folder
 	tls       *tls.Config
 	hello     wire.Start
-	logs      *logs
+	logs      *logs.Log
 
 	process *process // nil until it is launched
 	conn    *grpc.ClientConn
@@ -52,7 +53,7 @@ func newInstance(o Options, box *sandbox.Sandbox, p plugin.Installed) (*instance
 	}
 	i := &instance{
 		options: o, installed: p, cell: cell, dir: cell.Dir(), started: make(chan struct{}), done: make(chan struct{}),
-		logs:  &logs{plugin: p.Name, sink: o.Log, now: o.Now},
+		logs:  logs.New(p.Name, o.Log, o.Now),
 		hello: wire.Start{LogLevel: o.LogLevel, MessageBytes: p.Limits.MessageBytes, Parallel: p.Limits.Parallel},
 	}
 	if o.PlainText || p.PlainText {
@@ -157,7 +158,7 @@ func (i *instance) setCause(reason error) {
 // exited is the cause of a process that ended by itself.
 func (i *instance) exited() error {
 	how, details := i.process.exit()
-	tail, headline := i.logs.end()
+	tail, headline := i.logs.End()
 	message := "plugin " + i.installed.Name + " exited " + how
 	if headline != "" {
 		message += "; it wrote: " + headline

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
@@ -125,7 +126,7 @@ func (i *instance) supervise() {
 		_ = i.conn.Close()
 	}
 	i.streams.Wait()
-	i.logs.flush()
+	i.logs.Flush()
 	i.cell.Close()
 	close(i.done)
 }
@@ -213,7 +214,7 @@ func notLaunched(p *plugin.Installed, err error) error {
 
 // withTail adds the end of the plugin's output to an error that lacks it.
 func (i *instance) withTail(err error) error {
-	tail, _ := i.logs.end()
+	tail, _ := i.logs.End()
 	e := *sdk.AsError(err)
 	if _, ok := e.Details["stderr"]; ok || tail == "" {
 		return err
@@ -222,8 +223,8 @@ func (i *instance) withTail(err error) error {
 	return e.WithDetail("stderr", tail)
 }
 
-func copyLines(r io.Reader, l *logs) {
-	w := &lineWriter{line: l.line}
+func copyLines(r io.Reader, l *logs.Log) {
+	w := logs.NewWriter(l)
 	_, _ = io.Copy(w, r) // the end of the process, or of the drain time
-	w.flush()
+	w.Flush()
 }
