@@ -31,6 +31,7 @@ type instance struct {
 	hello     wire.Start
 	logs      *logs.Log
 
+	proxy   *proxy   // nil unless it was granted endpoints
 	process *process // nil until it is launched
 	conn    *grpc.ClientConn
 	client  *wire.Client

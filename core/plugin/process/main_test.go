@@ -170,6 +170,9 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 	said := func(feedback string) (*sdk.EvaluateResponse, error) {
 		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1, Feedback: feedback}}, nil
 	}
+	if name, ok := strings.CutPrefix(b.Do, "attack "); ok {
+		return said(attack(name, b.Arg))
+	}
 	switch b.Do {
 	case "environ":
 		return said(strings.Join(os.Environ(), "\n"))

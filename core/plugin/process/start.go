@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/logs"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
@@ -69,7 +71,16 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 	if err != nil {
 		return err
 	}
-	cmd, err := i.cell.Command(append([]string{i.installed.Path}, i.installed.Args...), env, nil)
+	network, theirs, err := newProxy(i.options, &i.installed)
+	if err != nil {
+		return err
+	}
+	i.proxy = network
+	if theirs != nil {
+		defer theirs.Close()
+		env = append(env, wire.ProxyVariable+"="+strconv.Itoa(sandbox.KeepFD))
+	}
+	cmd, err := i.cell.Command(append([]string{i.installed.Path}, i.installed.Args...), env, theirs)
 	if err != nil {
 		return err
 	}
@@ -127,6 +138,7 @@ func (i *instance) supervise() {
 	}
 	i.streams.Wait()
 	i.logs.Flush()
+	i.proxy.close()
 	i.cell.Close()
 	close(i.done)
 }
@@ -170,6 +182,7 @@ func (i *instance) watchStream() {
 // or its own exit, comes before what that led to.
 func (i *instance) abort(err error) error {
 	if i.process == nil {
+		i.proxy.close()
 		i.cell.Close()
 		i.mu.Lock()
 		defer i.mu.Unlock()

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -54,18 +53,16 @@ func (c *Cell) prepare() error {
 // environment. The program inherits keep as descriptor [KeepFD].
 func (c *Cell) Command(args, env []string, keep *os.File) (*exec.Cmd, error) {
 	if !c.on {
-		return &exec.Cmd{Path: c.spec.Path, Args: args, Env: env, Dir: c.Dir(), ExtraFiles: only(keep)}, nil
+		return &exec.Cmd{Path: c.spec.Path, Args: args, Env: env, Dir: c.Dir(), ExtraFiles: []*os.File{nil, keep}}, nil
 	}
 	if err := c.connect(); err != nil {
 		return nil, err
 	}
 	c.command = launcher.Spec{User: c.user, Path: c.spec.Path, Args: args, Env: lastOfEach(env), Access: c.access}
-	// Without a file to keep, its place is taken by a second end of the socket,
-	// which the launcher closes with the rest.
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{"reflectory-launcher"},
 		Env: []string{launcher.Variable + "=" + launcher.Value}, Dir: c.Dir(),
-		ExtraFiles:  []*os.File{c.theirs, cmp.Or(keep, c.theirs)},
+		ExtraFiles:  []*os.File{c.theirs, keep}, // from 3 on
 		SysProcAttr: new(syscall.SysProcAttr),
 	}
 	if keep != nil {
@@ -214,12 +211,4 @@ func (c *Cell) filter(pid int) (string, error) {
 		b = binary.NativeEndian.AppendUint32(b, i.K)
 	}
 	return string(b), nil
-}
-
-// only is a list of the files that aren't nil.
-func only(f *os.File) []*os.File {
-	if f == nil {
-		return nil
-	}
-	return []*os.File{f}
 }

@@ -27,8 +27,12 @@ func (c *Cell) release() {}
 
 // Command returns the plugin's program with these arguments, the first of which
 // is its name, and this environment.
-func (c *Cell) Command(args, env []string, _ *os.File) (*exec.Cmd, error) {
-	return &exec.Cmd{Path: c.spec.Path, Args: args, Env: env, Dir: c.Dir()}, nil
+func (c *Cell) Command(args, env []string, keep *os.File) (*exec.Cmd, error) {
+	cmd := &exec.Cmd{Path: c.spec.Path, Args: args, Env: env, Dir: c.Dir()}
+	if keep != nil {
+		cmd.ExtraFiles = []*os.File{nil, keep} // from 3 on
+	}
+	return cmd, nil
 }
 
 // Confine does nothing here.

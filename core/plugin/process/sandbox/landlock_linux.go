@@ -158,6 +158,9 @@ func (c *Cell) badGrant(path string, err error) error {
 
 // add gives the rights that the kernel handles, and that fit the kind of file.
 func (g grant) add(ruleset *os.File, handled uint64) error {
+	if !filepath.IsAbs(g.path) {
+		return errors.New("it is not an absolute path")
+	}
 	fd, err := unix.Open(g.path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if g.optional && errors.Is(err, fs.ErrNotExist) {
 		return nil
