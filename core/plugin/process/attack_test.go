@@ -204,11 +204,17 @@ func many(address string) (string, error) {
 // rawProxy says something else than it should to the proxy's own socket: first
 // bytes for sockets, then to the one socket that it takes.
 func rawProxy(text string) (string, error) {
-	f := os.NewFile(uintptr(number(os.Getenv(wire.ProxyVariable))), "proxy")
+	own, err := syscall.Dup(number(os.Getenv(wire.ProxyVariable)))
+	if err != nil {
+		return "", err
+	}
+	f := os.NewFile(uintptr(own), "proxy")
+	defer f.Close()
 	conn, err := net.FileConn(f)
 	if err != nil {
 		return "", err
 	}
+	defer conn.Close()
 	if text == "flood" {
 		_, err := conn.Write(bytes.Repeat([]byte{0}, 1<<12))
 		return "flooded", err

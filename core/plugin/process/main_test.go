@@ -89,8 +89,8 @@ func runPlugin(behaviour string) {
 				return grpc.NewServer(append(opts, wire.ServerOptions(0)...)...)
 			},
 		})
-	case "host":
-		runHost()
+	case "host", "host of children":
+		runHost(os.Args[2] != "host")
 	case "socket":
 		serveSocket(os.Args[3])
 	}
@@ -223,18 +223,22 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 	return said("")
 }
 
-// runHost is a host that is going to be killed: it prints the pid of its plugin.
-func runHost() {
-	i, err := process.New(process.Options{}).Start(context.Background(), plugin.Installed{
-		Name: "probe", Path: os.Args[0], Args: []string{"plugin", "serve"},
-	})
+// runHost is a host that is going to be killed: it prints a line once its plugin,
+// and the plugin's child if it may have one, run.
+func runHost(children bool) {
+	p := plugin.Installed{Name: "probe", Path: os.Args[0], Args: []string{"plugin", "serve"}}
+	what := "ok"
+	if children {
+		what, p.Limits.Processes, p.Granted.FS = "child", 2, []string{"system"}
+	}
+	i, err := process.New(process.Options{}).Start(context.Background(), p)
 	if err != nil {
 		panic(err)
 	}
-	results, err := i.Evaluate(context.Background(), do("pid"), []*sdk.EvaluateRequest{{}})
-	if err != nil {
-		panic(err)
+	results, err := i.Evaluate(context.Background(), do(what), []*sdk.EvaluateRequest{{}})
+	if err != nil || results[0].Err != nil {
+		panic(fmt.Sprint(err, results))
 	}
-	fmt.Println(results[0].Response.Verdict.Feedback)
+	fmt.Println("running")
 	select {}
 }

@@ -104,7 +104,7 @@ func TestAPluginGetsNothing(t *testing.T) {
 		{"signal", host, seccomp, unix.EPERM},
 		{"ptrace", host, seccomp, unix.EPERM},
 		{"prlimit", host, seccomp, unix.EPERM},
-		{"allocate", strconv.Itoa(1 << 30), status.Rlimits, unix.ENOMEM},
+		{"allocate", strconv.Itoa(2 * max(sandbox.MinMemory, plugin.DefaultProcessMemory)), status.Rlimits, unix.ENOMEM},
 		{"share", strconv.Itoa(1 << 20), seccomp, unix.EPERM},
 		{"big file", strconv.Itoa(1 << 30), status.Rlimits, unix.EFBIG},
 		{"call", fmt.Sprint(unix.SYS_IO_URING_SETUP, 1, 0), seccomp, unix.ENOSYS},

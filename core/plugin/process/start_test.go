@@ -133,6 +133,21 @@ func shortTempDir(t *testing.T) string {
 	return dir
 }
 
+// waitUntil asks until the answer is yes.
+func waitUntil(t *testing.T, yes func() bool) {
+	t.Helper()
+	deadline := time.After(5 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !yes() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("it did not happen within 5 s")
+		}
+	}
+}
+
 func wantEmpty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

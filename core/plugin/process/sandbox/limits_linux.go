@@ -10,9 +10,6 @@ import (
 
 // Resource limits of each process.
 const (
-	// MinMemory is the least data limit. A Go program with cgo doesn't start
-	// below 128 MiB, one without below 96 MiB (measured with Go 1.26).
-	MinMemory = 128 << 20
 	// maxFile is the size of the largest file that a plugin may write: scratch
 	// space for eight messages of the default cap.
 	maxFile = 64 << 20
