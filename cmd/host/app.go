@@ -79,7 +79,7 @@ func (a *App) openPlugins(uses []workflow.PluginUse) (*plugin.Supervisor, error)
 	for i := range installed {
 		installed[i].Env = a.granted(installed[i].Name, uses)
 	}
-	driver := process.New(process.Options{Log: a.pluginLog, LogLevel: a.leastLevel()})
+	driver := process.New(process.Options{Log: a.pluginLog, LogLevel: a.leastLevel(), Network: network})
 	return plugin.NewSupervisor(plugin.Options{
 		Installed: installed, Driver: driver, Dir: a.config.PluginDir.Value,
 	}), nil

@@ -40,11 +40,6 @@ var imports = map[string][]string{
 	"core/plugin":            {"core", "sdk"},
 	"core/plugin/guard":      {"sdk"},
 	"core/plugin/logs":       {"sdk/check"},
-	"core/plugin/process": {
-		"core/plugin", "core/plugin/logs", "core/plugin/process/sandbox", "sdk", "sdk/abi", "sdk/check", "sdk/wire",
-	},
-	"core/plugin/process/sandbox":          {"core/plugin/process/sandbox/launcher", "sdk"},
-	"core/plugin/process/sandbox/launcher": {},
 	"core/store":             {"core", "core/journal", "sdk"},
 	"core/store/mem":         {"core", "core/store"},
 	"core/store/pebble":      {"core", "core/store", "sdk"},
@@ -52,10 +47,17 @@ var imports = map[string][]string{
 	"core/workflow":          {"core", "core/workflow/template", "sdk"},
 	"core/workflow/template": {"core", "sdk"},
 
+	// The sandbox begins with a launcher that imports nothing.
+	"core/plugin/process": {
+		"core/plugin", "core/plugin/logs", "core/plugin/process/sandbox", "sdk", "sdk/abi", "sdk/check", "sdk/wire",
+	},
+	"core/plugin/process/sandbox":          {"core/plugin/process/sandbox/launcher", "sdk"},
+	"core/plugin/process/sandbox/launcher": {},
+
 	"policy": {"core", "sdk"},
 
 	"cmd/host": {
-		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/logs", "core/plugin/process",
+		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/process",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk",
 	},
 	"cmd/host/internal/term": {},
