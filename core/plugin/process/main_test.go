@@ -3,11 +3,13 @@ package process_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,7 +32,34 @@ func TestMain(m *testing.M) {
 		runPlugin(os.Args[2])
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	dir, err := copySelf()
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// program is this test binary in a folder that other users may enter, which that
+// of go test isn't.
+var program string
+
+func copySelf() (dir string, err error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	binary, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp("", "rt"); err != nil {
+		return "", err
+	}
+	program = filepath.Join(dir, "program")
+	return dir, errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, binary, 0o755))
 }
 
 // runPlugin is a plugin's main, good or bad.
@@ -98,11 +127,7 @@ func runPlugin(behaviour string) {
 
 func self(t testing.TB, behaviour string, args ...string) plugin.Installed {
 	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.Installed{Name: "probe", Path: path, Args: append([]string{"plugin", behaviour}, args...)}
+	return plugin.Installed{Name: "probe", Path: program, Args: append([]string{"plugin", behaviour}, args...)}
 }
 
 func start(t testing.TB, o process.Options, p plugin.Installed) plugin.Instance {

@@ -277,3 +277,31 @@ func TestAClosedTempFolderIsExplained(t *testing.T) {
 	_, err := process.New(process.Options{TempDir: dir}).Start(t.Context(), self(t, "serve"))
 	wantError(t, err, sdk.Invalid, "temp_dir_closed", dir)
 }
+
+func TestAClosedFolderCostsTheUser(t *testing.T) {
+	if status := sandbox.Probe(); !status.User || status.Landlock == 0 {
+		return // there is no user to lose, or nothing instead of it
+	}
+	dir := filepath.Join(t.TempDir(), "closed")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := self(t, "serve")
+	p.Dir = dir
+	writeFile(t, filepath.Join(dir, "data"), "its own")
+	i := start(t, process.Options{}, p)
+	if status := holds(i); status.User || status.Holds() {
+		t.Errorf("the status doesn't say so: %+v", status)
+	}
+	if got := try(t, i, "read", filepath.Join(dir, "data")); got != "got: its own" {
+		t.Errorf("its own folder: %s", got)
+	}
+	if got := try(t, i, "write", filepath.Join(dir, "data")); !strings.HasPrefix(got, "refused: ") {
+		t.Errorf("its own folder: %s", got)
+	}
+	if got := try(t, i, "signal", strconv.Itoa(os.Getpid())); !strings.HasPrefix(got, "refused: ") {
+		t.Errorf("a signal to the host: %s", got)
+	}
+	_, err := process.New(process.Options{Sandbox: sandbox.Require}).Start(t.Context(), p)
+	wantError(t, err, sdk.Denied, "sandbox_missing", dir)
+}

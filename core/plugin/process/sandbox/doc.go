@@ -10,11 +10,13 @@
 //
 // What holds, on Linux (amd64 and arm64), and where from:
 //
-//	its own user        where the host is root: one of [FirstUser] … LastUser per
-//	                    instance, no groups, no capabilities
+//	its own user        where the host is root, and the plugin's files are open to
+//	                    others: one of [Users] from [FirstUser] per instance, no
+//	                    groups; no capabilities in any case
 //	no_new_privs        always
 //	Landlock            files: its own folder read-only, its private folder,
-//	                    what was granted; no TCP (Linux 6.7), no signals and no
+//	                    the loader's folders where it is dynamically linked, what
+//	                    was granted (to be read and run); no TCP (Linux 6.7), no signals and no
 //	                    abstract sockets beyond itself (6.12)
 //	seccomp             no sockets but unix streams, no connect, no fork unless it
 //	                    may be several processes, nothing in [the table of

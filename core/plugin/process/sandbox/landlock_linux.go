@@ -93,7 +93,8 @@ func (c *Cell) grants() []grant {
 			list = append(list, system()...)
 			continue
 		}
-		list = append(list, grant{path: path, rights: read})
+		// Whoever can read a program can also load it.
+		list = append(list, grant{path: path, rights: read | execute})
 		c.access = append(c.access, path)
 	}
 	return list

@@ -86,7 +86,7 @@ type Cell struct {
 // Open makes a private folder and prepares the confinement of one instance. On
 // the first call it removes what hosts that were killed left behind.
 func (s *Sandbox) Open(spec Spec) (*Cell, error) {
-	status := s.status()
+	status := s.status().of(spec)
 	if err := status.check(s.options.Mode, spec.Plugin); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -57,6 +60,28 @@ type Status struct {
 
 // Holds is whether nothing essential is missing.
 func (s Status) Holds() bool { return len(s.Missing) == 0 }
+
+// of is what holds for an instance. One whose files are closed to other users
+// stays the host's user, without capabilities, where Landlock keeps it from that
+// user's files.
+func (s Status) of(spec Spec) Status {
+	if s.User && s.Landlock > 0 && !readable(spec) {
+		s.User = false
+		s.Missing = append(slices.Clone(s.Missing),
+			"a user of its own: "+spec.Dir+" or the program in it is closed to other users (chmod -R o+rX, and o+x the folders above)")
+	}
+	return s
+}
+
+// readable is whether every user may enter the plugin's folder and run its program.
+func readable(spec Spec) bool {
+	dir, err := os.Stat(spec.Dir)
+	if err != nil || dir.Mode().Perm()&0o005 != 0o005 || !Enterable(spec.Dir) || !Enterable(filepath.Dir(spec.Path)) {
+		return false
+	}
+	program, err := os.Stat(spec.Path)
+	return err != nil || program.Mode().Perm()&0o001 != 0 || program.Mode().Perm()&0o111 == 0 // nobody's program is told of later
+}
 
 // check refuses to run where the mode demands more than there is.
 func (s Status) check(m Mode, plugin string) error {
