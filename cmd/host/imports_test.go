@@ -19,10 +19,12 @@ const module = "github.com/reflectory/reflectory/"
 var imports = map[string][]string{
 	"sdk":             {},
 	"sdk/jsontext":    {"sdk"},
+	"sdk/abi":         {"sdk"},
+	"sdk/check":       {"sdk"},
 	"sdk/jsonconfig":  {"sdk"},
-	"sdk/wire":        {"sdk", "sdk/wire/wirepb"},
+	"sdk/wire":        {"sdk", "sdk/check", "sdk/wire/wirepb"},
 	"sdk/wire/wirepb": {},
-	"sdk/process":     {"sdk", "sdk/wire"},
+	"sdk/process":     {"sdk", "sdk/abi", "sdk/wire"},
 
 	"plugins/schema-eval":            {"plugins/schema-eval/schemaeval", "sdk/process"},
 	"plugins/schema-eval/schemaeval": {"sdk", "sdk/jsonconfig", "sdk/jsontext"},
@@ -37,8 +39,9 @@ var imports = map[string][]string{
 	"core/journal":           {"core", "sdk"},
 	"core/loop":              {"core", "sdk"},
 	"core/plugin":            {"core", "sdk"},
+	"core/plugin/guard":      {"sdk"},
 	"core/plugin/logfile":    {"core", "core/plugin", "sdk"},
-	"core/plugin/process":    {"core/plugin", "sdk", "sdk/wire"},
+	"core/plugin/logs":       {"core/plugin", "sdk/check"},
 	"core/plugin/services":   {"core", "core/plugin", "sdk"},
 	"core/store":             {"core", "core/journal", "sdk"},
 	"core/store/mem":         {"core", "core/store"},
@@ -47,10 +50,17 @@ var imports = map[string][]string{
 	"core/workflow":          {"core", "core/workflow/template", "sdk"},
 	"core/workflow/template": {"core", "sdk"},
 
+	// The sandbox begins with a launcher that imports nothing.
+	"core/plugin/process": {
+		"core/plugin", "core/plugin/logs", "core/plugin/process/sandbox", "sdk", "sdk/abi", "sdk/check", "sdk/wire",
+	},
+	"core/plugin/process/sandbox":          {"core/plugin/process/sandbox/launcher", "sdk"},
+	"core/plugin/process/sandbox/launcher": {},
+
 	"policy": {"core", "sdk"},
 
 	"cmd/host": {
-		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/logfile", "core/plugin/process", "core/plugin/services",
+		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/guard", "core/plugin/logfile", "core/plugin/process", "core/plugin/services",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk",
 	},
 	"cmd/host/internal/term": {},
@@ -70,6 +80,7 @@ var holders = map[string][]string{
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"google.golang.org/grpc":                {"core/plugin/process", "sdk/process", "sdk/wire", "sdk/wire/wirepb"},
 	"google.golang.org/protobuf":            {"core/plugin/process", "sdk/wire", "sdk/wire/wirepb"},
+	"golang.org/x/net/bpf":                  {"core/plugin/process/sandbox"},
 	"github.com/cenkalti/backoff":           {"plugins/llm-eval/llmeval"},
 	"github.com/spf13/cobra":                {"cmd/host"},
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},

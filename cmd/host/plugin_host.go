@@ -45,7 +45,7 @@ func (a *App) hostPlugins(installed []plugin.Installed, llm json.RawMessage) *pl
 	h.services = services.New(options)
 	h.Supervisor = plugin.NewSupervisor(plugin.Options{
 		Installed: installed, Dir: a.config.PluginDir.Value, ConfigEvaluator: configPlugin,
-		Driver: process.New(process.Options{Log: log, LogLevel: a.leastLevel(), Services: h.services}),
+		Driver: process.New(process.Options{Log: log, LogLevel: a.leastLevel(), Services: h.services, Network: network}),
 	})
 	h.services.Connect(h.Supervisor)
 	return h

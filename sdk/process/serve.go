@@ -29,6 +29,7 @@ func serve(ctx context.Context, p sdk.Plugin, o Options) error {
 		return err
 	}
 	setUpLogs(o.Stderr, start.LogLevel)
+	useProxy(o.Getenv)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go watch(stdin, stop)

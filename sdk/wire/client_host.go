@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
@@ -110,7 +111,7 @@ func (c *Client) hostReply(callID, id uint64, body json.RawMessage, err error) *
 	frame := &wirepb.Request{Id: callID, Body: &wirepb.Request_HostReply{HostReply: encodeHostReply(id, body, err)}}
 	b, err := proto.Marshal(frame)
 	if err == nil && len(b) > c.opts.MessageBytes {
-		err = tooLarge("the host's answer", len(b), c.opts.MessageBytes)
+		err = check.TooLarge("the host's answer", len(b), c.opts.MessageBytes)
 		frame.Body = &wirepb.Request_HostReply{HostReply: encodeHostReply(id, nil, err)}
 		b, err = proto.Marshal(frame)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
@@ -51,7 +52,7 @@ func checkHostCall(q *wirepb.HostCall) error {
 	if len(body) > MaxHostBytes {
 		return hostCallTooLarge(sdk.Service(q.GetService()), len(body), MaxHostBytes)
 	}
-	if err := CheckJSON(body); err != nil {
+	if err := check.JSON(body); err != nil {
 		return sdk.Errorf(sdk.Invalid, "request_invalid", "the request of host service %.64q %w", q.GetService(), err).
 			WithHint("send one JSON value in the service's shape; package sdk has them all")
 	}

@@ -78,6 +78,6 @@ func (i *instance) explain(ctx context.Context, err error) error {
 // serve answers what the plugin asks of the host.
 func (i *instance) serve(ctx context.Context, c wire.HostCall) (json.RawMessage, error) {
 	return plugin.Ask(ctx, i.options.Services, &i.installed, plugin.ServiceRequest{
-		Service: c.Service, RunID: c.RunID, Body: c.Body, Redactor: i.logs.redact,
+		Service: c.Service, RunID: c.RunID, Body: c.Body, Redactor: i.redactor,
 	})
 }

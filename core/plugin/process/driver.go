@@ -7,15 +7,23 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // Options set up a [Driver]. The zero value of each field is its default.
 type Options struct {
+	// Sandbox is what to do where the system can't confine plugins. Default
+	// [sandbox.Prefer].
+	Sandbox sandbox.Mode
+	// Network dials for plugins that were granted endpoints. Without it they
+	// reach none.
+	Network func(endpoints []string) (Dialer, error)
 	// PlainText turns mutual TLS off. The socket's folder is private either way.
 	PlainText bool
 	// TempDir is where private folders are made. Default the system's, or /tmp
-	// where that is too long for a socket in it.
+	// where that is too long for a socket in it or, the host being root, closed
+	// to other users.
 	TempDir string
 	// Grace is how long an instance may take to end when it is closed. Default 2 s.
 	Grace time.Duration
@@ -25,7 +33,7 @@ type Options struct {
 	// Log takes what plugins write, line by line. It is called by one goroutine
 	// at a time for each instance, and holds that instance's output up while it
 	// runs. Default is to drop it.
-	Log func(LogLine)
+	Log func(plugin.LogLine)
 	// Services answers what plugins ask of the host. Default is to refuse.
 	Services plugin.Services
 	// Now is the clock of log lines. Default the system's.
@@ -36,7 +44,10 @@ type Options struct {
 const defaultGrace = 2 * time.Second
 
 // Driver starts plugins as subprocesses. It is safe for concurrent use.
-type Driver struct{ options Options }
+type Driver struct {
+	options Options
+	box     *sandbox.Sandbox
+}
 
 // New returns a driver.
 func New(o Options) *Driver {
@@ -44,25 +55,27 @@ func New(o Options) *Driver {
 		o.Grace = defaultGrace
 	}
 	if o.TempDir == "" {
-		o.TempDir = shortTempDir(os.TempDir())
+		o.TempDir = tempDir(os.TempDir())
 	}
 	if o.Log == nil {
-		o.Log = func(LogLine) {}
+		o.Log = func(plugin.LogLine) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Driver{options: o}
+	return &Driver{options: o, box: sandbox.New(sandbox.Options{Mode: o.Sandbox, TempDir: o.TempDir})}
 }
 
-// maxTempDir leaves room for the private folder and the socket's own name (62
+// maxTempDir leaves room for the private folder and the socket's own name (40
 // bytes) in a unix socket's address, which has 103 bytes on macOS and 107 on
 // Linux.
-const maxTempDir = 40
+const maxTempDir = 60
 
-// shortTempDir is dir, or /tmp where dir is too long for a socket in it.
-func shortTempDir(dir string) string {
-	if info, err := os.Stat("/tmp"); len(dir) > maxTempDir && err == nil && info.IsDir() {
+// tempDir is dir, or /tmp where dir is too long for a socket in it or closed to
+// the users of plugins.
+func tempDir(dir string) string {
+	info, err := os.Stat("/tmp")
+	if (len(dir) > maxTempDir || !sandbox.Enterable(dir)) && err == nil && info.IsDir() {
 		return "/tmp"
 	}
 	return dir
@@ -73,7 +86,7 @@ var errStartTimeout = errors.New("start timeout")
 // Start starts one instance. See [plugin.Driver].
 func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance, error) {
 	p.Limits = p.Limits.WithDefaults(p.Runtime)
-	i, err := newInstance(d.options, p)
+	i, err := newInstance(d.options, d.box, p)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -94,8 +95,9 @@ func startFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cold := func(plain bool) func() {
-		d, p, config := process.New(process.Options{PlainText: plain}), self(t, "serve"), do("pad")
+	cold := func(o process.Options, processes int) func() {
+		d, p, config := process.New(o), self(t, "serve"), do("pad")
+		p.Limits.Processes = processes
 		return func() {
 			i, err := d.Start(context.Background(), p)
 			if err != nil {
@@ -113,8 +115,11 @@ func startFigures(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s := coretest.Interleave(rounds, 1, run, cold(true), cold(false))
-	coretest.Ratio("cold start over fork/exec of the same program", s[2], s[0], 1.3).Print(os.Stdout)
+	bare, plain := process.Options{Sandbox: sandbox.Off}, process.Options{Sandbox: sandbox.Off, PlainText: true}
+	s := coretest.Interleave(rounds, 1, run, cold(plain, 1), cold(bare, 1), cold(process.Options{}, 1), cold(process.Options{}, 2))
+	coretest.Ratio("cold start without sandbox over fork/exec of the same program", s[2], s[0], 1.3).Print(os.Stdout)
+	coretest.Ratio("cold start with sandbox over fork/exec of the same program", s[3], s[0], 2.5).Print(os.Stdout)
+	coretest.Ratio("cold start with sandbox and processes: 2", s[4], s[0], 0).Print(os.Stdout)
 	coretest.Figure{
 		Name: "cold start, what mutual TLS adds", Unit: "ms", Target: 10,
 		Value: (s[2].At(0.5) - s[1].At(0.5)).Seconds() * 1e3,

@@ -1,15 +1,18 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"os"
+	"path/filepath"
 	"sync"
 
 	"google.golang.org/grpc"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/logs"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
@@ -22,12 +25,15 @@ import (
 type instance struct {
 	options   Options
 	installed plugin.Installed
-	dir       string // private: the socket, and the plugin's temporary folder
+	cell      *sandbox.Cell
+	dir       string // private, the cell's: the socket, and the plugin's temporary folder
 	tls       *tls.Config
 	hello     wire.Start
-	logs      *logs
+	logs      *logs.Log
+	redactor  *plugin.Redactor
 	runs      runs
 
+	proxy   *proxy   // nil unless it was granted endpoints
 	process *process // nil until it is launched
 	conn    *grpc.ClientConn
 	client  *wire.Client
@@ -44,26 +50,51 @@ type instance struct {
 // errClosed is the cause of an end that was asked for.
 var errClosed = errors.New("closed")
 
-func newInstance(o Options, p plugin.Installed) (*instance, error) {
-	dir, err := os.MkdirTemp(o.TempDir, "reflectory-") // 0700
+func newInstance(o Options, box *sandbox.Sandbox, p plugin.Installed) (*instance, error) {
+	cell, err := openCell(box, &p)
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Unavailable, "start_failed", "a private folder for plugin %s: %w", p.Name, err)
+		return nil, err
 	}
 	i := &instance{
-		options: o, installed: p, dir: dir, done: make(chan struct{}),
+		options: o, installed: p, cell: cell, dir: cell.Dir(), done: make(chan struct{}),
 		started: make(chan struct{}), stdio: make(chan struct{}),
-		hello: wire.Start{LogLevel: o.LogLevel, MessageBytes: p.Limits.MessageBytes, Parallel: p.Limits.Parallel},
+		redactor: plugin.NewRedactor(p.Env),
+		hello:    wire.Start{LogLevel: o.LogLevel, MessageBytes: p.Limits.MessageBytes, Parallel: p.Limits.Parallel},
 	}
-	i.logs = &logs{plugin: p.Name, redact: plugin.NewRedactor(p.Env), runs: &i.runs, sink: o.Log, now: o.Now}
-	if o.PlainText {
+	i.logs = logs.New(logs.Options{Plugin: p.Name, Redactor: i.redactor, Tag: i.runs.tag, Sink: o.Log, Now: o.Now})
+	if o.PlainText || p.PlainText {
 		return i, nil
 	}
 	if i.tls, i.hello.TLS, err = issueTLS(o.Now()); err != nil {
-		_ = os.RemoveAll(dir)
+		cell.Close()
 		return nil, sdk.Errorf(sdk.Internal, "start_failed", "certificates for plugin %s: %w", p.Name, err)
 	}
 	return i, nil
 }
+
+// openCell makes the plugin's paths absolute and opens its cell.
+func openCell(box *sandbox.Sandbox, p *plugin.Installed) (*sandbox.Cell, error) {
+	path, err := filepath.Abs(p.Path)
+	if err != nil {
+		return nil, notLaunched(p, err)
+	}
+	dir, err := filepath.Abs(cmp.Or(p.Dir, filepath.Dir(path)))
+	if err != nil {
+		return nil, notLaunched(p, err)
+	}
+	p.Path, p.Dir = path, dir
+	cell, err := box.Open(sandbox.Spec{
+		Plugin: p.Name, Path: path, Dir: dir, FS: p.Granted.FS,
+		MemoryBytes: p.Limits.MemoryBytes, Processes: p.Limits.Processes, StartTimeout: p.Limits.StartTimeout,
+	})
+	if err != nil {
+		return nil, notLaunched(p, err)
+	}
+	return cell, nil
+}
+
+// Sandbox is what confines the instance.
+func (i *instance) Sandbox() sandbox.Status { return i.cell.Status() }
 
 // Manifest is what the plugin said of itself at its start.
 func (i *instance) Manifest() *sdk.Manifest { return i.client.Manifest() }
@@ -133,7 +164,7 @@ func (i *instance) setCause(reason error) {
 // exited is the cause of a process that ended by itself.
 func (i *instance) exited() error {
 	how, details := i.process.exit()
-	tail, headline := i.logs.end()
+	tail, headline := i.logs.End()
 	message := "plugin " + i.installed.Name + " exited " + how
 	if headline != "" {
 		message += "; it wrote: " + headline

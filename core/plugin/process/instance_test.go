@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -85,12 +86,14 @@ func TestPluginKilledInACallIsExplained(t *testing.T) {
 
 func TestKillEndsTheWholeGroupForAReason(t *testing.T) {
 	dir := shortTempDir(t)
-	i := start(t, process.Options{TempDir: dir}, self(t, "serve"))
-	res, err := evaluate(t, i, do("child"))
-	if err != nil {
+	p := self(t, "serve")
+	p.Limits.Processes = 2
+	p.Granted.FS = []string{"system"}
+	i := start(t, process.Options{TempDir: dir}, p)
+	if _, err := evaluate(t, i, do("child")); err != nil {
 		t.Fatal(err)
 	}
-	pid, _ := strconv.Atoi(res.Verdict.Feedback)
+	pid := childOf(t, os.Getpid(), dir)
 	if n := len(group(t, pid)); n != 2 {
 		t.Fatalf("%d processes in the group, want the plugin and its child", n)
 	}
@@ -197,12 +200,12 @@ func TestHugeAndBrokenResponsesFailTheirCallOnly(t *testing.T) {
 }
 
 func TestLogsKeepLevelsAndFields(t *testing.T) {
-	lines := make(chan process.LogLine, 1000)
-	i := start(t, process.Options{Log: func(l process.LogLine) { lines <- l }}, self(t, "serve"))
+	lines := make(chan plugin.LogLine, 1000)
+	i := start(t, process.Options{Log: func(l plugin.LogLine) { lines <- l }}, self(t, "serve"))
 	if _, err := evaluate(t, i, do("log")); err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]process.LogLine{}
+	seen := map[string]plugin.LogLine{}
 	for len(seen) < 2 {
 		select {
 		case l := <-lines:
@@ -224,7 +227,7 @@ func TestLogFloodIsCutAndCounted(t *testing.T) {
 	var mu sync.Mutex
 	var lines, dropped int
 	began := time.Now()
-	i := start(t, process.Options{Log: func(l process.LogLine) {
+	i := start(t, process.Options{Log: func(l plugin.LogLine) {
 		mu.Lock()
 		defer mu.Unlock()
 		lines++
@@ -256,6 +259,29 @@ func pidOf(t *testing.T, i plugin.Instance) int {
 		t.Fatal(err)
 	}
 	return pid
+}
+
+// childOf is the id of the child that works in a folder. A plugin of several
+// processes may count from 1 and doesn't know its own.
+func childOf(t *testing.T, parent int, dir string) int {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if at, err := os.Readlink(path); err != nil || !strings.HasPrefix(at, dir) {
+			continue
+		}
+		pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
+		stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		_, rest, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(rest); len(fields) > 2 && fields[1] == strconv.Itoa(parent) {
+			return pid
+		}
+	}
+	t.Fatalf("no process works in %s", dir)
+	return 0
 }
 
 // group lists the processes of a process group that haven't ended.

@@ -27,13 +27,19 @@ type process struct {
 // The thread that starts the program also waits for it: the parent-death signal
 // fires when the thread that forked ends, not the process, so that thread must
 // live for as long as the program. A wait blocks a thread anyway.
-func launch(cmd *exec.Cmd) (*process, error) {
+//
+// confine is called while the program can't run yet. When it fails the process
+// is ended.
+func launch(cmd *exec.Cmd, confine func(pid int) error) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	ends, err := p.pipes()
 	if err != nil {
 		return nil, err
 	}
-	cmd.SysProcAttr = groupAttr()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	setGroup(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -51,6 +57,12 @@ func launch(cmd *exec.Cmd) (*process, error) {
 		}
 	}()
 	if err := <-started; err != nil {
+		p.closePipes()
+		return nil, err
+	}
+	if err := confine(p.pid); err != nil {
+		p.kill()
+		<-p.done
 		p.closePipes()
 		return nil, err
 	}

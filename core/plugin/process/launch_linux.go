@@ -9,9 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func groupAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
+func setGroup(attr *syscall.SysProcAttr) { attr.Setpgid, attr.Pdeathsig = true, syscall.SIGKILL }
 
 // awaitExit waits for the end of a child without reaping it, so that its id
 // still names its group.

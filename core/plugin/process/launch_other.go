@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// groupAttr asks for nothing: there are no process groups here.
-func groupAttr() *syscall.SysProcAttr { return nil }
+// setGroup does nothing: there are no process groups here.
+func setGroup(*syscall.SysProcAttr) {}
 
 // awaitExit reaps.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }

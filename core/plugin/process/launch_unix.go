@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// groupAttr has no parent-death signal here: a host that is killed is noticed
-// by the end of standard input only.
-func groupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// setGroup has no parent-death signal here: a host that is killed is noticed by
+// the end of standard input only.
+func setGroup(attr *syscall.SysProcAttr) { attr.Setpgid = true }
 
 // awaitExit reaps, since it can't wait without that here. The group is killed
 // right after; that another group takes its id in between is unlikely enough.

@@ -3,11 +3,13 @@ package process_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,7 +32,34 @@ func TestMain(m *testing.M) {
 		runPlugin(os.Args[2])
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	dir, err := copySelf()
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// program is this test binary in a folder that other users may enter, which that
+// of go test isn't.
+var program string
+
+func copySelf() (dir string, err error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	binary, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp("", "rt"); err != nil {
+		return "", err
+	}
+	program = filepath.Join(dir, "program")
+	return dir, errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, binary, 0o755))
 }
 
 // runPlugin is a plugin's main, good or bad.
@@ -89,8 +118,8 @@ func runPlugin(behaviour string) {
 				return grpc.NewServer(append(opts, wire.ServerOptions(0)...)...)
 			},
 		})
-	case "host":
-		runHost()
+	case "host", "host of children":
+		runHost(os.Args[2] != "host")
 	case "socket":
 		serveSocket(os.Args[3])
 	}
@@ -98,11 +127,7 @@ func runPlugin(behaviour string) {
 
 func self(t testing.TB, behaviour string, args ...string) plugin.Installed {
 	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.Installed{Name: "probe", Path: path, Args: append([]string{"plugin", behaviour}, args...)}
+	return plugin.Installed{Name: "probe", Path: program, Args: append([]string{"plugin", behaviour}, args...)}
 }
 
 func start(t testing.TB, o process.Options, p plugin.Installed) plugin.Instance {
@@ -169,6 +194,9 @@ func testPlugin() sdk.Plugin {
 func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 	said := func(feedback string) (*sdk.EvaluateResponse, error) {
 		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1, Feedback: feedback}}, nil
+	}
+	if name, ok := strings.CutPrefix(b.Do, "attack "); ok {
+		return said(attack(name, b.Arg))
 	}
 	switch b.Do {
 	case "environ":
@@ -238,18 +266,22 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 	return said("")
 }
 
-// runHost is a host that is going to be killed: it prints the pid of its plugin.
-func runHost() {
-	i, err := process.New(process.Options{}).Start(context.Background(), plugin.Installed{
-		Name: "probe", Path: os.Args[0], Args: []string{"plugin", "serve"},
-	})
+// runHost is a host that is going to be killed: it prints a line once its plugin,
+// and the plugin's child if it may have one, run.
+func runHost(children bool) {
+	p := plugin.Installed{Name: "probe", Path: os.Args[0], Args: []string{"plugin", "serve"}}
+	what := "ok"
+	if children {
+		what, p.Limits.Processes, p.Granted.FS = "child", 2, []string{"system"}
+	}
+	i, err := process.New(process.Options{}).Start(context.Background(), p)
 	if err != nil {
 		panic(err)
 	}
-	results, err := i.Evaluate(context.Background(), do("pid"), []*sdk.EvaluateRequest{{}})
-	if err != nil {
-		panic(err)
+	results, err := i.Evaluate(context.Background(), do(what), []*sdk.EvaluateRequest{{}})
+	if err != nil || results[0].Err != nil {
+		panic(fmt.Sprint(err, results))
 	}
-	fmt.Println(results[0].Response.Verdict.Feedback)
+	fmt.Println("running")
 	select {}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -44,7 +45,7 @@ func (r *runs) enter(id string) {
 
 // tag sets a line's run: the one that the plugin names, if that can be, else that
 // of the last call, where only one at a time is worked on.
-func (r *runs) tag(l *LogLine) {
+func (r *runs) tag(l *plugin.LogLine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	claimed, _ := l.Fields[runField].(string)

@@ -79,21 +79,21 @@ func TestAProcessIsAskedForItsHealth(t *testing.T) {
 // kept takes lines of a plugin's log.
 type kept struct {
 	mu    sync.Mutex
-	lines []process.LogLine
+	lines []plugin.LogLine
 }
 
-func (k *kept) log(l process.LogLine) {
+func (k *kept) log(l plugin.LogLine) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lines = append(k.lines, l)
 }
 
 // await waits for n lines: they take their own way.
-func (k *kept) await(t *testing.T, n int) []process.LogLine {
+func (k *kept) await(t *testing.T, n int) []plugin.LogLine {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		k.mu.Lock()
-		lines := append([]process.LogLine(nil), k.lines...)
+		lines := append([]plugin.LogLine(nil), k.lines...)
 		k.mu.Unlock()
 		if len(lines) >= n {
 			return lines

@@ -9,15 +9,17 @@ import (
 	"io/fs"
 	"maps"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/logs"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
@@ -63,12 +65,8 @@ func (i *instance) start(ctx context.Context) error {
 // launch starts the process, hands it its start message, and passes its first
 // line on once that is checked.
 func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
-	path, err := filepath.Abs(i.installed.Path)
-	if err != nil {
-		return err
-	}
-	env := append(environment(i.dir), i.installed.Env...)
-	env = append(env, handshakeEnv...)
+	// go-plugin's own folder for the socket would be the host's user's.
+	env := slices.Concat(environment(i.dir), i.installed.Env, handshakeEnv, []string{"PLUGIN_UNIX_SOCKET_DIR=" + i.dir})
 	if i.hello.TLS != nil {
 		// For plugins that make their own certificate. It is no secret.
 		env = append(env, "PLUGIN_CLIENT_CERT="+i.hello.TLS.HostCertificate)
@@ -77,9 +75,20 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 	if err != nil {
 		return err
 	}
-	p, err := launch(&exec.Cmd{
-		Path: path, Args: append([]string{path}, i.installed.Args...), Env: env, Dir: i.dir,
-	})
+	network, theirs, err := newProxy(i.options, &i.installed)
+	if err != nil {
+		return err
+	}
+	i.proxy = network
+	if theirs != nil {
+		defer theirs.Close()
+		env = append(env, wire.ProxyVariable+"="+strconv.Itoa(sandbox.KeepFD))
+	}
+	cmd, err := i.cell.Command(append([]string{i.installed.Path}, i.installed.Args...), env, theirs)
+	if err != nil {
+		return err
+	}
+	p, err := launch(cmd, i.cell.Confine)
 	if err != nil {
 		return err
 	}
@@ -133,8 +142,9 @@ func (i *instance) supervise() {
 		_ = i.conn.Close()
 	}
 	i.streams.Wait()
-	i.logs.flush()
-	_ = os.RemoveAll(i.dir)
+	i.logs.Flush()
+	i.proxy.close()
+	i.cell.Close()
 	close(i.done)
 }
 
@@ -165,7 +175,16 @@ func (i *instance) dial(network, address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+serverName, append(wire.DialOptions(),
 		grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, address)
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			if err := i.cell.Peer(conn, i.process.pid); err != nil {
+				_ = conn.Close()
+				i.end(err)
+				return nil, err
+			}
+			return conn, nil
 		}))...)
 }
 
@@ -187,8 +206,14 @@ func (i *instance) watchStream() {
 // or its own exit, comes before what that led to.
 func (i *instance) abort(err error) error {
 	if i.process == nil {
-		_ = os.RemoveAll(i.dir)
-		return i.notLaunched(err)
+		i.proxy.close()
+		i.cell.Close()
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.cause != nil {
+			return i.cause
+		}
+		return notLaunched(&i.installed, err)
 	}
 	var e *sdk.Error
 	if !errors.As(err, &e) || errors.Is(err, wire.ErrLost) {
@@ -206,28 +231,27 @@ func (i *instance) abort(err error) error {
 	return i.withTail(i.Cause())
 }
 
-func (i *instance) notLaunched(err error) error {
-	i.mu.Lock()
-	cause := i.cause
-	i.mu.Unlock()
-	if cause != nil {
-		return cause
+// notLaunched explains why there is no process.
+func notLaunched(p *plugin.Installed, err error) error {
+	var explained *sdk.Error
+	if errors.As(err, &explained) {
+		return err
 	}
-	e := sdk.Errorf(sdk.Unavailable, "start_failed", "plugin %s could not be started: %w", i.installed.Name, err)
+	e := sdk.Errorf(sdk.Unavailable, "start_failed", "plugin %s could not be started: %w", p.Name, err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Code = sdk.NotFound
-		e.Hint = "build or install it so that " + i.installed.Path + " exists"
+		e.Hint = "build or install it so that " + p.Path + " exists"
 	case errors.Is(err, fs.ErrPermission):
 		e.Code = sdk.Denied
-		e.Hint = "make " + i.installed.Path + " executable"
+		e.Hint = "make " + p.Path + " executable"
 	}
 	return e
 }
 
 // withTail adds the end of the plugin's output to an error that lacks it.
 func (i *instance) withTail(err error) error {
-	tail, _ := i.logs.end()
+	tail, _ := i.logs.End()
 	e := *sdk.AsError(err)
 	if _, ok := e.Details["stderr"]; ok || tail == "" {
 		return err
@@ -236,8 +260,8 @@ func (i *instance) withTail(err error) error {
 	return e.WithDetail("stderr", tail)
 }
 
-func copyLines(r io.Reader, l *logs) {
-	w := &lineWriter{line: l.line}
+func copyLines(r io.Reader, l *logs.Log) {
+	w := logs.NewWriter(l)
 	_, _ = io.Copy(w, r) // the end of the process, or of the drain time
-	w.flush()
+	w.Flush()
 }

@@ -127,7 +127,25 @@ func shortTempDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil { // for the users of plugins
+		t.Fatal(err)
+	}
 	return dir
+}
+
+// waitUntil asks until the answer is yes.
+func waitUntil(t *testing.T, yes func() bool) {
+	t.Helper()
+	deadline := time.After(5 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !yes() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("it did not happen within 5 s")
+		}
+	}
 }
 
 func wantEmpty(t *testing.T, dir string) {

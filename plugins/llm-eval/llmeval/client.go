@@ -52,7 +52,7 @@ type client struct {
 func newClient(m *maker, e *endpoint) *client {
 	opts := []option.RequestOption{
 		option.WithBaseURL(e.url + "/"),
-		option.WithHTTPClient(m.http),
+		option.WithHTTPClient(m.http()),
 		option.WithMaxRetries(0), // retry.go does it, within the call's deadline
 		option.WithMiddleware(e.guard),
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"sync"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -55,7 +56,7 @@ func Plugin(opts Options) sdk.Plugin {
 // maker prepares judges and callers that share a transport.
 type maker struct {
 	getenv   func(string) string
-	http     *http.Client
+	http     func() *http.Client
 	dialects *dialects
 }
 
@@ -63,20 +64,25 @@ func newMaker(opts Options) *maker {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
 	}
-	if opts.Transport == nil {
-		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.MaxIdleConnsPerHost = parallel
-		opts.Transport = transport
-	}
 	return &maker{
 		getenv: opts.Getenv,
-		http: &http.Client{
-			Transport: opts.Transport,
-			// A redirect is reported, never followed: it would carry the key to
-			// wherever the endpoint says.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		// The host's network is there once the plugin is served, not before.
+		http:     sync.OnceValue(func() *http.Client { return newHTTP(opts.Transport) }),
 		dialects: newDialects(),
+	}
+}
+
+func newHTTP(transport http.RoundTripper) *http.Client {
+	if transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.MaxIdleConnsPerHost = parallel
+		transport = own
+	}
+	return &http.Client{
+		Transport: transport,
+		// A redirect is reported, never followed: it would carry the key to
+		// wherever the endpoint says.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 

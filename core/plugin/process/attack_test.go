@@ -1,0 +1,241 @@
+//go:build linux
+
+package process_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	author "github.com/reflectory/reflectory/sdk/process"
+	"github.com/reflectory/reflectory/sdk/wire"
+)
+
+// attacks are what a hostile plugin tries, each with an argument from the test.
+// They return what they got, or why they didn't get it.
+var attacks = map[string]func(arg string) (string, error){
+	"read":     func(path string) (string, error) { b, err := os.ReadFile(path); return string(b), err },
+	"list":     func(path string) (string, error) { e, err := os.ReadDir(path); return fmt.Sprint(e), err },
+	"write":    func(path string) (string, error) { return "written", os.WriteFile(path, []byte("x"), 0o600) },
+	"scratch":  scratch,
+	"symlink":  func(to string) (string, error) { return "linked", os.Symlink(to, filepath.Join(os.TempDir(), "link")) },
+	"big file": bigFile,
+	"own folder": func(string) (string, error) {
+		path, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		return "written", os.WriteFile(filepath.Join(filepath.Dir(path), "left"), nil, 0o600)
+	},
+	"socket":  socket,
+	"pair":    pair,
+	"connect": connect,
+	"fork": func(string) (string, error) {
+		out, err := exec.Command("/bin/true").CombinedOutput()
+		return string(out), err
+	},
+	"forks":    forks,
+	"allocate": func(bytes string) (string, error) { return allocate(bytes, unix.MAP_PRIVATE) },
+	"share":    func(bytes string) (string, error) { return allocate(bytes, unix.MAP_SHARED) },
+	"signal":   func(pid string) (string, error) { return "signalled", syscall.Kill(number(pid), 0) },
+	"ptrace":   func(pid string) (string, error) { return "attached", syscall.PtraceAttach(number(pid)) },
+	"prlimit": func(pid string) (string, error) {
+		return "limits", unix.Prlimit(number(pid), unix.RLIMIT_CORE, nil, new(unix.Rlimit))
+	},
+	"call":  call,
+	"get":   get,
+	"dial":  dial,
+	"many":  many,
+	"proxy": rawProxy,
+	"ids": func(string) (string, error) {
+		g, err := os.Getgroups()
+		return fmt.Sprint(os.Getuid(), os.Getgid(), g), err
+	},
+}
+
+// attack runs one and reports.
+func attack(name, arg string) string {
+	got, err := attacks[name](arg)
+	if err != nil {
+		return "refused: " + err.Error()
+	}
+	return "got: " + got
+}
+
+func number(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+func scratch(string) (string, error) {
+	path := filepath.Join(os.TempDir(), "a", "b")
+	err := errors.Join(os.MkdirAll(path, 0o700), os.WriteFile(filepath.Join(path, "c"), []byte("text"), 0o600),
+		os.Rename(filepath.Join(path, "c"), filepath.Join(os.TempDir(), "d")))
+	b, readErr := os.ReadFile(filepath.Join(os.TempDir(), "d"))
+	return string(b), errors.Join(err, readErr, os.RemoveAll(filepath.Join(os.TempDir(), "a")))
+}
+
+func bigFile(bytes string) (string, error) {
+	f, err := os.Create(filepath.Join(os.TempDir(), "big"))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return "grown", f.Truncate(int64(number(bytes)))
+}
+
+// socket opens one: "family type".
+func socket(arg string) (string, error) {
+	var family, kind int
+	if _, err := fmt.Sscan(arg, &family, &kind); err != nil {
+		return "", err
+	}
+	fd, err := syscall.Socket(family, kind, 0)
+	if err == nil {
+		_ = syscall.Close(fd)
+	}
+	return "opened", err
+}
+
+func pair(kind string) (string, error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, number(kind), 0)
+	if err == nil {
+		_, _ = syscall.Close(fds[0]), syscall.Close(fds[1])
+	}
+	return "opened", err
+}
+
+// connect connects to a unix socket, "@…" being an abstract one.
+func connect(name string) (string, error) {
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return "", err
+	}
+	defer syscall.Close(fd)
+	return "connected", syscall.Connect(fd, &syscall.SockaddrUnix{Name: name})
+}
+
+// forks starts sleeping processes until it may not, or has as many as it wants.
+func forks(arg string) (string, error) {
+	for n := range number(arg) {
+		if err := exec.Command("/bin/sleep", "1000").Start(); err != nil {
+			return strconv.Itoa(n), nil
+		}
+	}
+	return arg, nil
+}
+
+func allocate(bytes string, kind int) (string, error) {
+	b, err := syscall.Mmap(-1, 0, number(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|kind)
+	if err == nil {
+		_ = syscall.Munmap(b)
+	}
+	return "allocated", err
+}
+
+// call makes a system call by its numbers: "number argument…".
+func call(arg string) (string, error) {
+	var n [5]uintptr
+	for i, field := range strings.Fields(arg) {
+		v, err := strconv.ParseUint(field, 0, 64)
+		if err != nil {
+			return "", err
+		}
+		n[i] = uintptr(v)
+	}
+	r, _, errno := syscall.Syscall6(n[0], n[1], n[2], n[3], n[4], uintptr(unsafe.Pointer(nil)), 0)
+	if errno != 0 {
+		return "", errno
+	}
+	return fmt.Sprint(r), nil
+}
+
+func get(url string) (string, error) {
+	res, err := http.Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return string(b), err
+}
+
+// dial sends a line, ends its side, and reads all of the other.
+func dial(address string) (string, error) {
+	conn, err := author.DialContext(context.Background(), "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	b := make([]byte, 5)
+	if _, err := io.ReadFull(conn, b); err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprintln(conn, "bye")
+	rest, readErr := io.ReadAll(conn)
+	return string(b) + string(rest), errors.Join(err, readErr)
+}
+
+// many opens connections until it may not.
+func many(address string) (string, error) {
+	for n := 0; n < 1000; n++ {
+		conn, err := author.DialContext(context.Background(), "tcp", address)
+		if err != nil {
+			return strconv.Itoa(n), err
+		}
+		defer conn.Close()
+	}
+	return "all", nil
+}
+
+// rawProxy says something else than it should to the proxy's own socket: first
+// bytes for sockets, then to the one socket that it takes.
+func rawProxy(text string) (string, error) {
+	own, err := syscall.Dup(number(os.Getenv(wire.ProxyVariable)))
+	if err != nil {
+		return "", err
+	}
+	f := os.NewFile(uintptr(own), "proxy")
+	defer f.Close()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if text == "flood" {
+		_, err := conn.Write(bytes.Repeat([]byte{0}, 1<<12))
+		return "flooded", err
+	}
+	_, _ = conn.Write([]byte{0})
+	rights := make([]byte, syscall.CmsgSpace(4))
+	_, n, _, _, err := conn.(*net.UnixConn).ReadMsgUnix(make([]byte, 1), rights)
+	if err != nil {
+		return "", err
+	}
+	messages, err := syscall.ParseSocketControlMessage(rights[:n])
+	if err != nil {
+		return "", err
+	}
+	fds, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil {
+		return "", err
+	}
+	tunnel := os.NewFile(uintptr(fds[0]), "tunnel")
+	defer tunnel.Close()
+	_, _ = tunnel.WriteString(text)
+	b, err := io.ReadAll(tunnel)
+	return string(b), err
+}

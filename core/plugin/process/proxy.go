@@ -1,0 +1,190 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/abi"
+	"github.com/reflectory/reflectory/sdk/wire"
+)
+
+// Dialer reaches what a plugin was granted and refuses everything else, judged
+// by the address that it really dials.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Bounds of an instance's connections.
+const (
+	// maxConnections is how many may be open: eight for each of the eight calls
+	// that llm-eval, the plugin with the most, makes at a time.
+	maxConnections = 64
+	// requestTime is how long a plugin may take to say where it wants to.
+	requestTime = 10 * time.Second
+	// dialTime is how long the host tries to get there.
+	dialTime = 30 * time.Second
+)
+
+// proxy connects an instance to what it was granted; see [wire.ProxyVariable].
+// It hands out sockets that it made itself, so that nothing which a plugin made
+// is ever opened by the host.
+type proxy struct {
+	dialer Dialer
+	host   *net.UnixConn
+	slots  chan struct{}
+
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+// newProxy starts a proxy for an instance that was granted endpoints, and
+// returns the plugin's end of it. Both are nil where there is nothing to proxy.
+func newProxy(o Options, p *plugin.Installed) (*proxy, *os.File, error) {
+	if len(p.Granted.Network) == 0 || o.Network == nil {
+		return nil, nil, nil
+	}
+	dialer, err := o.Network(p.Granted.Network)
+	if err != nil {
+		return nil, nil, sdk.Wrap("grant the network to plugin "+p.Name, err)
+	}
+	host, theirs, err := socketPair()
+	if err != nil {
+		return nil, nil, err
+	}
+	x := &proxy{dialer: dialer, host: host, slots: make(chan struct{}, maxConnections)}
+	x.ctx, x.stop = context.WithCancel(context.Background())
+	x.work.Go(x.listen)
+	return x, theirs, nil
+}
+
+// close ends all connections and waits for that. A nil proxy has none.
+func (x *proxy) close() {
+	if x == nil {
+		return
+	}
+	x.stop()
+	_ = x.host.Close()
+	x.work.Wait()
+}
+
+// listen hands out a socket for each byte that it reads.
+func (x *proxy) listen() {
+	var b [1]byte
+	for {
+		if _, err := x.host.Read(b[:]); err != nil {
+			return
+		}
+		select {
+		case x.slots <- struct{}{}:
+			if !x.hand() {
+				return
+			}
+		default:
+			if _, err := x.host.Write(b[:]); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// hand gives the plugin one end of a new socket and serves the other.
+func (x *proxy) hand() bool {
+	conn, theirs, err := socketPair()
+	if err == nil {
+		err = sendFile(x.host, theirs)
+		_ = theirs.Close()
+	}
+	if err != nil {
+		if conn != nil {
+			_ = conn.Close()
+		}
+		<-x.slots
+		return false
+	}
+	x.work.Go(func() {
+		defer func() { <-x.slots }()
+		defer context.AfterFunc(x.ctx, func() { _ = conn.Close() })()
+		defer conn.Close()
+		x.serve(conn)
+	})
+	return true
+}
+
+// serve reads where the plugin wants to, goes there and carries the bytes.
+func (x *proxy) serve(conn *net.UnixConn) {
+	_ = conn.SetReadDeadline(time.Now().Add(requestTime))
+	head := &io.LimitedReader{R: conn, N: wire.MaxProxyHead}
+	buffered := bufio.NewReader(head)
+	req, err := http.ReadRequest(buffered)
+	if err != nil || req.Method != http.MethodConnect {
+		refuse(conn, http.StatusBadRequest, sdk.Errorf(sdk.Invalid, "proxy_request_invalid", "the proxy takes CONNECT host:port and nothing else").
+			WithHint("use the dialer of sdk/process, or write an HTTP CONNECT request"))
+		return
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, dialTime)
+	defer cancel()
+	out, err := x.dialer.DialContext(ctx, "tcp", req.Host)
+	if err != nil {
+		status := http.StatusBadGateway
+		if sdk.CodeOf(err) == sdk.Denied {
+			status = http.StatusForbidden
+		}
+		refuse(conn, status, err)
+		return
+	}
+	defer out.Close()
+	_ = conn.SetReadDeadline(time.Time{})
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
+	// What the plugin sent along with its request comes first.
+	early, _ := buffered.Peek(buffered.Buffered())
+	x.carry(conn, out, early)
+}
+
+// carry copies both ways until both have ended, or the proxy has.
+func (x *proxy) carry(conn *net.UnixConn, out net.Conn, early []byte) {
+	defer context.AfterFunc(x.ctx, func() { _ = out.Close() })()
+	var up sync.WaitGroup
+	up.Go(func() {
+		if _, err := out.Write(early); err == nil {
+			_, _ = io.Copy(out, conn)
+		}
+		closeWrite(out)
+	})
+	_, err := io.Copy(conn, out)
+	closeWrite(conn)
+	if err != nil { // the plugin went away, or the other side broke
+		_ = conn.Close()
+		_ = out.Close()
+	}
+	up.Wait()
+}
+
+func closeWrite(c net.Conn) {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+}
+
+// refuse answers with an error and drops what else is said.
+func refuse(conn net.Conn, status int, err error) {
+	body, _ := json.Marshal(abi.NewError(err))
+	res := &http.Response{
+		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(bytes.NewReader(body)),
+	}
+	_ = res.Write(conn)
+}

@@ -1,0 +1,214 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox/launcher"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// confinement is what a cell has on Linux.
+type confinement struct {
+	on      bool
+	ruleset *os.File // nil without Landlock
+	groups  groups
+	access  []string // granted paths, which its user must be able to read
+	command launcher.Spec
+	control *os.File // the host's end of the launcher's socket
+	theirs  *os.File // the launcher's end, until it is started
+}
+
+// prepare makes what can be made before the process is there.
+func (c *Cell) prepare() error {
+	if c.on = c.box.options.Mode != Off; !c.on {
+		return nil
+	}
+	c.status.Namespace = false
+	if c.spec.Processes > 1 {
+		c.status.Namespace = c.box.namespaces()
+		c.groups = newGroups(c.folder.name(), c.spec.MemoryBytes, tasks(c.spec.Processes))
+	}
+	c.status.Cgroup = c.groups.version
+	if c.status.Landlock == 0 {
+		return nil
+	}
+	var err error
+	c.ruleset, err = c.newRuleset()
+	return err
+}
+
+// Command returns the host's own program as the launcher of the plugin's, with
+// these arguments, the first of which is the program's name, and this
+// environment. The program inherits keep as descriptor [KeepFD].
+func (c *Cell) Command(args, env []string, keep *os.File) (*exec.Cmd, error) {
+	if !c.on {
+		return &exec.Cmd{Path: c.spec.Path, Args: args, Env: env, Dir: c.Dir(), ExtraFiles: []*os.File{nil, keep}}, nil
+	}
+	if err := c.connect(); err != nil {
+		return nil, err
+	}
+	c.command = launcher.Spec{User: c.user, Path: c.spec.Path, Args: args, Env: lastOfEach(env), Access: c.access}
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{"reflectory-launcher"},
+		Env: []string{launcher.Variable + "=" + launcher.Value}, Dir: c.Dir(),
+		ExtraFiles:  []*os.File{c.theirs, keep}, // from 3 on
+		SysProcAttr: new(syscall.SysProcAttr),
+	}
+	if keep != nil {
+		c.command.Keep = KeepFD
+	}
+	if c.ruleset != nil {
+		c.command.Ruleset = KeepFD + 1
+		cmd.ExtraFiles = append(cmd.ExtraFiles, c.ruleset)
+	}
+	if c.status.Namespace {
+		isolate(cmd.SysProcAttr)
+	}
+	return cmd, nil
+}
+
+// connect makes the launcher's socket. The host's end doesn't block, so that
+// the wait has a deadline.
+func (c *Cell) connect() error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socketpair", err)
+	}
+	if err := unix.SetNonblock(pair[0], true); err != nil {
+		_ = unix.Close(pair[0])
+		_ = unix.Close(pair[1])
+		return os.NewSyscallError("fcntl", err)
+	}
+	c.control, c.theirs = os.NewFile(uintptr(pair[0]), "launcher"), os.NewFile(uintptr(pair[1]), "launcher")
+	return nil
+}
+
+// Confine tells the launcher, which runs as pid, what to do, and waits until it
+// has become the plugin. When it fails the process is to be killed; the error
+// is the kernel's own where the program itself can't be run.
+func (c *Cell) Confine(pid int) error {
+	if !c.on {
+		return nil
+	}
+	defer c.control.Close()
+	_ = c.theirs.Close()
+	_ = c.control.SetDeadline(time.Now().Add(c.spec.StartTimeout))
+	c.command.Limits = c.limits()
+	var err error
+	if c.command.Filter, err = c.filter(pid); err != nil {
+		return err
+	}
+	spec, ok := c.command.Encode()
+	if !ok {
+		return sdk.Errorf(sdk.Exhausted, "spec_too_large", "plugin %s is started with too many arguments, variables or paths (%d bytes)", c.spec.Plugin, len(spec)).
+			WithHint("grant it fewer, or shorter ones")
+	}
+	if err := c.groups.add(pid); err != nil {
+		return sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the control group of plugin %s: %w", c.spec.Plugin, err).
+			WithHint("remove stale groups named reflectory-i… under /sys/fs/cgroup")
+	}
+	// A launcher that is gone already is seen by the missing answer.
+	_, _ = c.control.Write(spec)
+	return c.await()
+}
+
+// await reads how the launcher fared: it says nothing where all went well.
+func (c *Cell) await() error {
+	var b [launcher.FailureBytes]byte
+	_, err := io.ReadFull(c.control, b[:])
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the sandbox's launcher of plugin %s: %w", c.spec.Plugin, err).
+			WithHint("set sandbox: %s to find out whether the sandbox is in the way", Off)
+	}
+	return c.explain(launcher.DecodeFailure(b))
+}
+
+func (c *Cell) explain(f launcher.Failure) error {
+	errno := syscall.Errno(f.Errno)
+	switch {
+	case f.Step == launcher.StepExec:
+		return &os.PathError{Op: "exec", Path: c.spec.Path, Err: errno}
+	case f.Step == launcher.StepAccess && int(f.Item) < len(c.access):
+		return sdk.Errorf(sdk.Denied, "grant_unreadable", "plugin %s is granted %s, which it can't read as user %d: %w",
+			c.spec.Plugin, c.access[f.Item], c.user, errno).
+			WithHint("let other users read the path and enter the folders above it, or run the host as the user who owns it")
+	}
+	return sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the sandbox of plugin %s can't %s: %w", c.spec.Plugin, f.Step, errno).
+		WithHint("look at what confines the host itself, such as a container; set sandbox: %s to run without", Off)
+}
+
+// Peer checks that the other end of a connection is the instance that runs as
+// pid, since a path in its folder may have been made to lead elsewhere.
+func (c *Cell) Peer(conn net.Conn, pid int) error {
+	peer, err := peerOf(conn)
+	if err != nil {
+		return err
+	}
+	group, _ := unix.Getpgid(int(peer.Pid))
+	if c.user != 0 && peer.Uid == c.user || int(peer.Pid) == pid || group == pid {
+		return nil
+	}
+	return sdk.Errorf(sdk.Denied, "peer_denied", "plugin %s listens at an address that process %d of user %d serves", c.spec.Plugin, peer.Pid, peer.Uid).
+		WithHint("a plugin must itself listen in the folder that PLUGIN_UNIX_SOCKET_DIR names")
+}
+
+func peerOf(conn net.Conn) (peer *unix.Ucred, err error) {
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	if e := raw.Control(func(fd uintptr) {
+		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); e != nil {
+		return nil, e
+	}
+	return peer, err
+}
+
+// release closes what the host holds of the confinement, and ends what is left
+// of its processes.
+func (c *Cell) release() {
+	for _, f := range []*os.File{c.ruleset, c.control, c.theirs} {
+		if f != nil {
+			_ = f.Close() // closing twice is harmless
+		}
+	}
+	c.groups.remove()
+}
+
+// filter is the seccomp program in the kernel's bytes, "" where there is none.
+func (c *Cell) filter(pid int) (string, error) {
+	if !c.status.Seccomp {
+		return "", nil
+	}
+	program, err := assemble(rules{
+		forks:   c.spec.Processes > 1,
+		alone:   c.status.Namespace || c.user != 0 || c.status.Landlock >= scopeABI,
+		self:    uint32(pid),
+		counted: c.groups.memory,
+	})
+	if err != nil {
+		return "", err
+	}
+	var b []byte
+	for _, i := range program {
+		b = binary.NativeEndian.AppendUint16(b, i.Op)
+		b = append(b, i.Jt, i.Jf)
+		b = binary.NativeEndian.AppendUint32(b, i.K)
+	}
+	return string(b), nil
+}

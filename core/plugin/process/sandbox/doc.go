@@ -1,0 +1,41 @@
+// Package sandbox confines the processes of plugins. A [Sandbox] belongs to a
+// driver; it opens a [Cell] for each instance, which is the instance's private
+// folder and what keeps its program in it:
+//
+//	cell, err := box.Open(spec)          // folder, user, Landlock ruleset
+//	cmd, err := cell.Command(args, env)  // the host's own program, as the launcher
+//	cmd.Start()
+//	err = cell.Confine(cmd.Process.Pid)  // filter, limits; then the plugin runs
+//	cell.Close()                         // when the process is gone
+//
+// What holds, on Linux (amd64 and arm64), and where from:
+//
+//	its own user        where the host is root, and the plugin's files are open to
+//	                    others: one of [Users] from [FirstUser] per instance, no
+//	                    groups; no capabilities in any case
+//	no_new_privs        always
+//	Landlock            files: its own folder read-only, its private folder,
+//	                    the loader's folders where it is dynamically linked, what
+//	                    was granted (to be read and run); no TCP (Linux 6.7), no signals and no
+//	                    abstract sockets beyond itself (6.12)
+//	seccomp             no sockets but unix streams, no connect, no fork unless it
+//	                    may be several processes, nothing in [the table of
+//	                    reasons], nothing newer than the table
+//	resource limits     data, stack, files, file size, no core dump; tasks where
+//	                    it has its own user
+//	PID namespace       where it may be several processes: all of them end with
+//	                    the first, and that with the host
+//	cgroup              where it may be several processes: memory and tasks in sum
+//
+// Each of these is used where the kernel has it; [Probe] says which that are,
+// and [Cell.Status] what holds for an instance. Mode [Require] refuses to run
+// without the essential ones.
+//
+// What doesn't hold: the number of files in a private folder isn't bounded, only
+// the size of each; several processes without a PID namespace outlive a host
+// that is killed, until the next host's start; a plugin that isn't confined to a
+// user of its own may see in the process table what that user may see, unless
+// Landlock hides it.
+//
+// [the table of reasons]: refusals in filter_linux.go
+package sandbox

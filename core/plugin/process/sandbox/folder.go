@@ -1,0 +1,103 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+)
+
+// folderName is the name of a private folder. Its number is random.
+var folderName = regexp.MustCompile(`^reflectory-i([0-9]{1,10})$`)
+
+// folder is a private folder, locked for as long as its host lives: the lock is
+// how another host knows that it isn't abandoned. It is on the folder itself, so
+// that nothing in it, which is the plugin's, has a part in that.
+type folder struct {
+	path   string
+	number uint64
+	lock   *os.File
+}
+
+// newFolder makes a folder, mode 0700.
+func newFolder(parent string) (*folder, error) {
+	for {
+		path, err := os.MkdirTemp(parent, "reflectory-i")
+		if err != nil {
+			return nil, err
+		}
+		lock, err := lockFolder(path)
+		if errors.Is(err, errTaken) {
+			continue // a host that sweeps took it for abandoned
+		}
+		if err != nil {
+			_ = os.RemoveAll(path)
+			return nil, err
+		}
+		number, _ := strconv.ParseUint(folderName.FindStringSubmatch(filepath.Base(path))[1], 10, 64)
+		return &folder{path: path, number: number, lock: lock}, nil
+	}
+}
+
+// Enterable is whether every user may walk to a folder. Where the host isn't
+// root that doesn't matter, and the answer is yes.
+func Enterable(dir string) bool {
+	if os.Geteuid() != 0 {
+		return true
+	}
+	dir, err := filepath.Abs(dir)
+	for err == nil {
+		var info fs.FileInfo
+		if info, err = os.Stat(dir); err == nil && info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+		if dir == filepath.Dir(dir) {
+			return err == nil
+		}
+		dir = filepath.Dir(dir)
+	}
+	return false
+}
+
+// errTaken says that a folder is locked by another host, or gone.
+var errTaken = errors.New("the folder is taken")
+
+func (f *folder) name() string { return filepath.Base(f.path) }
+
+// give makes the folder a user's own.
+func (f *folder) give(user uint32) error { return os.Chown(f.path, int(user), int(user)) }
+
+func (f *folder) remove() {
+	_ = os.RemoveAll(f.path)
+	_ = f.lock.Close()
+}
+
+// sweep removes the folders of hosts that were killed: those that carry our name
+// and mode, belong to this user or to an instance's, and are locked by nobody.
+func sweep(parent string) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return // the folder that is made next says so
+	}
+	for _, e := range entries {
+		path := filepath.Join(parent, e.Name())
+		if !folderName.MatchString(e.Name()) || !ours(path) {
+			continue
+		}
+		lock, err := lockFolder(path)
+		if err != nil {
+			continue
+		}
+		removeGroups(e.Name())
+		_ = os.RemoveAll(path)
+		_ = lock.Close()
+	}
+}
+
+// ours is whether a path is a private folder that this host may remove.
+func ours(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir() && info.Mode().Perm() == 0o700 && info.Mode()&fs.ModeSticky == 0 && owned(info)
+}

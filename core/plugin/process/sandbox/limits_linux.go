@@ -1,0 +1,61 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Resource limits of each process.
+const (
+	// maxFile is the size of the largest file that a plugin may write: scratch
+	// space for eight messages of the default cap.
+	maxFile = 64 << 20
+	// maxOpen is how many descriptors it may have: a call needs none, a proxied
+	// connection two, and each of its processes three.
+	maxOpen = 512
+	// maxStack is the system's usual soft limit, which a program could raise.
+	maxStack = 8 << 20
+	// tasksPerProcess is how many threads a process may have on average. The
+	// kernel counts threads where it limits processes; a Go program has about
+	// ten, and one for each call of the system that blocks.
+	tasksPerProcess = 64
+)
+
+// tasks bounds processes and threads together.
+func tasks(processes int) int { return tasksPerProcess * processes }
+
+// limits lists the resource limits. RLIMIT_AS isn't among them, since a Go
+// program reserves 768 MiB of addresses at its start; what the data limit doesn't
+// count, the filter refuses.
+func (c *Cell) limits() []uint64 {
+	list := []uint64{
+		unix.RLIMIT_DATA, uint64(max(c.spec.MemoryBytes, MinMemory)),
+		unix.RLIMIT_STACK, maxStack,
+		unix.RLIMIT_FSIZE, maxFile,
+		unix.RLIMIT_NOFILE, maxOpen,
+		unix.RLIMIT_CORE, 0,
+		unix.RLIMIT_MEMLOCK, 0,
+		unix.RLIMIT_MSGQUEUE, 0,
+	}
+	if c.user != 0 { // else it would count the host's own processes
+		list = append(list, unix.RLIMIT_NPROC, uint64(tasks(c.spec.Processes)))
+	}
+	return list
+}
+
+// lastOfEach keeps the last of the variables of one name, as os/exec does.
+func lastOfEach(env []string) []string {
+	seen := map[string]bool{}
+	var kept []string
+	for i := len(env) - 1; i >= 0; i-- {
+		name, _, _ := strings.Cut(env[i], "=")
+		if !seen[name] {
+			seen[name] = true
+			kept = append(kept, env[i])
+		}
+	}
+	return kept
+}

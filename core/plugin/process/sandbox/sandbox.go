@@ -1,0 +1,156 @@
+package sandbox
+
+import (
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options set up a [Sandbox].
+type Options struct {
+	// Mode is what to do where something is missing. "" is [Prefer].
+	Mode Mode
+	// TempDir is where private folders are made.
+	TempDir string
+}
+
+// Users of instances where the host is root: FirstUser plus a number under
+// Users. The range lies in what the usual registries of user ids leave unused
+// (systemd's UIDS-GIDS: 0x70000000 to 0x7FFDFFFF).
+const (
+	FirstUser = 0x7EC70000
+	Users     = 1 << 16
+)
+
+// Spec is what a plugin may do, as far as its process is concerned.
+type Spec struct {
+	// Plugin is its name, for messages.
+	Plugin string
+	// Path is its program; Dir is the folder that it may read.
+	Path, Dir string
+	// FS are granted paths, and the word "system".
+	FS []string
+	// MemoryBytes limits its data; see [MinMemory].
+	MemoryBytes int64
+	// Processes is how many processes it may be.
+	Processes int
+	// StartTimeout is how long the launcher may take.
+	StartTimeout time.Duration
+}
+
+// Sandbox opens cells. It is safe for concurrent use.
+type Sandbox struct {
+	options    Options
+	look       func() Status
+	namespaces func() bool
+	sweep      sync.Once
+
+	mu    sync.Mutex
+	users map[uint32]bool // taken by this host's instances
+}
+
+// New returns a sandbox. The system is looked at when it is first needed.
+func New(o Options) *Sandbox {
+	if o.Mode == "" {
+		o.Mode = Prefer
+	}
+	return &Sandbox{
+		options: o, look: sync.OnceValue(look), namespaces: sync.OnceValue(tryNamespace), users: map[uint32]bool{},
+	}
+}
+
+// status is what every instance gets on this system.
+func (s *Sandbox) status() Status {
+	if s.options.Mode == Off {
+		return Status{Missing: []string{"the sandbox is off"}}
+	}
+	return s.look()
+}
+
+// KeepFD is the descriptor under which a program inherits what
+// [Cell.Command] was told to keep.
+const KeepFD = 4
+
+// Cell is the confinement of one instance. Its methods are called in the order
+// of the package's example, by one goroutine at a time.
+type Cell struct {
+	box    *Sandbox
+	spec   Spec
+	status Status
+	folder *folder
+	user   uint32 // 0 where it runs as the host's user
+	confinement
+}
+
+// Open makes a private folder and prepares the confinement of one instance. On
+// the first call it removes what hosts that were killed left behind.
+func (s *Sandbox) Open(spec Spec) (*Cell, error) {
+	status := s.status().of(spec)
+	if err := status.check(s.options.Mode, spec.Plugin); err != nil {
+		return nil, err
+	}
+	if status.User && !Enterable(s.options.TempDir) {
+		return nil, sdk.Errorf(sdk.Invalid, "temp_dir_closed", "the folder for temporary files, %s, is closed to the users of plugins", s.options.TempDir).
+			WithHint("let others enter it and the folders above it (chmod o+x), or set TMPDIR to one that they may enter")
+	}
+	s.sweep.Do(func() { sweep(s.options.TempDir) })
+	c := &Cell{box: s, spec: spec, status: status}
+	if err := c.settle(); err != nil {
+		return nil, err
+	}
+	if err := c.prepare(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// settle takes a folder and, where there are users to take, the user that
+// follows from its number.
+func (c *Cell) settle() error {
+	for {
+		f, err := newFolder(c.box.options.TempDir)
+		if err != nil {
+			return err
+		}
+		c.folder = f
+		if !c.status.User {
+			return nil
+		}
+		if user := FirstUser + uint32(f.number%Users); c.box.take(user) {
+			c.user = user
+			if err = f.give(user); err != nil {
+				c.Close()
+			}
+			return err
+		}
+		f.remove()
+	}
+}
+
+func (s *Sandbox) take(user uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	free := !s.users[user]
+	s.users[user] = true
+	return free
+}
+
+// Dir is the private folder: mode 0700, the instance's own.
+func (c *Cell) Dir() string { return c.folder.path }
+
+// Status is what holds for this instance.
+func (c *Cell) Status() Status { return c.status }
+
+// Close removes the folder and what else belongs to the instance, whose
+// processes must be gone.
+func (c *Cell) Close() {
+	c.release()
+	c.folder.remove()
+	if c.user != 0 {
+		c.box.mu.Lock()
+		delete(c.box.users, c.user)
+		c.box.mu.Unlock()
+	}
+}

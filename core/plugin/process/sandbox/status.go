@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Mode says what to do where the system can't confine a plugin.
+type Mode string
+
+// The modes.
+const (
+	// Prefer confines by all that the system has. It is the default.
+	Prefer Mode = "prefer"
+	// Require refuses to run a plugin without the essentials.
+	Require Mode = "require"
+	// Off confines nothing: for finding out whether the sandbox is in the way.
+	Off Mode = "off"
+)
+
+// ParseMode reads a setting. "" is [Prefer].
+func ParseMode(text string) (Mode, error) {
+	switch m := Mode(text); m {
+	case "":
+		return Prefer, nil
+	case Prefer, Require, Off:
+		return m, nil
+	}
+	return "", sdk.Errorf(sdk.Invalid, "sandbox_invalid", "sandbox: %q is no mode", text).
+		WithHint("write sandbox: %s, %s or %s", Require, Prefer, Off)
+}
+
+// Status is what confines plugins on a system, or an instance.
+type Status struct {
+	// User is whether each instance runs as a user of its own.
+	User bool `json:"user"`
+	// NoNewPrivs is whether programs can't gain rights by being executed.
+	NoNewPrivs bool `json:"no_new_privs"`
+	// Landlock is the version of the kernel's Landlock, 0 for none.
+	Landlock int `json:"landlock"`
+	// Seccomp is whether system calls are filtered.
+	Seccomp bool `json:"seccomp"`
+	// Rlimits is whether resources of each process are limited.
+	Rlimits bool `json:"rlimits"`
+	// Namespace is whether instances of several processes have a PID namespace.
+	Namespace bool `json:"pid_namespace"`
+	// Cgroup is which control groups limit instances of several processes in
+	// sum: "v1", "v2" or "".
+	Cgroup string `json:"cgroup,omitempty"`
+	// Missing lists essentials that don't hold, each with its reason. [Require]
+	// refuses to run with any.
+	Missing []string `json:"missing,omitempty"`
+	// Notes list what is weaker here than elsewhere.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Holds is whether nothing essential is missing.
+func (s Status) Holds() bool { return len(s.Missing) == 0 }
+
+// of is what holds for an instance. One whose files are closed to other users
+// stays the host's user, without capabilities, where Landlock keeps it from that
+// user's files.
+func (s Status) of(spec Spec) Status {
+	if s.User && s.Landlock > 0 && !readable(spec) {
+		s.User = false
+		s.Missing = append(slices.Clone(s.Missing),
+			"a user of its own: "+spec.Dir+" or the program in it is closed to other users (chmod -R o+rX, and o+x the folders above)")
+	}
+	return s
+}
+
+// readable is whether every user may enter the plugin's folder and run its program.
+func readable(spec Spec) bool {
+	dir, err := os.Stat(spec.Dir)
+	if err != nil || dir.Mode().Perm()&0o005 != 0o005 || !Enterable(spec.Dir) || !Enterable(filepath.Dir(spec.Path)) {
+		return false
+	}
+	program, err := os.Stat(spec.Path)
+	return err != nil || program.Mode().Perm()&0o001 != 0 || program.Mode().Perm()&0o111 == 0 // nobody's program is told of later
+}
+
+// check refuses to run where the mode demands more than there is.
+func (s Status) check(m Mode, plugin string) error {
+	if m != Require || s.Holds() {
+		return nil
+	}
+	return sdk.Errorf(sdk.Denied, "sandbox_missing", "plugin %s isn't run without a sandbox, which this system lacks: %s",
+		plugin, strings.Join(s.Missing, "; ")).
+		WithHint("run the host on a system that has it, or set sandbox: %s to run plugins with what there is", Prefer).
+		WithDetail("missing", s.Missing)
+}
