@@ -19,12 +19,12 @@ func receiveConn(fd uintptr) (net.Conn, error) {
 	syscall.CloseOnExec(duplicate)
 	f := os.NewFile(uintptr(duplicate), "proxy")
 	defer f.Close()
-	any, err := net.FileConn(f)
+	conn, err := net.FileConn(f)
 	if err != nil {
 		return nil, proxyBroken(err)
 	}
-	defer any.Close()
-	proxy, ok := any.(*net.UnixConn)
+	defer conn.Close()
+	proxy, ok := conn.(*net.UnixConn)
 	if !ok {
 		return nil, proxyBroken(syscall.ENOTSOCK)
 	}
@@ -45,15 +45,15 @@ func takeConn(rights []byte) (net.Conn, error) {
 	if err != nil {
 		return nil, proxyBroken(err)
 	}
-	for _, m := range messages {
-		fds, err := syscall.ParseUnixRights(&m)
-		if err != nil || len(fds) != 1 {
-			return nil, proxyBroken(syscall.EBADMSG)
-		}
-		f := os.NewFile(uintptr(fds[0]), "connection")
-		defer f.Close()
-		return net.FileConn(f)
+	if len(messages) == 0 {
+		return nil, sdk.Errorf(sdk.Exhausted, "connections_exhausted", "the plugin has too many connections open").
+			WithHint("close some; keep idle HTTP connections few")
 	}
-	return nil, sdk.Errorf(sdk.Exhausted, "connections_exhausted", "the plugin has too many connections open").
-		WithHint("close some; keep idle HTTP connections few")
+	fds, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, proxyBroken(syscall.EBADMSG)
+	}
+	f := os.NewFile(uintptr(fds[0]), "connection")
+	defer f.Close()
+	return net.FileConn(f)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -161,7 +160,8 @@ func TestCancellationReachesABusyPluginOfOneProcessor(t *testing.T) {
 	if err == nil { // the plugin's own answer came first
 		err = results[0].Err
 	}
-	if sdk.CodeOf(err) != sdk.Timeout {
+	// The host's cancellation may reach the plugin before its own deadline does.
+	if code := sdk.CodeOf(err); code != sdk.Timeout && code != sdk.Cancelled {
 		t.Fatalf("got %v", err)
 	}
 	// It takes the next call only once it has given that one up.
@@ -259,73 +259,4 @@ func pidOf(t *testing.T, i plugin.Instance) int {
 		t.Fatal(err)
 	}
 	return pid
-}
-
-// childOf is the id of the child that works in a folder. A plugin of several
-// processes may count from 1 and doesn't know its own.
-func childOf(t *testing.T, parent int, dir string) int {
-	t.Helper()
-	paths, err := filepath.Glob("/proc/[0-9]*/cwd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		if at, err := os.Readlink(path); err != nil || !strings.HasPrefix(at, dir) {
-			continue
-		}
-		pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
-		stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		if fields := strings.Fields(rest); len(fields) > 2 && fields[1] == strconv.Itoa(parent) {
-			return pid
-		}
-	}
-	t.Fatalf("no process works in %s", dir)
-	return 0
-}
-
-// group lists the processes of a process group that haven't ended.
-func group(t *testing.T, pgid int) []string {
-	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue // it ended meanwhile
-		}
-		// pid (name) state ppid pgrp …, and the name may hold anything.
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		fields := strings.Fields(rest)
-		if len(fields) > 2 && fields[0] != "Z" && fields[2] == strconv.Itoa(pgid) {
-			found = append(found, e.Name())
-		}
-	}
-	return found
-}
-
-// wantNoGroup waits until a killed group is out of the process table.
-func wantNoGroup(t *testing.T, pgid int) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		left := group(t, pgid)
-		if len(left) == 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("processes left of group %d: %v", pgid, left)
-		}
-	}
 }

@@ -24,4 +24,5 @@ func awaitExit(cmd *exec.Cmd) {
 
 func killGroup(p *os.Process) {
 	_ = syscall.Kill(-p.Pid, syscall.SIGKILL) // gone already is as good
+	_ = syscall.Kill(p.Pid, syscall.SIGKILL)  // where nothing keeps it from leaving its group
 }
