@@ -22,6 +22,7 @@ var imports = map[string][]string{
 	"sdk/wire":        {"sdk", "sdk/wire/wirepb"},
 	"sdk/wire/wirepb": {},
 	"sdk/process":     {"sdk", "sdk/wire"},
+	"sdk/sdktest":     {"sdk"},
 
 	"plugins/schema-eval":            {"plugins/schema-eval/schemaeval", "sdk/process"},
 	"plugins/schema-eval/schemaeval": {"sdk", "sdk/jsontext"},
