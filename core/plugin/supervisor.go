@@ -18,8 +18,6 @@ type Options struct {
 	Installed []Installed
 	// Driver starts their instances.
 	Driver Driver
-	// Dir is the folder that plugins are looked for in, for hints.
-	Dir string
 	// Random returns numbers in [0,1), to spread restarts. Nil means
 	// math/rand/v2. It must be safe for concurrent use.
 	Random func() float64
@@ -38,7 +36,6 @@ type Options struct {
 // isn't started for 60 s.
 type Supervisor struct {
 	pools map[string]*pool
-	dir   string
 	close func() error
 }
 
@@ -49,7 +46,7 @@ func NewSupervisor(o Options) *Supervisor {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	s := &Supervisor{pools: make(map[string]*pool, len(o.Installed)), dir: o.Dir}
+	s := &Supervisor{pools: make(map[string]*pool, len(o.Installed))}
 	for _, p := range o.Installed {
 		s.pools[p.Name] = newPool(p, o.Driver, o.Random)
 	}
