@@ -39,6 +39,8 @@ type flags struct {
 	json      bool
 	dataDir   string
 	pluginDir string
+	lock      string
+	sandbox   string
 	logLevel  string
 }
 
@@ -69,45 +71,22 @@ func (a *App) loadOptions() workflow.Options {
 	return workflow.Options{Expressions: a.expressions()}
 }
 
-// openPlugins makes the installed plugins callable. Each of those in uses is
-// granted the environment variables that its configs name, and nothing else.
-func (a *App) openPlugins(uses []workflow.PluginUse) (*plugin.Supervisor, error) {
-	installed, err := plugin.Discover(a.config.PluginDir.Value)
+// openPlugins makes the installed plugins callable, with what those in uses need
+// of the operator. Closing it removes the copies that ran.
+func (a *App) openPlugins(uses []workflow.PluginUse) (*openPlugins, error) {
+	if err := a.checkEndpoints(uses); err != nil {
+		return nil, err
+	}
+	set, err := a.openSet()
 	if err != nil {
 		return nil, err
 	}
-	for i := range installed {
-		installed[i].Env = a.granted(installed[i].Name, uses)
+	drivers := plugin.Drivers{
+		plugin.RuntimeProcess: process.New(process.Options{Log: a.pluginLog, LogLevel: a.leastLevel()}),
 	}
-	driver := process.New(process.Options{Log: a.pluginLog, LogLevel: a.leastLevel()})
-	return plugin.NewSupervisor(plugin.Options{
-		Installed: installed, Driver: driver, Dir: a.config.PluginDir.Value,
-	}), nil
-}
-
-// checkEnv refuses to begin without an environment variable that a config names.
-func (a *App) checkEnv(uses []workflow.PluginUse) error {
-	for _, use := range uses {
-		for _, variable := range use.EnvNames {
-			if a.Getenv(variable) == "" {
-				return sdk.Errorf(sdk.Invalid, "env_missing", "the environment variable %s, which api_key_env names for %s, is not set", variable, use.Plugin).
-					WithHint("set it: export %s=…", variable)
-			}
-		}
-	}
-	return nil
-}
-
-func (a *App) granted(name string, uses []workflow.PluginUse) []string {
-	var env []string
-	for _, use := range uses {
-		for _, variable := range use.EnvNames {
-			if value := a.Getenv(variable); use.Plugin == name && value != "" {
-				env = append(env, variable+"="+value)
-			}
-		}
-	}
-	return env
+	return &openPlugins{plugin.NewSupervisor(plugin.Options{
+		Installed: a.granted(set.Installed(), uses), Driver: set.Driver(drivers),
+	}), set}, nil
 }
 
 // openRuns opens the store of the state folder.

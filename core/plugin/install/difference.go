@@ -39,8 +39,9 @@ func (d differs) Error() string { return d[0].String() }
 // maxShown bounds how many differences a message spells out.
 const maxShown = 3
 
-// changed says that a plugin isn't what was pinned, and how to mend that.
-func (p *Plugin) changed(found differs) error {
+// Changed says that a plugin isn't what was pinned, and how to mend that. There
+// must be a difference.
+func (p *Plugin) Changed(found []Difference) error {
 	reason := "package_changed"
 	if slices.ContainsFunc(found, func(d Difference) bool { return d.Want != "" && d.Got != "" }) {
 		reason = "checksum_mismatch"
@@ -54,7 +55,7 @@ func (p *Plugin) changed(found differs) error {
 	}
 	return sdk.Errorf(sdk.Denied, reason, "plugin %s is not what %s pins: %s", p.Name, p.Place.Lock, strings.Join(lines, "; ")).
 		WithHint("if you trust what is there now, pin it: %s", p.Place.repair(p.Locked)).
-		WithDetail("plugin", p.Name).WithDetail("differences", []Difference(found))
+		WithDetail("plugin", p.Name).WithDetail("differences", found)
 }
 
 // compareNames finds the files that were added or are gone.

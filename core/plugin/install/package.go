@@ -43,7 +43,7 @@ type Package struct {
 	// Capabilities are what it asks for.
 	Capabilities plugin.Capabilities `json:"capabilities"`
 	// Limits bound each instance; what the file leaves out is the default.
-	Limits plugin.Limits `json:"limits"`
+	Limits plugin.Limits `json:"-"`
 	// PlainText is tls: false, for a subprocess that can't speak it.
 	PlainText bool `json:"plain_text,omitempty"`
 	// Stateful lets a module keep its memory between calls; Isolated

@@ -130,7 +130,7 @@ func (p *Plugin) copyTo(ctx context.Context, dir string) (digests, error) {
 	}
 	if !p.Dev() {
 		if found := p.compareNames(names); len(found) > 0 {
-			return nil, p.changed(found)
+			return nil, p.Changed(found)
 		}
 	}
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, privateModes().dir)); err != nil {
@@ -145,7 +145,7 @@ func (p *Plugin) copyTo(ctx context.Context, dir string) (digests, error) {
 	return f.each(ctx, names, func(name string) (string, int64, error) {
 		got, size, err := f.copyFile(name, to, privateModes())
 		if want := p.want(name); err == nil && want != "" && got != want {
-			err = p.changed(differs{{File: name, Path: p.path(name), Want: want, Got: got}})
+			err = p.Changed([]Difference{{File: name, Path: p.path(name), Want: want, Got: got}})
 		}
 		return got, size, err
 	})

@@ -145,7 +145,7 @@ func (p *Plugin) pinned(name string, limit int64) ([]byte, error) {
 	var found differs
 	switch {
 	case errors.As(err, &found):
-		return nil, p.grown(p.changed(found))
+		return nil, p.grown(p.Changed(found))
 	case err != nil:
 		f, openErr := openFolder(p.Folder)
 		if openErr != nil {
