@@ -81,12 +81,16 @@ func (a *App) openPlugins(uses []workflow.PluginUse) (*openPlugins, error) {
 	if err != nil {
 		return nil, err
 	}
-	drivers := plugin.Drivers{
+	return &openPlugins{plugin.NewSupervisor(plugin.Options{
+		Installed: a.granted(set.Installed(), uses), Driver: set.Driver(a.drivers()),
+	}), set}, nil
+}
+
+// drivers are what starts plugins, by their runtime.
+func (a *App) drivers() plugin.Drivers {
+	return plugin.Drivers{
 		plugin.RuntimeProcess: process.New(process.Options{Log: a.pluginLog, LogLevel: a.leastLevel()}),
 	}
-	return &openPlugins{plugin.NewSupervisor(plugin.Options{
-		Installed: a.granted(set.Installed(), uses), Driver: set.Driver(drivers),
-	}), set}, nil
 }
 
 // openRuns opens the store of the state folder.

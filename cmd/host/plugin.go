@@ -24,7 +24,8 @@ beside the program; the first counts where both pin a name.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(a.pluginListCommand(), a.pluginAddCommand(), a.pluginRemoveCommand(),
-		a.pluginInspectCommand(), a.pluginVerifyCommand(), a.pluginSignCommand())
+		a.pluginInspectCommand(), a.pluginVerifyCommand(), a.pluginSignCommand(),
+		a.pluginNewCommand(), a.pluginTestCommand())
 	return c
 }
 

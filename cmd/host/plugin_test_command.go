@@ -11,7 +11,6 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
-	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/sdktest"
 )
 
@@ -43,7 +42,7 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	installed := set.Installed()
+	installed := a.granted(set.Installed(), nil)
 	s := newSubject(installed[0].Name, func() *plugin.Supervisor {
 		return plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: set.Driver(a.drivers())})
 	})
