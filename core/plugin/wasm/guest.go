@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/wasm/fuel"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/abi"
 	"github.com/reflectory/reflectory/sdk/check"
@@ -30,7 +31,9 @@ type guest struct {
 	streams streams
 
 	// ctx is that of the call under way, and life ends with the Instance.
-	ctx  context.Context
+	ctx context.Context
+	// emit takes pieces of the output that the call under way generates.
+	emit func(item int, piece string)
 	life context.Context
 	// within is what the engine gets: it leads host functions here.
 	within context.Context
@@ -42,6 +45,12 @@ type guest struct {
 	prepared map[snapshotKey]bool
 	// state is the snapshot that its state is; nil once it has run.
 	state *snapshot
+
+	runID   string // of the call under way, if the plugin is told of runs
+	emitted int    // bytes that the call under way has emitted
+	placing bool   // whether alloc is being called
+	scratch []byte // the request
+	reply   uint64 // where it is: see abi.Pack
 }
 
 type guestKey struct{}
@@ -50,7 +59,7 @@ func guestOf(ctx context.Context) *guest { return ctx.Value(guestKey{}).(*guest)
 
 // newGuest makes an instance whose own initialisation hasn't run yet.
 func (i *instance) newGuest(ctx context.Context) (*guest, error) {
-	g := &guest{plugin: &i.plugin, module: i.module, instance: i, ctx: ctx, life: i.life, born: i.driver.options.Now()}
+	g := &guest{plugin: &i.plugin, module: i.module, instance: i, ctx: ctx, life: i.life, born: i.driver.options.Now(), prepared: map[snapshotKey]bool{}}
 	g.within = context.WithValue(context.Background(), guestKey{}, g)
 	g.streams = streams{worldly: newWorldly(), stdout: i.output, stderr: i.output}
 	if i.module.info.Kind == KindExtism {
@@ -71,7 +80,7 @@ func (i *instance) newGuest(ctx context.Context) (*guest, error) {
 		g.globals = append(g.globals, g.mod.ExportedGlobal(name).(api.MutableGlobal))
 	}
 	if i.module.info.Metered {
-		g.meter.left = g.mod.ExportedGlobal(fuelGlobal).(api.MutableGlobal)
+		g.meter.left = g.mod.ExportedGlobal(fuel.Global).(api.MutableGlobal)
 	}
 	return g, nil
 }
@@ -144,7 +153,12 @@ func (g *guest) bytes(ptr, size uint32, what string) ([]byte, error) {
 
 // place puts a message into the guest's memory, where the guest says.
 func (g *guest) place(b []byte) (ptr uint32, err error) {
+	if g.placing { // its alloc calls the host, which can't be answered without alloc
+		return 0, check.ResponseInvalid("%s calls the host", abi.ExportAlloc)
+	}
+	g.placing = true
 	at, err := g.invoke(g.alloc, uint64(len(b)))
+	g.placing = false
 	if err != nil {
 		return 0, err
 	}

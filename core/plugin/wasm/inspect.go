@@ -99,8 +99,10 @@ func (info *Info) setKind(compiled wazero.CompiledModule) error {
 	functions := compiled.ExportedFunctions()
 	has := func(name string) bool { return functions[name] != nil }
 	extism := slices.ContainsFunc(info.Imports, func(name string) bool { return strings.HasPrefix(name, extismModule+".") })
+	// A program in Go exports the reactor's functions too, and has to be run.
+	program := has(commandStart) && !has(abi.ExportInitialize)
 	switch {
-	case has(abi.ExportCall) || has(abi.ExportVersion) || has(abi.ExportAlloc):
+	case !program && (has(abi.ExportCall) || has(abi.ExportVersion) || has(abi.ExportAlloc)):
 		info.Kind = KindReactor
 		return info.checkExports(compiled, reactorExports())
 	case extism:

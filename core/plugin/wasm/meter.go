@@ -7,6 +7,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/reflectory/reflectory/core/plugin/wasm/fuel"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -52,9 +53,9 @@ func (m *fuelMeter) refill() bool {
 }
 
 func provideFuel(ctx context.Context, r wazero.Runtime) error {
-	_, err := r.NewHostModuleBuilder(fuelModule).NewFunctionBuilder().
+	_, err := r.NewHostModuleBuilder(fuel.ImportModule).NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(refill), nil, nil).
-		Export(fuelRefill).Instantiate(ctx)
+		Export(fuel.ImportRefill).Instantiate(ctx)
 	return err
 }
 
@@ -63,7 +64,7 @@ func provideFuel(ctx context.Context, r wazero.Runtime) error {
 func refill(ctx context.Context, mod api.Module, _ []uint64) {
 	g := guestOf(ctx)
 	if g.meter.left == nil { // its start function runs
-		g.meter.left = mod.ExportedGlobal(fuelGlobal).(api.MutableGlobal)
+		g.meter.left = mod.ExportedGlobal(fuel.Global).(api.MutableGlobal)
 	}
 	if err := g.interrupted(); err != nil {
 		panic(stopped{err})

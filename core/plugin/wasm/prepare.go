@@ -12,6 +12,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/reflectory/reflectory/core/plugin/wasm/fuel"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -115,18 +116,27 @@ func writeWhole(path string, parts ...[]byte) error {
 	return err
 }
 
-// rewrite meters a module and makes its state reachable, as far as that goes,
+// rewrite makes a module's state reachable and meters it, as far as that goes,
 // and notes in info what was done.
-func (info *Info) rewrite(original []byte) ([]byte, error) {
-	code, err := meter(original)
+func (info *Info) rewrite(code []byte) ([]byte, error) {
+	exposed, state, err := fuel.Expose(code)
 	switch {
 	case err == nil:
-		info.Metered = true
+		code, info.Globals = exposed, state.Globals
+		info.Unrestorable, info.Restorable = state.Hidden, state.Hidden == ""
 	case sdk.ReasonOf(err) == "fuel_unsupported":
-		code, info.Unmetered = original, err.Error()
+		info.Unrestorable = err.Error()
 	default:
 		return nil, err
 	}
-	info.Unrestorable = "it was not surveyed"
+	metered, err := fuel.Instrument(code)
+	switch {
+	case err == nil:
+		code, info.Metered = metered, true
+	case sdk.ReasonOf(err) == "fuel_unsupported":
+		info.Unmetered = err.Error()
+	default:
+		return nil, err
+	}
 	return code, nil
 }

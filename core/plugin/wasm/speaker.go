@@ -1,12 +1,15 @@
 package wasm
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
+
+	"github.com/tetratelabs/wazero/api"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/abi"
+	"github.com/reflectory/reflectory/sdk/check"
 )
 
 // request is one call of a guest.
@@ -15,6 +18,7 @@ type request struct {
 	kind   sdk.Kind
 	config plugin.Config
 	items  []json.RawMessage
+	runID  string
 	// emit takes pieces of a generated output.
 	emit func(item int, piece string)
 }
@@ -88,6 +92,7 @@ func (reactorSpeaker) speak(g *guest, r *request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.reply = packed
 	ptr, size := abi.Unpack(packed)
 	if err := g.replyFits(int(size)); err != nil {
 		return nil, err
@@ -95,14 +100,55 @@ func (reactorSpeaker) speak(g *guest, r *request) ([]byte, error) {
 	return g.bytes(ptr, size, "the reply")
 }
 
-// settle lets a guest that keeps its memory free the reply.
-func (g *guest) settle(reply []byte, ptr uint32) error {
+// checkVersion refuses a guest of another ABI.
+func (g *guest) checkVersion() error {
+	version, err := g.invoke(g.mod.ExportedFunction(abi.ExportVersion))
+	if err != nil {
+		return err
+	}
+	if uint32(version) != abi.Version {
+		return check.ContractMismatch(g.plugin.Name, "ABI", abi.Version, int(uint32(version)))
+	}
+	return nil
+}
+
+// fits refuses a message that is larger than the plugin's limit.
+func (g *guest) fits(size int) error {
+	if limit := g.plugin.Limits.MessageBytes; size > limit {
+		return check.TooLarge("the request to plugin "+g.plugin.Name, size, limit)
+	}
+	return nil
+}
+
+// replyFits does the same for what the guest says.
+func (g *guest) replyFits(size int) error {
+	if limit := g.plugin.Limits.MessageBytes; size > limit {
+		return check.TooLarge("the response of plugin "+g.plugin.Name, size, limit)
+	}
+	return nil
+}
+
+// free lets a guest that keeps its memory have the reply's back.
+func (g *guest) free() error {
 	f := g.mod.ExportedFunction(abi.ExportFree)
-	if f == nil {
+	if g.module.info.Kind != KindReactor || f == nil {
 		return nil
 	}
-	_, err := g.invoke(f, uint64(ptr), uint64(len(reply)))
+	ptr, size := abi.Unpack(g.reply)
+	_, err := g.invoke(f, uint64(ptr), uint64(size))
 	return err
+}
+
+// reactorExports are what ABI version 1 asks for.
+func reactorExports() []export {
+	i32, i64 := api.ValueTypeI32, api.ValueTypeI64
+	return []export{
+		{abi.ExportVersion, nil, []api.ValueType{i32}, true},
+		{abi.ExportAlloc, []api.ValueType{i32}, []api.ValueType{i32}, true},
+		{abi.ExportCall, []api.ValueType{i32, i32, i32}, []api.ValueType{i64}, true},
+		{abi.ExportFree, []api.ValueType{i32, i32}, nil, false},
+		{abi.ExportInitialize, nil, nil, false},
+	}
 }
 
 // commandSpeaker speaks over the standard streams, with a new guest each time.
@@ -117,19 +163,11 @@ func (commandSpeaker) speak(g *guest, r *request) ([]byte, error) {
 	g.streams.stdin.Reset(body)
 	g.streams.stdout = out
 	_, err := g.invoke(g.mod.ExportedFunction(commandStart))
-	if exit, ok := errorsAs[exited](err); ok && exit.code == 0 {
-		err = nil
-	}
-	if err != nil {
+	if exit, ok := errors.AsType[exited](err); err != nil && (!ok || exit.code != 0) {
 		return nil, err
 	}
 	if out.over {
 		return nil, g.replyFits(out.limit + 1)
 	}
 	return out.Bytes(), nil
-}
-
-// describe asks the plugin what it is.
-func (i *instance) describe(ctx context.Context) error {
-	return i.exchange(ctx, &request{op: abi.OpDescribe}, i.takeManifest)
 }

@@ -98,7 +98,7 @@ func provideWASI(ctx context.Context, r wazero.Runtime) error {
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, mod api.Module, stack []uint64) {
 			g := guestOf(ctx)
 			g.memory = mod.Memory() // it may have grown, or be needed before the instance is there
-			stack[0] = f.call(g, stack)
+			stack[0] = f.call(g, narrow(f.params, stack))
 		}), valueTypes(f.params), []api.ValueType{api.ValueTypeI32}).Export(name)
 	}
 	b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(_ context.Context, _ api.Module, stack []uint64) {
@@ -112,6 +112,16 @@ func provideWASI(ctx context.Context, r wazero.Runtime) error {
 type exited struct{ code uint32 }
 
 func (e exited) Error() string { return "proc_exit" }
+
+// narrow clears what the engine leaves above 32-bit parameters.
+func narrow(letters string, stack []uint64) []uint64 {
+	for i, c := range letters {
+		if c == 'i' {
+			stack[i] = uint64(uint32(stack[i]))
+		}
+	}
+	return stack
+}
 
 func valueTypes(letters string) []api.ValueType {
 	types := make([]api.ValueType, len(letters))
