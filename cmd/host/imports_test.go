@@ -19,7 +19,9 @@ const module = "github.com/reflectory/reflectory/"
 var imports = map[string][]string{
 	"sdk":             {},
 	"sdk/jsontext":    {"sdk"},
-	"sdk/wire":        {"sdk", "sdk/wire/wirepb"},
+	"sdk/abi":         {"sdk"},
+	"sdk/check":       {"sdk"},
+	"sdk/wire":        {"sdk", "sdk/check", "sdk/wire/wirepb"},
 	"sdk/wire/wirepb": {},
 	"sdk/process":     {"sdk", "sdk/wire"},
 	"sdk/sdktest":     {"sdk"},
@@ -37,7 +39,9 @@ var imports = map[string][]string{
 	"core/journal":           {"core", "sdk"},
 	"core/loop":              {"core", "sdk"},
 	"core/plugin":            {"core", "sdk"},
-	"core/plugin/process":    {"core/plugin", "sdk", "sdk/wire"},
+	"core/plugin/guard":      {"sdk"},
+	"core/plugin/logs":       {"sdk/check"},
+	"core/plugin/process":    {"core/plugin", "core/plugin/logs", "sdk", "sdk/check", "sdk/wire"},
 	"core/store":             {"core", "core/journal", "sdk"},
 	"core/store/mem":         {"core", "core/store"},
 	"core/store/pebble":      {"core", "core/store", "sdk"},
@@ -48,7 +52,7 @@ var imports = map[string][]string{
 	"policy": {"core", "sdk"},
 
 	"cmd/host": {
-		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/process",
+		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/logs", "core/plugin/process",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk",
 	},
 	"cmd/host/internal/term": {},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -117,7 +117,7 @@ func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100)
 var levels = []string{"trace", "debug", "info", "warn", "error", "off"}
 
 // pluginLog shows a plugin's log line, from the configured level.
-func (a *App) pluginLog(l process.LogLine) {
+func (a *App) pluginLog(l logs.Line) {
 	if slices.Index(levels, l.Level) < slices.Index(levels, a.config.LogLevel.Value) {
 		return
 	}

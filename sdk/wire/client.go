@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
@@ -197,7 +198,7 @@ func encodeAll[T, PB any](items []*T, encode func(*T) *PB) []*PB {
 
 func decodeAll[PB, T any](c *Client, pbs []*PB, want int, decode func(*PB) T) ([]T, error) {
 	if len(pbs) != want {
-		return nil, responseInvalid("%d results for %d requests", len(pbs), want).
+		return nil, check.ResponseInvalid("%d results for %d requests", len(pbs), want).
 			WithDetail("plugin", c.opts.Plugin)
 	}
 	results := make([]T, want)
@@ -208,7 +209,7 @@ func decodeAll[PB, T any](c *Client, pbs []*PB, want int, decode func(*PB) T) ([
 }
 
 func (c *Client) unexpected(reply *wirepb.Reply, want string) error {
-	return responseInvalid("a reply of %T where %s was asked for", reply.GetBody(), want).
+	return check.ResponseInvalid("a reply of %T where %s was asked for", reply.GetBody(), want).
 		WithDetail("plugin", c.opts.Plugin)
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
@@ -141,7 +142,7 @@ func (c *Client) lastWord(ctx context.Context, id uint64, cl *call, frame *outFr
 // open tells a reply from an error.
 func (c *Client) open(in *inbound) (*wirepb.Reply, error) {
 	if in.err != nil {
-		return nil, responseInvalid("the frame %w", in.err).WithDetail("plugin", c.opts.Plugin)
+		return nil, check.ResponseInvalid("the frame %w", in.err).WithDetail("plugin", c.opts.Plugin)
 	}
 	reply := in.msg.(*wirepb.Reply)
 	if e := reply.GetError(); e != nil {
@@ -156,7 +157,7 @@ func (c *Client) encode(req *wirepb.Request) (*outFrame, error) {
 		return nil, sdk.Errorf(sdk.Internal, "encode", "encode a request for plugin %s: %w", c.opts.Plugin, err)
 	}
 	if len(b) > c.opts.MessageBytes {
-		return nil, tooLarge("the request to plugin "+c.opts.Plugin, len(b), c.opts.MessageBytes)
+		return nil, check.TooLarge("the request to plugin "+c.opts.Plugin, len(b), c.opts.MessageBytes)
 	}
 	return &outFrame{b: b}, nil
 }

@@ -9,37 +9,19 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
-)
-
-const (
-	// maxManifestBytes bounds a manifest: its largest part is the config schema.
-	maxManifestBytes = 1 << 20
-	// maxParallel bounds what a manifest may ask for.
-	maxParallel = 1024
 )
 
 func describe(ctx context.Context, rpc wirepb.PluginClient, o ClientOptions) (*sdk.Manifest, error) {
 	pb, err := rpc.Describe(ctx, &wirepb.DescribeRequest{Contract: sdk.ContractVersion},
-		grpc.MaxCallRecvMsgSize(maxManifestBytes))
+		grpc.MaxCallRecvMsgSize(check.MaxManifest))
 	if err != nil {
 		return nil, rpcError(o, "ask for its manifest", err)
 	}
 	m := decodeManifest(pb)
-	if m.Contract != sdk.ContractVersion {
-		return nil, ContractMismatch(o.Plugin, "contract", sdk.ContractVersion, m.Contract)
-	}
-	if err := m.Validate(); err != nil {
+	if err := check.Manifest(o.Plugin, m); err != nil {
 		return nil, err
-	}
-	if len(m.ConfigSchema) > 0 {
-		if err := CheckJSON(m.ConfigSchema); err != nil {
-			return nil, sdk.Errorf(sdk.Invalid, "manifest_invalid", "plugin manifest: config_schema %w", err)
-		}
-	}
-	if m.Parallel > maxParallel {
-		return nil, sdk.Errorf(sdk.Invalid, "manifest_invalid",
-			"plugin manifest: parallel %d is over %d", m.Parallel, maxParallel)
 	}
 	return m, nil
 }

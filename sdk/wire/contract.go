@@ -1,11 +1,5 @@
 package wire
 
-import (
-	"fmt"
-
-	"github.com/reflectory/reflectory/sdk"
-)
-
 // The handshake of hashicorp/go-plugin.
 const (
 	// ProtocolVersion is the version of the transport: the service, its stream
@@ -28,23 +22,3 @@ const (
 	// small beside a process.
 	MaxPrepared = 64
 )
-
-// ContractMismatch is the error of two sides whose contract versions differ.
-// what is "contract" or "protocol".
-func ContractMismatch(plugin, what string, host, theirs int) *sdk.Error {
-	hint := fmt.Sprintf("rebuild plugin %s with this host's sdk", plugin)
-	if theirs > host {
-		hint = fmt.Sprintf("upgrade the host, or rebuild plugin %s with an older sdk", plugin)
-	}
-	return sdk.Errorf(sdk.Incompatible, "contract_mismatch",
-		"plugin %s speaks %s version %d and the host version %d", plugin, what, theirs, host).
-		WithHint("%s", hint).
-		WithDetail("plugin_version", theirs).WithDetail("host_version", host)
-}
-
-func tooLarge(what string, size, limit int) *sdk.Error {
-	return sdk.Errorf(sdk.Exhausted, "message_too_large",
-		"%s is %d bytes, over the cap of %d bytes", what, size, limit).
-		WithHint("send less in one call: of the state, or of a loop's history (history_limit)").
-		WithDetail("size", size).WithDetail("limit", limit)
-}

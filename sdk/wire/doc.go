@@ -11,7 +11,7 @@
 // the message that a host hands to a plugin's process first. The messages
 // themselves are in wirepb/plugin.proto.
 //
-// The host trusts nothing that comes back: see the Check functions for what is
+// The host trusts nothing that comes back: see package check for what is
 // refused. A refusal fails the one call, with sdk.Invalid and the reason
 // "response_invalid".
 package wire

@@ -2,16 +2,12 @@ package wire
 
 import (
 	"encoding/json"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
-
-// maxDetails bounds an error's details: they are a few facts, not a payload.
-const maxDetails = 64 << 10
 
 // text makes s fit a protobuf string, which is UTF-8.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
@@ -24,16 +20,12 @@ func encodeError(err error) *wirepb.Error {
 	}
 	if len(e.Details) > 0 {
 		// Details that JSON can't hold are lost; the error matters more.
-		if b, err := json.Marshal(e.Details); err == nil && len(b) <= maxDetails {
+		if b, err := json.Marshal(e.Details); err == nil && len(b) <= check.MaxDetails {
 			pb.Details = b
 		}
 	}
 	return pb
 }
-
-// reasonForm is what a reason looks like. Programs compare it and people see it,
-// so nothing else passes for one.
-var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 // decodeError returns a whole error whatever was sent: an unknown code is a
 // defect of the other side, and bad reasons and details are dropped.
@@ -42,18 +34,9 @@ func decodeError(pb *wirepb.Error) *sdk.Error {
 		Code: sdk.Code(pb.GetCode()), Reason: pb.GetReason(), Op: pb.GetOp(),
 		Message: pb.GetMessage(), Hint: pb.GetHint(),
 	}
-	if !slices.Contains(sdk.Codes(), e.Code) {
-		e.Code = sdk.Internal
-	}
-	if !reasonForm.MatchString(e.Reason) {
-		e.Reason = ""
-	}
-	if e.Message == "" {
-		e.Message = "the plugin failed without saying why"
-	}
-	if b := pb.GetDetails(); len(b) > 0 && len(b) <= maxDetails && CheckJSON(b) == nil {
+	if b := pb.GetDetails(); len(b) > 0 && len(b) <= check.MaxDetails && check.JSON(b) == nil {
 		// Anything but an object leaves Details empty.
 		_ = json.Unmarshal(b, &e.Details)
 	}
-	return e
+	return check.Error(e)
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
@@ -61,14 +62,14 @@ func FuzzVerdictJSON(f *testing.F) {
 	f.Add([]byte(`{"verdict":{"score":1e999}}`))
 	f.Add([]byte(strings.Repeat("[", 300)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if CheckJSON(b) != nil {
+		if check.JSON(b) != nil {
 			return
 		}
 		if !json.Valid(b) || !utf8.Valid(b) {
 			t.Fatal("passed as JSON")
 		}
 		var r sdk.EvaluateResponse
-		if json.Unmarshal(b, &r) == nil && CheckEvaluateResponse(&r) == nil {
+		if json.Unmarshal(b, &r) == nil && check.EvaluateResponse(&r) == nil {
 			wantUsable(t, &r)
 		}
 	})

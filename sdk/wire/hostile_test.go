@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
@@ -100,17 +101,17 @@ func TestBadResponsesFailTheirCallOnly(t *testing.T) {
 	}
 	verdict := func(v *wirepb.Verdict) *wirepb.Reply { return evaluated(responded(v)) }
 	many := make(map[string]string)
-	for i := range wire.MaxMetadata + 1 {
+	for i := range check.MaxMetadata + 1 {
 		many[string(rune('a'+i))] = ""
 	}
 	crowded := responded(&wirepb.Verdict{})
 	crowded.GetResponse().Metadata = many
-	findings := make([]*wirepb.Finding, wire.MaxFindings+1)
+	findings := make([]*wirepb.Finding, check.MaxFindings+1)
 	for i := range findings {
 		findings[i] = &wirepb.Finding{}
 	}
 	nested := &wirepb.Verdict{}
-	for range wire.MaxChildren + 1 {
+	for range check.MaxChildren + 1 {
 		nested = &wirepb.Verdict{Children: map[string]*wirepb.Verdict{"child": nested}}
 	}
 	tests := map[string]struct {
@@ -127,7 +128,7 @@ func TestBadResponsesFailTheirCallOnly(t *testing.T) {
 		"output not JSON":    {verdict(&wirepb.Verdict{Output: []byte(`{"a":`)}), "response_invalid"},
 		"output not UTF-8":   {verdict(&wirepb.Verdict{Output: []byte("\"\xff\"")}), "response_invalid"},
 		"output too deep": {verdict(&wirepb.Verdict{
-			Output: []byte(strings.Repeat("[", wire.MaxDepth+1) + strings.Repeat("]", wire.MaxDepth+1)),
+			Output: []byte(strings.Repeat("[", check.MaxDepth+1) + strings.Repeat("]", check.MaxDepth+1)),
 		}), "response_invalid"},
 		"too many findings": {verdict(&wirepb.Verdict{Errors: findings}), "response_invalid"},
 		"too much metadata": {evaluated(crowded), "response_invalid"},

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
@@ -23,7 +24,7 @@ func decodeEvaluateResult(pb *wirepb.EvaluateResult) sdk.EvaluateResult {
 	out := &sdk.EvaluateResponse{
 		Verdict: decodeVerdict(res.GetVerdict()), Usage: decodeUsage(res.GetUsage()), Metadata: res.GetMetadata(),
 	}
-	if err := CheckEvaluateResponse(out); err != nil {
+	if err := check.EvaluateResponse(out); err != nil {
 		return sdk.EvaluateResult{Err: err}
 	}
 	return sdk.EvaluateResult{Response: out}
@@ -47,7 +48,7 @@ func decodeGenerateResult(pb *wirepb.GenerateResult) sdk.GenerateResult {
 	out := &sdk.GenerateResponse{
 		Output: res.GetOutput(), Usage: decodeUsage(res.GetUsage()), Metadata: res.GetMetadata(),
 	}
-	if err := CheckGenerateResponse(out); err != nil {
+	if err := check.GenerateResponse(out); err != nil {
 		return sdk.GenerateResult{Err: err}
 	}
 	return sdk.GenerateResult{Response: out}
@@ -71,7 +72,7 @@ func decodeCorrectResult(pb *wirepb.CorrectResult) sdk.CorrectResult {
 	out := &sdk.CorrectResponse{
 		Output: res.GetOutput(), Usage: decodeUsage(res.GetUsage()), Metadata: res.GetMetadata(),
 	}
-	if err := CheckCorrectResponse(out); err != nil {
+	if err := check.CorrectResponse(out); err != nil {
 		return sdk.CorrectResult{Err: err}
 	}
 	return sdk.CorrectResult{Response: out}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
@@ -169,7 +170,7 @@ func (s *session) reply(id uint64, r *wirepb.Reply) {
 	case err != nil:
 		err = sdk.Errorf(sdk.Internal, "encode", "encode the response: %w", err)
 	case len(b) > limit:
-		err = tooLarge("the response of plugin "+s.server.manifest.Name, len(b), limit)
+		err = check.TooLarge("the response of plugin "+s.server.manifest.Name, len(b), limit)
 	}
 	if err != nil {
 		r = errorReply(err)

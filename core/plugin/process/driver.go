@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -25,7 +26,7 @@ type Options struct {
 	// Log takes what plugins write, line by line. It is called by one goroutine
 	// at a time for each instance, and holds that instance's output up while it
 	// runs. Default is to drop it.
-	Log func(LogLine)
+	Log func(logs.Line)
 	// Now is the clock of log lines. Default the system's.
 	Now func() time.Time
 }
@@ -45,7 +46,7 @@ func New(o Options) *Driver {
 		o.TempDir = shortTempDir(os.TempDir())
 	}
 	if o.Log == nil {
-		o.Log = func(LogLine) {}
+		o.Log = func(logs.Line) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
 
@@ -23,16 +25,16 @@ const printedCert = 50
 func checkHandshake(plugin, line string, secure bool) error {
 	parts := strings.Split(strings.TrimSpace(line), "|")
 	if len(parts) < 5 || parts[0] != "1" {
-		return handshakeInvalid(plugin, "%s, where go-plugin's handshake was due", strconv.Quote(cut(line, 200)))
+		return handshakeInvalid(plugin, "%s, where go-plugin's handshake was due", strconv.Quote(logs.Cut(line, 200)))
 	}
 	version, err := strconv.Atoi(parts[1])
 	switch {
 	case err != nil:
-		return handshakeInvalid(plugin, "the protocol version %q", cut(parts[1], 50))
+		return handshakeInvalid(plugin, "the protocol version %q", logs.Cut(parts[1], 50))
 	case version != wire.ProtocolVersion:
-		return wire.ContractMismatch(plugin, "protocol", wire.ProtocolVersion, version)
+		return check.ContractMismatch(plugin, "protocol", wire.ProtocolVersion, version)
 	case parts[4] != "grpc":
-		return handshakeInvalid(plugin, "the transport %q, where only grpc is spoken", cut(parts[4], 50))
+		return handshakeInvalid(plugin, "the transport %q, where only grpc is spoken", logs.Cut(parts[4], 50))
 	case !secure && len(parts) > 5 && len(parts[5]) > printedCert:
 		return handshakeInvalid(plugin, "a certificate, although TLS is off")
 	}
@@ -55,7 +57,7 @@ func checkAddress(plugin, dir, network, address string) error {
 	rel, err := filepath.Rel(dir, address)
 	if network != "unix" || err != nil || !filepath.IsLocal(rel) {
 		return sdk.Errorf(sdk.Denied, "address_denied",
-			"plugin %s wants to be reached at %s %q, outside its own folder", plugin, network, cut(address, 200)).
+			"plugin %s wants to be reached at %s %q, outside its own folder", plugin, network, logs.Cut(address, 200)).
 			WithHint("listen in the folder that PLUGIN_UNIX_SOCKET_DIR names")
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
@@ -25,7 +26,7 @@ type instance struct {
 	dir       string // private: the socket, and the plugin's temporary folder
 	tls       *tls.Config
 	hello     wire.Start
-	logs      *logs
+	logs      *logs.Log
 
 	process *process // nil until it is launched
 	conn    *grpc.ClientConn
@@ -49,7 +50,7 @@ func newInstance(o Options, p plugin.Installed) (*instance, error) {
 	}
 	i := &instance{
 		options: o, installed: p, dir: dir, started: make(chan struct{}), done: make(chan struct{}),
-		logs:  &logs{plugin: p.Name, sink: o.Log, now: o.Now},
+		logs:  logs.New(p.Name, o.Log, o.Now),
 		hello: wire.Start{LogLevel: o.LogLevel, MessageBytes: p.Limits.MessageBytes, Parallel: p.Limits.Parallel},
 	}
 	if o.PlainText {
@@ -130,7 +131,7 @@ func (i *instance) setCause(reason error) {
 // exited is the cause of a process that ended by itself.
 func (i *instance) exited() error {
 	how, details := i.process.exit()
-	tail, headline := i.logs.end()
+	tail, headline := i.logs.End()
 	message := "plugin " + i.installed.Name + " exited " + how
 	if headline != "" {
 		message += "; it wrote: " + headline

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -197,12 +198,12 @@ func TestHugeAndBrokenResponsesFailTheirCallOnly(t *testing.T) {
 }
 
 func TestLogsKeepLevelsAndFields(t *testing.T) {
-	lines := make(chan process.LogLine, 1000)
-	i := start(t, process.Options{Log: func(l process.LogLine) { lines <- l }}, self(t, "serve"))
+	lines := make(chan logs.Line, 1000)
+	i := start(t, process.Options{Log: func(l logs.Line) { lines <- l }}, self(t, "serve"))
 	if _, err := evaluate(t, i, do("log")); err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]process.LogLine{}
+	seen := map[string]logs.Line{}
 	for len(seen) < 2 {
 		select {
 		case l := <-lines:
@@ -224,7 +225,7 @@ func TestLogFloodIsCutAndCounted(t *testing.T) {
 	var mu sync.Mutex
 	var lines, dropped int
 	began := time.Now()
-	i := start(t, process.Options{Log: func(l process.LogLine) {
+	i := start(t, process.Options{Log: func(l logs.Line) {
 		mu.Lock()
 		defer mu.Unlock()
 		lines++

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
@@ -128,7 +129,7 @@ func (i *instance) supervise() {
 		_ = i.conn.Close()
 	}
 	i.streams.Wait()
-	i.logs.flush()
+	i.logs.Flush()
 	_ = os.RemoveAll(i.dir)
 	close(i.done)
 }
@@ -203,7 +204,7 @@ func (i *instance) notLaunched(err error) error {
 
 // withTail adds the end of the plugin's output to an error that lacks it.
 func (i *instance) withTail(err error) error {
-	tail, _ := i.logs.end()
+	tail, _ := i.logs.End()
 	e := *sdk.AsError(err)
 	if _, ok := e.Details["stderr"]; ok || tail == "" {
 		return err
@@ -212,8 +213,8 @@ func (i *instance) withTail(err error) error {
 	return e.WithDetail("stderr", tail)
 }
 
-func copyLines(r io.Reader, l *logs) {
-	w := &lineWriter{line: l.line}
+func copyLines(r io.Reader, l *logs.Log) {
+	w := logs.NewWriter(l)
 	_, _ = io.Copy(w, r) // the end of the process, or of the drain time
-	w.flush()
+	w.Flush()
 }

@@ -6,6 +6,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/reflectory/reflectory/core/plugin/logs"
 )
 
 // go-plugin's server replaces a Go program's os.Stdout and os.Stderr by a gRPC
@@ -20,16 +22,16 @@ const (
 
 // readStdio logs what the plugin prints, until the connection ends. A plugin
 // without the service prints on its own pipes.
-func readStdio(conn *grpc.ClientConn, l *logs) {
+func readStdio(conn *grpc.ClientConn, l *logs.Log) {
 	desc := &grpc.StreamDesc{StreamName: "StreamStdio", ServerStreams: true}
 	stream, err := conn.NewStream(context.Background(), desc, stdioMethod)
 	if err != nil || stream.SendMsg(new(emptypb.Empty)) != nil || stream.CloseSend() != nil {
 		return
 	}
-	var channels [3]lineWriter
+	var channels [3]*logs.Writer
 	for c := range channels {
-		channels[c].line = l.line
-		defer channels[c].flush()
+		channels[c] = logs.NewWriter(l)
+		defer channels[c].Flush()
 	}
 	for {
 		msg := new(emptypb.Empty)

@@ -1,4 +1,6 @@
-package process
+// Package logs takes what a plugin writes, whatever runs it: it delivers lines
+// as far as a rate allows, and keeps their end for errors.
+package logs
 
 import (
 	"encoding/json"
@@ -7,11 +9,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/sdk/wire"
+	"github.com/reflectory/reflectory/sdk/check"
 )
 
-// LogLine is one line that a plugin wrote.
-type LogLine struct {
+// Line is one line that a plugin wrote.
+type Line struct {
 	// Plugin is who wrote it.
 	Plugin string
 	// Time is when the host read it.
@@ -40,11 +42,10 @@ const (
 	tailBytes = 4 << 10
 )
 
-// logs takes an instance's output: it keeps its end for errors, and delivers
-// what the rate allows.
-type logs struct {
+// Log takes one instance's output. It is safe for concurrent use.
+type Log struct {
 	plugin string
-	sink   func(LogLine)
+	sink   func(Line)
 	now    func() time.Time
 
 	mu       sync.Mutex
@@ -56,8 +57,14 @@ type logs struct {
 	dropped  int
 }
 
-// line takes one line without its end.
-func (l *logs) line(b []byte) {
+// New returns a log of a plugin that delivers lines to sink, one at a time, with
+// the time of now.
+func New(plugin string, sink func(Line), now func() time.Time) *Log {
+	return &Log{plugin: plugin, sink: sink, now: now}
+}
+
+// Line takes one line without its end.
+func (l *Log) Line(b []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	text := strings.ToValidUTF8(string(b), "\uFFFD")
@@ -76,12 +83,12 @@ func (l *logs) line(b []byte) {
 	l.sink(out)
 }
 
-// flush reports lines that were dropped at the very end.
-func (l *logs) flush() {
+// Flush reports lines that were dropped at the very end.
+func (l *Log) Flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dropped > 0 {
-		l.sink(LogLine{
+		l.sink(Line{
 			Plugin: l.plugin, Time: l.now(), Level: "warn",
 			Message: "log lines were dropped: the plugin writes too many", Dropped: l.dropped,
 		})
@@ -89,11 +96,11 @@ func (l *logs) flush() {
 	}
 }
 
-func (l *logs) keep(text string) {
+func (l *Log) keep(text string) {
 	if l.headline == "" && isCrash(text) {
-		l.headline = cut(text, 500)
+		l.headline = Cut(text, 500)
 	}
-	text = cut(text, tailBytes)
+	text = Cut(text, tailBytes)
 	l.tail = append(l.tail, text)
 	l.size += len(text) + 1
 	for len(l.tail) > tailLines || l.size > tailBytes+1 {
@@ -102,14 +109,14 @@ func (l *logs) keep(text string) {
 	}
 }
 
-// end returns the end of the output, and the one line that says most: where a
+// End returns the end of the output, and the one line that says most: where a
 // crash began, else the last line.
-func (l *logs) end() (tail, headline string) {
+func (l *Log) End() (tail, headline string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	headline = l.headline
 	for i := len(l.tail) - 1; i >= 0 && headline == ""; i-- {
-		headline = cut(strings.TrimSpace(l.tail[i]), 500)
+		headline = Cut(strings.TrimSpace(l.tail[i]), 500)
 	}
 	return strings.Join(l.tail, "\n"), headline
 }
@@ -119,12 +126,12 @@ func isCrash(text string) bool {
 }
 
 // parseLine reads hclog's JSON, and takes anything else as it is.
-func parseLine(text string) LogLine {
-	plain := LogLine{Level: "info", Message: text}
+func parseLine(text string) Line {
+	plain := Line{Level: "info", Message: text}
 	if isCrash(text) {
 		plain.Level = "error"
 	}
-	if !strings.HasPrefix(text, "{") || wire.CheckJSON([]byte(text)) != nil {
+	if !strings.HasPrefix(text, "{") || check.JSON([]byte(text)) != nil {
 		return plain
 	}
 	var fields map[string]any
@@ -135,7 +142,7 @@ func parseLine(text string) LogLine {
 	if !ok {
 		return plain
 	}
-	line := LogLine{Level: "info", Message: message, Fields: fields}
+	line := Line{Level: "info", Message: message, Fields: fields}
 	switch level, _ := fields["@level"].(string); level {
 	case "trace", "debug", "info", "warn", "error":
 		line.Level = level
@@ -146,8 +153,8 @@ func parseLine(text string) LogLine {
 	return line
 }
 
-// cut shortens text to at most n bytes of whole characters.
-func cut(text string, n int) string {
+// Cut shortens text to at most n bytes of whole characters.
+func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

@@ -1,17 +1,20 @@
-package process
+package logs
 
 import "bytes"
 
-// lineWriter splits what is written to it into lines of at most maxLine bytes;
-// the rest of a longer line is dropped.
-type lineWriter struct {
-	line func([]byte)
+// Writer splits what is written to it into lines of at most 16 KiB, for a log;
+// the rest of a longer line is dropped. It isn't safe for concurrent use.
+type Writer struct {
+	log  *Log
 	buf  []byte
 	skip bool // the rest of a line that was cut
 }
 
+// NewWriter returns a writer of a log.
+func NewWriter(l *Log) *Writer { return &Writer{log: l} }
+
 // Write never fails.
-func (w *lineWriter) Write(b []byte) (int, error) {
+func (w *Writer) Write(b []byte) (int, error) {
 	n := len(b)
 	for len(b) > 0 {
 		end := bytes.IndexByte(b, '\n')
@@ -23,14 +26,14 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 		if end < 0 {
 			break
 		}
-		w.flush()
+		w.Flush()
 		w.skip = false
 		b = b[end+1:]
 	}
 	return n, nil
 }
 
-func (w *lineWriter) add(part []byte) {
+func (w *Writer) add(part []byte) {
 	if w.skip {
 		return
 	}
@@ -40,14 +43,14 @@ func (w *lineWriter) add(part []byte) {
 		return
 	}
 	w.buf = append(append(w.buf, part[:room]...), "…"...)
-	w.flush()
+	w.Flush()
 	w.skip = true
 }
 
-// flush ends the line that is being written, if there is one.
-func (w *lineWriter) flush() {
+// Flush ends the line that is being written, if there is one.
+func (w *Writer) Flush() {
 	if len(w.buf) > 0 {
-		w.line(bytes.TrimSuffix(w.buf, []byte("\r")))
+		w.log.Line(bytes.TrimSuffix(w.buf, []byte("\r")))
 	}
 	w.buf = w.buf[:0]
 }

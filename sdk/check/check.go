@@ -1,4 +1,7 @@
-package wire
+// Package check holds what a host refuses of a plugin's answers, and the errors
+// that say so. Every runtime uses it, so that a workflow can't tell by an error
+// which one it got.
+package check
 
 import (
 	"encoding/json"
@@ -27,32 +30,32 @@ const (
 	MaxCostUSD = 1e6
 )
 
-// CheckEvaluateResponse refuses a response that the host can't use, and clamps
+// EvaluateResponse refuses a response that the host can't use, and clamps
 // its score as [sdk.Verdict.Check] does. A NaN is refused with that method's own
 // reason, everything else as "response_invalid".
-func CheckEvaluateResponse(r *sdk.EvaluateResponse) error {
-	if err := checkExtras(r.Usage, r.Metadata); err != nil {
+func EvaluateResponse(r *sdk.EvaluateResponse) error {
+	if err := extras(r.Usage, r.Metadata); err != nil {
 		return err
 	}
 	findings := 0
-	return checkVerdict(&r.Verdict, 0, &findings)
+	return verdict(&r.Verdict, 0, &findings)
 }
 
-// checkVerdict checks a verdict and its children, and counts their findings.
-func checkVerdict(v *sdk.Verdict, depth int, findings *int) error {
+// verdict checks one verdict and its children, and counts their findings.
+func verdict(v *sdk.Verdict, depth int, findings *int) error {
 	if *findings += len(v.Errors); *findings > MaxFindings {
-		return responseInvalid("the verdict has more than %d findings", MaxFindings)
+		return ResponseInvalid("the verdict has more than %d findings", MaxFindings)
 	}
 	if len(v.Output) > 0 {
-		if err := CheckJSON(v.Output); err != nil {
-			return responseInvalid("the verdict's output %w", err)
+		if err := JSON(v.Output); err != nil {
+			return ResponseInvalid("the verdict's output %w", err)
 		}
 	}
 	if len(v.Children) > 0 && depth == MaxChildren {
-		return responseInvalid("the verdict has children nested deeper than %d", MaxChildren)
+		return ResponseInvalid("the verdict has children nested deeper than %d", MaxChildren)
 	}
 	for name, child := range v.Children {
-		if err := checkVerdict(&child, depth+1, findings); err != nil {
+		if err := verdict(&child, depth+1, findings); err != nil {
 			return err
 		}
 		v.Children[name] = child
@@ -60,43 +63,45 @@ func checkVerdict(v *sdk.Verdict, depth int, findings *int) error {
 	return v.Check()
 }
 
-// CheckGenerateResponse refuses a response that the host can't use.
-func CheckGenerateResponse(r *sdk.GenerateResponse) error {
-	if err := CheckJSON(r.Output); err != nil {
-		return responseInvalid("the output %w", err)
+// GenerateResponse refuses a response that the host can't use.
+func GenerateResponse(r *sdk.GenerateResponse) error {
+	if err := JSON(r.Output); err != nil {
+		return ResponseInvalid("the output %w", err)
 	}
-	return checkExtras(r.Usage, r.Metadata)
+	return extras(r.Usage, r.Metadata)
 }
 
-// CheckCorrectResponse refuses a response that the host can't use.
-func CheckCorrectResponse(r *sdk.CorrectResponse) error {
-	if err := CheckJSON(r.Output); err != nil {
-		return responseInvalid("the output %w", err)
+// CorrectResponse refuses a response that the host can't use.
+func CorrectResponse(r *sdk.CorrectResponse) error {
+	if err := JSON(r.Output); err != nil {
+		return ResponseInvalid("the output %w", err)
 	}
-	return checkExtras(r.Usage, r.Metadata)
+	return extras(r.Usage, r.Metadata)
 }
 
-func checkExtras(u sdk.Usage, metadata map[string]string) error {
+func extras(u sdk.Usage, metadata map[string]string) error {
 	if min(u.TokensIn, u.TokensOut) < 0 || max(u.TokensIn, u.TokensOut) > MaxTokens {
-		return responseInvalid("usage has %d tokens in and %d out", u.TokensIn, u.TokensOut)
+		return ResponseInvalid("usage has %d tokens in and %d out", u.TokensIn, u.TokensOut)
 	}
 	if math.IsNaN(u.CostUSD) || u.CostUSD < 0 || u.CostUSD > MaxCostUSD {
-		return responseInvalid("usage has a cost of %v", u.CostUSD)
+		return ResponseInvalid("usage has a cost of %v", u.CostUSD)
 	}
 	if len(metadata) > MaxMetadata {
-		return responseInvalid("metadata has %d entries, over the cap of %d", len(metadata), MaxMetadata)
+		return ResponseInvalid("metadata has %d entries, over the cap of %d", len(metadata), MaxMetadata)
 	}
 	return nil
 }
 
-func responseInvalid(format string, args ...any) *sdk.Error {
+// ResponseInvalid is the error of an answer that the host can't use: sdk.Invalid,
+// reason "response_invalid".
+func ResponseInvalid(format string, args ...any) *sdk.Error {
 	return sdk.Errorf(sdk.Invalid, "response_invalid", "the plugin's response is invalid: "+format, args...).
 		WithHint("this is a fault of the plugin; report it to its author")
 }
 
-// CheckJSON says why b isn't one JSON value in UTF-8 that nests at most
+// JSON says why b isn't one JSON value in UTF-8 that nests at most
 // [MaxDepth] deep, as the end of a sentence about it; nil if it is.
-func CheckJSON(b []byte) error {
+func JSON(b []byte) error {
 	switch {
 	case len(b) == 0:
 		return sdk.Errorf(sdk.Invalid, "json_invalid", "is empty, which is no JSON")

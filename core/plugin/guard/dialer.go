@@ -1,0 +1,99 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// dialTimeout is how long one address may take to answer, so that a name with a
+// dead address first still connects.
+const dialTimeout = 10 * time.Second
+
+// Resolver finds the addresses of a name. *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Dialer connects to the endpoints of a list. It is safe for concurrent use.
+type Dialer struct {
+	List *List
+	// Resolver finds addresses. Nil means net.DefaultResolver.
+	Resolver Resolver
+}
+
+// DialContext connects to addr, host:port, over tcp. Of a name's addresses those
+// that may not be dialled are left out; where none is left, the error is that of
+// the first.
+func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, port, err := split(addr)
+	if err != nil {
+		return nil, err
+	}
+	e, err := d.List.find(host, port)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := d.resolve(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, a := range addrs {
+		if err = e.allowsAddr(a); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		conn, err := dial(ctx, network, a, port)
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, firstOf(e, errs)
+}
+
+func dial(ctx context.Context, network string, a netip.Addr, port int) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	return dialer.DialContext(ctx, network, net.JoinHostPort(a.String(), strconv.Itoa(port)))
+}
+
+func (d *Dialer) resolve(ctx context.Context, e endpoint) ([]netip.Addr, error) {
+	if e.addr.IsValid() {
+		return []netip.Addr{e.addr}, nil
+	}
+	var resolver Resolver = net.DefaultResolver
+	if d.Resolver != nil {
+		resolver = d.Resolver
+	}
+	addrs, err := resolver.LookupNetIP(ctx, "ip", e.host)
+	if err != nil {
+		return nil, unreachable(e, err)
+	}
+	return addrs, nil
+}
+
+// firstOf prefers an address that could not be reached to one that is refused:
+// the former was the plugin's to use.
+func firstOf(e endpoint, errs []error) error {
+	for _, err := range errs {
+		if sdk.CodeOf(err) != sdk.Denied {
+			return unreachable(e, err)
+		}
+	}
+	if len(errs) > 0 {
+		return errs[0]
+	}
+	return unreachable(e, errors.New("the name has no address"))
+}
+
+func unreachable(e endpoint, cause error) error {
+	return sdk.Errorf(sdk.Unavailable, "network_unreachable", "%s could not be reached: %w",
+		net.JoinHostPort(e.host, strconv.Itoa(e.port)), cause).
+		WithHint("check the name and the network; a later call may succeed")
+}

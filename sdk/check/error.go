@@ -1,0 +1,54 @@
+package check
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// MaxDetails bounds an error's details as JSON, in bytes: they are a few facts,
+// not a payload.
+const MaxDetails = 64 << 10
+
+// reasonForm is what a reason looks like. Programs compare it and people see it,
+// so nothing else passes for one.
+var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// Error makes a plugin's error whole, whatever was sent: an unknown code is a
+// defect of the other side, and a bad reason is dropped. It returns e.
+func Error(e *sdk.Error) *sdk.Error {
+	if !slices.Contains(sdk.Codes(), e.Code) {
+		e.Code = sdk.Internal
+	}
+	if !reasonForm.MatchString(e.Reason) {
+		e.Reason = ""
+	}
+	if e.Message == "" {
+		e.Message = "the plugin failed without saying why"
+	}
+	return e
+}
+
+// ContractMismatch is the error of two sides whose contract versions differ.
+// what is "contract" or "protocol".
+func ContractMismatch(plugin, what string, host, theirs int) *sdk.Error {
+	hint := fmt.Sprintf("rebuild plugin %s with this host's sdk", plugin)
+	if theirs > host {
+		hint = fmt.Sprintf("upgrade the host, or rebuild plugin %s with an older sdk", plugin)
+	}
+	return sdk.Errorf(sdk.Incompatible, "contract_mismatch",
+		"plugin %s speaks %s version %d and the host version %d", plugin, what, theirs, host).
+		WithHint("%s", hint).
+		WithDetail("plugin_version", theirs).WithDetail("host_version", host)
+}
+
+// TooLarge is the error of a message over its cap: sdk.Exhausted, reason
+// "message_too_large". what names the message.
+func TooLarge(what string, size, limit int) *sdk.Error {
+	return sdk.Errorf(sdk.Exhausted, "message_too_large",
+		"%s is %d bytes, over the cap of %d bytes", what, size, limit).
+		WithHint("send less in one call: of the state, or of a loop's history (history_limit)").
+		WithDetail("size", size).WithDetail("limit", limit)
+}
