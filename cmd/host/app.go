@@ -10,7 +10,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/plugin"
-	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -81,16 +80,14 @@ func (a *App) openPlugins(uses []workflow.PluginUse) (*openPlugins, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &openPlugins{plugin.NewSupervisor(plugin.Options{
-		Installed: a.granted(set.Installed(), uses), Driver: set.Driver(a.drivers()),
-	}), set}, nil
-}
-
-// drivers are what starts plugins, by their runtime.
-func (a *App) drivers() plugin.Drivers {
-	return plugin.Drivers{
-		plugin.RuntimeProcess: process.New(process.Options{Log: a.pluginLog, LogLevel: a.leastLevel()}),
+	installed := a.granted(set.Installed(), uses)
+	drivers, err := a.openDrivers(installed, 0)
+	if err != nil {
+		return nil, err
 	}
+	return &openPlugins{plugin.NewSupervisor(plugin.Options{
+		Installed: installed, Driver: set.Driver(drivers),
+	}), drivers, set}, nil
 }
 
 // openRuns opens the store of the state folder.

@@ -43,8 +43,13 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	installed := a.granted(set.Installed(), nil)
+	drivers, err := a.openDrivers(installed, noVerdicts)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, drivers)
 	s := newSubject(installed[0].Name, func() *plugin.Supervisor {
-		return plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: set.Driver(a.drivers())})
+		return plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: set.Driver(drivers)})
 	})
 	defer closing(&err, s)
 	results := sdktest.Check(ctx, s, fixtures, sdktest.Options{Report: func(r sdktest.Result) { a.term.Status("%s: %s", r.Case, r.Status) }})
@@ -95,6 +100,9 @@ func (a *App) printConformance(name string, results []sdktest.Result) error {
 	fmt.Fprintf(a.Stdout, "\n%s: %d passed, %d failed, %d skipped\n", name, report.Passed, report.Failed, report.Skipped)
 	return failed
 }
+
+// noVerdicts has a module asked each time: a kept verdict says nothing of it.
+const noVerdicts = -1
 
 // maxDetail is how much of a finding the table shows; --json shows all.
 const maxDetail = 300

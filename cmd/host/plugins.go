@@ -18,11 +18,14 @@ import (
 // openPlugins are running plugins, and the set that they come from.
 type openPlugins struct {
 	*plugin.Supervisor
-	set *install.Set
+	drivers *drivers
+	set     *install.Set
 }
 
 // Close stops the plugins, and then removes what they were started from.
-func (p *openPlugins) Close() error { return errors.Join(p.Supervisor.Close(), p.set.Close()) }
+func (p *openPlugins) Close() error {
+	return errors.Join(p.Supervisor.Close(), p.drivers.Close(), p.set.Close())
+}
 
 // place is the lock that plugins are added to.
 func (a *App) place() (install.Place, error) {

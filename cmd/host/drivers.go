@@ -1,0 +1,46 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/core/plugin/wasm"
+)
+
+// drivers are what starts plugins, by their runtime.
+type drivers struct {
+	plugin.Drivers
+	modules *wasm.Driver // nil where no plugin is a module
+}
+
+// openDrivers makes the drivers that the installed plugins need. Compiled modules
+// and the verdicts of pure ones are kept in the data folder, as many of these as
+// verdictBytes says (see [wasm.Options]).
+func (a *App) openDrivers(installed []plugin.Installed, verdictBytes int64) (*drivers, error) {
+	d := &drivers{Drivers: plugin.Drivers{
+		plugin.RuntimeProcess: process.New(process.Options{Log: a.pluginLog, LogLevel: a.leastLevel()}),
+	}}
+	if !slices.ContainsFunc(installed, func(p plugin.Installed) bool { return p.Runtime == plugin.RuntimeWASM }) {
+		return d, nil
+	}
+	var err error
+	d.modules, err = wasm.New(wasm.Options{
+		CacheDir:          filepath.Join(a.config.DataDir.Value, "cache", "wasm"),
+		VerdictCacheBytes: verdictBytes, Log: a.pluginLog,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.Drivers[plugin.RuntimeWASM] = d.modules
+	return d, nil
+}
+
+// Close frees what the modules hold, once their instances are gone.
+func (d *drivers) Close() error {
+	if d.modules == nil {
+		return nil
+	}
+	return d.modules.Close()
+}
