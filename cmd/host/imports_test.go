@@ -36,6 +36,7 @@ var imports = map[string][]string{
 	"core/journal":           {"core", "sdk"},
 	"core/loop":              {"core", "sdk"},
 	"core/plugin":            {"core", "sdk"},
+	"core/plugin/install":    {"core", "core/plugin", "sdk"},
 	"core/plugin/process":    {"core/plugin", "sdk", "sdk/wire"},
 	"core/store":             {"core", "core/journal", "sdk"},
 	"core/store/mem":         {"core", "core/store"},
@@ -47,7 +48,7 @@ var imports = map[string][]string{
 	"policy": {"core", "sdk"},
 
 	"cmd/host": {
-		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/process",
+		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/install", "core/plugin/process",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk",
 	},
 	"cmd/host/internal/term": {},
@@ -61,7 +62,7 @@ var imports = map[string][]string{
 var holders = map[string][]string{
 	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
 	"github.com/google/cel-go":              {"policy"},
-	"github.com/goccy/go-yaml":              {"core/workflow", "cmd/host"},
+	"github.com/goccy/go-yaml":              {"core/plugin/install", "core/workflow", "cmd/host"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
 	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},
