@@ -40,6 +40,7 @@ var imports = map[string][]string{
 	"core/loop":              {"core", "sdk"},
 	"core/plugin":            {"core", "sdk"},
 	"core/plugin/guard":      {"sdk"},
+	"core/plugin/install":    {"core", "core/plugin", "sdk"},
 	"core/plugin/logs":       {"sdk/check"},
 	"core/plugin/process":    {"core/plugin", "core/plugin/logs", "sdk", "sdk/check", "sdk/wire"},
 	"core/store":             {"core", "core/journal", "sdk"},
@@ -52,10 +53,12 @@ var imports = map[string][]string{
 	"policy": {"core", "sdk"},
 
 	"cmd/host": {
-		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/logs", "core/plugin/process",
-		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk",
+		"cmd/host/internal/scaffold", "cmd/host/internal/term",
+		"core", "core/loop", "core/plugin", "core/plugin/install", "core/plugin/logs", "core/plugin/process", "core/plugin/wasm",
+		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk", "sdk/sdktest",
 	},
-	"cmd/host/internal/term": {},
+	"cmd/host/internal/scaffold": {"sdk"},
+	"cmd/host/internal/term":     {},
 
 	"examples/embed":      {"core", "core/loop", "sdk"},
 	"examples/word-limit": {"sdk", "sdk/process"},
@@ -66,7 +69,7 @@ var imports = map[string][]string{
 var holders = map[string][]string{
 	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
 	"github.com/google/cel-go":              {"policy"},
-	"github.com/goccy/go-yaml":              {"core/workflow", "cmd/host"},
+	"github.com/goccy/go-yaml":              {"core/plugin/install", "core/workflow", "cmd/host"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
 	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -248,5 +249,5 @@ func Exactly(p *Package, granted []string) error {
 	if len(asked) == 0 {
 		return err.WithHint("leave out --grant")
 	}
-	return err.WithHint("to grant that: %s", grantFlag(p.Capabilities)).WithDetail("missing", missing).WithDetail("surplus", surplus)
+	return err.WithHint("to grant that, add: %s", strings.TrimSpace(grantFlag(p.Capabilities))).WithDetail("missing", missing).WithDetail("surplus", surplus)
 }

@@ -1,8 +1,10 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -51,11 +53,14 @@ func (d *document) add(n *node, hint, format string, args ...any) {
 	})
 }
 
-// err is the one error that lists every problem, or nil.
+// err is the one error that lists every problem in the file's order, or nil.
 func (d *document) err(reason string) error {
 	if len(d.problems) == 0 {
 		return nil
 	}
+	slices.SortStableFunc(d.problems, func(a, b Problem) int {
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
+	})
 	lines := make([]string, len(d.problems))
 	for i, p := range d.problems {
 		lines[i] = p.String()
