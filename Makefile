@@ -61,6 +61,7 @@ deps:
 ## test: vet, lint and race-test everything
 .PHONY: test
 test: deps vet staticcheck
+	@.ci/python
 	go test -race -tags "$(TAGS)" ./...
 	go test ./plugins/lua-eval/...
 
@@ -118,6 +119,11 @@ generate:
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO)
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO_GRPC)
 	PATH="$(TOOLS):$$PATH" go generate ./...
+
+## guests: build the WASM modules that tests run anew (needs clang, lld and npm)
+.PHONY: guests
+guests:
+	cmd/host/internal/scaffold/testdata/generate.sh
 
 ## check: what a release needs: generated code current, modules tidy, all linted, tested
 .PHONY: check

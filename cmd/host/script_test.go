@@ -18,6 +18,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", absolute(t, "../../examples"))
+			env.Setenv("GUESTS", absolute(t, "internal/scaffold/testdata"))
 			env.Setenv("REFLECTORY_DATA_DIR", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("HOME", env.WorkDir)
 			dir := filepath.Join(env.WorkDir, "plugins")

@@ -1,6 +1,8 @@
 package scaffold_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"go/format"
 	"os"
@@ -142,5 +144,28 @@ func TestAPluginWithoutAPublisherIsLocal(t *testing.T) {
 	dir, _ := begin(t, scaffold.Options{Name: "words", Language: "c"})
 	if p, err := install.ReadPackage(filepath.Join(dir, "package")); err != nil || p.Name != "local/words" {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// The modules in testdata, which other tests run, are built from the templates
+// as they are now.
+func TestTheBuiltModulesAreCurrent(t *testing.T) {
+	sums, err := os.ReadFile("testdata/sources.sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, language := range []string{"c", "assemblyscript"} {
+		begin(t, scaffold.Options{Name: "acme/words", Language: language, Dir: filepath.Join(dir, language)})
+	}
+	for line := range strings.Lines(string(sums)) {
+		want, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sha256.Sum256(data); hex.EncodeToString(got[:]) != want {
+			t.Errorf("%s has changed since the modules were built: run make guests", name)
+		}
 	}
 }
