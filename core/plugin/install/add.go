@@ -144,7 +144,7 @@ func (o AddOptions) examine(ctx context.Context, dir string, l *Locked) (*Packag
 	}
 	text, err := pinned(dir, PackageFile, l.Files, maxYAMLBytes)
 	if err != nil {
-		return nil, err
+		return nil, whileAdded(err)
 	}
 	p, err := ParsePackage(filepath.Join(dir, PackageFile), text)
 	if err != nil {
@@ -156,10 +156,18 @@ func (o AddOptions) examine(ctx context.Context, dir string, l *Locked) (*Packag
 	l.Name, l.Version, l.Granted = p.Name, p.Version, p.Capabilities
 	signature, err := pinned(dir, SignatureFile, l.Files, maxSignatureBytes)
 	if err != nil {
-		return nil, err
+		return nil, whileAdded(err)
 	}
 	l.Signer, err = o.Trust.verify(p.Name, l.Files, signature)
 	return p, err
+}
+
+// whileAdded says that a file isn't what was hashed a moment before.
+func whileAdded(err error) error {
+	if found, ok := errors.AsType[differs](err); ok {
+		return sdk.Errorf(sdk.Conflict, "package_changed", "%s changed while it was added", found[0].Path).WithHint("add it again")
+	}
+	return err
 }
 
 // pinned reads a small file that has a digest; nil if it has none.
