@@ -21,6 +21,7 @@ var imports = map[string][]string{
 	"sdk/jsontext":    {"sdk"},
 	"sdk/abi":         {"sdk"},
 	"sdk/check":       {"sdk"},
+	"sdk/guest":       {"sdk", "sdk/abi"},
 	"sdk/wire":        {"sdk", "sdk/check", "sdk/wire/wirepb"},
 	"sdk/wire/wirepb": {},
 	"sdk/process":     {"sdk", "sdk/wire"},
@@ -41,6 +42,9 @@ var imports = map[string][]string{
 	"core/plugin/guard":      {"sdk"},
 	"core/plugin/logs":       {"sdk/check"},
 	"core/plugin/process":    {"core/plugin", "core/plugin/logs", "sdk", "sdk/check", "sdk/wire"},
+	"core/plugin/wasm": {
+		"core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "sdk", "sdk/abi", "sdk/check",
+	},
 	"core/store":             {"core", "core/journal", "sdk"},
 	"core/store/mem":         {"core", "core/store"},
 	"core/store/pebble":      {"core", "core/store", "sdk"},
