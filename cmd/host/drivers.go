@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/wasm"
 )
@@ -35,6 +37,18 @@ func (a *App) openDrivers(installed []plugin.Installed, verdictBytes int64) (*dr
 	}
 	d.Drivers[plugin.RuntimeWASM] = d.modules
 	return d, nil
+}
+
+// compile compiles a package's module, if it is one, so that its first start, which
+// has a deadline, is quick.
+func (d *drivers) compile(ctx context.Context, p *install.Plugin) error {
+	if d.modules == nil || p.Package.Runtime != plugin.RuntimeWASM {
+		return nil
+	}
+	return d.modules.Compile(ctx, plugin.Installed{
+		Name: p.Name, Runtime: plugin.RuntimeWASM, Limits: p.Package.Limits,
+		Path: filepath.Join(p.Folder, filepath.FromSlash(p.Package.Entries[""][0])),
+	})
 }
 
 // Close frees what the modules hold, once their instances are gone.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -59,6 +60,9 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := a.compilePlugin(ctx, p); err != nil {
+		return err
+	}
 	if a.flags.json {
 		return printJSON(a.Stdout, summarize(p))
 	}
@@ -68,6 +72,16 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 		fmt.Fprintf(a.Stdout, "signed by key %s\n", asked.Signer)
 	}
 	return nil
+}
+
+// compilePlugin compiles what was added, if it is a module.
+func (a *App) compilePlugin(ctx context.Context, p *install.Plugin) (err error) {
+	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Package.Runtime}}, 0)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, drivers)
+	return drivers.compile(ctx, p)
 }
 
 // approve shows what a plugin asks for and finds out whether it is granted.

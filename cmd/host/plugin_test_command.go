@@ -48,6 +48,9 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer closing(&err, drivers)
+	if err := drivers.compile(ctx, set.Plugins()[0]); err != nil {
+		return err
+	}
 	s := newSubject(installed[0].Name, func() *plugin.Supervisor {
 		return plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: set.Driver(drivers)})
 	})

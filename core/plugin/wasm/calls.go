@@ -100,12 +100,9 @@ func (i *instance) tell(c sdk.Call) sdk.Call {
 
 // add encodes one item.
 func (r *request) add(item any) error {
-	b, err := json.Marshal(item)
-	if err != nil {
-		return sdk.Errorf(sdk.Internal, "encode", "encode a request: %w", err)
-	}
+	b, err := encode(item)
 	r.items = append(r.items, b)
-	return nil
+	return err
 }
 
 func emitTo(reqs []*sdk.GenerateRequest) func(int, string) {

@@ -3,6 +3,7 @@ package wasm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -146,11 +147,15 @@ func extismHTTP(g *guest, p []uint64) {
 }
 
 // isExtismFunction reports whether an export is one that Extism calls: () → i32,
-// or () → (). Names that begin with "_" are the toolchain's.
+// or () → (). Names that begin with "_" or "asyncify_" are the toolchain's, but
+// for the program itself.
 func isExtismFunction(f api.FunctionDefinition) bool {
+	toolchain := func(name string) bool {
+		return name != commandStart && strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_")
+	}
 	results := f.ResultTypes()
 	return len(f.ParamTypes()) == 0 && len(results) <= 1 && (len(results) == 0 || results[0] == api.ValueTypeI32) &&
-		!slices.ContainsFunc(f.ExportNames(), func(name string) bool { return strings.HasPrefix(name, "_") })
+		!slices.ContainsFunc(f.ExportNames(), toolchain)
 }
 
 // callExtism calls an export with an input, and returns its output.
@@ -162,10 +167,16 @@ func (g *guest) callExtism(name string, input []byte, config map[string]string) 
 	k.begin(input, config, g.plugin.Stateful)
 	f := g.mod.ExportedFunction(name)
 	status, err := g.invoke(f)
+	if len(f.Definition().ResultTypes()) == 0 {
+		status = 0
+	}
+	if exit, ok := errors.AsType[exited](err); ok && name == commandStart {
+		status, err = uint64(exit.code), nil // that is how programs end
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(f.Definition().ResultTypes()) > 0 && uint32(status) != 0 {
+	if uint32(status) != 0 {
 		text := string(k.view(k.failure))
 		if text == "" {
 			text = "it says no more"

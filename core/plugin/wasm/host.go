@@ -56,9 +56,9 @@ func (g *guest) message(ptr, size uint64) []byte {
 
 // answer places the result of a host function into the guest's memory.
 func answer[R any](g *guest, response *R, failure error) uint64 {
-	b, err := json.Marshal(abi.Result[R]{Response: response, Error: abi.NewError(failure)})
+	b, err := encode(abi.Result[R]{Response: response, Error: abi.NewError(failure)})
 	if err != nil {
-		panic(stopped{sdk.Errorf(sdk.Internal, "encode", "encode a host function's result: %w", err)})
+		panic(stopped{err})
 	}
 	if g.alloc == nil { // its start function runs, before anything can be called
 		panic(stopped{check.ResponseInvalid("it calls the host before it has started")})

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"runtime"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -133,7 +135,8 @@ func (d *Driver) compile(key moduleKey, original []byte) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := r.CompileModule(ctx, ready.code)
+	workers := experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
+	compiled, err := r.CompileModule(workers, ready.code)
 	if err != nil {
 		return nil, moduleInvalid(err)
 	}

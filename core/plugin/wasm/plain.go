@@ -34,11 +34,11 @@ func (s extismSpeaker) speak(g *guest, r *request) ([]byte, error) {
 	case s.exported(r.op.String()) && (!s.plain || r.op <= abi.OpPrepare):
 		return g.callExtism(r.op.String(), appendRequest(nil, r, true, true), configValues(r.config.JSON))
 	case r.op == abi.OpDescribe:
-		return encodeReply(abi.Reply[struct{}]{Manifest: s.manifest(g)})
+		return encode(abi.Reply[struct{}]{Manifest: s.manifest(g)})
 	case s.plain:
 		return s.speakPlainly(g, r)
 	case r.op == abi.OpPrepare:
-		return encodeReply(abi.Reply[struct{}]{})
+		return encode(abi.Reply[struct{}]{})
 	}
 	return nil, sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s has no function %s", g.plugin.Name, r.op).
 		WithHint("it has: %s", strings.Join(s.exports, ", "))
@@ -93,7 +93,7 @@ func (s extismSpeaker) speakPlainly(g *guest, r *request) ([]byte, error) {
 		}
 		reply.Results = append(reply.Results, abi.Result[json.RawMessage]{Response: &response})
 	}
-	return encodeReply(reply)
+	return encode(reply)
 }
 
 // speakItem makes a response of what the function outputs for one item.
@@ -110,7 +110,7 @@ func speakItem(g *guest, op abi.Op, c plainConfig, config map[string]string, ite
 	if op == abi.OpEvaluate {
 		field = `{"verdict":`
 	} else if first := bytes.TrimLeft(output, " \t\r\n"); len(first) == 0 || first[0] != '{' && first[0] != '[' || check.JSON(output) != nil {
-		if output, err = json.Marshal(string(output)); err != nil {
+		if output, err = encode(string(output)); err != nil {
 			return nil, err
 		}
 	}
@@ -165,12 +165,4 @@ func configValues(config json.RawMessage) map[string]string {
 		values[name] = string(plainText(value))
 	}
 	return values
-}
-
-func encodeReply[R any](reply abi.Reply[R]) ([]byte, error) {
-	b, err := json.Marshal(reply)
-	if err != nil {
-		return nil, sdk.Errorf(sdk.Internal, "encode", "encode a reply: %w", err)
-	}
-	return b, nil
 }

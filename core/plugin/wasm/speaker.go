@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -69,6 +70,17 @@ func appendRequest(b []byte, r *request, named, whole bool) []byte {
 		b = b[:len(b)-1]
 	}
 	return append(b, '}')
+}
+
+// encode writes JSON as it is, without escapes for HTML.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, sdk.Errorf(sdk.Internal, "encode", "encode a message: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // reactorSpeaker speaks ABI version 1.
