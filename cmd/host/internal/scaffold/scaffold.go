@@ -18,6 +18,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+//go:generate protoc -I ../../../../sdk/wire/wirepb --python_out=templates/python/package plugin.proto
+//go:generate cp templates/python/package/plugin_pb2.py templates/python/package/reflectory.py ../../../../examples/python-evaluator/package/
+
 // templates are the files of each language, and those that all have in common.
 // A file NAME.tmpl is executed with [[ and ]] around its actions; "gitignore" is
 // written as .gitignore, which go:embed leaves out.
