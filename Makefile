@@ -28,17 +28,30 @@ demo: build
 	@echo "$$ bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml"
 	@bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml --data-dir $(DEMO_DATA)
 
-## build: build bin/reflectory and the plugins in PLUGINS beside it
+# What each shipped plugin asks for in its plugin.yaml, and how it is built.
+# Without cgo a program loads nothing from the system's folders.
+ASKS_llm-eval := fs:system
+ASKS_lua-eval := fs:system
+ASKS_schema-eval :=
+CGO_schema-eval := CGO_ENABLED=0
+CGO_llm-eval := CGO_ENABLED=0
+CGO_lua-eval :=
+
+## build: build bin/reflectory and the plugins in PLUGINS beside it, pinned
 .PHONY: build
 build: deps
-	@mkdir -p bin/plugins
+	@rm -rf bin/plugins
 	go build -o bin/reflectory ./cmd/host
-	@for p in schema-eval llm-eval lua-eval; do rm -rf bin/plugins/$$p; done
-	@for p in $(PLUGINS); do \
-		mkdir -p bin/plugins/$$p; \
-		echo "go build -tags $(TAGS) -o bin/plugins/$$p/$$p ./plugins/$$p"; \
-		go build -tags "$(TAGS)" -o bin/plugins/$$p/$$p ./plugins/$$p; \
-	done
+	@$(foreach p,$(PLUGINS),$(call build_plugin,$(p)) &&) true
+
+# Each is a package like any other: its plugin.yaml and its program in a folder,
+# pinned by plugin add.
+define build_plugin
+mkdir -p bin/plugins/reflectory/$(1) && cp plugins/$(1)/plugin.yaml bin/plugins/reflectory/$(1)/ && \
+echo "go build -tags $(TAGS) -o bin/plugins/reflectory/$(1)/$(1) ./plugins/$(1)" && \
+$(CGO_$(1)) go build -tags "$(TAGS)" -o bin/plugins/reflectory/$(1)/$(1) ./plugins/$(1) && \
+bin/reflectory plugin add --in-place --lock bin/plugins/reflectory.lock --grant "$(ASKS_$(1))" bin/plugins/reflectory/$(1)
+endef
 
 ## deps: install what the build needs of the system, or say how
 .PHONY: deps
@@ -48,6 +61,7 @@ deps:
 ## test: vet, lint and race-test everything
 .PHONY: test
 test: deps vet staticcheck
+	@.ci/python
 	go test -race -tags "$(TAGS)" ./...
 	go test ./plugins/lua-eval/...
 
@@ -105,6 +119,11 @@ generate:
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO)
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO_GRPC)
 	PATH="$(TOOLS):$$PATH" go generate ./...
+
+## guests: build the WASM modules that tests run anew (needs clang, lld and npm)
+.PHONY: guests
+guests:
+	cmd/host/internal/scaffold/testdata/generate.sh
 
 ## check: what a release needs: generated code current, modules tidy, all linted, tested
 .PHONY: check

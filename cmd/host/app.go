@@ -10,7 +10,6 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
-	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -39,6 +38,8 @@ type flags struct {
 	json      bool
 	dataDir   string
 	pluginDir string
+	lock      string
+	sandbox   string
 	logLevel  string
 }
 
@@ -69,43 +70,19 @@ func (a *App) loadOptions() workflow.Options {
 	return workflow.Options{Expressions: a.expressions()}
 }
 
-// openPlugins makes the installed plugins callable. Each of those in uses is
-// granted the environment variables that its configs name, and nothing else. llm
-// is the model that plugins may be granted to ask, a workflow's settings.llm.
+// openPlugins makes the installed plugins callable, with what those in uses need
+// of the operator. llm is the model that plugins may be granted to ask, a
+// workflow's settings.llm. Closing it removes the copies that ran.
 func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage) (*pluginHost, error) {
-	installed, err := plugin.Discover(a.config.PluginDir.Value)
+	uses = append(slices.Clip(uses), modelUse(llm))
+	if err := a.checkEndpoints(uses); err != nil {
+		return nil, err
+	}
+	set, err := a.openSet()
 	if err != nil {
 		return nil, err
 	}
-	for i := range installed {
-		installed[i].Env = a.granted(installed[i].Name, append(slices.Clip(uses), modelUse(llm)))
-	}
-	return a.hostPlugins(installed, llm), nil
-}
-
-// checkEnv refuses to begin without an environment variable that a config names.
-func (a *App) checkEnv(uses []workflow.PluginUse) error {
-	for _, use := range uses {
-		for _, variable := range use.EnvNames {
-			if a.Getenv(variable) == "" {
-				return sdk.Errorf(sdk.Invalid, "env_missing", "the environment variable %s, which api_key_env names for %s, is not set", variable, use.Plugin).
-					WithHint("set it: export %s=…", variable)
-			}
-		}
-	}
-	return nil
-}
-
-func (a *App) granted(name string, uses []workflow.PluginUse) []string {
-	var env []string
-	for _, use := range uses {
-		for _, variable := range use.EnvNames {
-			if value := a.Getenv(variable); use.Plugin == name && value != "" {
-				env = append(env, variable+"="+value)
-			}
-		}
-	}
-	return env
+	return a.hostPlugins(set, a.granted(set.Installed(), uses), llm)
 }
 
 // openRuns opens the store of the state folder.

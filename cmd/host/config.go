@@ -1,37 +1,40 @@
 package main
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// configFile is the configuration file: the nearest one upwards.
-const configFile = "reflectory.yaml"
-
-// maxConfigBytes bounds the configuration file.
-const maxConfigBytes = 1 << 20
 
 // Config is the configuration. Each value comes from a flag, else the
 // environment, else reflectory.yaml, else its default.
 type Config struct {
 	// DataDir is the folder of all state.
 	DataDir Setting `json:"data_dir"`
-	// PluginDir is the folder of the plugins: <name>/<name> in it is one.
+	// PluginDir is the folder that added plugins are copied to.
 	PluginDir Setting `json:"plugin_dir"`
+	// Lock pins the plugins. It lies beside reflectory.yaml; without one, in the
+	// state folder.
+	Lock Setting `json:"lock"`
+	// TrustFile names the keys by which publishers sign.
+	TrustFile Setting `json:"trust_file"`
+	// DevPlugins are folders of plugins that run unlocked, with commas between them.
+	DevPlugins Setting `json:"dev_plugins"`
+	// LLMEndpoints are the endpoints, as host:port with commas between them, that
+	// the plugin behind llm may reach: well-known ones, and the operator's.
+	LLMEndpoints Setting `json:"llm_endpoints"`
+	// Sandbox says whether plugins must be sandboxed: require, prefer or off.
+	Sandbox Setting `json:"sandbox"`
 	// LogLevel is the least level of plugin logs that is shown.
 	LogLevel Setting `json:"log_level"`
+
+	dev []string // of DevPlugins
 }
 
 // Setting is a value and where it comes from: "flag --x", "environment X", a
@@ -41,11 +44,19 @@ type Setting struct {
 	Origin string `json:"origin"`
 }
 
-// fileConfig is reflectory.yaml. Paths in it are relative to its folder.
-type fileConfig struct {
-	DataDir   string `yaml:"data_dir"`
-	PluginDir string `yaml:"plugin_dir"`
-	LogLevel  string `yaml:"log_level"`
+// list splits a value at its commas.
+func (s Setting) list() []string {
+	return slices.DeleteFunc(strings.Split(s.Value, ","), func(item string) bool { return item == "" })
+}
+
+// sandboxModes are what sandbox may be: refuse to run without one, run without
+// one where the system has none, and none.
+func sandboxModes() []string { return []string{"require", "prefer", "off"} }
+
+// knownLLMs are the endpoints that need no entry in settings.llm: OpenAI's, and
+// Ollama's on this machine.
+func knownLLMs() []string {
+	return []string{"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434"}
 }
 
 func loadConfig(f flags, getenv func(string) string) (Config, error) {
@@ -57,7 +68,7 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		switch {
 		case flagValue != "":
 			return Setting{flagValue, "flag --" + flag}
-		case getenv(env) != "":
+		case env != "" && getenv(env) != "":
 			return Setting{getenv(env), "environment " + env}
 		case fileValue != "":
 			return Setting{fileValue, path}
@@ -70,55 +81,52 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		}
 		return filepath.Join(filepath.Dir(path), dir)
 	}
+	dataDir := choose("data-dir", f.dataDir, "REFLECTORY_DATA_DIR", below(file.DataDir), defaultDataDir(getenv))
 	c := Config{
-		DataDir:   choose("data-dir", f.dataDir, "REFLECTORY_DATA_DIR", below(file.DataDir), defaultDataDir(getenv)),
-		PluginDir: choose("plugin-dir", f.pluginDir, "REFLECTORY_PLUGIN_DIR", below(file.PluginDir), defaultPluginDir()),
-		LogLevel:  choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.LogLevel, "warn"),
+		DataDir:      dataDir,
+		PluginDir:    choose("plugin-dir", f.pluginDir, "REFLECTORY_PLUGIN_DIR", below(file.PluginDir), filepath.Join(dataDir.Value, "plugins")),
+		Lock:         choose("lock", f.lock, "REFLECTORY_LOCK", lockBeside(path), filepath.Join(dataDir.Value, install.LockFile)),
+		TrustFile:    choose("", "", "REFLECTORY_TRUST_FILE", below(file.TrustFile), filepath.Join(dataDir.Value, "trust.yaml")),
+		DevPlugins:   choose("", "", "", strings.Join(file.devPlugins(below), ","), ""),
+		dev:          file.devPlugins(below),
+		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.Settings.LLM.Endpoints, ","), ""),
+		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.Sandbox, "prefer"),
+		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.LogLevel, "warn"),
 	}
-	if !slices.Contains(levels, c.LogLevel.Value) {
-		return Config{}, usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "log level %q (%s) is not one of %s",
-			c.LogLevel.Value, c.LogLevel.Origin, strings.Join(levels, ", "))}
+	if err := c.check(); err != nil {
+		return Config{}, err
 	}
+	c.LLMEndpoints.Value = strings.Join(append(knownLLMs(), c.LLMEndpoints.list()...), ",")
 	return c, nil
 }
 
-// findConfig reads the nearest configuration file from the working folder
-// upwards. Without one the path is "".
-func findConfig() (path string, c fileConfig, err error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", c, sdk.Wrap("find "+configFile, err)
+// check refuses values that are none.
+func (c Config) check() error {
+	for _, word := range []struct {
+		name    string
+		setting Setting
+		words   []string
+	}{{"log level", c.LogLevel, levels}, {"sandbox", c.Sandbox, sandboxModes()}} {
+		if !slices.Contains(word.words, word.setting.Value) {
+			return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "%s %q (%s) is not one of %s",
+				word.name, word.setting.Value, word.setting.Origin, strings.Join(word.words, ", "))}
+		}
 	}
-	for {
-		path = filepath.Join(dir, configFile)
-		data, err := readBounded(path, maxConfigBytes)
-		if err == nil {
-			return path, c, decodeConfig(path, data, &c)
+	for _, endpoint := range c.LLMEndpoints.list() {
+		if err := install.CheckEndpoint(endpoint); err != nil {
+			return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "LLM endpoint (%s): %w", c.LLMEndpoints.Origin, err).
+				WithHint("%s", sdk.AsError(err).Hint)}
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", c, err
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", c, nil
-		}
-		dir = parent
 	}
+	return nil
 }
 
-func decodeConfig(path string, data []byte, c *fileConfig) error {
-	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(c)
-	if err == nil || errors.Is(err, io.EOF) {
-		return nil
+// lockBeside is the lock beside a configuration file; "" without one.
+func lockBeside(config string) string {
+	if config == "" {
+		return ""
 	}
-	place, problem := path, err.Error()
-	var at yaml.Error
-	if errors.As(err, &at) {
-		pos := at.GetToken().Position
-		place, problem = fmt.Sprintf("%s:%d:%d", path, pos.Line, pos.Column), at.GetMessage()
-	}
-	return sdk.Errorf(sdk.Invalid, "config_invalid", "%s: %s", place, problem).
-		WithHint("the keys are data_dir, plugin_dir and log_level")
+	return filepath.Join(filepath.Dir(config), install.LockFile)
 }
 
 // defaultDataDir is reflectory in the user's data home.
@@ -132,15 +140,6 @@ func defaultDataDir(getenv func(string) string) string {
 	return ".reflectory"
 }
 
-// defaultPluginDir is plugins beside the program.
-func defaultPluginDir() string {
-	program, err := os.Executable()
-	if err != nil {
-		return "plugins"
-	}
-	return filepath.Join(filepath.Dir(program), "plugins")
-}
-
 func (a *App) configCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Show the configuration", RunE: needsCommand}
 	c.AddCommand(&cobra.Command{
@@ -152,14 +151,19 @@ environment, which beats the nearest reflectory.yaml upwards, which beats the de
 			if a.flags.json {
 				return printJSON(a.Stdout, a.config)
 			}
-			return a.table([]string{"SETTING", "VALUE", "ORIGIN"}, [][]string{
-				{"data_dir", a.config.DataDir.Value, a.config.DataDir.Origin},
-				{"plugin_dir", a.config.PluginDir.Value, a.config.PluginDir.Origin},
-				{"log_level", a.config.LogLevel.Value, a.config.LogLevel.Origin},
-			})
+			return a.table([]string{"SETTING", "VALUE", "ORIGIN"}, a.config.rows())
 		},
 	})
 	return c
+}
+
+// rows lists the settings for people.
+func (c Config) rows() [][]string {
+	row := func(name string, s Setting) []string { return []string{name, s.Value, s.Origin} }
+	return [][]string{
+		row("data_dir", c.DataDir), row("plugin_dir", c.PluginDir), row("lock", c.Lock), row("trust_file", c.TrustFile),
+		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
+	}
 }
 
 // needsCommand is what a command that only groups others does.

@@ -24,9 +24,9 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	dir := t.TempDir()
-	installPlugins(t, filepath.Join(dir, "plugins"))
+	lock := installPlugins(t, filepath.Join(dir, "plugins"))
 	return &world{t: t, dir: dir, env: map[string]string{
-		"REFLECTORY_DATA_DIR": filepath.Join(dir, "data"), "REFLECTORY_PLUGIN_DIR": filepath.Join(dir, "plugins"), "HOME": dir,
+		"REFLECTORY_DATA_DIR": filepath.Join(dir, "data"), "REFLECTORY_LOCK": lock, "HOME": dir,
 	}}
 }
 
@@ -50,7 +50,7 @@ func (w *world) run(ctx context.Context, args ...string) (code int, stdout, stde
 
 // tallyLoop is a workflow whose attempts pass at an iteration.
 func tallyLoop(passes int, more string) string {
-	config := fmt.Sprintf("{plugin: tally, config: {file: '{{ state.file }}', passes: %d, works: 1000000}}", passes)
+	config := fmt.Sprintf("{plugin: test/tally, config: {file: '{{ state.file }}', passes: %d, works: 1000000}}", passes)
 	return fmt.Sprintf("nodes:\n  - name: work\n    action: reflection.loop\n    with:\n      generator: %s\n      evaluator: %s\n%s",
 		config, config, more)
 }

@@ -34,7 +34,7 @@ func TestFigures(t *testing.T) {
 	tally := filepath.Join(w.dir, "tally")
 	runs := openFigureStore(t, w.dir)
 	functions := loop.Options{Generator: constant, Corrector: constant, Evaluator: passesAtThird}
-	plugins := pluginLoop(t, w.dir, tally)
+	plugins := pluginLoop(t, tally)
 
 	s := coretest.Interleave(figureRounds, figureLoops,
 		syncs(t, filepath.Join(w.dir, "raw"), 2*iterations),
@@ -91,15 +91,12 @@ var passesAtThird = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateR
 })
 
 // pluginLoop is the same loop on a subprocess plugin, for each step.
-func pluginLoop(t *testing.T, dir, tally string) loop.Options {
+func pluginLoop(t *testing.T, tally string) loop.Options {
 	t.Helper()
-	installed, err := plugin.Discover(filepath.Join(dir, "plugins"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	installed := []plugin.Installed{{Name: "test/tally", Path: filepath.Join(programs, "tally")}}
 	supervisor := plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: process.New(process.Options{})})
 	t.Cleanup(func() { _ = supervisor.Close() })
-	target := core.Target{Plugin: "tally", Config: core.MustJSON(map[string]any{"passes": iterations})}.WithDigest()
+	target := core.Target{Plugin: "test/tally", Config: core.MustJSON(map[string]any{"passes": iterations})}.WithDigest()
 	return loop.Options{
 		Generator: core.PluginGenerator(supervisor, target), Evaluator: core.PluginEvaluator(supervisor, target),
 		Corrector: core.PluginCorrector(supervisor, target),

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,14 @@ var helpWorld = map[string]string{
 	"workflow.yaml": "nodes:\n  - {name: greet, action: lua.run, with: {code: 'return state.user.name .. state.retries'}}\n",
 	"draft.json":    `{"name": " Ada", "email": "ada@example.org", "phone": "+15550100", "company": "Analytical"}`,
 	"stricter.yaml": "{type: lua, code: 'return false'}\n",
+
+	"bin/plugins/reflectory/schema-eval/schema-eval": "a program\n",
+	"bin/plugins/reflectory/schema-eval/plugin.yaml": "{name: reflectory/schema-eval, version: 0.1.0, kinds: [evaluator], entry: schema-eval}\n",
+	"word-count/main.py":                             "print('hello')\n",
+	"word-count/plugin.yaml": "{name: acme/word-count, version: 1.0.0, kinds: [evaluator], entry: [python3, main.py],\n" +
+		" capabilities: {fs: [system], env: [WORDS]}}\n",
+	"key.pem": "-----BEGIN PRIVATE KEY-----\n" +
+		"MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n-----END PRIVATE KEY-----\n",
 }
 
 // exampleRun is the run id in the help's examples.
@@ -30,13 +39,17 @@ func TestEveryExampleInTheHelpWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range helpWorld {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	installPlugins(t, filepath.Join(dir, "plugins"))
+	lock := installPlugins(t, filepath.Join(dir, "plugins"))
 	t.Chdir(dir)
-	env := map[string]string{"REFLECTORY_DATA_DIR": "data", "REFLECTORY_PLUGIN_DIR": filepath.Join(dir, "plugins"), "HOME": dir}
+	env := map[string]string{"REFLECTORY_DATA_DIR": "data", "REFLECTORY_LOCK": lock, "HOME": dir}
 
 	passed := runLine(t, env, "reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml --json", exitPassed)
 	_, rest, _ := strings.Cut(passed, `"run_id": "`)
@@ -72,8 +85,12 @@ func runLine(t *testing.T, env map[string]string, line string, want int) string 
 	line = strings.ReplaceAll(line, exampleRun, env["RUN"])
 	line, file, redirected := strings.Cut(line, " > ")
 	words := splitWords(line)
-	if len(words) == 0 || words[0] != "reflectory" {
+	if len(words) < 2 || words[0] != "reflectory" {
 		t.Fatalf("example %q is no command line of reflectory", line)
+	}
+	if words[1] == "plugin" { // what these add and remove isn't what the others run
+		env = maps.Clone(env)
+		env["REFLECTORY_LOCK"] = "reflectory.lock"
 	}
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), words[1:], strings.NewReader(""), &stdout, &stderr, func(k string) string { return env[k] })

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // hostileWorkflow has a good plugin make an output and a bad one judge it.
@@ -23,8 +24,8 @@ nodes:
   - name: work
     action: reflection.loop
     with:
-      generator: {plugin: tally, config: {file: %q, passes: 1}}
-      evaluator: {plugin: %s, timeout: 1s, config: {do: %q}}
+      generator: {plugin: test/tally, config: {file: %q, passes: 1}}
+      evaluator: {plugin: test/%s, timeout: 1s, config: {do: %q}}
       max_iterations: 2
 `
 
@@ -32,11 +33,7 @@ func newHostileWorld(t *testing.T) *killWorld {
 	t.Helper()
 	w := newKillWorld(t, 1)
 	for name := range hostiles {
-		path := filepath.Join(w.dir, "plugins", name, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		linkSelf(t, path)
+		installPlugin(t, filepath.Join(w.dir, "plugins"), "test/"+name, "1.0.0", []sdk.Kind{sdk.KindEvaluator})
 	}
 	return w
 }
@@ -68,7 +65,7 @@ func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 		{"exit-at-start", "", "plugin_exited", "exited with status 3; it wrote: no licence"},
 		{"garbage-at-start", "", "handshake_invalid", "hello, I am a plugin"},
 		{"endless-at-start", "", "handshake_invalid", ""},
-		{"liar", "", "manifest_invalid", "schema-eval"},
+		{"liar", "", "manifest_mismatch", "it says name schema-eval, not liar"},
 		{"hostile", "exit", "plugin_breaker_open", "exited with status 4; it wrote: out of cheese"},
 		{"hostile", "crash", "plugin_breaker_open", "panic: cheese crash"},
 		{"hostile", "hang", "plugin_timeout", "1s"},

@@ -31,9 +31,9 @@ nodes:
   - name: work
     action: reflection.loop
     with:
-      generator: {plugin: tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
-      corrector: {plugin: tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
-      evaluator: {plugin: tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
+      generator: {plugin: test/tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
+      corrector: {plugin: test/tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
+      evaluator: {plugin: test/tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
       max_iterations: 50
 `
 
@@ -41,18 +41,13 @@ func newKillWorld(t *testing.T, passes int) *killWorld {
 	t.Helper()
 	dir := t.TempDir()
 	w := &killWorld{t: t, dir: dir, self: filepath.Join(dir, "reflectory")}
-	for _, name := range []string{"reflectory", "plugins/tally/tally"} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		linkSelf(t, path)
-	}
+	linkSelf(t, w.self)
+	lock := installPlugins(t, filepath.Join(dir, "plugins"))
 	text := fmt.Sprintf(tallyWorkflow, filepath.Join(dir, "tally.txt"), passes)
 	if err := os.WriteFile(filepath.Join(dir, "workflow.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.env = []string{"HOME=" + dir, "REFLECTORY_DATA_DIR=" + filepath.Join(dir, "data"), "REFLECTORY_PLUGIN_DIR=" + filepath.Join(dir, "plugins")}
+	w.env = []string{"HOME=" + dir, "REFLECTORY_DATA_DIR=" + filepath.Join(dir, "data"), "REFLECTORY_LOCK=" + lock}
 	return w
 }
 

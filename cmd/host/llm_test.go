@@ -26,6 +26,11 @@ func exampleAt(t *testing.T, name, was, now string) string {
 	return strings.ReplaceAll(string(text), was, now)
 }
 
+// allow lets the workflows ask a scripted model.
+func (w *world) allow(server *llmtest.Server) {
+	w.env["REFLECTORY_LLM_ENDPOINTS"] = strings.TrimPrefix(server.URL, "http://")
+}
+
 const (
 	prose   = "Sure! Here is the JSON:\n```json\n{\"name\": \"Ada Lovelace\"}\n```\n"
 	perfect = `{"name": "Ada Lovelace", "email": "ada@example.org"}`
@@ -53,6 +58,7 @@ func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			server := llmtest.New(t, c.replies...)
 			w := newWorld(t)
+			w.allow(server)
 			code, out, errs := w.run(t.Context(), "run", "--json",
 				w.file("w.yaml", exampleAt(t, "workflow.yaml", `"http://127.0.0.1:11434"`, `"`+server.URL+`", timeout: 1s`)))
 			var r core.LoopResult
@@ -75,6 +81,7 @@ func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
 func TestTheExamplesPromptsAreRendered(t *testing.T) {
 	server := llmtest.New(t, llmtest.Text(prose), llmtest.Text(perfect))
 	w := newWorld(t)
+	w.allow(server)
 	workflow := w.file("w.yaml", exampleAt(t, "workflow.yaml", "http://127.0.0.1:11434", server.URL))
 	if code, _, errs := w.run(t.Context(), "run", workflow, "--state", "request=Grace"); code != exitPassed {
 		t.Fatalf("exit %d: %s", code, errs)
@@ -98,6 +105,7 @@ func TestAModelJudgesAndItsKeyStaysSecret(t *testing.T) {
 		llmtest.Text("Only if it is faulty."), llmtest.Text(`{"pass": true, "score": 0.9, "feedback": ""}`),
 	)
 	w := newWorld(t)
+	w.allow(server)
 	w.env["OPENAI_API_KEY"] = key
 	code, out, errs := w.run(t.Context(), "run", "--json",
 		w.file("w.yaml", exampleAt(t, "judge.yaml", "https://api.openai.com/v1", server.URL+"/v1")))

@@ -1,62 +1,145 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/lua-eval/luaeval"
 	"github.com/reflectory/reflectory/plugins/schema-eval/schemaeval"
+	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/process"
 )
 
-// plugins are the shipped plugins, served by this test binary under their own
-// names, so that no build step is needed.
-var plugins = map[string]func(){
-	"schema-eval": func() { process.Main(schemaeval.Plugin()) },
-	"llm-eval":    func() { process.Main(llmeval.Plugin(llmeval.Options{})) },
-	"lua-eval":    func() { process.Main(luaeval.Plugin()) },
-	"tally":       func() { process.Main(tally()) },
-	"chatty":      func() { process.Main(chatty()) },
+// plugins are the shipped plugins, one that counts and one that talks, served by
+// this test binary under their own names, so that no build step is needed.
+var plugins = map[string]func() sdk.Plugin{
+	"reflectory/schema-eval": schemaeval.Plugin,
+	"reflectory/llm-eval":    func() sdk.Plugin { return llmeval.Plugin(llmeval.Options{}) },
+	"reflectory/lua-eval":    luaeval.Plugin,
+	"test/tally":             tally,
+	"test/chatty":            chatty,
 }
+
+// programs is a folder with this test binary under the name of each plugin. Which
+// program it is follows from the name that it is started by.
+var programs string
 
 func TestMain(m *testing.M) {
 	commands := map[string]func(){"reflectory": main}
-	for name, serve := range plugins {
-		commands[name] = serve
+	for name, plugin := range plugins {
+		commands[path.Base(name)] = func() { process.Main(plugin()) }
 	}
 	for name, serve := range hostiles {
 		commands[name] = serve
 	}
-	testscript.Main(m, commands)
+	testscript.Main(tests{m, commands}, commands)
 }
 
-// installPlugins makes a plugin folder whose plugins are this test binary.
-func installPlugins(t *testing.T, dir string) {
-	t.Helper()
-	for name := range plugins {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		linkSelf(t, filepath.Join(dir, name, name))
+// tests makes programs before the tests run, and removes it after them.
+type tests struct {
+	m        *testing.M
+	commands map[string]func()
+}
+
+func (t tests) Run() int {
+	dir, err := os.MkdirTemp("", "reflectory-test-")
+	if err != nil {
+		panic(err)
 	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // a sandboxed plugin is another user
+		panic(err)
+	}
+	for name := range t.commands {
+		if err := copySelf(filepath.Join(dir, name)); err != nil {
+			panic(err)
+		}
+	}
+	programs = dir
+	return t.m.Run()
 }
 
-// linkSelf puts this test binary at a path. Which program it is follows from
-// the name that it is started by.
-func linkSelf(t *testing.T, path string) {
-	t.Helper()
+// copySelf puts this test binary at a path.
+func copySelf(path string) error {
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if os.Link(self, path) == nil {
-		return
+		return nil
 	}
-	if err := os.Symlink(self, path); err != nil { // another file system
+	in, err := os.Open(self) // another file system
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o755)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// linkSelf puts this test binary at a path, as the program of its name.
+func linkSelf(t *testing.T, path string) {
+	t.Helper()
+	if err := copySelf(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// installPlugins makes packages of all plugins in a folder, and pins them in a
+// lock beside them, whose path it returns.
+func installPlugins(t *testing.T, dir string) string {
+	t.Helper()
+	for name, plugin := range plugins {
+		p := plugin()
+		m := p.Describe()
+		installPlugin(t, dir, name, m.Version, m.Kinds)
+	}
+	return filepath.Join(dir, install.LockFile)
+}
+
+// packageText is the plugin.yaml of a program of this test binary.
+const packageText = `name: %s
+version: %s
+kinds: %s
+entry: [sh, run.sh]
+capabilities: {fs: [system, %q]}
+`
+
+// installPlugin makes a package whose file is a script that becomes a program of
+// this test binary: a program of its size would be copied and hashed whenever a
+// test uses it.
+func installPlugin(t *testing.T, dir, name, version string, kinds []sdk.Kind) {
+	t.Helper()
+	folder := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{
+		install.PackageFile: fmt.Sprintf(packageText, name, version, string(core.MustJSON(kinds)), programs),
+		"run.sh":            fmt.Sprintf("exec '%s/%s' \"$@\"\n", programs, path.Base(name)),
+	} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := install.Place{Lock: filepath.Join(dir, install.LockFile), Dir: dir}
+	if _, err := install.Add(context.Background(), folder, install.AddOptions{Place: place, InPlace: true}); err != nil {
 		t.Fatal(err)
 	}
 }

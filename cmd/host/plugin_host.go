@@ -9,46 +9,50 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/logfile"
-	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/services"
 	"github.com/reflectory/reflectory/core/workflow"
 )
 
-// The shipped plugins that serve the host itself.
-const (
-	modelPlugin  = "llm-eval"    // completes what plugins ask of the host's model
-	configPlugin = "schema-eval" // judges configs by their plugins' schemas
-)
+// configPlugin judges configs by their plugins' schemas.
+const configPlugin = "reflectory/schema-eval"
 
 // pluginHost is the installed plugins with what they need of the host.
 type pluginHost struct {
 	*plugin.Supervisor
+	set      *install.Set
+	drivers  *drivers
 	services *services.Host
 	logs     *logfile.Files
 }
 
-// Close stops the plugins and then what they used.
+// Close stops the plugins, then what they used, and removes what they were
+// started from.
 func (h *pluginHost) Close() error {
-	return errors.Join(h.Supervisor.Close(), h.services.Close(), h.logs.Close())
+	return errors.Join(h.Supervisor.Close(), h.drivers.Close(), h.services.Close(), h.logs.Close(), h.set.Close())
 }
 
-// hostPlugins runs plugins with the host's services. Where llm, a workflow's
-// settings.llm, is set, plugins that were granted llm.complete reach that model.
-func (a *App) hostPlugins(installed []plugin.Installed, llm json.RawMessage) *pluginHost {
-	h := &pluginHost{logs: logfile.New(logfile.Options{Dir: a.pluginLogDir()})}
+// hostPlugins runs the plugins of a set with the host's services. Where llm, a
+// workflow's settings.llm, is set, plugins that were granted llm.complete reach
+// that model.
+func (a *App) hostPlugins(set *install.Set, installed []plugin.Installed, llm json.RawMessage) (*pluginHost, error) {
+	h := &pluginHost{set: set, logs: logfile.New(logfile.Options{Dir: a.pluginLogDir()})}
 	log := a.keepLog(h.logs)
 	options := services.Options{Log: log}
 	if len(llm) > 0 {
-		options.LLM = core.Target{Plugin: modelPlugin, Config: core.MustJSON(map[string]json.RawMessage{"llm": llm})}
+		options.LLM = core.Target{Plugin: workflow.LLMPlugin, Config: core.MustJSON(map[string]json.RawMessage{"llm": llm})}
 	}
 	h.services = services.New(options)
+	var err error
+	if h.drivers, err = a.openDrivers(installed, driverOptions{log: log, services: h.services}); err != nil {
+		return nil, errors.Join(err, h.services.Close(), h.logs.Close(), set.Close())
+	}
 	h.Supervisor = plugin.NewSupervisor(plugin.Options{
-		Installed: installed, Dir: a.config.PluginDir.Value, ConfigEvaluator: configPlugin,
-		Driver: process.New(process.Options{Log: log, LogLevel: a.leastLevel(), Services: h.services, Network: network}),
+		Installed: installed, Driver: set.Driver(h.drivers), ConfigEvaluator: configPlugin,
 	})
 	h.services.Connect(h.Supervisor)
-	return h
+	return h, nil
 }
 
 func (a *App) pluginLogDir() string { return filepath.Join(a.config.DataDir.Value, "logs", "plugins") }
@@ -76,12 +80,19 @@ func (a *App) leastLevel() string {
 
 // modelUse is what the model behind llm.complete needs of the host.
 func modelUse(llm json.RawMessage) workflow.PluginUse {
-	use := workflow.PluginUse{Plugin: modelPlugin}
+	use := workflow.PluginUse{Plugin: workflow.LLMPlugin}
 	var settings struct {
-		KeyEnv string `json:"api_key_env"`
+		KeyEnv  string `json:"api_key_env"`
+		BaseURL string `json:"base_url"`
 	}
-	if json.Unmarshal(llm, &settings) == nil && settings.KeyEnv != "" {
+	if json.Unmarshal(llm, &settings) != nil {
+		return use // the plugin says what is wrong
+	}
+	if settings.KeyEnv != "" {
 		use.EnvNames = []string{settings.KeyEnv}
+	}
+	if settings.BaseURL != "" {
+		use.URLs = []string{settings.BaseURL}
 	}
 	return use
 }

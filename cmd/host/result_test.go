@@ -141,6 +141,7 @@ func TestABudgetEndsALoopAfterTheCallThatCrossesIt(t *testing.T) {
 		t.Run(budget, func(t *testing.T) {
 			server := llmtest.New(t, llmtest.Text("no").Usage(100, 50).Always())
 			w := newWorld(t)
+			w.allow(server)
 			code, out, errs := w.run(t.Context(), "run", "--json", w.file("w.yaml", modelSettings(server)+`
 nodes:
   - name: l
@@ -209,13 +210,14 @@ nodes:
 func TestARunCountsTheUsageOfEveryNode(t *testing.T) {
 	server := llmtest.New(t, llmtest.Text(`{"pass": true, "score": 0.9, "feedback": "fine"}`).Usage(100, 50).Always())
 	w := newWorld(t)
+	w.allow(server)
 	workflow := w.file("w.yaml", modelSettings(server)+`
 state: {output: a text}
 nodes:
   - {name: judge, action: reflection.evaluate, with: {evaluator: {type: llm}}}
   - {name: repair, action: reflection.correct, with: {corrector: {action: llm.call, prompt: repair}}}
   - {name: call, action: llm.call, with: {prompt: hi}}
-  - {name: stranger, action: plugin.call, with: {plugin: llm-eval, config: {prompt: hi, llm: {provider: openai, base_url: '`+server.URL+`/v1', model: m}}}}
+  - {name: stranger, action: plugin.call, with: {plugin: reflectory/llm-eval, config: {prompt: hi, llm: {provider: openai, base_url: '`+server.URL+`/v1', model: m}}}}
   - {name: l, action: reflection.loop, with: {generator: {action: llm.call, prompt: hi}, evaluator: {type: llm}}}
 `)
 	if code, out, errs := w.run(t.Context(), "run", "--json", workflow); code != exitPassed {
@@ -234,6 +236,7 @@ nodes:
 func TestAModelJudgesOneOutput(t *testing.T) {
 	server := llmtest.New(t, llmtest.Text(`Well: {"pass": true}`), llmtest.Text("this is not valid"), llmtest.Text(`{"pass": false, "score": 0.3, "feedback": "too short"}`))
 	w := newWorld(t)
+	w.allow(server)
 	judge := w.file("judge.yaml", `
 type: llm
 prompt: "Judge {{ output | json }} in {{ context.where }} for {{ state.who }}"

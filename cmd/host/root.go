@@ -28,7 +28,9 @@ func (a *App) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.BoolVar(&a.flags.json, "json", false, "print one JSON value on standard output")
 	f.StringVar(&a.flags.dataDir, "data-dir", "", "folder of all state (default: in the user's data home)")
-	f.StringVar(&a.flags.pluginDir, "plugin-dir", "", "folder of the plugins (default: plugins beside this program)")
+	f.StringVar(&a.flags.pluginDir, "plugin-dir", "", "folder that added plugins are copied to (default: plugins in the data folder)")
+	f.StringVar(&a.flags.lock, "lock", "", "`file` that pins the plugins (default: reflectory.lock beside reflectory.yaml, else in the data folder)")
+	f.StringVar(&a.flags.sandbox, "sandbox", "", "whether plugins must be sandboxed: require, prefer, off (default prefer)")
 	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of plugin logs shown: trace, debug, info, warn, error, off (default warn)")
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),

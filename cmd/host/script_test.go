@@ -18,11 +18,11 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", absolute(t, "../../examples"))
+			env.Setenv("GUESTS", absolute(t, "internal/scaffold/testdata"))
 			env.Setenv("REFLECTORY_DATA_DIR", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("HOME", env.WorkDir)
 			dir := filepath.Join(env.WorkDir, "plugins")
-			env.Setenv("REFLECTORY_PLUGIN_DIR", dir)
-			installPlugins(t, dir)
+			env.Setenv("REFLECTORY_LOCK", installPlugins(t, dir))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"runid": setRunID},

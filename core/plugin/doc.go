@@ -1,4 +1,4 @@
-// Package plugin is what is installed and what runs of it: discovery, pools of
-// instances, and their supervision. How an instance runs is a [Driver]'s
-// business, in the folders below.
+// Package plugin is what runs of the installed plugins: pools of instances, and
+// their supervision. What is installed, and how an instance runs, are the
+// business of the folders below; a [Driver] is what starts one.
 package plugin

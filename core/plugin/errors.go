@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -75,19 +76,31 @@ func (s *Supervisor) notFound(name string) error {
 	}
 	err := sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q; %s", name, list).
 		WithDetail("plugin", name)
-	switch {
-	case slices.Contains(shipped(), name):
+	if slices.Contains(shipped(), name) {
 		return err.WithHint("build it: make build PLUGINS=%q", strings.Join(s.shippedWith(name), " "))
-	case pluginName.MatchString(name):
-		return err.WithHint("put its executable at %s", executable(s.options.Dir, name))
 	}
-	return err.WithHint("a plugin's name is [a-z][a-z0-9-]*, at most 64 bytes")
+	if near := core.Nearest(name, s.names()); near != "" {
+		return err.WithHint("did you mean %q?", near)
+	}
+	return err.WithHint("add it from its folder: reflectory plugin add PATH")
 }
 
-// shipped are the plugins that the Makefile builds.
-func shipped() []string { return []string{"schema-eval", "llm-eval", "lua-eval"} }
+// shippedBy is the publisher of the plugins that the Makefile builds.
+const shippedBy = "reflectory/"
 
-// shippedWith lists the shipped plugins that are installed, and name.
+// shipped are the plugins that the Makefile builds.
+func shipped() []string {
+	return []string{shippedBy + "schema-eval", shippedBy + "llm-eval", shippedBy + "lua-eval"}
+}
+
+// shippedWith lists the shipped plugins that are installed, and name, as the
+// Makefile names them.
 func (s *Supervisor) shippedWith(name string) []string {
-	return slices.DeleteFunc(shipped(), func(other string) bool { return other != name && s.pools[other] == nil })
+	var names []string
+	for _, other := range shipped() {
+		if other == name || s.pools[other] != nil {
+			names = append(names, strings.TrimPrefix(other, shippedBy))
+		}
+	}
+	return names
 }

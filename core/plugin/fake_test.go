@@ -222,9 +222,9 @@ func supervise(t *testing.T, d *driver, limits plugin.Limits, test func(t *testi
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := plugin.NewSupervisor(plugin.Options{
-			Installed: []plugin.Installed{{Name: "p", Path: "/plugins/p/p", Limits: limits}},
-			Driver:    d, Dir: "/plugins",
-			Random: func() float64 { return 0.5 }, // no jitter
+			Installed: []plugin.Installed{{Name: "p", Limits: limits}},
+			Driver:    d,
+			Random:    func() float64 { return 0.5 }, // no jitter
 		})
 		defer s.Close()
 		test(t, s)

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"path"
 	"time"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -55,9 +56,9 @@ func (p *pool) checkManifest(m *sdk.Manifest) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	if m.Name != p.plugin.Name {
+	if m.Name != path.Base(p.plugin.Name) { // it needn't know its publisher
 		return sdk.Errorf(sdk.Invalid, "manifest_invalid", "it says that it is plugin %q", m.Name).
-			WithHint("install it under that name")
+			WithHint("name it so in its plugin.yaml")
 	}
 	return nil
 }

@@ -18,8 +18,6 @@ type Options struct {
 	Installed []Installed
 	// Driver starts their instances.
 	Driver Driver
-	// Dir is the folder that plugins are looked for in, for hints.
-	Dir string
 	// ConfigEvaluator names the plugin that judges configs by the schema which
 	// their own plugin has for them: a schema evaluator. "", or one that isn't
 	// installed, leaves that to each plugin.

@@ -104,24 +104,24 @@ func TestAnUnknownPlugin(t *testing.T) {
 		message, hint string
 	}{
 		"shipped, nothing installed": {
-			name:    "lua-eval",
-			message: `there is no plugin "lua-eval"; none is installed`,
+			name:    "reflectory/lua-eval",
+			message: `there is no plugin "reflectory/lua-eval"; none is installed`,
 			hint:    `build it: make build PLUGINS="lua-eval"`,
 		},
 		"shipped, others installed": {
-			installed: []string{"mine", "schema-eval"}, name: "lua-eval",
-			message: `there is no plugin "lua-eval"; installed: mine, schema-eval`,
+			installed: []string{"acme/mine", "reflectory/schema-eval"}, name: "reflectory/lua-eval",
+			message: `there is no plugin "reflectory/lua-eval"; installed: acme/mine, reflectory/schema-eval`,
 			hint:    `build it: make build PLUGINS="schema-eval lua-eval"`,
 		},
 		"one's own": {
-			installed: []string{"schema-eval", "llm-eval"}, name: "mine",
-			message: `there is no plugin "mine"; installed: llm-eval, schema-eval`,
-			hint:    "put its executable at /plugins/mine/mine",
+			installed: []string{"reflectory/schema-eval", "reflectory/llm-eval"}, name: "acme/mine",
+			message: `there is no plugin "acme/mine"; installed: reflectory/llm-eval, reflectory/schema-eval`,
+			hint:    "add it from its folder: reflectory plugin add PATH",
 		},
-		"no name": {
-			name:    "../mine",
-			message: `there is no plugin "../mine"; none is installed`,
-			hint:    "a plugin's name is [a-z][a-z0-9-]*, at most 64 bytes",
+		"a slip of the pen": {
+			installed: []string{"acme/mine"}, name: "acme/mien",
+			message: `there is no plugin "acme/mien"; installed: acme/mine`,
+			hint:    `did you mean "acme/mine"?`,
 		},
 	}
 	for name, tt := range tests {
@@ -130,7 +130,7 @@ func TestAnUnknownPlugin(t *testing.T) {
 			for _, name := range tt.installed {
 				installed = append(installed, plugin.Installed{Name: name})
 			}
-			s := plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: &driver{}, Dir: "/plugins"})
+			s := plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: &driver{}})
 			defer s.Close()
 			_, err := s.Describe(t.Context(), tt.name)
 			wantReason(t, err, sdk.NotFound, "plugin_not_found")

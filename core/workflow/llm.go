@@ -21,13 +21,13 @@ func (c connection) part() part {
 	return o
 }
 
-// env is the environment variable that holds the key, if any.
-func (c connection) env() []string {
-	var name string
-	if c["api_key_env"] == nil || json.Unmarshal(c["api_key_env"], &name) != nil {
-		return nil
+// text is a setting that is a text; "" where it isn't there, or isn't one.
+func (c connection) text(key string) string {
+	var text string
+	if c[key] == nil || json.Unmarshal(c[key], &text) != nil {
+		return ""
 	}
-	return []string{name}
+	return text
 }
 
 // connection reads an llm: block.

@@ -123,8 +123,8 @@ func TestFirstExampleLoads(t *testing.T) {
 		t.Errorf("got %+v", loop.Limits)
 	}
 	want := []workflow.PluginUse{
-		{Plugin: "llm-eval", Kinds: []sdk.Kind{"corrector", "generator"}},
-		{Plugin: "schema-eval", Kinds: []sdk.Kind{"evaluator"}},
+		{Plugin: "reflectory/llm-eval", Kinds: []sdk.Kind{"corrector", "generator"}, URLs: []string{"http://127.0.0.1:11434"}},
+		{Plugin: "reflectory/schema-eval", Kinds: []sdk.Kind{"evaluator"}},
 	}
 	if diff := cmp.Diff(want, p.Plugins()); diff != "" {
 		t.Error(diff)
@@ -137,7 +137,7 @@ func TestSecondExampleLoads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Step.Plugin != "lua-eval" || !strings.Contains(render(t, s.Step.Config, core.Scope{}), `#output.name > 0`) || len(s.Plugins) != 1 {
+		if s.Step.Plugin != "reflectory/lua-eval" || !strings.Contains(render(t, s.Step.Config, core.Scope{}), `#output.name > 0`) || len(s.Plugins) != 1 {
 			t.Errorf("got %+v", s)
 		}
 	}
@@ -155,16 +155,16 @@ func loop(keys string) string {
 func TestEveryFormOfAStep(t *testing.T) {
 	state := json.RawMessage(`{"x":{"k":1},"s":"text"}`)
 	for name, test := range map[string]struct{ text, plugin, config string }{
-		"action llm.call":       {node("llm.call", `prompt: "{{ state.x }}"`), "llm-eval", `{"prompt":"{\"k\":1}","llm":{}}`},
-		"messages":              {node("llm.call", "messages: [{role: user, content: 'hi {{ state.s }}'}]\nparse: json\ntemperature: 0.5\nmax_tokens: 7"), "llm-eval", `{"parse":"json","messages":[{"role":"user","content":"hi text"}],"temperature":0.5,"max_tokens":7,"llm":{}}`},
-		"action lua.run":        {node("lua.run", "code: 'return \"{{ x }}\"'"), "lua-eval", `{"code":"return \"{{ x }}\""}`},
-		"action plugin.call":    {node("plugin.call", "plugin: my-plugin\nconfig: {v: '{{ state.x }}', t: 'a {{ state.s }}', n: 9007199254740993}"), "my-plugin", `{"v":{"k":1},"t":"a text","n":9007199254740993}`},
-		"plugin":                {node("reflection.evaluate", "evaluator: {plugin: p, config: {out: '{{ output }}'}}"), "p", `{"out":[1]}`},
-		"a plugin's program":    {node("plugin.call", "plugin: p\nconfig: {code: 'return {{1}}', run: '{{ x }}', schema: {a: '{{ x }}'}, other: {code: '{{ state.s }}'}}"), "p", `{"code":"return {{1}}","run":"{{ x }}","schema":{"a":"{{ x }}"},"other":{"code":"text"}}`},
-		"plugin.call in a step": {node("reflection.correct", "corrector: {action: plugin.call, plugin: p}"), "p", `{}`},
-		"run":                   {node("reflection.evaluate", "evaluator: {run: 'return 1'}"), "lua-eval", `{"code":"return 1"}`},
-		"llm judge":             {node("reflection.evaluate", "evaluator: {type: llm, context: {c: '{{ state.s }}'}, prompt: '{{ context.c }} {{ output }}', llm: {model: m}}"), "llm-eval", `{"context":{"c":"text"},"prompt":"text [1]","llm":{"model":"m"}}`},
-		"schema options": {node("reflection.evaluate", "evaluator: {type: schema, schema: true, draft: draft4, scoring: strict, formats: assert, coerce: true}"), "schema-eval",
+		"action llm.call":       {node("llm.call", `prompt: "{{ state.x }}"`), "reflectory/llm-eval", `{"prompt":"{\"k\":1}","llm":{}}`},
+		"messages":              {node("llm.call", "messages: [{role: user, content: 'hi {{ state.s }}'}]\nparse: json\ntemperature: 0.5\nmax_tokens: 7"), "reflectory/llm-eval", `{"parse":"json","messages":[{"role":"user","content":"hi text"}],"temperature":0.5,"max_tokens":7,"llm":{}}`},
+		"action lua.run":        {node("lua.run", "code: 'return \"{{ x }}\"'"), "reflectory/lua-eval", `{"code":"return \"{{ x }}\""}`},
+		"action plugin.call":    {node("plugin.call", "plugin: acme/my-plugin\nconfig: {v: '{{ state.x }}', t: 'a {{ state.s }}', n: 9007199254740993}"), "acme/my-plugin", `{"v":{"k":1},"t":"a text","n":9007199254740993}`},
+		"plugin":                {node("reflection.evaluate", "evaluator: {plugin: acme/p, config: {out: '{{ output }}'}}"), "acme/p", `{"out":[1]}`},
+		"a plugin's program":    {node("plugin.call", "plugin: acme/p\nconfig: {code: 'return {{1}}', run: '{{ x }}', schema: {a: '{{ x }}'}, other: {code: '{{ state.s }}'}}"), "acme/p", `{"code":"return {{1}}","run":"{{ x }}","schema":{"a":"{{ x }}"},"other":{"code":"text"}}`},
+		"plugin.call in a step": {node("reflection.correct", "corrector: {action: plugin.call, plugin: acme/p}"), "acme/p", `{}`},
+		"run":                   {node("reflection.evaluate", "evaluator: {run: 'return 1'}"), "reflectory/lua-eval", `{"code":"return 1"}`},
+		"llm judge":             {node("reflection.evaluate", "evaluator: {type: llm, context: {c: '{{ state.s }}'}, prompt: '{{ context.c }} {{ output }}', llm: {model: m}}"), "reflectory/llm-eval", `{"context":{"c":"text"},"prompt":"text [1]","llm":{"model":"m"}}`},
+		"schema options": {node("reflection.evaluate", "evaluator: {type: schema, schema: true, draft: draft4, scoring: strict, formats: assert, coerce: true}"), "reflectory/schema-eval",
 			`{"base":"workflow:///w.yaml","coerce":true,"draft":"draft4","formats":"assert","schema":true,"scoring":"strict"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestSettingsMergeAndEnvNames(t *testing.T) {
 	if got := render(t, s.Step.Config, core.Scope{}); got != `{"prompt":"p","llm":{"api_key_env":"KEY_B","model":"b","price":{"in":1,"out":2}}}` || s.Step.Timeout != 5*time.Second || !s.WithUsage {
 		t.Errorf("got %s %v", got, s)
 	}
-	if diff := cmp.Diff([]string{"KEY_A", "KEY_B"}, p.EnvNames("llm-eval")); diff != "" || p.StepLimit != 5 {
+	if diff := cmp.Diff([]string{"KEY_A", "KEY_B"}, p.EnvNames("reflectory/llm-eval")); diff != "" || p.StepLimit != 5 {
 		t.Error(diff)
 	}
 }
@@ -240,7 +240,7 @@ max_iterations: 1000`))
 		t.Fatal(err)
 	}
 	c := p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Composite
-	if c.Kind != "weighted" || c.Threshold != 0.5 || !c.FailFast || !cmp.Equal(c.Weights, []float64{2, 1}) || c.Children[0].Name != "a" || c.Children[1].Composite.Children[0].Plugin != "lua-eval" {
+	if c.Kind != "weighted" || c.Threshold != 0.5 || !c.FailFast || !cmp.Equal(c.Weights, []float64{2, 1}) || c.Children[0].Name != "a" || c.Children[1].Composite.Children[0].Plugin != "reflectory/lua-eval" {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -279,6 +279,8 @@ func TestProblems(t *testing.T) {
 		"a goto to nowhere":         {"nodes: [{name: first, action: lua.run, with: {code: x}, goto: [{to: frist}]}]\n", `w.yaml:1:69: there is no node "frist" to go to (did you mean "first"?)`},
 		"an unknown type":           {node("reflection.evaluate", "evaluator: {type: shema, schema: {}}"), `type must be one of schema, llm, lua, all, any, weighted, not "shema" (did you mean "schema"?)`},
 		"no form":                   {node("reflection.evaluate", "evaluator: {foo: 1}"), `the evaluator doesn't say what it is (write action:, type:, run: or plugin:)`},
+		"a plugin's bare name":      {node("plugin.call", "plugin: lua-eval"), `"lua-eval" can't be the plugin of plugin.call (write its full name, "reflectory/lua-eval")`},
+		"another's bare name":       {node("plugin.call", "plugin: judge"), "publisher/name"},
 		"two forms":                 {node("reflection.evaluate", "evaluator: {run: x, plugin: p}"), `evaluator has no key "plugin"`},
 		"no evaluator":              {node("reflection.loop", "generator: {run: x}"), `reflection.loop needs the key "evaluator"`},
 		"no corrector":              {node("reflection.correct", "data: 1"), `reflection.correct needs the key "corrector"`},

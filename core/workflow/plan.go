@@ -63,12 +63,15 @@ type PluginUse struct {
 	// EnvNames are the environment variables that its configs name as
 	// api_key_env, sorted: what the host hands to it.
 	EnvNames []string
+	// URLs are the endpoints that its configs name as base_url, sorted.
+	URLs []string
 }
 
 // pluginUse collects a PluginUse while the file is read.
 type pluginUse struct {
 	kinds map[sdk.Kind]bool
 	env   map[string]bool
+	urls  map[string]bool
 }
 
 // Plugins are the plugins that the workflow needs, sorted by name.
@@ -91,6 +94,7 @@ func sortedUses(plugins map[string]*pluginUse) []PluginUse {
 			Plugin:   name,
 			Kinds:    slices.Sorted(maps.Keys(use.kinds)),
 			EnvNames: slices.Sorted(maps.Keys(use.env)),
+			URLs:     slices.Sorted(maps.Keys(use.urls)),
 		})
 	}
 	return uses

@@ -1,8 +1,10 @@
 package workflow
 
 import (
+	"fmt"
 	"maps"
 	"math"
+	"path"
 	"regexp"
 	"slices"
 	"time"
@@ -11,11 +13,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The plugins behind the built-in types.
+// LLMPlugin is the plugin behind type: llm and llm.call. What an operator lets it
+// reach is for the host to say.
+const LLMPlugin = "reflectory/llm-eval"
+
+// The plugins behind the other built-in types.
 const (
-	schemaPlugin = "schema-eval"
-	llmPlugin    = "llm-eval"
-	luaPlugin    = "lua-eval"
+	schemaPlugin = "reflectory/schema-eval"
+	luaPlugin    = "reflectory/lua-eval"
 )
 
 // Default deadlines of calls (spec 1.4).
@@ -28,7 +33,7 @@ const (
 const maxCompositeDepth = 5
 
 var (
-	pluginForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}(/[a-z][a-z0-9-]{0,63})?$`)
+	pluginForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
 	envForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 	// neverTemplated are the keys of a plugin's config that stand as they are:
 	// nothing in the state becomes a part of a program or a schema (spec 1.1).
@@ -112,12 +117,21 @@ func (l *loader) use(plugin string, kind sdk.Kind, env ...string) {
 	}
 	u := l.plugins[plugin]
 	if u == nil {
-		u = &pluginUse{kinds: map[sdk.Kind]bool{}, env: map[string]bool{}}
+		u = &pluginUse{kinds: map[sdk.Kind]bool{}, env: map[string]bool{}, urls: map[string]bool{}}
 		l.plugins[plugin] = u
 	}
 	u.kinds[kind] = true
 	for _, name := range env {
-		u.env[name] = true
+		if name != "" {
+			u.env[name] = true
+		}
+	}
+}
+
+// reach notes that a config of a plugin that is used names an endpoint.
+func (l *loader) reach(plugin, url string) {
+	if url != "" {
+		l.plugins[plugin].urls[url] = true
 	}
 }
 
@@ -129,8 +143,18 @@ func timeout(b *block, absent time.Duration) time.Duration {
 	return absent
 }
 
+// pluginHint says how to name a plugin in full.
+func pluginHint(n *node) string {
+	for _, name := range []string{schemaPlugin, LLMPlugin, luaPlugin} {
+		if n != nil && path.Base(name) == n.text {
+			return fmt.Sprintf("write its full name, %q", name)
+		}
+	}
+	return "write its full name, publisher/name; `reflectory plugin list` shows them"
+}
+
 func (l *loader) plugin(b *block, kind sdk.Kind) core.Step {
-	name := b.name("plugin", pluginForm, "a plugin's name is made of a-z, 0-9 and -")
+	name := b.name("plugin", pluginForm, pluginHint(b.get("plugin")))
 	config := object{}
 	if n := b.typed("config", kindMapping); n != nil {
 		names := stateOnly()
@@ -206,9 +230,10 @@ func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
 		maps.Copy(settings, l.connection(n, "llm"))
 	}
 	config = append(config, field{"llm", settings.part()})
-	l.use(llmPlugin, kind, settings.env()...)
+	l.use(LLMPlugin, kind, settings.text("api_key_env"))
+	l.reach(LLMPlugin, settings.text("base_url"))
 	l.llmSteps = append(l.llmSteps, settings)
-	return core.Step{Plugin: llmPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout)}
+	return core.Step{Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout)}
 }
 
 // callParts reads what an llm.call has and a judge hasn't.

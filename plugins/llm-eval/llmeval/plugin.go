@@ -44,7 +44,6 @@ func Plugin(opts Options) sdk.Plugin {
 			Version:      Version,
 			Description:  "Asks a language model to judge, generate or correct (OpenAI-compatible endpoints and Ollama).",
 			ConfigSchema: json.RawMessage(configSchema),
-			Capabilities: []string{"network"},
 			Parallel:     parallel,
 		},
 		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) { return m.judge(config) },

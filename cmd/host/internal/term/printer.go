@@ -31,9 +31,10 @@ func New(w io.Writer) *Printer {
 	return &Printer{w: w, terminal: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// IsTerminal reports whether a person reads what is written to w.
-func IsTerminal(w io.Writer) bool {
-	f, isFile := w.(*os.File)
+// IsTerminal reports whether a person is at the other end of a stream, which is
+// an io.Writer or an io.Reader.
+func IsTerminal(stream any) bool {
+	f, isFile := stream.(*os.File)
 	return isFile && isatty.IsTerminal(f.Fd())
 }
 

@@ -1,0 +1,181 @@
+// Package scaffold begins new plugins: it writes a working one from templates,
+// in each language that has some.
+package scaffold
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+//go:generate protoc -I ../../../../sdk/wire/wirepb --python_out=templates/python/package plugin.proto
+//go:generate cp templates/python/package/plugin_pb2.py templates/python/package/reflectory.py ../../../../examples/python-evaluator/package/
+
+// templates are the files of each language, and those that all have in common.
+// A file NAME.tmpl is executed with [[ and ]] around its actions; "gitignore" is
+// written as .gitignore, which go:embed leaves out.
+//
+//go:embed templates
+var templates embed.FS
+
+const (
+	templateSuffix = ".tmpl"
+	firstVersion   = "0.1.0"
+	// defaultPublisher is whose a plugin is that was named without one.
+	defaultPublisher = "local"
+)
+
+var nameForm = regexp.MustCompile(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`)
+
+// Options say what to begin.
+type Options struct {
+	// Name is publisher/name, or a name alone, which becomes local/name.
+	Name string
+	// Language is one of [Languages]; Runtime one of its runtimes, "" the usual.
+	Language, Runtime string
+	// Dir is the folder to write, which must be empty if it exists. "" is one
+	// of the plugin's name in the working folder.
+	Dir string
+	// SDK is a checkout of Reflectory that a plugin in Go is built with; "" is
+	// the published module.
+	SDK string
+}
+
+// project is what the templates see.
+type project struct {
+	Name, FullName, Version string
+	Runtime, Entry          string
+	Capabilities, Limits    string
+	Title, Needs, Note      string
+	Build                   string
+	Files                   []file
+	SDK                     string
+}
+
+// Write writes a new plugin, and returns its folder and the files in it, sorted.
+func Write(o Options) (dir string, files []string, err error) {
+	if !nameForm.MatchString(o.Name) {
+		return "", nil, sdk.Errorf(sdk.Invalid, "name_invalid", "%q can't be a plugin's name", o.Name).
+			WithHint("write publisher/name, each [a-z][a-z0-9-]* of at most 64 bytes, such as acme/word-limit")
+	}
+	l, runtime, err := find(o.Language, o.Runtime)
+	if err != nil {
+		return "", nil, err
+	}
+	p, err := newProject(o, l, runtime)
+	if err != nil {
+		return "", nil, err
+	}
+	content, err := render(l.Name, p)
+	if err != nil {
+		return "", nil, err
+	}
+	if dir = o.Dir; dir == "" {
+		dir = p.Name
+	}
+	if err := refuseFull(dir); err != nil {
+		return "", nil, err
+	}
+	for name, data := range content {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644)); err != nil {
+			return "", nil, sdk.Errorf(sdk.Invalid, "project_unwritable", "can't write the new plugin: %w", err).
+				WithHint("choose another folder with --dir")
+		}
+		files = append(files, name)
+	}
+	slices.Sort(files)
+	return dir, files, nil
+}
+
+func newProject(o Options, l Language, runtime string) (project, error) {
+	publisher, name, found := strings.Cut(o.Name, "/")
+	if !found {
+		publisher, name = defaultPublisher, o.Name
+	}
+	p := project{
+		Name: name, FullName: publisher + "/" + name, Version: firstVersion,
+		Runtime: runtime, Entry: l.entry(name, runtime),
+		Capabilities: l.capabilities, Limits: l.limits,
+		Title: l.title, Needs: l.needs, Note: l.note, Build: l.build, Files: l.files,
+	}
+	if o.SDK == "" {
+		return p, nil
+	}
+	sdkDir, err := filepath.Abs(o.SDK)
+	if err != nil {
+		return p, sdk.Errorf(sdk.Invalid, "sdk_invalid", "--sdk: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(sdkDir, "sdk", "doc.go")); err != nil {
+		return p, sdk.Errorf(sdk.Invalid, "sdk_invalid", "%s is no checkout of Reflectory: %w", sdkDir, err).
+			WithHint("name the folder that holds Reflectory's go.mod")
+	}
+	p.SDK = filepath.ToSlash(sdkDir)
+	return p, nil
+}
+
+// refuseFull refuses a folder that holds something.
+func refuseFull(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return sdk.Errorf(sdk.Invalid, "project_unwritable", "can't write the new plugin: %w", err).
+			WithHint("choose another folder with --dir")
+	case len(entries) > 0:
+		return sdk.Errorf(sdk.Conflict, "folder_not_empty", "the folder %s is there already, and not empty", dir).
+			WithHint("choose another with --dir")
+	}
+	return nil
+}
+
+// render makes every file of a new plugin, by its path with / in it.
+func render(language string, p project) (map[string][]byte, error) {
+	content := map[string][]byte{}
+	for _, root := range []string{"templates/common", "templates/" + language} {
+		err := fs.WalkDir(templates, root, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			data, err := templates.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			out := strings.TrimPrefix(name, root+"/")
+			if plain, ok := strings.CutSuffix(out, templateSuffix); ok {
+				out = plain
+				data, err = execute(name, data, p)
+			}
+			if path.Base(out) == "gitignore" {
+				out = path.Join(path.Dir(out), ".gitignore")
+			}
+			content[out] = data
+			return err
+		})
+		if err != nil {
+			return nil, sdk.Errorf(sdk.Internal, "template_invalid", "template for %s: %w", language, err)
+		}
+	}
+	return content, nil
+}
+
+func execute(name string, text []byte, p project) ([]byte, error) {
+	t, err := template.New(name).Delims("[[", "]]").Parse(string(text))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = t.Execute(&out, p)
+	return out.Bytes(), err
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// addFlags are the flags of plugin add.
+type addFlags struct {
+	grant   []string
+	inPlace bool
+}
+
+func (a *App) pluginAddCommand() *cobra.Command {
+	var f addFlags
+	c := &cobra.Command{
+		Use: "add PATH", Short: "Install the plugin in a folder and pin it",
+		Long: `Install the plugin in a folder and pin it in reflectory.lock: the SHA-256 of every
+file, for all platforms, and the capabilities that it is granted. What it asks for
+is shown. On a terminal you are asked; elsewhere, --grant has to name exactly that.
+Its files are copied to the plugin folder, unless --in-place keeps them where they
+are, for plugins that belong to the lock's own folder.`,
+		Example: `  reflectory plugin add bin/plugins/reflectory/schema-eval
+  reflectory plugin add --grant env:WORDS,fs:system word-count`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.addPlugin(c.Context(), args[0], f) },
+	}
+	c.Flags().StringSliceVar(&f.grant, "grant", nil, "the `capabilities` that it asks for, such as network:example.org:443,fs:system")
+	c.Flags().BoolVar(&f.inPlace, "in-place", false, "use the folder where it is, below the lock's, instead of a copy")
+	return c
+}
+
+func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
+	place, err := a.place()
+	if err != nil {
+		return err
+	}
+	trust, err := install.ReadTrust(a.config.TrustFile.Value)
+	if err != nil {
+		return err
+	}
+	var asked install.Request
+	p, err := install.Add(ctx, path, install.AddOptions{
+		Place: place, InPlace: f.inPlace, Trust: trust,
+		Approve: func(r install.Request) error {
+			asked = r
+			return a.approve(ctx, r, f.grant)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.compilePlugin(ctx, p); err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, summarize(p))
+	}
+	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\npinned in %s\n",
+		p.Name, p.Version, len(p.Locked.Files), orNothing(p.Locked.Granted.List()), place.Lock)
+	if asked.Signer != "" {
+		fmt.Fprintf(a.Stdout, "signed by key %s\n", asked.Signer)
+	}
+	return nil
+}
+
+// compilePlugin compiles what was added, if it is a module.
+func (a *App) compilePlugin(ctx context.Context, p *install.Plugin) (err error) {
+	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Package.Runtime}}, driverOptions{})
+	if err != nil {
+		return err
+	}
+	defer closing(&err, drivers)
+	return drivers.compile(ctx, p)
+}
+
+// approve shows what a plugin asks for and finds out whether it is granted.
+func (a *App) approve(ctx context.Context, r install.Request, grant []string) error {
+	names := r.Package.Capabilities.List()
+	if len(names) == 0 || len(grant) > 0 || !term.IsTerminal(a.Stdin) || a.flags.json {
+		return install.Exactly(r.Package, grant)
+	}
+	a.term.Line("%s %s asks for:", r.Package.Name, r.Package.Version)
+	for _, name := range names {
+		note := ""
+		if r.Before != nil && slices.Contains(r.New(), name) {
+			note = "  (new)"
+		}
+		a.term.Line("  %s%s", term.Clean(name), note)
+	}
+	fmt.Fprint(a.Stderr, "grant that? [y/N] ")
+	answer, err := a.answer(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
+		return sdk.Errorf(sdk.Denied, "capability_not_granted", "plugin %s was not granted what it asks for", r.Package.Name)
+	}
+	return nil
+}
+
+// answer reads a line of a person, who may also give up.
+func (a *App) answer(ctx context.Context) (string, error) {
+	line := make(chan string, 1)
+	// A read of a terminal can't be called off: where the person gives up, this
+	// goroutine ends with the program, which is then about to.
+	go func() {
+		text, _ := bufio.NewReader(a.Stdin).ReadString('\n')
+		line <- strings.TrimSpace(text)
+	}()
+	select {
+	case text := <-line:
+		return text, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func (a *App) pluginRemoveCommand() *cobra.Command {
+	var purge bool
+	c := &cobra.Command{
+		Use: "remove NAME", Short: "Take a plugin out of the lock",
+		Long: `Take a plugin out of the lock. Its copied files stay in the plugin folder, where
+other locks may pin them too, unless --purge deletes them.`,
+		Example: "  reflectory plugin remove reflectory/schema-eval",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			place, err := a.place()
+			if err != nil {
+				return err
+			}
+			if err := install.Remove(place, args[0], purge); err != nil {
+				return err
+			}
+			if a.flags.json {
+				return printJSON(a.Stdout, map[string]string{"removed": args[0], "lock": place.Lock})
+			}
+			_, err = fmt.Fprintf(a.Stdout, "removed %s from %s\n", args[0], place.Lock)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&purge, "purge", false, "delete its copied files too")
+	return c
+}
+
+func (a *App) pluginSignCommand() *cobra.Command {
+	var key string
+	c := &cobra.Command{
+		Use: "sign --key FILE PATH", Short: "Sign the plugin in a folder",
+		Long: `Sign the plugin in a folder: write ` + install.SignatureFile + `, which covers every other file.
+The key is an ed25519 private key in PEM: openssl genpkey -algorithm ed25519 -out key.pem.
+Those who trust it put its public half, which openssl pkey -in key.pem -pubout prints
+between its lines, into their trust file: publishers: {acme: [MCowBQYDK2VwAyEA…]}.`,
+		Example: "  reflectory plugin sign --key key.pem word-count",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			signer, err := install.Sign(c.Context(), args[0], key)
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return printJSON(a.Stdout, map[string]string{"signer": signer, "folder": args[0]})
+			}
+			_, err = fmt.Fprintf(a.Stdout, "signed %s with key %s\n", args[0], signer)
+			return err
+		},
+	}
+	c.Flags().StringVar(&key, "key", "", "PEM `file` of the private key (required)")
+	required(c, "key")
+	return c
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/scaffold"
+)
+
+func (a *App) pluginNewCommand() *cobra.Command {
+	var o scaffold.Options
+	c := &cobra.Command{
+		Use: "new NAME --lang LANGUAGE", Short: "Begin a plugin that works",
+		Long: `Begin a plugin: write a project whose plugin works, with fixtures, and a README
+that says how to build, test and add it. NAME is publisher/name; without a
+publisher it is local/name. The languages and their runtimes:
+
+` + languageTable(),
+		Example: "  reflectory plugin new acme/word-limit --lang go\n  reflectory plugin new acme/word-limit --lang c --dir word-limit-c",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return a.newPlugin(o)
+		},
+	}
+	c.Flags().StringVar(&o.Language, "lang", "", "`language` of the plugin (required)")
+	c.Flags().StringVar(&o.Runtime, "runtime", "", "what runs it: process or wasm (default: the first one of the language)")
+	c.Flags().StringVar(&o.Dir, "dir", "", "`folder` to write (default: the plugin's name)")
+	c.Flags().StringVar(&o.SDK, "sdk", "", "for Go: a `checkout` of Reflectory to build with, in the place of the published module")
+	required(c, "lang")
+	return c
+}
+
+// languageTable lists the languages for a help text.
+func languageTable() string {
+	var out strings.Builder
+	for _, l := range scaffold.Languages() {
+		fmt.Fprintf(&out, "  %-15s %s\n", l.Name, strings.Join(l.Runtimes, ", "))
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// newPlugin writes a new plugin and says what to do with it.
+func (a *App) newPlugin(o scaffold.Options) error {
+	dir, files, err := scaffold.Write(o)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, map[string]any{"dir": dir, "files": files})
+	}
+	for _, name := range files {
+		fmt.Fprintln(a.Stdout, filepath.Join(dir, filepath.FromSlash(name)))
+	}
+	a.term.Line("next: %s says how to build, test and add it", filepath.Join(dir, "README.md"))
+	return nil
+}

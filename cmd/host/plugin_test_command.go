@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/sdk/sdktest"
+)
+
+func (a *App) pluginTestCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "test DIR", Short: "Check a plugin against the contract",
+		Long: `Check a plugin, in any language and over either runtime, against the contract. DIR
+is a package: the folder with its plugin.yaml. It needn't be installed: it is run
+as it is there, and granted all that it asks for. Its fixtures, DIR/tests/*.json,
+each hold a config, a request and what is wanted of the answer.
+
+Exit codes: 0 every case passed, 3 some failed, 1 it couldn't be told.`,
+		Example: "  reflectory plugin test word-limit/package\n  reflectory plugin test word-limit/package --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.testPlugin(c.Context(), args[0])
+		},
+	}
+}
+
+// testPlugin runs the conformance kit on a package.
+func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
+	set, err := install.Open(install.Options{Dev: []string{dir}})
+	if err != nil {
+		return err
+	}
+	defer closing(&err, set)
+	fixtures, err := sdktest.Load(os.DirFS(dir))
+	if err != nil {
+		return err
+	}
+	installed := a.granted(set.Installed(), nil)
+	drivers, err := a.openDrivers(installed, driverOptions{verdictBytes: noVerdicts})
+	if err != nil {
+		return err
+	}
+	defer closing(&err, drivers)
+	if err := drivers.compile(ctx, set.Plugins()[0]); err != nil {
+		return err
+	}
+	s := newSubject(installed[0].Name, func() *plugin.Supervisor {
+		return plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: set.Driver(drivers)})
+	})
+	defer closing(&err, s)
+	results := sdktest.Check(ctx, s, fixtures, sdktest.Options{Report: func(r sdktest.Result) { a.term.Status("%s: %s", r.Case, r.Status) }})
+	a.term.Status("")
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return a.printConformance(installed[0].Name, results)
+}
+
+// conformance is what plugin test prints as JSON.
+type conformance struct {
+	Plugin  string           `json:"plugin"`
+	Passed  int              `json:"passed"`
+	Failed  int              `json:"failed"`
+	Skipped int              `json:"skipped"`
+	Results []sdktest.Result `json:"results"`
+}
+
+// printConformance prints the table, and ends with exit 3 if a case failed.
+func (a *App) printConformance(name string, results []sdktest.Result) error {
+	report := conformance{Plugin: name, Results: results}
+	rows := make([][]string, len(results))
+	for i, r := range results {
+		says := r.Rule
+		switch r.Status {
+		case sdktest.Passed:
+			report.Passed++
+		case sdktest.Failed:
+			report.Failed++
+			says = term.Cut(r.Detail, maxDetail)
+		default:
+			report.Skipped++
+			says = term.Cut(r.Detail, maxDetail)
+		}
+		rows[i] = []string{r.Case, string(r.Status), says}
+	}
+	var failed error
+	if report.Failed > 0 {
+		failed = statusError{exitNotValid}
+	}
+	if a.flags.json {
+		return errors.Join(printJSON(a.Stdout, report), failed)
+	}
+	if err := term.Table(a.Stdout, []string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stdout, "\n%s: %d passed, %d failed, %d skipped\n", name, report.Passed, report.Failed, report.Skipped)
+	return failed
+}
+
+// noVerdicts has a module asked each time: a kept verdict says nothing of it.
+const noVerdicts = -1
+
+// maxDetail is how much of a finding the table shows; --json shows all.
+const maxDetail = 300

@@ -1,0 +1,261 @@
+package install
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// installedModes are the permissions of installed copies.
+func installedModes() modes { return modes{dir: 0o755, file: 0o555} }
+
+// AddOptions say how a package is added.
+type AddOptions struct {
+	// Place is the lock that pins it, and where it is copied to.
+	Place Place
+	// InPlace uses the folder where it is, which must lie below the lock's.
+	InPlace bool
+	// Trust says whose packages must be signed. Nil is nobody's.
+	Trust *Trust
+	// Approve is asked before anything is pinned; what it was shown is what gets
+	// pinned. An error of it ends the addition.
+	Approve func(Request) error
+}
+
+// Request is what an operator approves: a package, with all that it asks for.
+type Request struct {
+	Package *Package
+	// Before is what the lock pins under the name so far; nil is nothing.
+	Before *Locked
+	// Signer is the key that signed it; "" where the trust file names none.
+	Signer string
+}
+
+// New lists the capabilities that it asks for and hadn't been granted before.
+func (r Request) New() []string {
+	if r.Before == nil {
+		return r.Package.Capabilities.List()
+	}
+	return r.Package.Capabilities.Beyond(r.Before.Granted)
+}
+
+// Add copies the package in a folder to its place, and pins it there with the
+// capabilities that it asks for, in place of what was pinned under its name.
+func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
+	source, err := filepath.Abs(source)
+	if err != nil {
+		return nil, sdk.Wrap("add "+source, err)
+	}
+	if _, err := ReadPackage(source); err != nil { // before all of its files are read
+		return nil, err
+	}
+	l := &Locked{}
+	if l.Path, l.Source, err = o.relative(source); err != nil {
+		return nil, err
+	}
+	folder := source
+	if !o.InPlace {
+		staged, err := stage(ctx, source, o.Place.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(staged)
+		folder = staged
+	}
+	p, err := o.examine(ctx, folder, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.approve(p, l); err != nil {
+		return nil, err
+	}
+	if !o.InPlace {
+		if err := settle(folder, o.Place.folder(l)); err != nil {
+			return nil, err
+		}
+	}
+	err = o.Place.update(func(lock *Lock) error { lock.put(*l); return nil })
+	return &Plugin{Name: l.Name, Version: l.Version, Place: o.Place, Folder: o.Place.folder(l), Package: p, Locked: l}, err
+}
+
+// relative says where a source lies below the lock's folder: as the package's
+// place, or as where it came from.
+func (o AddOptions) relative(source string) (path, from string, err error) {
+	rel, err := filepath.Rel(filepath.Dir(o.Place.Lock), source)
+	rel = filepath.ToSlash(rel)
+	below := err == nil && isFileName(rel)
+	switch {
+	case o.InPlace && !below:
+		return "", "", sdk.Errorf(sdk.Invalid, "not_below_lock", "%s doesn't lie below the folder of %s", source, o.Place.Lock).
+			WithHint("leave out --in-place: the plugin is then copied")
+	case o.InPlace:
+		return rel, "", nil
+	case below:
+		return "", rel, nil
+	}
+	return "", "", nil
+}
+
+// stage copies a package to a new folder beside those of other copies.
+func stage(ctx context.Context, source, dir string) (staged string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", copyFailed(source, err)
+	}
+	if staged, err = os.MkdirTemp(dir, ".adding-"); err != nil {
+		return "", copyFailed(source, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(staged)
+		}
+	}()
+	f, err := openFolder(source)
+	if err != nil {
+		return "", err
+	}
+	defer f.close()
+	to, err := os.OpenRoot(staged)
+	if err != nil {
+		return "", copyFailed(source, err)
+	}
+	defer func() { _ = to.Close() }()
+	if _, err := f.copy(ctx, to, installedModes()); err != nil {
+		return "", err
+	}
+	return staged, os.Chmod(staged, installedModes().dir)
+}
+
+// examine hashes a package, and reads and checks what it hashed.
+func (o AddOptions) examine(ctx context.Context, dir string, l *Locked) (*Package, error) {
+	f, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	if l.Files, err = f.hash(ctx); err != nil {
+		return nil, err
+	}
+	text, err := pinned(dir, PackageFile, l.Files, maxYAMLBytes)
+	if err != nil {
+		return nil, whileAdded(err)
+	}
+	p, err := ParsePackage(filepath.Join(dir, PackageFile), text)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkEntries(l.Files); err != nil {
+		return nil, err
+	}
+	l.Name, l.Version, l.Granted = p.Name, p.Version, p.Capabilities
+	signature, err := pinned(dir, SignatureFile, l.Files, maxSignatureBytes)
+	if err != nil {
+		return nil, whileAdded(err)
+	}
+	l.Signer, err = o.Trust.verify(p.Name, l.Files, signature)
+	return p, err
+}
+
+// whileAdded says that a file isn't what was hashed a moment before.
+func whileAdded(err error) error {
+	if found, ok := errors.AsType[differs](err); ok {
+		return sdk.Errorf(sdk.Conflict, "package_changed", "%s changed while it was added", found[0].Path).WithHint("add it again")
+	}
+	return err
+}
+
+// pinned reads a small file that has a digest; nil if it has none.
+func pinned(dir, name string, files digests, limit int64) ([]byte, error) {
+	want, ok := files[name]
+	if !ok {
+		return nil, nil
+	}
+	text, err := readBounded(filepath.Join(dir, name), limit)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "package_unreadable", "can't read %s: %w", filepath.Join(dir, name), err)
+	}
+	if int64(len(text)) > limit {
+		return nil, sdk.Errorf(sdk.Exhausted, "package_too_large", "%s has more than %d bytes", filepath.Join(dir, name), limit)
+	}
+	sum := sha256.Sum256(text)
+	if got := hex.EncodeToString(sum[:]); got != want {
+		return nil, differs{Difference{File: name, Path: filepath.Join(dir, name), Want: want, Got: got}}
+	}
+	return text, nil
+}
+
+func (o AddOptions) approve(p *Package, l *Locked) error {
+	lock, err := ReadLock(o.Place.Lock)
+	if err != nil {
+		return err
+	}
+	if o.Approve == nil {
+		return nil
+	}
+	return o.Approve(Request{Package: p, Before: lock.find(l.Name), Signer: l.Signer})
+}
+
+// settle puts a staged copy where it belongs, also over an older one.
+func settle(staged, folder string) error {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return copyFailed(folder, err)
+	}
+	old := staged + ".old"
+	moved := os.Rename(folder, old)
+	if err := os.Rename(staged, folder); err != nil {
+		return copyFailed(folder, errors.Join(moved, err))
+	}
+	_ = os.RemoveAll(old) // what is left of it is in nobody's way
+	return nil
+}
+
+// Remove takes a plugin out of a lock. With purge its copy is deleted too, which
+// other locks may pin. An unknown name is sdk.NotFound, "plugin_not_found".
+func Remove(place Place, name string, purge bool) error {
+	var folder string
+	err := place.update(func(lock *Lock) error {
+		l := lock.find(name)
+		if l == nil {
+			return notPinned(place, name)
+		}
+		if l.Path == "" {
+			folder = place.folder(l)
+		}
+		lock.remove(name)
+		return nil
+	})
+	if err != nil || !purge || folder == "" {
+		return err
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return sdk.Errorf(sdk.Unavailable, "package_not_removed", "can't delete %s: %w", folder, err)
+	}
+	_ = os.Remove(filepath.Dir(folder)) // if it was the only version
+	return nil
+}
+
+func notPinned(place Place, name string) error {
+	return sdk.Errorf(sdk.NotFound, "plugin_not_found", "%s pins no plugin %q", place.Lock, name).
+		WithHint("see what is installed: reflectory plugin list")
+}
+
+// Exactly reports an error unless the names are those of the capabilities asked
+// for, no more and no less: what an operator grants without a terminal.
+func Exactly(p *Package, granted []string) error {
+	asked := plugin.Capabilities.List(p.Capabilities)
+	missing, surplus := without(asked, granted), without(granted, asked)
+	if len(missing)+len(surplus) == 0 {
+		return nil
+	}
+	err := sdk.Errorf(sdk.Denied, "capability_not_granted", "plugin %s asks for %s, and --grant names %s", p.Name, orNothing(asked), orNothing(granted))
+	if len(asked) == 0 {
+		return err.WithHint("leave out --grant")
+	}
+	return err.WithHint("to grant that, add: %s", strings.TrimSpace(grantFlag(p.Capabilities))).WithDetail("missing", missing).WithDetail("surplus", surplus)
+}

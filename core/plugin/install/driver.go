@@ -1,0 +1,93 @@
+package install
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// driver starts plugins of a set.
+type driver struct {
+	set  *Set
+	next plugin.Driver
+}
+
+// Driver starts the set's plugins with next: what it is given to start is the
+// private copy, whose bytes are those that the lock pins, and an instance that
+// says otherwise of itself than its plugin.yaml is ended.
+func (s *Set) Driver(next plugin.Driver) plugin.Driver { return driver{s, next} }
+
+// Start implements [plugin.Driver].
+func (d driver) Start(ctx context.Context, i plugin.Installed) (plugin.Instance, error) {
+	p := d.set.Find(i.Name)
+	if p == nil {
+		return nil, sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q", i.Name).
+			WithHint("see what is installed: reflectory plugin list")
+	}
+	c, err := d.set.use(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	i.Dir = c.folder
+	if i.Path, i.Args, err = p.Package.command(c.folder, c.files); err != nil {
+		return nil, err
+	}
+	if e, err := p.Package.here(); err == nil {
+		i.Digest = c.files[e[0]] // none for a system program
+	}
+	instance, err := d.next.Start(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Package.lies(instance.Manifest()); err != nil {
+		instance.Kill(err)
+		return nil, err
+	}
+	return instance, nil
+}
+
+// lies compares what a plugin says of itself with its plugin.yaml.
+func (p *Package) lies(m *sdk.Manifest) error {
+	var found []string
+	differ := func(what, says, pinned string) {
+		if says != pinned {
+			found = append(found, "it says "+what+" "+says+", not "+pinned)
+		}
+	}
+	_, name, _ := strings.Cut(p.Name, "/")
+	differ("name", cut(m.Name), name)
+	differ("version", cut(m.Version), p.Version)
+	differ("kinds", kindNames(m.Kinds), kindNames(p.Kinds))
+	for _, c := range m.Capabilities {
+		if !p.asksFor(c) {
+			found = append(found, "it says that it needs "+cut(c)+", which it doesn't ask for")
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return sdk.Errorf(sdk.Invalid, "manifest_mismatch", "plugin %s lies in its manifest, by its %s: %s", p.Name, PackageFile, strings.Join(found, "; ")).
+		WithHint("make %s and what the plugin describes agree", PackageFile).
+		WithDetail("plugin", p.Name).WithDetail("differences", found)
+}
+
+func kindNames(kinds []sdk.Kind) string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = string(k)
+	}
+	slices.Sort(names)
+	return cut(strings.Join(slices.Compact(names), "+"))
+}
+
+// asksFor reports whether a capability, such as "network:example.org:443", or a
+// class of them, such as "network", is among those that the package asks for.
+func (p *Package) asksFor(capability string) bool {
+	return slices.ContainsFunc(p.Capabilities.List(), func(asked string) bool {
+		class, _, _ := strings.Cut(asked, ":")
+		return capability == asked || capability == class
+	})
+}

@@ -1,0 +1,127 @@
+package install
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Place is a lock and where its plugins are.
+type Place struct {
+	// Label says whose lock it is, for listings, such as "project".
+	Label string
+	// Lock is the lock's file, as an absolute path. It needn't exist.
+	Lock string
+	// Dir is the folder of copied packages: publisher/name/version-digest.
+	Dir string
+	// Repair is how a plugin here is mended. "" means: by `plugin add`.
+	Repair string
+}
+
+// folder is where a pinned plugin's files are.
+func (p Place) folder(l *Locked) string {
+	if l.Path != "" {
+		return filepath.Join(filepath.Dir(p.Lock), filepath.FromSlash(l.Path))
+	}
+	return filepath.Join(p.Dir, l.folderName())
+}
+
+// repair is the command that pins what is there now.
+func (p Place) repair(l *Locked) string {
+	if p.Repair != "" {
+		return p.Repair
+	}
+	words := []string{"reflectory plugin add"}
+	source := l.Source
+	if l.Path != "" {
+		source = l.Path
+		words = append(words, "--in-place")
+	}
+	if source == "" {
+		source = "PATH"
+	} else {
+		source = filepath.Join(filepath.Dir(p.Lock), filepath.FromSlash(source))
+	}
+	return strings.Join(append(words, grantFlag(l.Granted)+quote(source)), " ")
+}
+
+// grantFlag is the flag that grants capabilities, with a space behind it, or "".
+func grantFlag(c plugin.Capabilities) string {
+	if names := c.List(); len(names) > 0 {
+		return "--grant " + quote(strings.Join(names, ",")) + " "
+	}
+	return ""
+}
+
+// quote writes a word for a shell.
+func quote(word string) string {
+	if strings.ContainsAny(word, " \t'\"$&|;<>()*?[]`\\") {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}
+
+// update changes the lock, alone among all programs that would: f is given what
+// the file holds, and its result is written as a whole or not at all.
+func (p Place) update(f func(*Lock) error) (err error) {
+	dir := filepath.Dir(p.Lock)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return lockNotWritten(p.Lock, err)
+	}
+	release, err := exclusive(dir)
+	if err != nil {
+		return lockNotWritten(p.Lock, err)
+	}
+	defer release()
+	l, err := ReadLock(p.Lock)
+	if err != nil {
+		return err
+	}
+	if err := f(l); err != nil {
+		return err
+	}
+	text, err := l.encode()
+	if err != nil {
+		return lockNotWritten(p.Lock, err)
+	}
+	if err := replaceFile(p.Lock, text); err != nil {
+		return lockNotWritten(p.Lock, err)
+	}
+	return nil
+}
+
+func lockNotWritten(file string, err error) error {
+	return sdk.Errorf(sdk.Unavailable, "lock_not_written", "can't write %s: %w", file, err).
+		WithHint("check that its folder can be written to")
+}
+
+// replaceFile writes a file that a crash leaves either as it was or as it will be.
+func replaceFile(file string, text []byte) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp.Name())
+		}
+	}()
+	mode := fs.FileMode(0o644)
+	if info, statErr := os.Stat(file); statErr == nil {
+		mode = info.Mode().Perm()
+	}
+	_, err = temp.Write(text)
+	err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp.Name(), file); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(file))
+}

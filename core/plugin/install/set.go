@@ -1,0 +1,217 @@
+package install
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options say what is installed.
+type Options struct {
+	// Places are the locks, the first of which counts for a name.
+	Places []Place
+	// Dev are folders of packages that run unlocked, before any lock's.
+	Dev []string
+	// Trust says whose packages must be signed. Nil is nobody's.
+	Trust *Trust
+	// TempDir is where private copies are made. Default the system's.
+	TempDir string
+	// Warn is told of each unlocked plugin that is used. Nil drops that.
+	Warn func(p *Plugin)
+}
+
+// Plugin is an installed plugin as it was found.
+type Plugin struct {
+	Name, Version string
+	// Place is the lock that pins it; a plugin in development has none.
+	Place Place
+	// Folder is where its files are.
+	Folder string
+	// Package is its plugin.yaml; nil where Problem says why.
+	Package *Package
+	// Locked is how it is pinned; nil for a plugin in development.
+	Locked *Locked
+	// Problem is why it can't be run; nil where it can, as far as that shows
+	// without reading all of its files.
+	Problem error
+
+	mu   sync.Mutex
+	copy *privateCopy // once it was used
+}
+
+// Dev reports whether the plugin runs unlocked.
+func (p *Plugin) Dev() bool { return p.Locked == nil }
+
+// Set is what is installed, and the private copies of what of it was used. It is
+// safe for concurrent use, and must be closed.
+type Set struct {
+	options Options
+	plugins []*Plugin // sorted by name
+
+	mu      sync.Mutex
+	private *privateFolder // once something was used
+}
+
+// Open reads the locks and the plugin.yaml of each plugin. What is wrong with a
+// single plugin is its Problem, so that it doesn't keep others from running.
+func Open(o Options) (*Set, error) {
+	s := &Set{options: o}
+	for _, dir := range o.Dev {
+		p, err := openDev(dir)
+		if err != nil {
+			return nil, err
+		}
+		if s.Find(p.Name) != nil {
+			return nil, sdk.Errorf(sdk.Conflict, "plugin_twice", "two folders of plugins in development hold %s: %s and %s", p.Name, s.Find(p.Name).Folder, dir).
+				WithHint("remove one of them from plugins: in reflectory.yaml")
+		}
+		s.plugins = append(s.plugins, p)
+	}
+	for _, place := range o.Places {
+		lock, err := ReadLock(place.Lock)
+		if err != nil {
+			return nil, err
+		}
+		for i := range lock.Plugins {
+			if s.Find(lock.Plugins[i].Name) == nil {
+				s.plugins = append(s.plugins, openLocked(place, &lock.Plugins[i], o.Trust))
+			}
+		}
+	}
+	slices.SortFunc(s.plugins, func(a, b *Plugin) int { return strings.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// openDev reads a package in development.
+func openDev(dir string) (*Plugin, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, sdk.Wrap("open "+dir, err)
+	}
+	p, err := ReadPackage(dir)
+	if err != nil {
+		return nil, sdk.Wrap("plugin in development", err)
+	}
+	return &Plugin{Name: p.Name, Version: p.Version, Place: Place{Label: "dev"}, Folder: dir, Package: p}, nil
+}
+
+func openLocked(place Place, l *Locked, trust *Trust) *Plugin {
+	p := &Plugin{Name: l.Name, Version: l.Version, Place: place, Folder: place.folder(l), Locked: l}
+	if p.Package, p.Problem = p.read(trust); p.Problem == nil {
+		_, p.Problem = p.Package.here()
+	}
+	return p
+}
+
+// read reads the plugin.yaml that is pinned, and holds it against the lock.
+func (p *Plugin) read(trust *Trust) (*Package, error) {
+	l := p.Locked
+	text, err := p.pinned(PackageFile, maxYAMLBytes)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := ParsePackage(p.path(PackageFile), text)
+	if err != nil {
+		return nil, err
+	}
+	if pkg.Name != l.Name || pkg.Version != l.Version {
+		return nil, sdk.Errorf(sdk.Denied, "package_changed", "%s pins %s %s, but the plugin.yaml that it pins is of %s %s",
+			p.Place.Lock, l.Name, l.Version, pkg.Name, pkg.Version).
+			WithHint("pin what is there: %s", p.Place.repair(l))
+	}
+	if err := pkg.checkEntries(l.Files); err != nil {
+		return nil, err
+	}
+	if more := pkg.Capabilities.Beyond(l.Granted); len(more) > 0 {
+		return pkg, p.ungranted(pkg, more)
+	}
+	signature, err := p.pinned(SignatureFile, maxSignatureBytes)
+	if err != nil {
+		return pkg, err
+	}
+	_, err = trust.verify(l.Name, l.Files, signature)
+	return pkg, err
+}
+
+// pinned reads a small file that the lock pins; nil if it pins none of the name.
+func (p *Plugin) pinned(name string, limit int64) ([]byte, error) {
+	text, err := pinned(p.Folder, name, p.Locked.Files, limit)
+	var found differs
+	switch {
+	case errors.As(err, &found):
+		return nil, p.grown(p.Changed(found))
+	case err != nil:
+		f, openErr := openFolder(p.Folder)
+		if openErr != nil {
+			return nil, p.gone(openErr)
+		}
+		f.close()
+		return nil, err
+	}
+	return text, nil
+}
+
+// grown adds what a changed plugin.yaml asks for beyond the lock to an error.
+func (p *Plugin) grown(err error) error {
+	pkg, unreadable := ReadPackage(p.Folder)
+	if unreadable != nil {
+		return err
+	}
+	more := pkg.Capabilities.Beyond(p.Locked.Granted)
+	if len(more) == 0 {
+		return err
+	}
+	e := *sdk.AsError(err)
+	e.Message += "; it now asks for more than it was granted: " + strings.Join(more, ", ")
+	return e.WithDetail("not_granted", more).WithHint("if you grant that: %s", p.Place.repair(p.regranted(pkg)))
+}
+
+// ungranted refuses a plugin that asks for more than the lock grants.
+func (p *Plugin) ungranted(pkg *Package, more []string) error {
+	return sdk.Errorf(sdk.Denied, "capability_not_granted", "plugin %s asks for more than %s grants: %s (granted: %s)",
+		p.Name, p.Place.Lock, strings.Join(more, ", "), orNothing(p.Locked.Granted.List())).
+		WithHint("if you grant that: %s", p.Place.repair(p.regranted(pkg))).
+		WithDetail("plugin", p.Name).WithDetail("not_granted", more)
+}
+
+// regranted is how the plugin would be pinned with all that a package asks for.
+func (p *Plugin) regranted(pkg *Package) *Locked {
+	l := *p.Locked
+	l.Granted = pkg.Capabilities
+	return &l
+}
+
+// Plugins are all that is installed, sorted by name.
+func (s *Set) Plugins() []*Plugin { return slices.Clone(s.plugins) }
+
+// Find returns the plugin of a name, or nil.
+func (s *Set) Find(name string) *Plugin {
+	for _, p := range s.plugins {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// Installed is what the host may start, through [Set.Driver]. What the operator
+// gives beyond the packages' own capabilities is for the caller to add.
+func (s *Set) Installed() []plugin.Installed {
+	list := make([]plugin.Installed, len(s.plugins))
+	for i, p := range s.plugins {
+		list[i] = plugin.Installed{Name: p.Name, Version: p.Version}
+		if pkg := p.Package; pkg != nil {
+			list[i].Runtime = cmp.Or(pkg.Runtime, plugin.RuntimeProcess)
+			list[i].Granted = pkg.Capabilities
+			list[i].PlainText, list[i].Stateful, list[i].Isolated = pkg.PlainText, pkg.Stateful, pkg.Isolated
+			list[i].Limits = pkg.Limits
+		}
+	}
+	return list
+}

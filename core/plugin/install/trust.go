@@ -1,0 +1,190 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// SignatureFile is the detached signature of a package: the base64 of an ed25519
+// signature over a line that names what is signed and the list of all other
+// files, as sha256sum prints it, sorted by name.
+const SignatureFile = PackageFile + ".sig"
+
+const (
+	signedWhat        = "reflectory package 1\n"
+	maxSignatureBytes = 256
+	maxKeyBytes       = 4 << 10
+	maxPublishers     = 1000
+	maxKeys           = 16
+)
+
+var publisherForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+
+// Trust says by which keys publishers sign. The packages of a publisher that it
+// names must be signed by one of its keys; others needn't be signed.
+type Trust struct {
+	keys map[string][]ed25519.PublicKey
+}
+
+// ReadTrust reads a trust file, which maps publishers to keys:
+//
+//	publishers:
+//	  acme: [MCowBQYDK2VwAyEA…]   # what `openssl pkey -pubout` prints between its lines
+//
+// One that doesn't exist names nobody. The error, sdk.Invalid with reason
+// "trust_invalid", lists every problem with its place.
+func ReadTrust(file string) (*Trust, error) {
+	text, err := readBounded(file, maxYAMLBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Trust{}, nil
+	}
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "trust_unreadable", "can't read %s: %w", file, err)
+	}
+	d := &document{file: file}
+	t := &Trust{keys: map[string][]ed25519.PublicKey{}}
+	if root := d.parse(text); root != nil {
+		d.readTrust(root, t)
+	}
+	if err := d.err("trust_invalid"); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (d *document) readTrust(n *node, t *Trust) {
+	d.known(n, "the trust file", "publishers")
+	publishers := n.get("publishers")
+	if publishers == nil || publishers.kind != kindMapping || len(publishers.keys) > maxPublishers {
+		d.add(n, "write publishers: {acme: [KEY]}", "publishers must be a mapping of at most %d publishers to lists of keys", maxPublishers)
+		return
+	}
+	for i, name := range publishers.keys {
+		if !publisherForm.MatchString(name.text) {
+			d.add(name, "", "%q is no publisher", cut(name.text))
+		}
+		t.keys[name.text] = []ed25519.PublicKey{} // named, if without a key that can be read
+		for _, item := range d.list(publishers.items[i], "the keys of "+cut(name.text), maxKeys) {
+			key, err := parsePublicKey(d.text(item, "a key"))
+			if err != nil {
+				d.add(item, "write the base64 that `openssl pkey -pubout` prints between its lines", "this is no ed25519 public key")
+				continue
+			}
+			t.keys[name.text] = append(t.keys[name.text], key)
+		}
+	}
+}
+
+func parsePublicKey(text string) (ed25519.PublicKey, error) {
+	der, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := parsed.(ed25519.PublicKey)
+	if !ok {
+		return nil, errors.New("not ed25519")
+	}
+	return key, nil
+}
+
+// KeyID names a public key: the first 16 digits of the SHA-256 of its 32 bytes.
+func KeyID(key ed25519.PublicKey) string {
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// verify checks the signature of a package over its files. The signer is "" if
+// the trust file doesn't name the publisher. A nil Trust names nobody.
+func (t *Trust) verify(name string, files digests, signature []byte) (signer string, err error) {
+	if t == nil {
+		return "", nil
+	}
+	publisher, _, _ := strings.Cut(name, "/")
+	keys, named := t.keys[publisher]
+	if !named {
+		return "", nil
+	}
+	if len(signature) == 0 {
+		return "", sdk.Errorf(sdk.Denied, "signature_missing", "plugin %s isn't signed, and the trust file names keys of %s", name, publisher).
+			WithHint("get the signed package; its publisher signs it with: reflectory plugin sign --key KEY.pem FOLDER")
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(signature)))
+	if err == nil {
+		for _, key := range keys {
+			if ed25519.Verify(key, signed(files), raw) {
+				return KeyID(key), nil
+			}
+		}
+	}
+	return "", sdk.Errorf(sdk.Denied, "signature_invalid", "plugin %s isn't signed by a key that the trust file names for %s", name, publisher).
+		WithHint("get the package anew, or add its publisher's new key to the trust file if you know it to be theirs")
+}
+
+// signed is what a signature is over.
+func signed(files digests) []byte {
+	files = maps.Clone(files)
+	delete(files, SignatureFile)
+	return append([]byte(signedWhat), listing(files)...)
+}
+
+// Sign signs the package in a folder with a private key in PEM, as `openssl
+// genpkey -algorithm ed25519` makes it, and returns the key's id.
+func Sign(ctx context.Context, dir, keyFile string) (signer string, err error) {
+	key, err := readPrivateKey(keyFile)
+	if err != nil {
+		return "", err
+	}
+	if _, err := ReadPackage(dir); err != nil {
+		return "", err
+	}
+	f, err := openFolder(dir)
+	if err != nil {
+		return "", err
+	}
+	defer f.close()
+	files, err := f.hash(ctx)
+	if err != nil {
+		return "", err
+	}
+	text := base64.StdEncoding.EncodeToString(ed25519.Sign(key, signed(files))) + "\n"
+	if err := replaceFile(filepath.Join(dir, SignatureFile), []byte(text)); err != nil {
+		return "", sdk.Errorf(sdk.Unavailable, "signature_not_written", "can't write the signature: %w", err).
+			WithHint("check that %s can be written to", dir)
+	}
+	return KeyID(key.Public().(ed25519.PublicKey)), nil
+}
+
+// readPrivateKey never says what the file holds.
+func readPrivateKey(file string) (ed25519.PrivateKey, error) {
+	text, err := readBounded(file, maxKeyBytes)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "key_unreadable", "can't read %s: %w", file, err)
+	}
+	if block, rest := pem.Decode(text); block != nil && len(bytes.TrimSpace(rest)) == 0 {
+		if parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+			if key, ok := parsed.(ed25519.PrivateKey); ok {
+				return key, nil
+			}
+		}
+	}
+	return nil, sdk.Errorf(sdk.Invalid, "key_invalid", "%s holds no ed25519 private key in PEM", file).
+		WithHint("make one: openssl genpkey -algorithm ed25519 -out KEY.pem")
+}

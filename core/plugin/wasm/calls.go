@@ -1,0 +1,179 @@
+package wasm
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/abi"
+	"github.com/reflectory/reflectory/sdk/check"
+)
+
+// Prepare has the plugin check a config, and keeps the state after that.
+func (i *instance) Prepare(ctx context.Context, kind sdk.Kind, c plugin.Config) error {
+	return i.exchange(ctx, &request{op: abi.OpPrepare, kind: kind, config: c}, func(reply []byte, _ int64) (bool, error) {
+		_, err := decodeReply[struct{}](reply)
+		return false, err
+	})
+}
+
+// Evaluate judges a batch.
+func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.EvaluateRequest) (results []sdk.EvaluateResult, err error) {
+	r := &request{op: abi.OpEvaluate, kind: sdk.KindEvaluator, config: c}
+	for _, req := range reqs {
+		item := *req
+		item.Call = i.tell(item.Call)
+		r.runID = item.RunID
+		if err := r.add(item); err != nil {
+			return nil, err
+		}
+	}
+	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
+		results, keep, err = decodeAll(reply, len(reqs), fuel, check.EvaluateResponse,
+			func(r *sdk.EvaluateResponse) *map[string]string { return &r.Metadata },
+			func(r *sdk.EvaluateResponse, err error) sdk.EvaluateResult {
+				return sdk.EvaluateResult{Response: r, Err: err}
+			})
+		return keep, err
+	})
+	return results, err
+}
+
+// Generate makes a batch of outputs. Emit functions are called on the caller's
+// goroutine.
+func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.GenerateRequest) (results []sdk.GenerateResult, err error) {
+	r := &request{op: abi.OpGenerate, kind: sdk.KindGenerator, config: c}
+	for _, req := range reqs {
+		item := abi.Generate{GenerateRequest: *req, Emit: req.Emit != nil}
+		item.Call = i.tell(item.Call)
+		r.runID = item.RunID
+		if err := r.add(item); err != nil {
+			return nil, err
+		}
+		if req.Emit != nil {
+			r.emit = emitTo(reqs)
+		}
+	}
+	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
+		results, keep, err = decodeAll(reply, len(reqs), fuel, check.GenerateResponse,
+			func(r *sdk.GenerateResponse) *map[string]string { return &r.Metadata },
+			func(r *sdk.GenerateResponse, err error) sdk.GenerateResult {
+				return sdk.GenerateResult{Response: r, Err: err}
+			})
+		return keep, err
+	})
+	return results, err
+}
+
+// Correct repairs a batch of outputs.
+func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.CorrectRequest) (results []sdk.CorrectResult, err error) {
+	r := &request{op: abi.OpCorrect, kind: sdk.KindCorrector, config: c}
+	for _, req := range reqs {
+		item := *req
+		item.Call = i.tell(item.Call)
+		r.runID = item.RunID
+		if err := r.add(item); err != nil {
+			return nil, err
+		}
+	}
+	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
+		results, keep, err = decodeAll(reply, len(reqs), fuel, check.CorrectResponse,
+			func(r *sdk.CorrectResponse) *map[string]string { return &r.Metadata },
+			func(r *sdk.CorrectResponse, err error) sdk.CorrectResult {
+				return sdk.CorrectResult{Response: r, Err: err}
+			})
+		return keep, err
+	})
+	return results, err
+}
+
+// tell is what the plugin may know of its place in a run: a pure one isn't told
+// what would make equal calls differ.
+func (i *instance) tell(c sdk.Call) sdk.Call {
+	if i.pure {
+		c.RunID, c.IdempotencyKey = "", ""
+	}
+	return c
+}
+
+// add encodes one item.
+func (r *request) add(item any) error {
+	b, err := encode(item)
+	r.items = append(r.items, b)
+	return err
+}
+
+func emitTo(reqs []*sdk.GenerateRequest) func(int, string) {
+	return func(item int, piece string) {
+		if item < len(reqs) && reqs[item].Emit != nil {
+			reqs[item].Emit(piece)
+		}
+	}
+}
+
+// decodeReply reads a reply whose results are of one kind. The error is the
+// call's own, or says what is wrong with the reply.
+func decodeReply[R any](reply []byte) (*abi.Reply[R], error) {
+	if err := check.JSON(reply); err != nil {
+		return nil, check.ResponseInvalid("the reply %w", err)
+	}
+	var out abi.Reply[R]
+	if err := json.Unmarshal(reply, &out); err != nil {
+		return nil, check.ResponseInvalid("the reply is not the JSON that was asked for: %w", err)
+	}
+	if out.Error != nil {
+		return nil, check.Error(out.Error.SDK())
+	}
+	return &out, nil
+}
+
+// decodeAll reads the results of a batch and checks each. The fuel of the call
+// goes into the metadata of the first response. Keep says that none failed.
+func decodeAll[R, T any](reply []byte, want int, fuel int64, check1 func(*R) error,
+	metadata func(*R) *map[string]string, result func(*R, error) T,
+) (results []T, keep bool, err error) {
+	out, err := decodeReply[R](reply)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(out.Results) != want {
+		return nil, false, check.ResponseInvalid("%d results for %d requests", len(out.Results), want)
+	}
+	keep = true
+	results = make([]T, want)
+	for n, r := range out.Results {
+		var failure error
+		switch {
+		case r.Error != nil:
+			failure = check.Error(r.Error.SDK())
+		case r.Response == nil:
+			failure = check.ResponseInvalid("a result without a response or an error")
+		default:
+			failure = check1(r.Response)
+		}
+		if failure != nil {
+			keep = false
+			results[n] = result(nil, failure)
+			continue
+		}
+		if fuel > 0 {
+			setFuel(metadata(r.Response), fuel)
+			fuel = 0
+		}
+		results[n] = result(r.Response, nil)
+	}
+	return results, keep, nil
+}
+
+// MetadataFuel is the entry of a response's metadata that holds the units of
+// fuel that its call used, all items of its batch together.
+const MetadataFuel = "fuel"
+
+func setFuel(metadata *map[string]string, fuel int64) {
+	if *metadata == nil {
+		*metadata = map[string]string{}
+	}
+	(*metadata)[MetadataFuel] = strconv.FormatInt(fuel, 10)
+}

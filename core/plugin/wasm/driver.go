@@ -1,0 +1,171 @@
+package wasm
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/guard"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options set up a [Driver]. The zero value of each field is its default.
+type Options struct {
+	// CacheDir is a private folder (0700) for compiled code and verdicts, which
+	// are trusted as they lie there. "" keeps compiled code in memory only, and
+	// no verdicts.
+	CacheDir string
+	// VerdictCacheBytes bounds the verdicts on disk. Default 64 MiB (spec 2.4);
+	// a negative value keeps none.
+	VerdictCacheBytes int64
+	// RecycleCalls and RecycleAge bound how many calls a warm instance takes and
+	// for how long, so that nothing in it builds up. Defaults 10,000 and 10 min.
+	RecycleCalls int
+	RecycleAge   time.Duration
+	// Log takes what plugins write, line by line. Default is to drop it.
+	Log func(plugin.LogLine)
+	// Services answers what plugins ask of the host. Nil means that there are none.
+	Services plugin.Services
+	// Resolver finds the addresses of names that plugins reach. Default the system's.
+	Resolver guard.Resolver
+	// Now is the clock of ages and log lines; no guest sees it. Default the system's.
+	Now func() time.Time
+}
+
+const (
+	defaultVerdictCache = 64 << 20
+	defaultRecycleCalls = 10_000
+	defaultRecycleAge   = 10 * time.Minute
+)
+
+func (o Options) withDefaults() Options {
+	if o.VerdictCacheBytes == 0 {
+		o.VerdictCacheBytes = defaultVerdictCache
+	}
+	if o.RecycleCalls == 0 {
+		o.RecycleCalls = defaultRecycleCalls
+	}
+	if o.RecycleAge == 0 {
+		o.RecycleAge = defaultRecycleAge
+	}
+	if o.Log == nil {
+		o.Log = func(plugin.LogLine) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Driver runs WASM modules. It is safe for concurrent use, and must be closed
+// after its instances.
+type Driver struct {
+	options  Options
+	compiled wazero.CompilationCache
+	modules  string // the folder of metered modules; "" is none
+	verdicts *verdictCache
+
+	loading sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	runtimes map[class]wazero.Runtime
+	loads    map[moduleKey]*load
+}
+
+var _ plugin.Driver = (*Driver)(nil)
+
+// New returns a driver. The error is about its folder.
+func New(o Options) (*Driver, error) {
+	d := &Driver{options: o.withDefaults(), runtimes: map[class]wazero.Runtime{}, loads: map[moduleKey]*load{}}
+	if o.CacheDir == "" {
+		d.compiled = wazero.NewCompilationCache()
+		return d, nil
+	}
+	if err := d.openCache(); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "cache_unusable", "the folder of compiled plugins: %w", err).
+			WithHint("make %s a folder that belongs to you, or name another", o.CacheDir)
+	}
+	return d, nil
+}
+
+func (d *Driver) openCache() error {
+	code := filepath.Join(d.options.CacheDir, "code")
+	d.modules = filepath.Join(d.options.CacheDir, "modules")
+	for _, dir := range []string{d.options.CacheDir, code, d.modules} {
+		if err := privateDir(dir); err != nil {
+			return err
+		}
+	}
+	var err error
+	if d.compiled, err = wazero.NewCompilationCacheWithDir(code); err != nil {
+		return err
+	}
+	if d.options.VerdictCacheBytes > 0 {
+		d.verdicts, err = openVerdicts(filepath.Join(d.options.CacheDir, "verdicts"), d.options.VerdictCacheBytes)
+	}
+	return err
+}
+
+// privateDir makes sure of a folder that nobody else may enter.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o700) //nolint:gosec // a folder needs its x bit
+}
+
+// Start starts one instance. See [plugin.Driver]. A module that isn't compiled
+// yet is compiled first, which can take seconds: see [Driver.Compile].
+func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance, error) {
+	p.Limits = p.Limits.WithDefaults(plugin.RuntimeWASM)
+	ctx, cancel := context.WithTimeout(ctx, p.Limits.StartTimeout)
+	defer cancel()
+	m, err := d.load(ctx, p)
+	if err != nil {
+		return nil, sdk.Wrap("start plugin "+p.Name, err)
+	}
+	i, err := newInstance(d, p, m)
+	if err != nil {
+		return nil, sdk.Wrap("start plugin "+p.Name, err)
+	}
+	if err := i.describe(ctx); err != nil {
+		i.Kill(err)
+		return nil, sdk.Wrap("start plugin "+p.Name, err)
+	}
+	return i, nil
+}
+
+// Compile compiles a plugin's module into the cache, as installing it does, so
+// that its first start is quick.
+func (d *Driver) Compile(ctx context.Context, p plugin.Installed) error {
+	p.Limits = p.Limits.WithDefaults(plugin.RuntimeWASM)
+	_, err := d.load(ctx, p)
+	return sdk.Wrap("compile plugin "+p.Name, err)
+}
+
+// Close frees what was compiled. Its instances must be gone. It is idempotent.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.loading.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, r := range d.runtimes {
+		errs = append(errs, r.Close(context.Background()))
+	}
+	clear(d.runtimes)
+	return errors.Join(append(errs, d.compiled.Close(context.Background()))...)
+}
+
+func errClosed() error {
+	return sdk.Errorf(sdk.Unavailable, "plugins_closed", "the WASM driver has been closed: the host is shutting down")
+}

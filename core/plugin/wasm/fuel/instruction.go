@@ -1,0 +1,144 @@
+package fuel
+
+// instruction is one of a function's body or of a constant expression.
+type instruction struct {
+	op  opcode
+	at  int // where it begins
+	imm int // where its immediates begin
+	end int // where the next one begins
+	// index is its function, global or label, or the type of its select.
+	index uint32
+	// labels are those of br_table and try_table. They are valid until the next
+	// instruction is read.
+	labels []uint32
+}
+
+// decoder reads instructions.
+type decoder struct {
+	*reader
+	in instruction
+}
+
+// next reads an instruction into in, and reports whether there was one that can
+// be taken.
+func (d *decoder) next() bool {
+	d.in = instruction{at: d.pos, labels: d.in.labels[:0]}
+	d.in.op = d.opcode()
+	d.in.imm = d.pos
+	d.immediates()
+	d.in.end = d.pos
+	return d.err == nil
+}
+
+func (d *decoder) opcode() opcode {
+	first := d.byte()
+	switch first {
+	case prefixMisc, prefixAtomic:
+		return d.prefixed(first)
+	case prefixVector:
+		// wazero 1.12 takes the second byte as the opcode, and so the third of a
+		// two-byte number as an instruction: with 1 a nop, else another one.
+		sub := d.byte()
+		if sub >= 0x80 && d.byte() != 1 {
+			d.fail("a vector instruction of a later proposal (relaxed SIMD)")
+		}
+		return opcode(first)<<8 | opcode(sub)
+	case prefixGC:
+		d.fail("an instruction of garbage collection")
+	case 0x06, 0x07, 0x09, 0x18, 0x19:
+		d.fail("the legacy exception instruction %#x", first)
+	}
+	return opcode(first)
+}
+
+func (d *decoder) prefixed(first byte) opcode {
+	sub := d.u32()
+	if sub > 0xff {
+		d.fail("the unknown instruction %#x %#x", first, sub)
+	}
+	return opcode(first)<<8 | opcode(sub)
+}
+
+// immediates reads what follows the opcode.
+func (d *decoder) immediates() {
+	switch s := shapeOf(d.in.op); s {
+	case shapePlain:
+	case shapeByte:
+		d.take(1)
+	case shapeBytes4:
+		d.take(4)
+	case shapeBytes8:
+		d.take(8)
+	case shapeBytes16:
+		d.take(16)
+	case shapeInt32, shapeIndex:
+		d.integer(maxLen32)
+	case shapeInt64:
+		d.integer(maxLen64)
+	case shapeIndexPair:
+		d.integer(maxLen32)
+		d.integer(maxLen32)
+	case shapeFunction, shapeGlobal, shapeLabel:
+		d.in.index = d.u32()
+	case shapeMemory, shapeLane:
+		d.memory(s == shapeLane)
+	case shapeUnknown:
+		d.pos = d.in.at
+		d.fail("the instruction %#x", uint16(d.in.op))
+	default:
+		d.structured(s)
+	}
+}
+
+func (d *decoder) structured(s shape) {
+	switch s {
+	case shapeLabels:
+		for range d.count() {
+			d.in.labels = append(d.in.labels, d.u32())
+		}
+		d.in.labels = append(d.in.labels, d.u32())
+	case shapeBlock:
+		d.blockType()
+	case shapeTry:
+		d.blockType()
+		for range d.count() {
+			d.catch()
+		}
+	case shapeSelect:
+		if d.count() != 1 {
+			d.fail("a select of several types")
+		}
+		d.valueType()
+	}
+}
+
+// memory skips an alignment and an offset.
+func (d *decoder) memory(lane bool) {
+	if d.u32() >= 32 { // bit 6 announces the index of a memory
+		d.fail("an instruction on one of several memories")
+	}
+	d.integer(maxLen32)
+	if lane {
+		d.take(1)
+	}
+}
+
+// blockType skips the type of a block: a value type, the index of a function
+// type, or none.
+func (d *decoder) blockType() {
+	if t := d.s33(); t == refNullable-0x80 || t == refNonNull-0x80 {
+		d.integer(maxLen32)
+	}
+}
+
+// catch reads a clause of try_table.
+func (d *decoder) catch() {
+	switch kind := d.byte(); kind {
+	case 0, 1: // catch, catch_ref: a tag
+		d.integer(maxLen32)
+	case 2, 3: // catch_all, catch_all_ref
+	default:
+		d.fail("the catch clause %d", kind)
+	}
+	d.in.labels = append(d.in.labels, d.u32())
+}

@@ -1,0 +1,222 @@
+package fuel
+
+import "math"
+
+// What is charged, in units of fuel:
+//
+//	an instruction               1; block, else, end and nop 0
+//	a function's begin           1, and 1/8 for each local
+//	bytes copied, filled, grown  1/8 for each
+//	table entries copied, filled 1 for each
+//	table entries added          64 for each
+//
+// It is charged at points, each for what follows it up to the next: at the begin
+// of a function, at a loop's header, in the arms of an if, and behind what may
+// have branched away. So the charge follows the path that is taken. A short arm
+// (shortArm) is charged at the point before it, whether it is taken or not, as
+// long as that no more than doubles what is due there. What a function charges
+// is thus never less than what it executes, and at most twice that and shortArm
+// for each point that it passes (unless an exception cuts it short).
+//
+// The host is asked at a function's begin and a loop's header only (see
+// [layout.check]); between two of these stands a bounded piece of the program.
+const (
+	// shortArm is how many units a point's arms may add to it in any case. More
+	// makes the code faster and the figure coarser.
+	shortArm = 16
+
+	eighthsPerByte    = 1
+	eighthsPerPage    = 65536 * eighthsPerByte
+	eighthsPerElement = 8 * eighthsPerByte // an entry takes 8 bytes
+	// A table has no limit in wazero but its own. At this price the default fuel
+	// (1e9, spec 2.2) buys 125 MB of entries.
+	eighthsPerNewElement = 64 * eighthsPerElement
+)
+
+// eighthsOf returns the price of each of the length on the stack, in eighths of
+// a unit, for the instructions that work on a length; else 0.
+func eighthsOf(op opcode) int64 {
+	switch op {
+	case opMemoryInit, opMemoryCopy, opMemoryFill:
+		return eighthsPerByte
+	case opTableInit, opTableCopy, opTableFill:
+		return eighthsPerElement
+	case opTableGrow:
+		return eighthsPerNewElement
+	}
+	return 0
+}
+
+// point is a place where something is charged.
+type point struct {
+	edit  int  // its edit
+	root  bool // the begin of a function or a loop: it is checked, and stays
+	sure  int64
+	maybe int64 // of arms that it has taken over
+}
+
+// frame is a block that the walk is in. The first is the function itself.
+type frame struct {
+	open   int  // how many points were open before it
+	dead   bool // whether it can't be reached
+	isIf   bool
+	escape int // the outermost frame that is branched to from within
+}
+
+// meter walks through a function's instructions and places the charges.
+//
+// The open points form a stack; the last one is charged for what is walked. A
+// point is always passed before what it is charged for, and not once for two
+// turns of a cycle: those that a block opens end with it, and what follows the
+// block belongs to the point that stood before it again, or to a new one.
+type meter struct {
+	frames []frame
+	open   []point
+	dead   bool // whether the walk is behind a branch that is always taken
+	edits  []edit
+}
+
+// begin starts a function.
+func (m *meter) begin(w *rewriter, locals uint64) {
+	m.frames = append(m.frames[:0], frame{})
+	m.open = m.open[:0]
+	m.dead = false
+	m.point(w, w.pos, true)
+	m.pay(1 + int64(locals/8))
+}
+
+// step walks over the instruction that was read.
+func (m *meter) step(w *rewriter) {
+	switch w.in.op {
+	case opNop:
+	case opBlock, opTryTable, opLoop, opIf:
+		m.enter(w)
+	case opElse:
+		m.otherwise(w)
+	case opEnd:
+		m.leave(w)
+	case opUnreachable:
+		m.pay(1)
+		m.dead = true
+	case opReturn, opReturnCall, opReturnCallIndirect, opReturnCallRef, opThrow, opThrowRef:
+		m.pay(1)
+		m.escape(0)
+		m.dead = true
+	case opBr, opBrTable:
+		m.pay(1)
+		m.branch(w, len(m.frames)-1)
+		m.dead = true
+	case opBrIf, opBrOnNull, opBrOnNonNull:
+		m.pay(1)
+		m.branch(w, len(m.frames)-1)
+		m.arm(w)
+	default:
+		m.pay(1)
+	}
+}
+
+// enter opens a block.
+func (m *meter) enter(w *rewriter) {
+	in := &w.in
+	outer := len(m.frames) - 1
+	if in.op == opIf {
+		m.pay(1)
+	}
+	m.frames = append(m.frames, frame{open: len(m.open), dead: m.dead, isIf: in.op == opIf, escape: math.MaxInt})
+	switch in.op {
+	case opIf:
+		m.arm(w)
+	case opLoop:
+		m.point(w, in.end, true)
+		m.pay(1)
+	case opTryTable:
+		m.branch(w, outer) // a clause counts its label from outside
+	}
+}
+
+// otherwise goes on from the one arm of an if to the other.
+func (m *meter) otherwise(w *rewriter) {
+	f := &m.frames[len(m.frames)-1]
+	if !f.isIf {
+		w.fail("an else without an if")
+		return
+	}
+	m.close(w, f.open)
+	m.dead = f.dead
+	m.arm(w)
+}
+
+// leave closes a block. What follows is charged where the block was, unless the
+// block may have been left for somewhere else.
+func (m *meter) leave(w *rewriter) {
+	at := len(m.frames) - 1
+	f := m.frames[at]
+	m.close(w, f.open)
+	m.frames = m.frames[:at]
+	m.dead = f.dead
+	if f.escape < at {
+		m.escape(f.escape)
+		m.arm(w)
+	}
+}
+
+// branch notes the targets of a branch, whose labels count from a frame outwards.
+func (m *meter) branch(w *rewriter, from int) {
+	if shapeOf(w.in.op) == shapeLabel {
+		w.in.labels = append(w.in.labels, w.in.index)
+	}
+	for _, label := range w.in.labels {
+		if uint64(label) > uint64(from) {
+			w.fail("the unknown label %d", label)
+			return
+		}
+		m.escape(from - int(label))
+	}
+}
+
+// escape notes that a frame is branched to from the current one.
+func (m *meter) escape(frame int) {
+	f := &m.frames[len(m.frames)-1]
+	f.escape = min(f.escape, frame)
+}
+
+// arm opens a point behind the current instruction, for what may be skipped.
+func (m *meter) arm(w *rewriter) {
+	if !m.dead {
+		m.point(w, w.in.end, false)
+	}
+}
+
+func (m *meter) point(w *rewriter, at int, root bool) {
+	kind := editCharge
+	if root {
+		kind = editChecked
+	}
+	m.open = append(m.open, point{edit: len(w.edits), root: root})
+	w.edits = append(w.edits, edit{at: at, end: at, kind: kind})
+}
+
+// pay charges the open point.
+func (m *meter) pay(n int64) {
+	if !m.dead {
+		m.open[len(m.open)-1].sure += n
+	}
+}
+
+// close ends the points that were opened since, the last one first.
+func (m *meter) close(w *rewriter, since int) {
+	for len(m.open) > since {
+		last := len(m.open) - 1
+		p := m.open[last]
+		m.open = m.open[:last]
+		due := p.sure + p.maybe
+		if !p.root {
+			before := &m.open[last-1]
+			if due <= shortArm && before.maybe+due <= max(shortArm, before.sure) {
+				before.maybe += due
+				continue
+			}
+		}
+		w.edits[p.edit].n = due
+	}
+}

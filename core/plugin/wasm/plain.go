@@ -1,0 +1,168 @@
+package wasm
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/abi"
+	"github.com/reflectory/reflectory/sdk/check"
+)
+
+// extismSpeaker speaks to Extism plug-ins: to those that know the contract by
+// its operations, and to plain ones by the function that the config names.
+type extismSpeaker struct {
+	exports []string
+	plain   bool
+}
+
+func newExtismSpeaker(info Info) extismSpeaker {
+	s := extismSpeaker{exports: info.Exports, plain: true}
+	for op := abi.OpEvaluate; op <= abi.OpCorrect; op++ {
+		s.plain = s.plain && !s.exported(op.String())
+	}
+	return s
+}
+
+func (s extismSpeaker) exported(name string) bool { return slices.Contains(s.exports, name) }
+
+func (s extismSpeaker) speak(g *guest, r *request) ([]byte, error) {
+	switch {
+	case s.exported(r.op.String()) && (!s.plain || r.op <= abi.OpPrepare):
+		return g.callExtism(r.op.String(), appendRequest(nil, r, true, true), configValues(r.config.JSON))
+	case r.op == abi.OpDescribe:
+		return encode(abi.Reply[struct{}]{Manifest: s.manifest(g)})
+	case s.plain:
+		return s.speakPlainly(g, r)
+	case r.op == abi.OpPrepare:
+		return encode(abi.Reply[struct{}]{})
+	}
+	return nil, sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s has no function %s", g.plugin.Name, r.op).
+		WithHint("it has: %s", strings.Join(s.exports, ", "))
+}
+
+// manifest is that of a plug-in which doesn't describe itself.
+func (s extismSpeaker) manifest(g *guest) *sdk.Manifest {
+	m := &sdk.Manifest{
+		Name: path.Base(g.plugin.Name), Version: g.plugin.Version, Contract: sdk.ContractVersion,
+		Description: "an Extism plug-in: " + strings.Join(s.exports, ", "),
+	}
+	if m.Version == "" {
+		m.Version = "0.0.0"
+	}
+	for _, k := range []struct {
+		kind sdk.Kind
+		op   abi.Op
+	}{{sdk.KindCorrector, abi.OpCorrect}, {sdk.KindEvaluator, abi.OpEvaluate}, {sdk.KindGenerator, abi.OpGenerate}} {
+		if s.plain || s.exported(k.op.String()) {
+			m.Kinds = append(m.Kinds, k.kind)
+		}
+	}
+	return m
+}
+
+// plainConfig is what the config of a plain plug-in holds for the host.
+type plainConfig struct {
+	Function string `json:"function"`
+	Input    string `json:"input"`
+}
+
+func (s extismSpeaker) speakPlainly(g *guest, r *request) ([]byte, error) {
+	var c plainConfig
+	if err := json.Unmarshal(r.config.JSON, &c); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "config_invalid", "the config of plugin %s: %w", g.plugin.Name, err).
+			WithHint("set function, and input if need be, to strings")
+	}
+	if !s.exported(c.Function) {
+		return nil, sdk.Errorf(sdk.Invalid, "config_invalid", "plugin %s has no function %q", g.plugin.Name, c.Function).
+			WithHint("set function in its config to one of: %s", strings.Join(s.exports, ", "))
+	}
+	reply := abi.Reply[json.RawMessage]{Results: []abi.Result[json.RawMessage]{}}
+	config := configValues(r.config.JSON)
+	for _, item := range r.items {
+		response, err := speakItem(g, r.op, c, config, item)
+		if e, ok := err.(*sdk.Error); ok { //nolint:errorlint // anything around it is the engine's, and ends the call
+			reply.Results = append(reply.Results, abi.Result[json.RawMessage]{Error: abi.NewError(e)})
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		reply.Results = append(reply.Results, abi.Result[json.RawMessage]{Response: &response})
+	}
+	return encode(reply)
+}
+
+// speakItem makes a response of what the function outputs for one item.
+func speakItem(g *guest, op abi.Op, c plainConfig, config map[string]string, item json.RawMessage) (json.RawMessage, error) {
+	input, err := plainInput(op, c, item)
+	if err != nil {
+		return nil, err
+	}
+	output, err := g.callExtism(c.Function, input, config)
+	if err != nil {
+		return nil, err
+	}
+	field := `{"output":`
+	if op == abi.OpEvaluate {
+		field = `{"verdict":`
+	} else if first := bytes.TrimLeft(output, " \t\r\n"); len(first) == 0 || first[0] != '{' && first[0] != '[' || check.JSON(output) != nil {
+		if output, err = encode(string(output)); err != nil {
+			return nil, err
+		}
+	}
+	if err := check.JSON(output); err != nil {
+		return nil, check.ResponseInvalid("what function %s outputs as a verdict %w", c.Function, err)
+	}
+	return slices.Concat([]byte(field), output, []byte("}")), nil
+}
+
+// plainInput is what a function is given of a request: text as it is, anything
+// else as JSON.
+func plainInput(op abi.Op, c plainConfig, item json.RawMessage) ([]byte, error) {
+	var req struct {
+		State  json.RawMessage `json:"state"`
+		Output json.RawMessage `json:"output"`
+	}
+	if err := json.Unmarshal(item, &req); err != nil {
+		return nil, sdk.Errorf(sdk.Internal, "encode", "read a request: %w", err)
+	}
+	value := req.Output
+	if op == abi.OpGenerate {
+		value = req.State
+		if c.Input != "" {
+			var state map[string]json.RawMessage
+			_ = json.Unmarshal(req.State, &state) // no object has no keys
+			found, ok := state[c.Input]
+			if !ok {
+				return nil, sdk.Errorf(sdk.Invalid, "input_missing", "the state has no %q, which the plugin's input is", c.Input).
+					WithHint("set it in the workflow's input, or another input in the plugin's config")
+			}
+			value = found
+		}
+	}
+	return plainText(value), nil
+}
+
+// plainText is a JSON string's text, and other JSON as it is.
+func plainText(value json.RawMessage) []byte {
+	var text string
+	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil {
+		return []byte(text)
+	}
+	return value
+}
+
+// configValues are a config's entries as Extism has them: text.
+func configValues(config json.RawMessage) map[string]string {
+	var entries map[string]json.RawMessage
+	_ = json.Unmarshal(config, &entries) // no object has no entries
+	values := make(map[string]string, len(entries))
+	for name, value := range entries {
+		values[name] = string(plainText(value))
+	}
+	return values
+}

@@ -1,0 +1,152 @@
+package wasm
+
+import (
+	"bytes"
+	"container/list"
+	"sync"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// snapshot is all the state of an instance: its linear memory, its mutable
+// globals, and what the host keeps for it. It never changes, and instances of
+// the same module can take it on.
+type snapshot struct {
+	size    uint32 // of the memory, in bytes
+	pages   [][]byte
+	own     int // bytes of pages that no earlier snapshot holds
+	globals []uint64
+	worldly worldly
+}
+
+// framePage is the unit in which memories are compared and copied.
+const framePage = 4 << 10
+
+// zeroPage is what a page of fresh memory holds. A nil page means it.
+var zeroPage = make([]byte, framePage)
+
+// capture takes the guest's state. Pages that are as in base are shared with it.
+func (g *guest) capture(base *snapshot) *snapshot {
+	s := &snapshot{worldly: g.streams.worldly, globals: make([]uint64, len(g.globals))}
+	for i, global := range g.globals {
+		s.globals[i] = global.Get()
+	}
+	if g.memory == nil {
+		return s
+	}
+	s.size = g.memory.Size()
+	memory, _ := g.memory.Read(0, s.size)
+	s.pages = make([][]byte, s.size/framePage)
+	for i := range s.pages {
+		now := memory[i*framePage : (i+1)*framePage]
+		switch {
+		case base != nil && i < len(base.pages) && bytes.Equal(now, base.page(i)):
+			s.pages[i] = base.pages[i]
+		case !bytes.Equal(now, zeroPage):
+			s.pages[i] = bytes.Clone(now)
+			s.own += framePage
+		}
+	}
+	return s
+}
+
+func (s *snapshot) page(i int) []byte {
+	if p := s.pages[i]; p != nil {
+		return p
+	}
+	return zeroPage
+}
+
+// restore gives the guest a snapshot's state, and reports whether that was
+// possible: memory can't shrink.
+func (g *guest) restore(s *snapshot) bool {
+	if g.state == s {
+		return true
+	}
+	if g.memory != nil && !g.resize(s.size) {
+		return false
+	}
+	if g.memory != nil {
+		memory, _ := g.memory.Read(0, s.size)
+		for i := range s.pages {
+			now := memory[i*framePage : (i+1)*framePage]
+			if want := s.page(i); !bytes.Equal(now, want) {
+				copy(now, want)
+			}
+		}
+	}
+	for i, v := range s.globals {
+		g.globals[i].Set(v)
+	}
+	g.streams.worldly = s.worldly
+	g.state = s
+	return true
+}
+
+func (g *guest) resize(size uint32) bool {
+	now := g.memory.Size()
+	if now < size {
+		_, ok := g.memory.Grow((size - now) / pageBytes)
+		return ok
+	}
+	return now == size
+}
+
+// snapshotKey names the state after a config was prepared. Without a kind it is
+// the state of a new instance. The owner is the plugin with what else it can see.
+type snapshotKey struct {
+	owner  string
+	kind   sdk.Kind
+	digest string
+}
+
+// Bounds of the snapshots of one module, the least recently used going first.
+const (
+	maxSnapshots     = 64
+	maxSnapshotBytes = 64 << 20
+)
+
+// snapshots are those of one module. It is safe for concurrent use.
+type snapshots struct {
+	mu      sync.Mutex
+	entries map[snapshotKey]*list.Element
+	recent  *list.List // of *keptSnapshot, the most recently used first
+	bytes   int
+}
+
+type keptSnapshot struct {
+	key snapshotKey
+	*snapshot
+}
+
+func newSnapshots() *snapshots {
+	return &snapshots{entries: map[snapshotKey]*list.Element{}, recent: list.New()}
+}
+
+func (c *snapshots) get(key snapshotKey) *snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el := c.entries[key]
+	if el == nil {
+		return nil
+	}
+	c.recent.MoveToFront(el)
+	return el.Value.(*keptSnapshot).snapshot
+}
+
+// put keeps a snapshot. Of two under one name, which are equal, the first stays.
+func (c *snapshots) put(key snapshotKey, s *snapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[key] != nil {
+		return
+	}
+	c.entries[key] = c.recent.PushFront(&keptSnapshot{key, s})
+	c.bytes += s.own
+	for c.recent.Len() > 1 && (c.recent.Len() > maxSnapshots || c.bytes > maxSnapshotBytes) {
+		last := c.recent.Back()
+		old := c.recent.Remove(last).(*keptSnapshot)
+		delete(c.entries, old.key)
+		c.bytes -= old.own
+	}
+}

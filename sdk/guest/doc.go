@@ -1,0 +1,25 @@
+// Package guest runs a plugin inside a WASM module, in Go. A reactor, which stays
+// loaded from call to call, is
+//
+//	package main
+//
+//	import "github.com/reflectory/reflectory/sdk/guest"
+//
+//	func init() { guest.Register(words.Plugin()) }
+//	func main() {} // a reactor has none
+//
+// built by
+//
+//	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o words.wasm .
+//
+// Exported functions can't be closures, so the plugin is registered with the
+// package, once, in an init function: Go runs these when the host loads the
+// module, and doesn't run main. A command, which is run anew for each call, has
+// it the other way round, and is built without -buildmode:
+//
+//	func main() { guest.Command(words.Plugin()) }
+//
+// A guest has no files and no environment; its clock and its random numbers are
+// the same in every call. What it writes with log/slog, or to standard error,
+// goes to the host's log. [Fetch] and [Service] need capabilities.
+package guest

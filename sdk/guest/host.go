@@ -1,0 +1,43 @@
+package guest
+
+import (
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/abi"
+)
+
+// Fetch has the host make an HTTP request, which needs the capability network
+// for its endpoint. Whatever the status, a response is no error.
+func Fetch(r abi.HTTPRequest) (*abi.HTTPResponse, error) {
+	return ask[abi.HTTPResponse](callHTTP, r)
+}
+
+// Service asks the host for a service, such as "llm.complete", which needs the
+// capability host for it. Request and response are the service's own JSON.
+func Service(name string, request json.RawMessage) (json.RawMessage, error) {
+	response, err := ask[json.RawMessage](callService, abi.ServiceRequest{Service: name, Body: request})
+	if err != nil {
+		return nil, err
+	}
+	return *response, nil
+}
+
+// ask makes one call of a host function.
+func ask[R any](call func([]byte) []byte, request any) (*R, error) {
+	b, err := json.Marshal(request)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "request_invalid", "a request to the host: %w", err)
+	}
+	var result abi.Result[R]
+	if err := json.Unmarshal(call(b), &result); err != nil {
+		return nil, sdk.Errorf(sdk.Internal, "reply_invalid", "the host's reply: %w", err)
+	}
+	if result.Error != nil {
+		return nil, result.Error.SDK()
+	}
+	if result.Response == nil {
+		result.Response = new(R)
+	}
+	return result.Response, nil
+}

@@ -1,0 +1,249 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/abi"
+)
+
+// maxPrepared is how many prepared configs are kept, as subprocesses do.
+const maxPrepared = 64
+
+// server makes the calls of one plugin. One call at a time uses it.
+type server struct {
+	plugin   sdk.Plugin
+	manifest sdk.Manifest
+	prepared []prepared // the most recently used last
+	emit     func(item int, piece string)
+}
+
+// prepared is what the plugin made of a config.
+type prepared struct {
+	kind   sdk.Kind
+	digest string
+	value  any
+}
+
+func newServer(p sdk.Plugin, emit func(int, string)) *server {
+	return &server{plugin: p, manifest: p.Describe(), emit: emit}
+}
+
+// handle makes one call. It never fails: what goes wrong is in the reply.
+func (s *server) handle(op abi.Op, request []byte) []byte {
+	reply, err := s.dispatch(op, request)
+	if err == nil {
+		var b []byte
+		if b, err = json.Marshal(reply); err == nil {
+			return b
+		}
+		err = sdk.Errorf(sdk.Internal, "response_invalid", "encode the reply: %w", err)
+	}
+	b, _ := json.Marshal(abi.Reply[struct{}]{Error: abi.NewError(err)}) // strings and JSON can always be encoded
+	return b
+}
+
+func (s *server) dispatch(op abi.Op, request []byte) (any, error) {
+	var r abi.Request
+	if err := json.Unmarshal(request, &r); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "request_invalid", "the host's request: %w", err)
+	}
+	if op == 0 {
+		op = abi.ParseOp(r.Op)
+	}
+	switch op {
+	case abi.OpDescribe:
+		return abi.Reply[struct{}]{Manifest: &s.manifest}, nil
+	case abi.OpPrepare:
+		_, err := s.prepare(r.Kind, r.Config)
+		return abi.Reply[struct{}]{}, err
+	case abi.OpEvaluate:
+		return s.evaluate(&r)
+	case abi.OpGenerate:
+		return s.generate(&r)
+	case abi.OpCorrect:
+		return s.correct(&r)
+	}
+	return nil, sdk.Errorf(sdk.Incompatible, "contract_mismatch", "plugin %s doesn't know operation %d", s.manifest.Name, op).
+		WithHint("rebuild plugin %s with this host's sdk", s.manifest.Name)
+}
+
+func (s *server) evaluate(r *abi.Request) (any, error) {
+	value, items, err := open[sdk.EvaluateRequest](s, sdk.KindEvaluator, r)
+	if err != nil {
+		return nil, err
+	}
+	var results []sdk.EvaluateResult
+	if batch, ok := value.(sdk.EvaluatorWithBatch); ok {
+		err = s.guard(func() error { results = batch.EvaluateBatch(context.Background(), pointers(items)); return nil })
+		if err == nil && len(results) != len(items) {
+			err = sdk.Errorf(sdk.Internal, "batch_size", "the plugin gave %d results for %d requests", len(results), len(items))
+		}
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		results = make([]sdk.EvaluateResult, len(items))
+		for i := range items {
+			results[i].Err = s.guard(func() (err error) {
+				results[i].Response, err = value.(sdk.Evaluator).Evaluate(context.Background(), &items[i])
+				return err
+			})
+		}
+	}
+	out := abi.Reply[sdk.EvaluateResponse]{Results: make([]abi.Result[sdk.EvaluateResponse], len(results))}
+	for i, r := range results {
+		if r.Err == nil && r.Response != nil {
+			r.Err = r.Response.Verdict.Check() // JSON has no NaN
+		}
+		out.Results[i] = result(r.Response, r.Err)
+	}
+	return out, nil
+}
+
+func (s *server) generate(r *abi.Request) (any, error) {
+	value, items, err := open[abi.Generate](s, sdk.KindGenerator, r)
+	if err != nil {
+		return nil, err
+	}
+	out := abi.Reply[sdk.GenerateResponse]{}
+	for i := range items {
+		req := &items[i].GenerateRequest
+		if items[i].Emit {
+			req.Emit = func(piece string) { s.emit(i, piece) }
+		}
+		var response *sdk.GenerateResponse
+		err := s.guard(func() (err error) {
+			response, err = value.(sdk.Generator).Generate(context.Background(), req)
+			return err
+		})
+		out.Results = append(out.Results, result(response, err))
+	}
+	return out, nil
+}
+
+func (s *server) correct(r *abi.Request) (any, error) {
+	value, items, err := open[sdk.CorrectRequest](s, sdk.KindCorrector, r)
+	if err != nil {
+		return nil, err
+	}
+	out := abi.Reply[sdk.CorrectResponse]{}
+	for i := range items {
+		var response *sdk.CorrectResponse
+		err := s.guard(func() (err error) {
+			response, err = value.(sdk.Corrector).Correct(context.Background(), &items[i])
+			return err
+		})
+		out.Results = append(out.Results, result(response, err))
+	}
+	return out, nil
+}
+
+// open returns what the plugin made of a request's config, and its items.
+func open[T any](s *server, kind sdk.Kind, r *abi.Request) (value any, items []T, err error) {
+	if value, err = s.prepare(kind, r.Config); err != nil {
+		return nil, nil, err
+	}
+	if len(r.Items) > 0 {
+		if err := json.Unmarshal(r.Items, &items); err != nil {
+			return nil, nil, sdk.Errorf(sdk.Invalid, "request_invalid", "the host's request: %w", err)
+		}
+	}
+	return value, items, nil
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
+
+// result is one item's outcome. What it can't be encoded as is the plugin's
+// fault, and no other item's.
+func result[R any](response *R, err error) abi.Result[R] {
+	if err == nil && response == nil {
+		err = sdk.Errorf(sdk.Internal, "no_response", "the plugin returned neither a response nor an error")
+	}
+	if err == nil {
+		if _, failure := json.Marshal(response); failure != nil {
+			err = sdk.Errorf(sdk.Invalid, "response_invalid", "the plugin's response is no JSON: %w", failure)
+		}
+	}
+	if err != nil {
+		return abi.Result[R]{Error: abi.NewError(err)}
+	}
+	return abi.Result[R]{Response: response}
+}
+
+// prepare returns what the plugin made of a config, now or before.
+func (s *server) prepare(kind sdk.Kind, c *abi.Config) (any, error) {
+	if !slices.Contains(s.manifest.Kinds, kind) {
+		return nil, sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s is no %s", s.manifest.Name, kind).
+			WithHint("it is: %v", s.manifest.Kinds)
+	}
+	if c == nil {
+		c = &abi.Config{JSON: json.RawMessage("{}")}
+	}
+	if i := slices.IndexFunc(s.prepared, func(p prepared) bool { return p.kind == kind && p.digest == c.Digest }); i >= 0 {
+		p := s.prepared[i]
+		s.prepared = append(slices.Delete(s.prepared, i, i+1), p)
+		return p.value, nil
+	}
+	if len(c.JSON) == 0 {
+		return nil, sdk.Errorf(sdk.NotFound, "config_unknown", "no config of digest %s was prepared", c.Digest)
+	}
+	value, err := s.make(kind, bytes.Clone(c.JSON))
+	if err != nil {
+		return nil, err
+	}
+	if len(s.prepared) == maxPrepared {
+		s.prepared = slices.Delete(s.prepared, 0, 1)
+	}
+	s.prepared = append(s.prepared, prepared{kind, c.Digest, value})
+	return value, nil
+}
+
+// make has the plugin prepare a config. A plain error means that the config is
+// wrong.
+func (s *server) make(kind sdk.Kind, config json.RawMessage) (value any, err error) {
+	ctx := context.Background()
+	err = s.guard(func() (err error) {
+		switch kind {
+		case sdk.KindEvaluator:
+			value, err = s.plugin.Evaluator(ctx, config)
+		case sdk.KindGenerator:
+			value, err = s.plugin.Generator(ctx, config)
+		default:
+			value, err = s.plugin.Corrector(ctx, config)
+		}
+		return err
+	})
+	if err == nil && value == nil {
+		err = sdk.Errorf(sdk.Internal, "prepared_nothing", "the plugin prepared nothing from its config")
+	}
+	if _, ok := errors.AsType[*sdk.Error](err); err != nil && !ok && sdk.CodeOf(err) == sdk.Internal {
+		err = sdk.Errorf(sdk.Invalid, "config_invalid", "%w", err)
+	}
+	return value, err
+}
+
+// guard runs the author's code and turns its panic into an error.
+func (s *server) guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			fmt.Fprintf(os.Stderr, "panic: %v\n\n%s\n", v, debug.Stack())
+			err = sdk.Errorf(sdk.Internal, "plugin_panic", "plugin %s panicked: %.1024v", s.manifest.Name, v).
+				WithHint("this is a fault of the plugin; its stack is in the plugin's log")
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,40 @@
+package guest
+
+import (
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/abi"
+)
+
+// warm has package json learn the messages. The host puts a guest's memory back
+// before each call, so what isn't learnt before the first would be learnt in
+// every one: that is nine tenths of a small call.
+func warm() {
+	findings := []sdk.Finding{{Message: "m"}}
+	raw := json.RawMessage("{}")
+	verdict := sdk.Verdict{Errors: findings, Output: raw, Children: map[string]sdk.Verdict{"c": {}}}
+	metadata := map[string]string{"k": "v"}
+	learn(abi.Request{Op: "o", Kind: "k", Config: &abi.Config{JSON: raw}, Items: raw})
+	learn([]sdk.EvaluateRequest{{Call: sdk.Call{RunID: "r"}, Output: raw}})
+	learn([]abi.Generate{{GenerateRequest: sdk.GenerateRequest{State: raw}, Emit: true}})
+	learn([]sdk.CorrectRequest{{Output: raw, Errors: findings}})
+	learn(abi.Reply[struct{}]{Error: abi.NewError(sdk.Errorf(sdk.Internal, "", "m"))})
+	learn(abi.Reply[sdk.EvaluateResponse]{Results: []abi.Result[sdk.EvaluateResponse]{{
+		Response: &sdk.EvaluateResponse{Verdict: verdict, Metadata: metadata},
+	}}})
+	learn(abi.Reply[sdk.GenerateResponse]{Results: []abi.Result[sdk.GenerateResponse]{{
+		Response: &sdk.GenerateResponse{Output: raw, Metadata: metadata},
+	}}})
+	learn(abi.Reply[sdk.CorrectResponse]{Results: []abi.Result[sdk.CorrectResponse]{{
+		Response: &sdk.CorrectResponse{Output: raw, Metadata: metadata},
+	}}})
+}
+
+// learn writes a message and reads it back. A failure would show again in every
+// call, so it isn't looked at here.
+func learn[T any](message T) {
+	b, _ := json.Marshal(message)
+	var back T
+	_ = json.Unmarshal(b, &back)
+}
