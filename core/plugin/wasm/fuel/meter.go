@@ -59,8 +59,9 @@ type point struct {
 type frame struct {
 	open   int  // how many points were open before it
 	dead   bool // whether it can't be reached
-	isIf   bool
+	kind   opcode
 	escape int // the outermost frame that is branched to from within
+	wraps  int // blocks that metering has put around it and the frames before
 }
 
 // meter walks through a function's instructions and places the charges.
@@ -73,15 +74,19 @@ type meter struct {
 	frames []frame
 	open   []point
 	dead   bool // whether the walk is behind a branch that is always taken
-	edits  []edit
+	// catches tells that the function catches exceptions. What it goes on with
+	// then was counted by others, so that no copy of the counter is right.
+	catches bool
+	edits   []edit
 }
 
 // begin starts a function.
 func (m *meter) begin(w *rewriter, locals uint64) {
 	m.frames = append(m.frames[:0], frame{})
 	m.open = m.open[:0]
-	m.dead = false
-	m.point(w, w.pos, true)
+	m.dead, m.catches = false, false
+	m.point(w, w.pos, editEntry)
+	m.open[0].root = true
 	m.pay(1 + int64(locals/8))
 }
 
@@ -122,22 +127,39 @@ func (m *meter) enter(w *rewriter) {
 	if in.op == opIf {
 		m.pay(1)
 	}
-	m.frames = append(m.frames, frame{open: len(m.open), dead: m.dead, isIf: in.op == opIf, escape: math.MaxInt})
+	m.frames = append(m.frames, frame{
+		open: len(m.open), dead: m.dead, kind: in.op, escape: math.MaxInt, wraps: m.frames[outer].wraps,
+	})
 	switch in.op {
 	case opIf:
 		m.arm(w)
 	case opLoop:
-		m.point(w, in.end, true)
-		m.pay(1)
+		m.loop(w)
 	case opTryTable:
+		m.catches = true
 		m.branch(w, outer) // a clause counts its label from outside
 	}
+}
+
+// loop checks and charges at a loop's header. A loop with parameters is checked
+// where it stands, since it can't be left and entered anew without a type for it.
+func (m *meter) loop(w *rewriter) {
+	in := &w.in
+	if in.index != noType && (uint64(in.index) >= uint64(len(w.l.params)) || w.l.params[in.index] > 0) {
+		m.point(w, in.end, editEntry)
+	} else {
+		m.frames[len(m.frames)-1].wraps += wraps
+		w.edits = append(w.edits, edit{at: in.at, end: in.end, kind: editLoop})
+		m.point(w, in.end, editCharge)
+	}
+	m.open[len(m.open)-1].root = true
+	m.pay(1)
 }
 
 // otherwise goes on from the one arm of an if to the other.
 func (m *meter) otherwise(w *rewriter) {
 	f := &m.frames[len(m.frames)-1]
-	if !f.isIf {
+	if f.kind != opIf {
 		w.fail("an else without an if")
 		return
 	}
@@ -153,6 +175,9 @@ func (m *meter) leave(w *rewriter) {
 	f := m.frames[at]
 	m.close(w, f.open)
 	m.frames = m.frames[:at]
+	if at > 0 && f.wraps > m.frames[at-1].wraps {
+		w.edits = append(w.edits, edit{at: w.in.at, end: w.in.end, kind: editLoopEnd})
+	}
 	m.dead = f.dead
 	if f.escape < at {
 		m.escape(f.escape)
@@ -160,17 +185,19 @@ func (m *meter) leave(w *rewriter) {
 	}
 }
 
-// branch notes the targets of a branch, whose labels count from a frame outwards.
+// branch notes the targets of a branch, whose labels count from a frame outwards,
+// and moves them by the blocks that were put in between.
 func (m *meter) branch(w *rewriter, from int) {
-	if shapeOf(w.in.op) == shapeLabel {
-		w.in.labels = append(w.in.labels, w.in.index)
-	}
-	for _, label := range w.in.labels {
-		if uint64(label) > uint64(from) {
-			w.fail("the unknown label %d", label)
+	for _, l := range w.in.labels {
+		if uint64(l.depth) > uint64(from) {
+			w.fail("the unknown label %d", l.depth)
 			return
 		}
-		m.escape(from - int(label))
+		to := from - int(l.depth)
+		m.escape(to)
+		if between := m.frames[from].wraps - m.frames[to].wraps; between > 0 {
+			w.edits = append(w.edits, edit{at: l.at, end: l.end, kind: editIndex, n: int64(l.depth) + int64(between)})
+		}
 	}
 }
 
@@ -183,16 +210,12 @@ func (m *meter) escape(frame int) {
 // arm opens a point behind the current instruction, for what may be skipped.
 func (m *meter) arm(w *rewriter) {
 	if !m.dead {
-		m.point(w, w.in.end, false)
+		m.point(w, w.in.end, editCharge)
 	}
 }
 
-func (m *meter) point(w *rewriter, at int, root bool) {
-	kind := editCharge
-	if root {
-		kind = editChecked
-	}
-	m.open = append(m.open, point{edit: len(w.edits), root: root})
+func (m *meter) point(w *rewriter, at int, kind editKind) {
+	m.open = append(m.open, point{edit: len(w.edits)})
 	w.edits = append(w.edits, edit{at: at, end: at, kind: kind})
 }
 

@@ -56,7 +56,7 @@ func (l *layout) list(r *reader, read func(*rewriter, uint32), n uint32, tail []
 	if err := w.finish(); err != nil {
 		return nil, err
 	}
-	return append(l.apply(nil, r.data, w.edits), tail...), nil
+	return append(l.apply(nil, r.data, w.edits, l.counter()), tail...), nil
 }
 
 // start rewrites the section that names the function to begin with.
@@ -70,7 +70,7 @@ func (l *layout) start(m *module) error {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	s.body = l.apply(nil, s.body, w.edits)
+	s.body = l.apply(nil, s.body, w.edits, l.counter())
 	return nil
 }
 
