@@ -33,8 +33,8 @@ func TestAdhoc(t *testing.T) {
 		before := tk.used(b)
 		fb.Call(ctx, c.args...)
 		used := tk.used(b) - before
-		s := coretest.Interleave(15, 5, func() { fa.Call(ctx, c.args...) }, func() { fb.Call(ctx, c.args...) })
+		s := coretest.Interleave(41, 2, func() { fa.Call(ctx, c.args...) }, func() { fb.Call(ctx, c.args...) })
 		f := coretest.Ratio(c.name, s[1], s[0], 1.7)
-		fmt.Printf("%-10s %.2f  %s  fuel %d  %.2f ns/unit\n", c.name, f.Value, f.Note, used, float64(s[0].At(0.5).Nanoseconds())/float64(used))
+		fmt.Printf("%-10s %.2f min %.2f %s  fuel %d  %.2f ns/unit\n", c.name, f.Value, s[1].Micros(0)/s[0].Micros(0), f.Note, used, float64(s[0].At(0.5).Nanoseconds())/float64(used))
 	}
 }

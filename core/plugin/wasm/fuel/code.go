@@ -49,7 +49,7 @@ func (l *layout) body(m *meter, r *reader, params uint32) (counter, error) {
 	}
 	m.edits = w.edits
 	c := l.counter()
-	c.cached, c.local = !m.catches, params+uint32(locals)
+	c.cached, c.local = true, params+uint32(locals)
 	return c, w.finish()
 }
 

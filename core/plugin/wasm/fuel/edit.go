@@ -13,8 +13,8 @@ const (
 	editIndex   editKind = iota // n as an index or a count
 	editLocal                   // one more local, for a copy of the counter
 	editCharge                  // a charge of n units, if it isn't 0
-	editEntry                   // the same, and the check of a function's begin
-	editLoop                    // the begin of a loop, with the check of its header
+	editChecked                 // the same, and the check, where it stands
+	editLoop                    // the start of a loop, with the check of its header
 	editLoopEnd                 // its end, with what happens if the check fails
 	editReload                  // the copy anew, since a callee may have charged
 	editBulk                    // a charge of n/8 units for each of the length on the stack
@@ -34,7 +34,7 @@ func (l *layout) apply(dst, src []byte, edits []edit, c counter) []byte {
 			dst = c.load(append(dst, 1, typeI64))
 		case editCharge:
 			dst = c.charge(dst, e.n)
-		case editEntry:
+		case editChecked:
 			dst = c.check(c.charge(dst, e.n))
 		case editLoop:
 			dst = c.beginLoop(dst, src[e.at+1:e.end])

@@ -13,8 +13,8 @@ func emitIndex(dst []byte, op opcode, index uint32) []byte {
 	return appendU32(emit(dst, op), index)
 }
 
-// counter is where a function counts: in the global, which is always right. Most
-// functions keep a copy in a local, since wazero reads a global from memory each
+// counter is where a function counts: in the global, which is always right. The
+// module's functions keep a copy in a local, since wazero reads a global from memory each
 // time, and waiting for what was just written there takes as long as a small
 // loop's turn.
 type counter struct {
@@ -73,8 +73,8 @@ func (c counter) check(dst []byte) []byte {
 	return emit(c.ask(dst), opEnd)
 }
 
-// wraps is how many labels beginLoop puts between a loop and what is around it.
-const wraps = 3
+// wrapsOfLoop is how many labels beginLoop puts between a loop and what is around it.
+const wrapsOfLoop = 3
 
 // beginLoop and endLoop check at a loop's header, but ask outside: a call within
 // makes wazero spill the loop's registers on every turn, for up to three times

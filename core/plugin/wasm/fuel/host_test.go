@@ -32,7 +32,7 @@ func (t *tank) refill(_ context.Context, guest api.Module, _ []uint64) {
 	counter := guest.ExportedGlobal(fuel.Global).(api.MutableGlobal)
 	left := int64(counter.Get())
 	used := t.granted - left
-	if used >= t.budget {
+	if used > t.budget {
 		panic(errSpent)
 	}
 	grant := min(t.slice, t.budget-used)

@@ -26,7 +26,6 @@ const (
 	opReturnCallRef      opcode = 0x15
 	opDrop               opcode = 0x1a
 	opSelectTyped        opcode = 0x1c
-	opTryTable           opcode = 0x1f
 	opLocalGet           opcode = 0x20
 	opLocalSet           opcode = 0x21
 	opLocalTee           opcode = 0x22
@@ -80,7 +79,6 @@ const (
 	shapeLabel           // a label: how many blocks outwards
 	shapeLabels          // a list of labels, and one more
 	shapeBlock           // the type of a block
-	shapeTry             // the type of a block, and catch clauses
 	shapeSelect          // a list of one type
 	shapeMemory          // alignment and offset
 	shapeLane            // the same, and a byte
@@ -113,8 +111,6 @@ func shapeOfCore(op opcode) shape {
 		return shapeLabel
 	case op == opBrTable:
 		return shapeLabels
-	case op == opTryTable:
-		return shapeTry
 	case op == opCall, op == opReturnCall, op == opRefFunc:
 		return shapeFunction
 	case op == opGlobalGet, op == opGlobalSet:

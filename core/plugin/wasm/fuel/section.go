@@ -99,7 +99,7 @@ func (w *rewriter) expression() {
 		switch shapeOf(w.in.op) {
 		case shapeFunction:
 			w.move(w.in.index, w.in.imm)
-		case shapeBlock, shapeTry:
+		case shapeBlock:
 			w.fail("a block in a constant expression")
 		}
 		if w.in.op == opEnd {
