@@ -1,6 +1,7 @@
 package fuel
 
-import "math"
+// maxLocals is the limit that the JavaScript API for WebAssembly recommends.
+const maxLocals = 50_000
 
 // code rewrites the section of function bodies, and finds which functions of
 // ours it needs.
@@ -39,8 +40,8 @@ func (l *layout) body(m *meter, r *reader, params uint32) (counter, error) {
 		locals += uint64(w.u32())
 		w.valueType()
 	}
-	if locals+uint64(params) >= math.MaxUint32 {
-		w.fail("%d locals", locals)
+	if locals > maxLocals {
+		w.fail("a function of %d locals", locals)
 	}
 	w.edits = append(w.edits, edit{at: w.pos, end: w.pos, kind: editLocal})
 	m.begin(w, locals)
