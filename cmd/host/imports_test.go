@@ -37,6 +37,7 @@ var imports = map[string][]string{
 	"core/loop":              {"core", "sdk"},
 	"core/plugin":            {"core", "sdk"},
 	"core/plugin/process":    {"core/plugin", "sdk", "sdk/wire"},
+	"core/plugin/wasm/fuel":  {"sdk"},
 	"core/store":             {"core", "core/journal", "sdk"},
 	"core/store/mem":         {"core", "core/store"},
 	"core/store/pebble":      {"core", "core/store", "sdk"},

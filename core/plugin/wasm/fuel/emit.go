@@ -160,8 +160,8 @@ func (l *layout) addedImport() []byte {
 // addedFunctions are the types of the functions of ours that are defined.
 func (l *layout) addedFunctions() []byte {
 	var dst []byte
-	for i := range l.added {
-		dst = appendU32(dst, l.chargerType()+i)
+	for _, t := range []uint32{l.chargerType(), l.growerType()}[:l.added] {
+		dst = appendU32(dst, t)
 	}
 	return dst
 }
