@@ -14,9 +14,9 @@ func emitIndex(dst []byte, op opcode, index uint32) []byte {
 }
 
 // counter is where a function counts: in the global, which is always right. The
-// module's functions keep a copy in a local, since wazero reads a global from memory each
-// time, and waiting for what was just written there takes as long as a small
-// loop's turn.
+// module's functions keep a copy in a local, since wazero reads a global from
+// memory each time, and waiting for what was just written there takes as long as
+// a small loop's turn.
 type counter struct {
 	global uint32
 	refill uint32 // the function that asks the host for more

@@ -75,7 +75,7 @@ func runCommand(t *testing.T, module []byte) (string, int64) {
 	var stdout bytes.Buffer
 	tk := &tank{budget: 1 << 40, slice: 1_000_000}
 	ctx := context.Background()
-	r := newRuntime(t, everything(), tk.refill)
+	r := newRuntime(t, wazero.NewRuntimeConfigInterpreter(), tk.refill) // compiling takes longer than to run it
 	wasi_snapshot_preview1.MustInstantiate(ctx, r)
 	guest, err := r.InstantiateWithConfig(ctx, module, wazero.NewModuleConfig().WithStartFunctions().WithStdout(&stdout))
 	if err != nil {

@@ -46,8 +46,7 @@ func (l *layout) rewrite(m *module) error {
 	return nil
 }
 
-// list rewrites what is one list: its entries by read, with n more in
-// the tail.
+// list rewrites what is one list: its entries by read, with n more in the tail.
 func (l *layout) list(r *reader, read func(*rewriter, uint32), n uint32, tail []byte) ([]byte, error) {
 	w := &rewriter{decoder: decoder{reader: r}, l: l}
 	count := w.count()
