@@ -24,7 +24,7 @@ type guest struct {
 
 	mod     api.Module
 	memory  api.Memory
-	linear  *linear // what memory is made of
+	linear  *linear             // what memory is made of
 	globals []api.MutableGlobal // those that a snapshot keeps
 	alloc   api.Function        // reactors
 	call    api.Function        // reactors
