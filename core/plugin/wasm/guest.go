@@ -68,8 +68,7 @@ func (i *instance) newGuest(ctx context.Context) (*guest, error) {
 		g.kernel = newKernel(i.plugin.Limits.MemoryBytes)
 	}
 	g.meter.begin(i.plugin.Limits.Fuel)
-	var err error
-	err = g.run(func(ctx context.Context) (err error) {
+	err := g.run(func(ctx context.Context) (err error) {
 		ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(g.allocate))
 		g.mod, err = i.module.runtime.InstantiateModule(ctx, i.module.compiled, anonymous)
 		return err
