@@ -111,7 +111,7 @@ bench: deps
 ## bench-peers: the same loop on other frameworks, and the raw socket floor
 .PHONY: bench-peers
 bench-peers:
-	cd testdata/peers && go test -count=1 -timeout 30m -run '^TestPeers$$' -v .
+	cd testdata/peers && go test -count=1 -timeout 30m -run '^TestPeers' -v .
 
 ## generate: make the generated code anew (needs protoc)
 .PHONY: generate

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/wasm/fuel"
@@ -23,6 +24,7 @@ type guest struct {
 
 	mod     api.Module
 	memory  api.Memory
+	linear  *linear             // what memory is made of
 	globals []api.MutableGlobal // those that a snapshot keeps
 	alloc   api.Function        // reactors
 	call    api.Function        // reactors
@@ -66,8 +68,8 @@ func (i *instance) newGuest(ctx context.Context) (*guest, error) {
 		g.kernel = newKernel(i.plugin.Limits.MemoryBytes)
 	}
 	g.meter.begin(i.plugin.Limits.Fuel)
-	var err error
-	err = g.run(func(ctx context.Context) (err error) {
+	err := g.run(func(ctx context.Context) (err error) {
+		ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(g.allocate))
 		g.mod, err = i.module.runtime.InstantiateModule(ctx, i.module.compiled, anonymous)
 		return err
 	})

@@ -44,7 +44,7 @@ type Info struct {
 	Network  bool `json:"network"`
 	Services bool `json:"services"`
 
-	// globals are the names under which its mutable globals were exported.
+	// Globals are the names under which its mutable globals were exported.
 	Globals []string `json:"globals,omitempty"`
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/reflectory/reflectory/core/plugin"
@@ -35,8 +34,7 @@ type instance struct {
 
 	life context.Context
 	end  context.CancelCauseFunc // the first reason is the cause
-	once sync.Once
-	done chan struct{}
+	done chan struct{} // closed by whoever has the turn
 }
 
 // errEnded is the cause of an end that was asked for.
@@ -73,9 +71,7 @@ func (i *instance) Done() <-chan struct{} { return i.done }
 
 // Cause says why the instance is gone.
 func (i *instance) Cause() error {
-	select {
-	case <-i.done:
-	default:
+	if !i.ended() {
 		return nil
 	}
 	if cause := context.Cause(i.life); !errors.Is(cause, errEnded) {
@@ -92,15 +88,17 @@ func (i *instance) Kill(reason error) {
 
 // Close ends the instance after the call under way, if there is one.
 func (i *instance) Close() error {
+	grace := time.NewTimer(closeGrace)
+	defer grace.Stop()
 	select {
 	case <-i.turn:
 		i.end(errEnded)
-		i.turn <- struct{}{}
+		i.leave()
 	case <-i.done:
-	case <-time.After(closeGrace):
+	case <-grace.C:
 		i.end(errEnded)
+		i.finish()
 	}
-	i.finish()
 	return nil
 }
 
@@ -111,19 +109,11 @@ const closeGrace = 2 * time.Second
 // finish waits until no call runs, and gives everything back. The instance's
 // life must have ended, so a call under way ends at its next slice.
 func (i *instance) finish() {
-	i.once.Do(func() {
-		<-i.turn
-		i.release()
-	})
-	<-i.done
-}
-
-// release gives everything back. The caller has the turn, and keeps it.
-func (i *instance) release() {
-	i.drop()
-	i.output.Flush()
-	i.logs.Flush()
-	close(i.done)
+	select {
+	case <-i.turn:
+		i.leave()
+	case <-i.done:
+	}
 }
 
 // drop gives the guest up.
@@ -150,13 +140,25 @@ func (i *instance) enter(ctx context.Context) error {
 	return nil
 }
 
-// leave gives the turn back, or ends the instance if its life has.
+// leave gives the turn back. If the instance's life has ended, so does the
+// instance, and everything is given back first.
 func (i *instance) leave() {
 	i.output.Flush()
-	if i.life.Err() != nil {
-		i.once.Do(i.release)
+	if i.life.Err() != nil && !i.ended() {
+		i.drop()
+		i.logs.Flush()
+		close(i.done)
 	}
 	i.turn <- struct{}{}
+}
+
+func (i *instance) ended() bool {
+	select {
+	case <-i.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // gone is the error of a call that finds the instance ended.

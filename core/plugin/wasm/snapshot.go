@@ -12,18 +12,15 @@ import (
 // globals, and what the host keeps for it. It never changes, and instances of
 // the same module can take it on.
 type snapshot struct {
-	size    uint32 // of the memory, in bytes
+	size uint32 // of the memory, in bytes
+	// The memory is an image where the system has that and it is worth it, else
+	// pages, of which a nil one is zero.
+	image   *image
 	pages   [][]byte
-	own     int // bytes of pages that no earlier snapshot holds
+	own     int // bytes that no earlier snapshot holds
 	globals []uint64
 	worldly worldly
 }
-
-// framePage is the unit in which memories are compared and copied.
-const framePage = 4 << 10
-
-// zeroPage is what a page of fresh memory holds. A nil page means it.
-var zeroPage = make([]byte, framePage)
 
 // capture takes the guest's state. Pages that are as in base are shared with it.
 func (g *guest) capture(base *snapshot) *snapshot {
@@ -36,13 +33,16 @@ func (g *guest) capture(base *snapshot) *snapshot {
 	}
 	s.size = g.memory.Size()
 	memory, _ := g.memory.Read(0, s.size)
+	if s.image, s.own = newImage(memory); s.image != nil {
+		return s
+	}
 	s.pages = make([][]byte, s.size/framePage)
 	for i := range s.pages {
 		now := memory[i*framePage : (i+1)*framePage]
 		switch {
 		case base != nil && i < len(base.pages) && bytes.Equal(now, base.page(i)):
 			s.pages[i] = base.pages[i]
-		case !bytes.Equal(now, zeroPage):
+		case !isZero(now):
 			s.pages[i] = bytes.Clone(now)
 			s.own += framePage
 		}
@@ -58,22 +58,13 @@ func (s *snapshot) page(i int) []byte {
 }
 
 // restore gives the guest a snapshot's state, and reports whether that was
-// possible: memory can't shrink.
+// possible.
 func (g *guest) restore(s *snapshot) bool {
 	if g.state == s {
 		return true
 	}
-	if g.memory != nil && !g.resize(s.size) {
+	if g.memory != nil && !g.restoreMemory(s) {
 		return false
-	}
-	if g.memory != nil {
-		memory, _ := g.memory.Read(0, s.size)
-		for i := range s.pages {
-			now := memory[i*framePage : (i+1)*framePage]
-			if want := s.page(i); !bytes.Equal(now, want) {
-				copy(now, want)
-			}
-		}
 	}
 	for i, v := range s.globals {
 		g.globals[i].Set(v)
@@ -83,13 +74,18 @@ func (g *guest) restore(s *snapshot) bool {
 	return true
 }
 
-func (g *guest) resize(size uint32) bool {
-	now := g.memory.Size()
-	if now < size {
-		_, ok := g.memory.Grow((size - now) / pageBytes)
-		return ok
+func (g *guest) restoreMemory(s *snapshot) bool {
+	if s.image != nil && !g.linear.show(s.image) || !g.resize(s.size) {
+		return false
 	}
-	return now == size
+	memory, _ := g.memory.Read(0, s.size)
+	for i := range s.pages {
+		now := memory[i*framePage : (i+1)*framePage]
+		if want := s.page(i); !bytes.Equal(now, want) {
+			copy(now, want)
+		}
+	}
+	return true
 }
 
 // snapshotKey names the state after a config was prepared. Without a kind it is

@@ -40,6 +40,7 @@ type wasiFunction struct {
 func badDescriptor(*guest, []uint64) errno { return errnoBadf }
 func unsupported(*guest, []uint64) errno   { return errnoNosys }
 
+// wasiFunctions is a table: all of preview 1 but proc_exit.
 func wasiFunctions() map[string]wasiFunction {
 	return map[string]wasiFunction{
 		"args_get":          {"ii", func(*guest, []uint64) errno { return errnoSuccess }},

@@ -1,0 +1,99 @@
+package wasm
+
+import (
+	"bytes"
+
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// linear is a guest's linear memory. It lies in room that is reserved for all
+// that it may become, where the system has that, so growing copies nothing; and
+// it can shrink, which WebAssembly's own can't.
+type linear struct {
+	room     []byte
+	max      uint64
+	reserved bool   // room is mapped, not Go's, and max long
+	size     uint64 // as the engine knows it
+	forced   uint64 // the size that the engine is given next, whatever it asks for
+	shown    *image // what is mapped at the begin of room; nil is nothing
+}
+
+// allocate is the engine's way to a memory.
+func (g *guest) allocate(_, most uint64) experimental.LinearMemory {
+	g.linear = &linear{max: most}
+	g.linear.room, g.linear.reserved = reserve(most)
+	return g.linear
+}
+
+// Reallocate gives the memory a size; nil says that there is no room.
+func (m *linear) Reallocate(size uint64) []byte {
+	if m.forced > 0 {
+		size = m.forced
+	}
+	if size > m.max {
+		return nil
+	}
+	if size > uint64(len(m.room)) {
+		room := make([]byte, min(max(size, 2*uint64(len(m.room))), m.max))
+		copy(room, m.room[:m.size])
+		m.room = room
+	}
+	m.size = size
+	return m.room[:size:size]
+}
+
+// Free gives the room back. Nothing may look at the memory any more.
+func (m *linear) Free() {
+	if m.reserved {
+		release(m.room)
+	}
+	m.room = nil
+}
+
+// clearFrom makes everything from a size on zero, as fresh memory is.
+func (m *linear) clearFrom(size uint64) {
+	if m.size <= size {
+		return
+	}
+	plain := min(max(size, m.imageSize()), m.size) // what an image covers would come back
+	clear(m.room[size:plain])
+	if tail := m.room[plain:m.size]; !m.reserved || len(tail) < imageFrom || !discard(tail) {
+		clear(tail)
+	}
+}
+
+// imageSize is how much of the room an image covers.
+func (m *linear) imageSize() uint64 {
+	if m.shown == nil {
+		return 0
+	}
+	return m.shown.size
+}
+
+// imageFrom is the size of a memory from which mapping costs less than comparing,
+// copying or clearing.
+const imageFrom = 256 << 10
+
+// resize brings the guest's memory to a size, and reports whether that is its
+// size now. To shrink, the engine is made to ask for more and is given less.
+func (g *guest) resize(size uint32) bool {
+	now := g.memory.Size()
+	switch {
+	case now < size:
+		g.memory.Grow((size - now) / pageBytes)
+	case now > size && size > 0:
+		g.linear.clearFrom(uint64(size))
+		g.linear.forced = uint64(size)
+		g.memory.Grow(1)
+		g.linear.forced = 0
+	}
+	return g.memory.Size() == size
+}
+
+// framePage is the unit in which memories are compared, copied and kept.
+const framePage = 4 << 10
+
+// zeroPage is what a page of fresh memory holds.
+var zeroPage = make([]byte, framePage)
+
+func isZero(page []byte) bool { return bytes.Equal(page, zeroPage) }
