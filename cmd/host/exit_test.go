@@ -30,6 +30,12 @@ func newWorld(t *testing.T) *world {
 	}}
 }
 
+// unconfined turns the sandbox off, which would deny tally its file.
+func (w *world) unconfined() *world {
+	w.env["REFLECTORY_SANDBOX"] = "off"
+	return w
+}
+
 // file writes a file into the world and returns its path.
 func (w *world) file(name, text string) string {
 	w.t.Helper()
@@ -71,7 +77,7 @@ func TestARunsStatusIsItsExitCode(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newWorld(t).unconfined()
 			code, out, _ := w.run(t.Context(), "run", "--json", w.file("w.yaml", c.workflow), "--state", "file="+filepath.Join(w.dir, "tally"))
 			var r core.LoopResult
 			if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -88,7 +94,7 @@ func TestARunsStatusIsItsExitCode(t *testing.T) {
 }
 
 func TestACancelledRunGoesOnWhereItWas(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t).unconfined()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tally := filepath.Join(w.dir, "tally")

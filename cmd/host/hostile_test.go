@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +30,7 @@ nodes:
 
 func newHostileWorld(t *testing.T) *killWorld {
 	t.Helper()
-	w := newKillWorld(t, 1)
+	w := newKillWorld(t)
 	for name := range hostiles {
 		installPlugin(t, filepath.Join(w.dir, "plugins"), "test/"+name, "1.0.0", []sdk.Kind{sdk.KindEvaluator})
 	}
@@ -41,10 +40,7 @@ func newHostileWorld(t *testing.T) *killWorld {
 // hostile writes the workflow of a bad plugin.
 func (w *killWorld) hostile(plugin, do string) {
 	w.t.Helper()
-	text := fmt.Sprintf(hostileWorkflow, filepath.Join(w.dir, "tally.txt"), plugin, do)
-	if err := os.WriteFile(filepath.Join(w.dir, "workflow.yaml"), []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	w.workflow(hostileWorkflow, w.tally, plugin, do)
 }
 
 // alone is json, and sees to it that no process is left.
@@ -114,10 +110,10 @@ func TestABadPluginThatAnswersDoesNoHarm(t *testing.T) {
 }
 
 func TestASignalCancelsTheRun(t *testing.T) {
-	w := newHostileWorld(t)
+	w := newHostileWorld(t).count()
 	w.hostile("hostile", "hang")
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		_ = os.Remove(filepath.Join(w.dir, "tally.txt"))
+		_ = os.Remove(w.tally)
 		cmd, _ := w.start("run", "workflow.yaml")
 		w.awaitTally()
 		_ = cmd.Process.Signal(sig)
@@ -133,22 +129,19 @@ func TestASignalCancelsTheRun(t *testing.T) {
 // while a call of another hangs.
 const stubbornWorkflow = `state: {output: 1}
 nodes:
-  - {name: judge, action: reflection.evaluate, with: {evaluator: {plugin: stubborn}}}
+  - {name: judge, action: reflection.evaluate, with: {evaluator: {plugin: test/stubborn}}}
   - name: work
     action: reflection.loop
     with:
-      generator: {plugin: tally, config: {file: %q, passes: 1}}
-      evaluator: {plugin: hostile, config: {do: hang}}
+      generator: {plugin: test/tally, config: {file: %q, passes: 1}}
+      evaluator: {plugin: test/hostile, config: {do: hang}}
 `
 
 func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
-	w := newHostileWorld(t)
-	text := fmt.Sprintf(stubbornWorkflow, filepath.Join(w.dir, "tally.txt"))
-	if err := os.WriteFile(filepath.Join(w.dir, "workflow.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w := newHostileWorld(t).count()
+	w.workflow(stubbornWorkflow, w.tally)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		_ = os.Remove(filepath.Join(w.dir, "tally.txt"))
+		_ = os.Remove(w.tally)
 		cmd, _ := w.start("run", "workflow.yaml")
 		w.awaitTally()
 		_ = cmd.Process.Signal(sig)
@@ -176,7 +169,7 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 func (w *killWorld) awaitTally() {
 	w.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(w.dir, "tally.txt")); err == nil {
+		if _, err := os.Stat(w.tally); err == nil {
 			return
 		}
 	}

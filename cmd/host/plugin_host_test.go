@@ -3,29 +3,42 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// hosted runs the plugin chatty with what it was granted, beside llm-eval.
-func (w *world) hosted(llm string, granted ...plugin.Service) *pluginHost {
+// hosted runs the plugin chatty with what it was granted, beside llm-eval, which
+// may reach some endpoints.
+func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service) *pluginHost {
 	w.t.Helper()
-	a := &App{Stderr: w.t.Output(), Getenv: func(string) string { return "" }}
-	a.term = term.New(a.Stderr)
-	a.config = Config{DataDir: Setting{Value: w.env["REFLECTORY_DATA_DIR"]}, LogLevel: Setting{Value: "debug"}}
-	path := func(name string) string { return filepath.Join(w.env["REFLECTORY_PLUGIN_DIR"], name, name) }
-	h := a.hostPlugins([]plugin.Installed{
-		{Name: "chatty", Path: path("chatty"), Env: []string{"CHATTY_KEY=sesame-open"}, Granted: plugin.Capabilities{Host: granted}},
-		{Name: "llm-eval", Path: path("llm-eval")},
-		{Name: "schema-eval", Path: path("schema-eval")},
-	}, json.RawMessage(llm))
+	a := &App{Stderr: w.t.Output(), Getenv: func(k string) string { return w.env[k] }}
+	if err := a.load(); err != nil {
+		w.t.Fatal(err)
+	}
+	a.config.LogLevel.Value = "debug"
+	set, err := a.openSet()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	installed := set.Installed()
+	for i := range installed {
+		switch p := &installed[i]; p.Name {
+		case "test/chatty":
+			p.Env, p.Granted.Host = []string{"CHATTY_KEY=sesame-open"}, granted
+		case workflow.LLMPlugin:
+			p.Granted.Network = endpoints
+		}
+	}
+	h, err := a.hostPlugins(set, installed, json.RawMessage(llm))
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	w.t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			w.t.Error(err)
@@ -36,14 +49,14 @@ func (w *world) hosted(llm string, granted ...plugin.Service) *pluginHost {
 
 func judge(t *testing.T, h *pluginHost) (*sdk.EvaluateResponse, error) {
 	t.Helper()
-	return core.PluginEvaluator(h, core.Target{Plugin: "chatty", Config: json.RawMessage(`{"asks": true}`)}).
+	return core.PluginEvaluator(h, core.Target{Plugin: "test/chatty", Config: json.RawMessage(`{"asks": true}`)}).
 		Evaluate(t.Context(), &sdk.EvaluateRequest{Call: sdk.Call{RunID: "01939f2c-0000-7000-8000-000000000000"}, Output: json.RawMessage(`1`)})
 }
 
 func TestAPluginReachesTheHostsModelWithoutAKey(t *testing.T) {
 	w := newWorld(t)
 	server := llmtest.New(t, llmtest.Text("yes"))
-	h := w.hosted(`{"provider": "openai", "base_url": "`+server.URL+`/v1", "model": "m", "price": {"in": 1000000, "out": 0}}`, plugin.ServiceLLM, plugin.ServiceLog)
+	h := w.hosted(`{"provider": "openai", "base_url": "`+server.URL+`/v1", "model": "m", "price": {"in": 1000000, "out": 0}}`, []string{strings.TrimPrefix(server.URL, "http://")}, plugin.ServiceLLM, plugin.ServiceLog)
 	r, err := judge(t, h)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +69,7 @@ func TestAPluginReachesTheHostsModelWithoutAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	code, out, errs := w.run(t.Context(), "plugin", "logs", "chatty")
+	code, out, errs := w.run(t.Context(), "plugin", "logs", "test/chatty")
 	if code != exitPassed || strings.Contains(out, "sesame") ||
 		!strings.Contains(out, "info   run 01939f2c-0000  judging key=***\n") ||
 		!strings.Contains(out, "debug  run 01939f2c-0000  the model says yes\n") {
@@ -64,15 +77,15 @@ func TestAPluginReachesTheHostsModelWithoutAKey(t *testing.T) {
 	}
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, followed, errs := w.run(interrupted, "plugin", "logs", "chatty", "-f"); code != exitPassed || followed != out {
+	if code, followed, errs := w.run(interrupted, "plugin", "logs", "test/chatty", "-f"); code != exitPassed || followed != out {
 		t.Errorf("exit %d: %s%s, want %s", code, followed, errs, out)
 	}
-	code, out, errs = w.run(t.Context(), "plugin", "logs", "chatty", "--lines", "1", "--json")
+	code, out, errs = w.run(t.Context(), "plugin", "logs", "test/chatty", "--lines", "1", "--json")
 	var last struct {
 		Plugin string           `json:"plugin"`
 		Lines  []plugin.LogLine `json:"lines"`
 	}
-	if err := json.Unmarshal([]byte(out), &last); err != nil || code != exitPassed || last.Plugin != "chatty" || len(last.Lines) != 1 {
+	if err := json.Unmarshal([]byte(out), &last); err != nil || code != exitPassed || last.Plugin != "test/chatty" || len(last.Lines) != 1 {
 		t.Errorf("exit %d, %v: %s%s", code, err, out, errs)
 	}
 }
@@ -91,7 +104,7 @@ func TestAPluginWithoutTheGrantReachesNoModel(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := judge(t, newWorld(t).hosted(tt.llm, tt.granted...))
+			_, err := judge(t, newWorld(t).hosted(tt.llm, nil, tt.granted...))
 			if sdk.CodeOf(err) != tt.code || sdk.ReasonOf(err) != tt.reason {
 				t.Errorf("got %v", err)
 			}
@@ -100,14 +113,14 @@ func TestAPluginWithoutTheGrantReachesNoModel(t *testing.T) {
 }
 
 func TestAConfigIsJudgedBeforeThePluginSeesIt(t *testing.T) {
-	h := newWorld(t).hosted("")
+	h := newWorld(t).hosted("", nil)
 	for config, want := range map[string]string{
 		`{"asks": true}`:             "",
 		`{"asks": "often", "x": 1}`:  "/asks",
 		`{"ask": true}`:              `"ask"`,
 		`{"asks": null, "max": 1e3}`: `"max"`,
 	} {
-		err := h.Prepare(t.Context(), sdk.KindEvaluator, core.Target{Plugin: "chatty", Config: json.RawMessage(config)})
+		err := h.Prepare(t.Context(), sdk.KindEvaluator, core.Target{Plugin: "test/chatty", Config: json.RawMessage(config)})
 		if want == "" && err != nil || want != "" && (sdk.ReasonOf(err) != "config_invalid" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", config, err)
 		}

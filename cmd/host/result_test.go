@@ -162,6 +162,7 @@ nodes:
 func TestABudgetCountsFailedCallsAlsoOverResumes(t *testing.T) {
 	server := llmtest.New(t, llmtest.Text(`{"pass": true}`).Usage(100, 50).Always())
 	w := newWorld(t)
+	w.allow(server)
 	code, out, errs := w.run(t.Context(), "run", "--json", w.file("w.yaml", modelSettings(server)+`
 nodes:
   - name: l
