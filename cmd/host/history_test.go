@@ -22,10 +22,10 @@ const largeWorkflow = `
 nodes:
   - name: work
     action: reflection.loop
-    with: {generator: {plugin: large}, evaluator: {plugin: large}, max_iterations: %d}
+    with: {generator: {plugin: test/large}, evaluator: {plugin: test/large}, max_iterations: %d}
   - name: after
     action: plugin.call
-    with: {plugin: large, config: {seen: "{{ state.work.history | length }}", first: "{{ state.work.history[0].output }}"}}
+    with: {plugin: test/large, config: {seen: "{{ state.work.history | length }}", first: "{{ state.work.history[0].output }}"}}
 `
 
 // largeRun is a run of a loop with large outputs, on a store that is opened anew

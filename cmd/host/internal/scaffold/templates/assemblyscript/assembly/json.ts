@@ -2,14 +2,18 @@
 
 export enum Kind { Null, Bool, Number, Text, List, Object }
 
+// Most values have neither, and share these.
+const noItems: Value[] = [];
+const noKeys: string[] = [];
+
 // Value is one JSON value. A missing key of an object is null.
 export class Value {
   kind: Kind = Kind.Null;
   bool: bool = false;
   number: f64 = 0;
   text: string = "";
-  items: Value[] = [];
-  keys: string[] = [];
+  items: Value[] = noItems;
+  keys: string[] = noKeys;
   source: string = "";
   begin: i32 = 0;
   end: i32 = 0;
@@ -72,6 +76,8 @@ class Reader {
 
   private members(v: Value): void {
     v.kind = Kind.Object;
+    v.keys = [];
+    v.items = [];
     this.at++;
     while (this.more(0x7d)) {
       v.keys.push(this.string());
@@ -83,6 +89,7 @@ class Reader {
 
   private list(v: Value): void {
     v.kind = Kind.List;
+    v.items = [];
     this.at++;
     while (this.more(0x5d)) v.items.push(this.value());
   }
