@@ -4,9 +4,8 @@ module github.com/reflectory/reflectory/testdata/suites
 
 go 1.26.0
 
-require (
-	// wasm: plug-ins built with Extism's PDKs.
-	github.com/extism/go-sdk v1.7.1
-	// testdata/JSON-Schema-Test-Suite: the official suite with its remotes.
-	github.com/kaptinlin/jsonschema v0.7.3
-)
+// testdata/JSON-Schema-Test-Suite: the official suite with its remotes.
+require github.com/kaptinlin/jsonschema v0.7.3
+
+// wasm: plug-ins from several languages; extism-runtime.wasm: their kernel.
+require github.com/extism/go-sdk v1.7.1

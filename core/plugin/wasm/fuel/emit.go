@@ -13,48 +13,117 @@ func emitIndex(dst []byte, op opcode, index uint32) []byte {
 	return appendU32(emit(dst, op), index)
 }
 
-func (l *layout) call(dst []byte, function uint32) []byte {
-	return emitIndex(dst, opCall, function)
+// counter is where a function counts: in the global, which is always right. The
+// module's functions keep a copy in a local, since wazero reads a global from
+// memory each time, and waiting for what was just written there takes as long as
+// a small loop's turn.
+type counter struct {
+	global uint32
+	refill uint32 // the function that asks the host for more
+	cached bool   // whether there is a copy
+	local  uint32 // the copy
+}
+
+func (l *layout) counter() counter { return counter{global: l.globals, refill: l.refill()} }
+
+// load sets the copy to the global's value.
+func (c counter) load(dst []byte) []byte {
+	if !c.cached {
+		return dst
+	}
+	return emitIndex(emitIndex(dst, opGlobalGet, c.global), opLocalSet, c.local)
+}
+
+// read puts the counter onto the stack.
+func (c counter) read(dst []byte) []byte {
+	if c.cached {
+		return emitIndex(dst, opLocalGet, c.local)
+	}
+	return emitIndex(dst, opGlobalGet, c.global)
+}
+
+// write sets the counter to what is on the stack.
+func (c counter) write(dst []byte) []byte {
+	if c.cached {
+		dst = emitIndex(dst, opLocalTee, c.local)
+	}
+	return emitIndex(dst, opGlobalSet, c.global)
 }
 
 // charge subtracts n units from the counter.
-func (l *layout) charge(dst []byte, n int64) []byte {
+func (c counter) charge(dst []byte, n int64) []byte {
 	if n == 0 {
 		return dst
 	}
-	dst = emitIndex(dst, opGlobalGet, l.globals)
-	dst = appendS64(emit(dst, opI64Const), n)
-	dst = emit(dst, opI64Sub)
-	return emitIndex(dst, opGlobalSet, l.globals)
+	dst = appendS64(emit(c.read(dst), opI64Const), n)
+	return c.write(emit(dst, opI64Sub))
 }
 
-// check calls the host if the counter is below zero.
-func (l *layout) check(dst []byte) []byte {
-	dst = emitIndex(dst, opGlobalGet, l.globals)
-	dst = appendS64(emit(dst, opI64Const), 0)
-	dst = append(emit(emit(dst, opI64LtS), opIf), typeEmpty)
-	return emit(l.call(dst, l.refill()), opEnd)
+// below puts onto the stack whether the counter is below zero.
+func (c counter) below(dst []byte) []byte {
+	return emit(appendS64(emit(c.read(dst), opI64Const), 0), opI64LtS)
+}
+
+// ask calls the host, which leaves the counter at zero or above.
+func (c counter) ask(dst []byte) []byte { return c.load(emitIndex(dst, opCall, c.refill)) }
+
+// check asks the host if the counter is below zero.
+func (c counter) check(dst []byte) []byte {
+	dst = append(emit(c.below(dst), opIf), typeEmpty)
+	return emit(c.ask(dst), opEnd)
+}
+
+// wrapsOfLoop is how many labels beginLoop puts between a loop and what is around it.
+const wrapsOfLoop = 3
+
+// beginLoop and endLoop check at a loop's header, but ask outside: a call within
+// makes wazero spill the loop's registers on every turn, for up to three times
+// the time. The loop is entered anew after that, which changes nothing, since it
+// has no parameters.
+//
+//	block $done
+//	  loop $again
+//	    block $ask
+//	      loop               ;; the loop itself
+//	        below br_if $ask
+//	        …
+//	      end
+//	      br $done
+//	    end
+//	    ask br $again
+//	  end
+//	end
+func (c counter) beginLoop(dst, blockType []byte) []byte {
+	dst = append(emit(dst, opBlock), blockType...)
+	dst = append(emit(dst, opLoop), blockType...)
+	dst = append(emit(dst, opBlock), typeEmpty)
+	dst = append(emit(dst, opLoop), blockType...)
+	return emitIndex(c.below(dst), opBrIf, 1)
+}
+
+func (c counter) endLoop(dst []byte) []byte {
+	dst = emitIndex(emit(dst, opEnd), opBr, 2)
+	dst = emitIndex(c.ask(emit(dst, opEnd)), opBr, 0)
+	return emit(emit(dst, opEnd), opEnd)
 }
 
 // bulk charges eighths of a unit for each of the length on the stack, and leaves
 // the length there.
 func (l *layout) bulk(dst []byte, eighths int64) []byte {
-	return l.call(appendS64(emit(dst, opI64Const), eighths), l.charger())
+	return emitIndex(appendS64(emit(dst, opI64Const), eighths), opCall, l.charger())
 }
 
 // chargerBody is a function (length i32, eighths i64) → length. The length is
 // taken as unsigned, and eighths is at most 2^16, so that no product reaches
 // 2^48 and no charge turns into a gift.
 func (l *layout) chargerBody() []byte {
-	dst := []byte{0} // no locals
-	dst = emitIndex(dst, opGlobalGet, l.globals)
+	c := l.counter()
+	dst := c.read([]byte{0}) // no locals
 	dst = emitIndex(dst, opLocalGet, 0)
 	dst = emitIndex(emit(dst, opI64ExtendI32U), opLocalGet, 1)
 	dst = appendS64(emit(emit(dst, opI64Mul), opI64Const), 3)
-	dst = emit(emit(dst, opI64ShrU), opI64Sub)
-	dst = emitIndex(dst, opGlobalSet, l.globals)
-	dst = emitIndex(l.check(dst), opLocalGet, 0)
-	return emit(dst, opEnd)
+	dst = c.write(emit(emit(dst, opI64ShrU), opI64Sub))
+	return emit(emitIndex(c.check(dst), opLocalGet, 0), opEnd)
 }
 
 // growerBody is a function (pages i32) → the memory's old size, or −1. Growth is
@@ -91,8 +160,8 @@ func (l *layout) addedImport() []byte {
 // addedFunctions are the types of the functions of ours that are defined.
 func (l *layout) addedFunctions() []byte {
 	var dst []byte
-	for i := range l.added {
-		dst = appendU32(dst, l.chargerType()+i)
+	for _, t := range []uint32{l.chargerType(), l.growerType()}[:l.added] {
+		dst = appendU32(dst, t)
 	}
 	return dst
 }

@@ -5,18 +5,19 @@
 //	module ─► sections ─► edits of each section ─► module with a counter
 //
 // The rewritten module imports a function, [ImportRefill], and exports a mutable
-// i64, [Global], that begins at 0 and counts down. Where it is below zero at the
-// begin of a function, at a loop's header or at an operation on a length, the
+// i64, [Global], that starts at 0 and counts down. Where it is below zero at a
+// function's entry, at a loop's header or at an operation on a length, the
 // module calls the import. Every cycle of a program passes one of these, so the
 // host gets control within bounded work, however the guest is written; what is
 // charged stands in meter.go.
 //
-// The import has to add to the global, or to end the call by a panic. With
-// granted as the sum of all that was added so far, the fuel used is granted −
-// global. A debt (the global after a long copy, say) is paid by the next grant:
+// The import has to bring the global to 0 or above, or to end the call by a panic.
+// With granted as the sum of all that was added so far, the fuel used is granted −
+// global. A debt (the global after a long copy, say) is paid by the next grant,
+// and a call ends at the same place whatever the slices are:
 //
 //	used := granted − global
-//	if used ≥ budget: panic
+//	if used > budget: panic
 //	global' := min(slice, budget − used); granted += global' − global
 //
 // A module is read once, front to back. What changes is a list of edits of its
@@ -42,8 +43,8 @@ const (
 //
 // What it can't take it refuses with [sdk.Incompatible] and the reason
 // "fuel_unsupported"; the message names what that is. It takes WebAssembly 2.0,
-// threads without waiting, tail calls, extended constants, exceptions (with
-// try_table) and typed function references.
+// threads without waiting, tail calls, extended constants and typed function
+// references. Exceptions may be thrown, but not caught.
 func Instrument(module []byte) ([]byte, error) {
 	m, err := split(module)
 	if err != nil {

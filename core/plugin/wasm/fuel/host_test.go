@@ -32,7 +32,7 @@ func (t *tank) refill(_ context.Context, guest api.Module, _ []uint64) {
 	counter := guest.ExportedGlobal(fuel.Global).(api.MutableGlobal)
 	left := int64(counter.Get())
 	used := t.granted - left
-	if used >= t.budget {
+	if used > t.budget {
 		panic(errSpent)
 	}
 	grant := min(t.slice, t.budget-used)
@@ -44,6 +44,12 @@ func (t *tank) refill(_ context.Context, guest api.Module, _ []uint64) {
 // used is the fuel that a guest has used so far.
 func (t *tank) used(guest api.Module) int64 {
 	return t.granted - int64(guest.ExportedGlobal(fuel.Global).Get())
+}
+
+// endless is a refill without a budget, for guests that call each other: each has
+// a counter of its own.
+func endless(_ context.Context, guest api.Module, _ []uint64) {
+	guest.ExportedGlobal(fuel.Global).(api.MutableGlobal).Set(1000)
 }
 
 // newRuntime is a runtime whose guests are refilled by a function.
@@ -73,10 +79,9 @@ func instrument(t testing.TB, module []byte) []byte {
 }
 
 // moduleFolder is where a module of this repository's go.mod lies.
-func moduleFolder(t testing.TB, dir, path string) string {
+func moduleFolder(t testing.TB, path string) string {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", path)
-	cmd.Dir = dir
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("go list -m %s: %v\n%s", path, err, out)

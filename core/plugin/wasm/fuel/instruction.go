@@ -1,16 +1,27 @@
 package fuel
 
+import "math"
+
 // instruction is one of a function's body or of a constant expression.
 type instruction struct {
 	op  opcode
 	at  int // where it begins
 	imm int // where its immediates begin
 	end int // where the next one begins
-	// index is its function, global or label, or the type of its select.
+	// index is its function or its global, or the function type of its block,
+	// noType if that is none.
 	index uint32
-	// labels are those of br_table and try_table. They are valid until the next
+	// labels are where it may branch to. They are valid until the next
 	// instruction is read.
-	labels []uint32
+	labels []label
+}
+
+const noType = math.MaxUint32
+
+// label is the target of a branch.
+type label struct {
+	at, end int    // where it stands
+	depth   uint32 // how many blocks outwards
 }
 
 // decoder reads instructions.
@@ -47,6 +58,9 @@ func (d *decoder) opcode() opcode {
 		d.fail("an instruction of garbage collection")
 	case 0x06, 0x07, 0x09, 0x18, 0x19:
 		d.fail("the legacy exception instruction %#x", first)
+	case 0x1f:
+		// wazero 1.12 copies the whole stack at each, and keeps it while within.
+		d.fail("try_table, whose cost no fuel can tell,")
 	}
 	return opcode(first)
 }
@@ -78,8 +92,10 @@ func (d *decoder) immediates() {
 	case shapeIndexPair:
 		d.integer(maxLen32)
 		d.integer(maxLen32)
-	case shapeFunction, shapeGlobal, shapeLabel:
+	case shapeFunction, shapeGlobal:
 		d.in.index = d.u32()
+	case shapeLabel:
+		d.label()
 	case shapeMemory, shapeLane:
 		d.memory(s == shapeLane)
 	case shapeUnknown:
@@ -94,16 +110,11 @@ func (d *decoder) structured(s shape) {
 	switch s {
 	case shapeLabels:
 		for range d.count() {
-			d.in.labels = append(d.in.labels, d.u32())
+			d.label()
 		}
-		d.in.labels = append(d.in.labels, d.u32())
+		d.label()
 	case shapeBlock:
 		d.blockType()
-	case shapeTry:
-		d.blockType()
-		for range d.count() {
-			d.catch()
-		}
 	case shapeSelect:
 		if d.count() != 1 {
 			d.fail("a select of several types")
@@ -123,22 +134,21 @@ func (d *decoder) memory(lane bool) {
 	}
 }
 
-// blockType skips the type of a block: a value type, the index of a function
+// blockType reads the type of a block: a value type, the index of a function
 // type, or none.
 func (d *decoder) blockType() {
-	if t := d.s33(); t == refNullable-0x80 || t == refNonNull-0x80 {
+	switch t := d.s33(); {
+	case t >= 0:
+		d.in.index = uint32(t)
+		return
+	case t == refNullable-0x80, t == refNonNull-0x80:
 		d.integer(maxLen32)
 	}
+	d.in.index = noType
 }
 
-// catch reads a clause of try_table.
-func (d *decoder) catch() {
-	switch kind := d.byte(); kind {
-	case 0, 1: // catch, catch_ref: a tag
-		d.integer(maxLen32)
-	case 2, 3: // catch_all, catch_all_ref
-	default:
-		d.fail("the catch clause %d", kind)
-	}
-	d.in.labels = append(d.in.labels, d.u32())
+func (d *decoder) label() {
+	at := d.pos
+	depth := d.u32()
+	d.in.labels = append(d.in.labels, label{at: at, end: d.pos, depth: depth})
 }

@@ -8,20 +8,21 @@ package fuel
 //	functions  imported, refill, defined, then the charger and the grower if used
 //	globals    the original's, then the counter
 type layout struct {
-	types     uint32 // how many the original has
-	imported  uint32 // functions that it imports
-	functions uint32 // functions that it imports or defines
-	globals   uint32 // globals that it imports or defines
-	added     uint32 // functions of ours that its code needs: none, the charger, or both
+	params    []uint32 // of each type of the original
+	types     []uint32 // of each function that the original defines
+	imported  uint32   // functions that it imports
+	functions uint32   // functions that it imports or defines
+	globals   uint32   // globals that it imports or defines
+	added     uint32   // functions of ours that its code needs: none, the charger, or both
 }
 
 func (l *layout) refill() uint32  { return l.imported }
 func (l *layout) charger() uint32 { return l.functions + 1 }
 func (l *layout) grower() uint32  { return l.functions + 2 }
 
-func (l *layout) refillType() uint32  { return l.types }
-func (l *layout) chargerType() uint32 { return l.types + 1 }
-func (l *layout) growerType() uint32  { return l.types + 2 }
+func (l *layout) refillType() uint32  { return uint32(len(l.params)) }
+func (l *layout) chargerType() uint32 { return l.refillType() + 1 }
+func (l *layout) growerType() uint32  { return l.refillType() + 2 }
 
 // survey counts what a module has, and refuses one that uses our names.
 func survey(m *module) (*layout, error) {
@@ -32,10 +33,7 @@ func survey(m *module) (*layout, error) {
 	}{
 		{sectionType, l.surveyTypes},
 		{sectionImport, l.surveyImports},
-		{sectionFunction, func(r *reader) {
-			l.functions = l.imported + r.count()
-			r.skipIndices(l.functions - l.imported)
-		}},
+		{sectionFunction, l.surveyFunctions},
 		{sectionMemory, func(r *reader) {
 			for range r.count() {
 				r.limits()
@@ -53,10 +51,15 @@ func survey(m *module) (*layout, error) {
 	return l, globals.err
 }
 
-func (r *reader) skipIndices(n uint32) {
-	for range n {
-		r.integer(maxLen32)
+func (l *layout) surveyFunctions(r *reader) {
+	for range r.count() {
+		t := r.u32()
+		if uint64(t) >= uint64(len(l.params)) {
+			r.fail("a function of the unknown type %d", t)
+		}
+		l.types = append(l.types, t)
 	}
+	l.functions = l.imported + uint32(len(l.types))
 }
 
 // finish refuses what is left over, and returns the error.
@@ -88,9 +91,8 @@ func (l *layout) surveyTypes(r *reader) {
 			if kind != typeFunction {
 				r.fail("a type of the kind %#x (garbage collection)", kind)
 			}
+			l.params = append(l.params, r.valueTypes())
 			r.valueTypes()
-			r.valueTypes()
-			l.types++
 		}
 	}
 }

@@ -5,26 +5,19 @@ import "math"
 // What is charged, in units of fuel:
 //
 //	an instruction               1; block, else, end and nop 0
-//	a function's begin           1, and 1/8 for each local
+//	a function's entry           1, and 1/8 for each local
 //	bytes copied, filled, grown  1/8 for each
 //	table entries copied, filled 1 for each
 //	table entries added          64 for each
 //
-// It is charged at points, each for what follows it up to the next: at the begin
-// of a function, at a loop's header, in the arms of an if, and behind what may
-// have branched away. So the charge follows the path that is taken. A short arm
-// (shortArm) is charged at the point before it, whether it is taken or not, as
-// long as that no more than doubles what is due there. What a function charges
-// is thus never less than what it executes, and at most twice that and shortArm
-// for each point that it passes (unless an exception cuts it short).
+// Instructions are charged at points, each for what follows it up to the next: at
+// a function's entry, at a loop's header, in the arms of an if, and behind
+// whatever may have branched away. So what is charged is what is executed, on
+// every path. (Where a trap cuts a piece short, all of it has been charged.)
 //
-// The host is asked at a function's begin and a loop's header only (see
-// [layout.check]); between two of these stands a bounded piece of the program.
+// The host is asked at a function's entry and at a loop's header only, and by the
+// operations on a length: between two of these stands a bounded piece of program.
 const (
-	// shortArm is how many units a point's arms may add to it in any case. More
-	// makes the code faster and the figure coarser.
-	shortArm = 16
-
 	eighthsPerByte    = 1
 	eighthsPerPage    = 65536 * eighthsPerByte
 	eighthsPerElement = 8 * eighthsPerByte // an entry takes 8 bytes
@@ -47,32 +40,25 @@ func eighthsOf(op opcode) int64 {
 	return 0
 }
 
-// point is a place where something is charged.
-type point struct {
-	edit  int  // its edit
-	root  bool // the begin of a function or a loop: it is checked, and stays
-	sure  int64
-	maybe int64 // of arms that it has taken over
-}
-
 // frame is a block that the walk is in. The first is the function itself.
 type frame struct {
 	open   int  // how many points were open before it
 	dead   bool // whether it can't be reached
-	isIf   bool
+	kind   opcode
 	escape int // the outermost frame that is branched to from within
+	wraps  int // blocks that metering has put around it and the frames before
 }
 
 // meter walks through a function's instructions and places the charges.
 //
-// The open points form a stack; the last one is charged for what is walked. A
-// point is always passed before what it is charged for, and not once for two
-// turns of a cycle: those that a block opens end with it, and what follows the
-// block belongs to the point that stood before it again, or to a new one.
+// The open points form a stack; the last one is charged for what is walked. The
+// points that a block opens end with it. If the block can only be left at its
+// end, what follows it is executed as often as what stood before it, and belongs
+// to the point that was open there; else a new point is opened.
 type meter struct {
 	frames []frame
-	open   []point
-	dead   bool // whether the walk is behind a branch that is always taken
+	open   []int // the edits of the open points
+	dead   bool  // whether the walk is behind a branch that is always taken
 	edits  []edit
 }
 
@@ -81,67 +67,79 @@ func (m *meter) begin(w *rewriter, locals uint64) {
 	m.frames = append(m.frames[:0], frame{})
 	m.open = m.open[:0]
 	m.dead = false
-	m.point(w, w.pos, true)
-	m.pay(1 + int64(locals/8))
+	m.point(w, w.pos, editChecked)
+	m.pay(w, 1+int64(locals/8))
 }
 
 // step walks over the instruction that was read.
 func (m *meter) step(w *rewriter) {
 	switch w.in.op {
 	case opNop:
-	case opBlock, opTryTable, opLoop, opIf:
+	case opBlock, opLoop, opIf:
 		m.enter(w)
 	case opElse:
 		m.otherwise(w)
 	case opEnd:
 		m.leave(w)
 	case opUnreachable:
-		m.pay(1)
+		m.pay(w, 1)
 		m.dead = true
 	case opReturn, opReturnCall, opReturnCallIndirect, opReturnCallRef, opThrow, opThrowRef:
-		m.pay(1)
+		m.pay(w, 1)
 		m.escape(0)
 		m.dead = true
 	case opBr, opBrTable:
-		m.pay(1)
-		m.branch(w, len(m.frames)-1)
+		m.pay(w, 1)
+		m.branch(w)
 		m.dead = true
 	case opBrIf, opBrOnNull, opBrOnNonNull:
-		m.pay(1)
-		m.branch(w, len(m.frames)-1)
+		m.pay(w, 1)
+		m.branch(w)
 		m.arm(w)
 	default:
-		m.pay(1)
+		m.pay(w, 1)
 	}
 }
 
 // enter opens a block.
 func (m *meter) enter(w *rewriter) {
 	in := &w.in
-	outer := len(m.frames) - 1
 	if in.op == opIf {
-		m.pay(1)
+		m.pay(w, 1)
 	}
-	m.frames = append(m.frames, frame{open: len(m.open), dead: m.dead, isIf: in.op == opIf, escape: math.MaxInt})
+	m.frames = append(m.frames, frame{
+		open: len(m.open), dead: m.dead, kind: in.op, escape: math.MaxInt, wraps: m.frames[len(m.frames)-1].wraps,
+	})
 	switch in.op {
 	case opIf:
 		m.arm(w)
 	case opLoop:
-		m.point(w, in.end, true)
-		m.pay(1)
-	case opTryTable:
-		m.branch(w, outer) // a clause counts its label from outside
+		m.loop(w)
 	}
+}
+
+// loop checks and charges at a loop's header. A loop with parameters is checked
+// where it stands, since it can't be left and entered anew without a type for it.
+func (m *meter) loop(w *rewriter) {
+	in := &w.in
+	if in.index != noType && (uint64(in.index) >= uint64(len(w.l.params)) || w.l.params[in.index] > 0) {
+		m.point(w, in.end, editChecked)
+	} else {
+		m.frames[len(m.frames)-1].wraps += wrapsOfLoop
+		w.edits = append(w.edits, edit{at: in.at, end: in.end, kind: editLoop})
+		m.point(w, in.end, editCharge)
+	}
+	m.pay(w, 1)
 }
 
 // otherwise goes on from the one arm of an if to the other.
 func (m *meter) otherwise(w *rewriter) {
 	f := &m.frames[len(m.frames)-1]
-	if !f.isIf {
+	if f.kind != opIf {
 		w.fail("an else without an if")
 		return
 	}
-	m.close(w, f.open)
+	m.open = m.open[:f.open]
 	m.dead = f.dead
 	m.arm(w)
 }
@@ -151,8 +149,11 @@ func (m *meter) otherwise(w *rewriter) {
 func (m *meter) leave(w *rewriter) {
 	at := len(m.frames) - 1
 	f := m.frames[at]
-	m.close(w, f.open)
+	m.open = m.open[:f.open]
 	m.frames = m.frames[:at]
+	if at > 0 && f.wraps > m.frames[at-1].wraps {
+		w.edits = append(w.edits, edit{at: w.in.at, end: w.in.end, kind: editLoopEnd})
+	}
 	m.dead = f.dead
 	if f.escape < at {
 		m.escape(f.escape)
@@ -160,17 +161,20 @@ func (m *meter) leave(w *rewriter) {
 	}
 }
 
-// branch notes the targets of a branch, whose labels count from a frame outwards.
-func (m *meter) branch(w *rewriter, from int) {
-	if shapeOf(w.in.op) == shapeLabel {
-		w.in.labels = append(w.in.labels, w.in.index)
-	}
-	for _, label := range w.in.labels {
-		if uint64(label) > uint64(from) {
-			w.fail("the unknown label %d", label)
+// branch notes the targets of a branch, and moves them by the blocks that were
+// put in between.
+func (m *meter) branch(w *rewriter) {
+	from := len(m.frames) - 1
+	for _, l := range w.in.labels {
+		if uint64(l.depth) > uint64(from) {
+			w.fail("the unknown label %d", l.depth)
 			return
 		}
-		m.escape(from - int(label))
+		to := from - int(l.depth)
+		m.escape(to)
+		if between := m.frames[from].wraps - m.frames[to].wraps; between > 0 {
+			w.edits = append(w.edits, edit{at: l.at, end: l.end, kind: editIndex, n: int64(l.depth) + int64(between)})
+		}
 	}
 }
 
@@ -183,40 +187,18 @@ func (m *meter) escape(frame int) {
 // arm opens a point behind the current instruction, for what may be skipped.
 func (m *meter) arm(w *rewriter) {
 	if !m.dead {
-		m.point(w, w.in.end, false)
+		m.point(w, w.in.end, editCharge)
 	}
 }
 
-func (m *meter) point(w *rewriter, at int, root bool) {
-	kind := editCharge
-	if root {
-		kind = editChecked
-	}
-	m.open = append(m.open, point{edit: len(w.edits), root: root})
+func (m *meter) point(w *rewriter, at int, kind editKind) {
+	m.open = append(m.open, len(w.edits))
 	w.edits = append(w.edits, edit{at: at, end: at, kind: kind})
 }
 
 // pay charges the open point.
-func (m *meter) pay(n int64) {
+func (m *meter) pay(w *rewriter, n int64) {
 	if !m.dead {
-		m.open[len(m.open)-1].sure += n
-	}
-}
-
-// close ends the points that were opened since, the last one first.
-func (m *meter) close(w *rewriter, since int) {
-	for len(m.open) > since {
-		last := len(m.open) - 1
-		p := m.open[last]
-		m.open = m.open[:last]
-		due := p.sure + p.maybe
-		if !p.root {
-			before := &m.open[last-1]
-			if due <= shortArm && before.maybe+due <= max(shortArm, before.sure) {
-				before.maybe += due
-				continue
-			}
-		}
-		w.edits[p.edit].n = due
+		w.edits[m.open[len(m.open)-1]].n += n
 	}
 }

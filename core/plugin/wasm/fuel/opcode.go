@@ -19,13 +19,15 @@ const (
 	opBrTable            opcode = 0x0e
 	opReturn             opcode = 0x0f
 	opCall               opcode = 0x10
+	opCallIndirect       opcode = 0x11
 	opReturnCall         opcode = 0x12
 	opReturnCallIndirect opcode = 0x13
+	opCallRef            opcode = 0x14
 	opReturnCallRef      opcode = 0x15
 	opDrop               opcode = 0x1a
 	opSelectTyped        opcode = 0x1c
-	opTryTable           opcode = 0x1f
 	opLocalGet           opcode = 0x20
+	opLocalSet           opcode = 0x21
 	opLocalTee           opcode = 0x22
 	opGlobalGet          opcode = 0x23
 	opGlobalSet          opcode = 0x24
@@ -77,7 +79,6 @@ const (
 	shapeLabel           // a label: how many blocks outwards
 	shapeLabels          // a list of labels, and one more
 	shapeBlock           // the type of a block
-	shapeTry             // the type of a block, and catch clauses
 	shapeSelect          // a list of one type
 	shapeMemory          // alignment and offset
 	shapeLane            // the same, and a byte
@@ -110,16 +111,14 @@ func shapeOfCore(op opcode) shape {
 		return shapeLabel
 	case op == opBrTable:
 		return shapeLabels
-	case op == opTryTable:
-		return shapeTry
 	case op == opCall, op == opReturnCall, op == opRefFunc:
 		return shapeFunction
 	case op == opGlobalGet, op == opGlobalSet:
 		return shapeGlobal
-	case op == opThrow, op == 0x14, op == opReturnCallRef, op >= opLocalGet && op <= opLocalTee,
-		op == 0x25, op == 0x26, op == 0x3f, op == opMemoryGrow, op == 0xd0: // call_ref, table.get, table.set, memory.size, ref.null
+	case op == opThrow, op == opCallRef, op == opReturnCallRef, op >= opLocalGet && op <= opLocalTee,
+		op == 0x25, op == 0x26, op == 0x3f, op == opMemoryGrow, op == 0xd0: // table.get, table.set, memory.size, ref.null
 		return shapeIndex
-	case op == 0x11, op == opReturnCallIndirect: // call_indirect
+	case op == opCallIndirect, op == opReturnCallIndirect:
 		return shapeIndexPair
 	case op == opSelectTyped:
 		return shapeSelect

@@ -118,11 +118,13 @@ func (r *reader) valueType() {
 	}
 }
 
-// valueTypes skips the types of values, and their number.
-func (r *reader) valueTypes() {
-	for range r.count() {
+// valueTypes skips a list of types, and returns how many there were.
+func (r *reader) valueTypes() uint32 {
+	n := r.count()
+	for range n {
 		r.valueType()
 	}
+	return n
 }
 
 // limits skips the limits of a table or a memory.

@@ -46,8 +46,7 @@ func (l *layout) rewrite(m *module) error {
 	return nil
 }
 
-// list rewrites what is one list: its entries by read, with n more in
-// the tail.
+// list rewrites what is one list: its entries by read, with n more in the tail.
 func (l *layout) list(r *reader, read func(*rewriter, uint32), n uint32, tail []byte) ([]byte, error) {
 	w := &rewriter{decoder: decoder{reader: r}, l: l}
 	count := w.count()
@@ -56,7 +55,7 @@ func (l *layout) list(r *reader, read func(*rewriter, uint32), n uint32, tail []
 	if err := w.finish(); err != nil {
 		return nil, err
 	}
-	return append(l.apply(nil, r.data, w.edits), tail...), nil
+	return append(l.apply(nil, r.data, w.edits, l.counter()), tail...), nil
 }
 
 // start rewrites the section that names the function to begin with.
@@ -70,7 +69,7 @@ func (l *layout) start(m *module) error {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	s.body = l.apply(nil, s.body, w.edits)
+	s.body = l.apply(nil, s.body, w.edits, l.counter())
 	return nil
 }
 
@@ -99,7 +98,7 @@ func (w *rewriter) expression() {
 		switch shapeOf(w.in.op) {
 		case shapeFunction:
 			w.move(w.in.index, w.in.imm)
-		case shapeBlock, shapeTry:
+		case shapeBlock:
 			w.fail("a block in a constant expression")
 		}
 		if w.in.op == opEnd {
