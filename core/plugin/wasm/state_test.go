@@ -49,6 +49,9 @@ func TestAnImageIsShownAsItWas(t *testing.T) {
 	first, _ := newImage(memory)
 	memory[6] = 3
 	second, kept := newImage(memory[:6*pageBytes])
+	if copied := make([]byte, 8*pageBytes); first == nil || !first.read(copied) || copied[5] != 1 || copied[6] != 0 {
+		t.Error("an image can't be read")
+	}
 	if first == nil || second == nil || kept != framePage {
 		t.Fatalf("%v %v %d", first, second, kept)
 	}
