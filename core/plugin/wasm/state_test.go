@@ -17,6 +17,7 @@ func TestALinearMemoryGrowsShrinksAndIsClearedAgain(t *testing.T) {
 		if reserved {
 			m.room, m.reserved = reserve(most)
 		}
+		m.Reallocate(page)
 		buf := m.Reallocate(8 * page)
 		copy(buf[7*page:], "old")
 		if grown := m.Reallocate(20 * page); len(grown) != 20*page || string(grown[7*page:7*page+3]) != "old" {
