@@ -86,10 +86,10 @@ staticcheck: deps
 lint: deps
 	go run $(GOLANGCI_LINT) run --build-tags "$(TAGS)" ./...
 
-## stress: the heavy figures of the tests: 200 kills, 10,000 operations
+## stress: the heavy figures of the tests: 200 kills, 10,000 operations, 1,000 equal runs
 .PHONY: stress
 stress: deps
-	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./cmd/host ./core/store/...
+	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./cmd/host ./core/store/... ./core/plugin/wasm
 
 ## fuzz: run every fuzz target for FUZZTIME
 .PHONY: fuzz

@@ -48,11 +48,12 @@ type guest struct {
 	// state is the snapshot that its state is; nil once it has run.
 	state *snapshot
 
-	runID   string // of the call under way, if the plugin is told of runs
-	emitted int    // bytes that the call under way has emitted
-	placing bool   // whether alloc is being called
-	scratch []byte // the request
-	reply   uint64 // where it is: see abi.Pack
+	runID   string    // of the call under way, if the plugin is told of runs
+	emitted int       // bytes that the call under way has emitted
+	placing bool      // whether alloc is being called
+	stack   [4]uint64 // parameters and results
+	scratch []byte    // the request
+	reply   uint64    // where it is: see abi.Pack
 }
 
 type guestKey struct{}
@@ -114,11 +115,18 @@ func (g *guest) initialize() error {
 	return err
 }
 
-// invoke calls a function, and returns its first result.
+// invoke calls a function, and returns its first result. The guest may call the
+// host meanwhile, and the host invoke another function: the stack is free once
+// the engine has the parameters.
 func (g *guest) invoke(f api.Function, params ...uint64) (uint64, error) {
-	var room [4]uint64
-	stack := append(room[:0], params...)[:4]
-	err := g.run(func(ctx context.Context) error { return f.CallWithStack(ctx, stack) })
+	stack := g.stack[:]
+	copy(stack, params)
+	var err error
+	if g.module.info.Metered {
+		err = f.CallWithStack(g.within, stack)
+	} else {
+		err = g.run(func(ctx context.Context) error { return f.CallWithStack(ctx, stack) })
+	}
 	return stack[0], err
 }
 

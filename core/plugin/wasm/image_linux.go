@@ -42,6 +42,12 @@ func newImage(memory []byte) (kept *image, bytes int) {
 	return i, bytes
 }
 
+// read copies the image, for a memory that can't show it.
+func (i *image) read(memory []byte) bool {
+	_, err := i.file.ReadAt(memory[:i.size], 0)
+	return err == nil
+}
+
 // show makes an image the memory's content, and everything after it zero. It
 // reports whether it could.
 func (m *linear) show(i *image) bool {

@@ -34,7 +34,7 @@ type instance struct {
 
 	life context.Context
 	end  context.CancelCauseFunc // the first reason is the cause
-	done chan struct{} // closed by whoever has the turn
+	done chan struct{}           // closed by whoever has the turn
 }
 
 // errEnded is the cause of an end that was asked for.

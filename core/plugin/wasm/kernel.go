@@ -32,7 +32,7 @@ const (
 )
 
 func newKernel(limit int64) *kernel {
-	k := &kernel{limit: int(limit), vars: map[string]string{}}
+	k := &kernel{limit: int(limit), blocks: map[uint64]uint64{}, spare: map[uint64][]uint64{}, vars: map[string]string{}}
 	k.reset()
 	return k
 }
@@ -40,7 +40,8 @@ func newKernel(limit int64) *kernel {
 // reset frees all blocks. The arena is kept: what is allocated is cleared.
 func (k *kernel) reset() {
 	k.arena = append(k.arena[:0], make([]byte, firstOffset)...)
-	k.blocks, k.spare = map[uint64]uint64{}, map[uint64][]uint64{}
+	clear(k.blocks)
+	clear(k.spare)
 	k.input, k.output, k.failure = block{}, block{}, block{}
 	k.status, k.headers = 0, nil
 }
@@ -49,7 +50,8 @@ func (k *kernel) reset() {
 func (k *kernel) begin(input []byte, config map[string]string, keepVars bool) {
 	k.reset()
 	if !keepVars {
-		k.vars, k.varBytes = map[string]string{}, 0
+		clear(k.vars)
+		k.varBytes = 0
 	}
 	k.config = config
 	k.input = block{k.put(input), uint64(len(input))}

@@ -6,9 +6,9 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// linear is a guest's linear memory. It lies in room that is reserved for all
-// that it may become, where the system has that, so growing copies nothing; and
-// it can shrink, which WebAssembly's own can't.
+// linear is a guest's linear memory. A large one lies in room that is reserved
+// for all that it may become, where the system has that, so growing copies
+// nothing; and it can shrink, which WebAssembly's own can't.
 type linear struct {
 	room     []byte
 	max      uint64
@@ -21,7 +21,6 @@ type linear struct {
 // allocate is the engine's way to a memory.
 func (g *guest) allocate(_, most uint64) experimental.LinearMemory {
 	g.linear = &linear{max: most}
-	g.linear.room, g.linear.reserved = reserve(most)
 	return g.linear
 }
 
@@ -34,12 +33,22 @@ func (m *linear) Reallocate(size uint64) []byte {
 		return nil
 	}
 	if size > uint64(len(m.room)) {
-		room := make([]byte, min(max(size, 2*uint64(len(m.room))), m.max))
-		copy(room, m.room[:m.size])
-		m.room = room
+		m.enlarge(size)
 	}
 	m.size = size
 	return m.room[:size:size]
+}
+
+// enlarge makes more room, by a copy.
+func (m *linear) enlarge(size uint64) {
+	old := m.room
+	if size >= imageFrom {
+		m.room, m.reserved = reserve(m.max)
+	}
+	if !m.reserved {
+		m.room = make([]byte, max(size, min(2*uint64(len(old)), m.max)))
+	}
+	copy(m.room, old[:m.size])
 }
 
 // Free gives the room back. Nothing may look at the memory any more.

@@ -40,10 +40,11 @@ func (m *fuelMeter) used() int64 {
 	return m.granted - int64(m.left.Get())
 }
 
-// refill grants the next slice, and reports whether there was any left.
+// refill grants the next slice, and reports whether the budget holds what was
+// used: see package fuel.
 func (m *fuelMeter) refill() bool {
 	used := m.used()
-	if used >= m.budget {
+	if used > m.budget {
 		return false
 	}
 	next := min(slice, m.budget-used)

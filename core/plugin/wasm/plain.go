@@ -17,19 +17,20 @@ import (
 type extismSpeaker struct {
 	exports []string
 	plain   bool
+	last    *plainConfig // of the last call
 }
 
-func newExtismSpeaker(info Info) extismSpeaker {
-	s := extismSpeaker{exports: info.Exports, plain: true}
+func newExtismSpeaker(info Info) *extismSpeaker {
+	s := &extismSpeaker{exports: info.Exports, plain: true}
 	for op := abi.OpEvaluate; op <= abi.OpCorrect; op++ {
 		s.plain = s.plain && !s.exported(op.String())
 	}
 	return s
 }
 
-func (s extismSpeaker) exported(name string) bool { return slices.Contains(s.exports, name) }
+func (s *extismSpeaker) exported(name string) bool { return slices.Contains(s.exports, name) }
 
-func (s extismSpeaker) speak(g *guest, r *request) ([]byte, error) {
+func (s *extismSpeaker) speak(g *guest, r *request) ([]byte, error) {
 	switch {
 	case s.exported(r.op.String()) && (!s.plain || r.op <= abi.OpPrepare):
 		return g.callExtism(r.op.String(), appendRequest(nil, r, true, true), configValues(r.config.JSON))
@@ -45,7 +46,7 @@ func (s extismSpeaker) speak(g *guest, r *request) ([]byte, error) {
 }
 
 // manifest is that of a plug-in which doesn't describe itself.
-func (s extismSpeaker) manifest(g *guest) *sdk.Manifest {
+func (s *extismSpeaker) manifest(g *guest) *sdk.Manifest {
 	m := &sdk.Manifest{
 		Name: path.Base(g.plugin.Name), Version: g.plugin.Version, Contract: sdk.ContractVersion,
 		Description: "an Extism plug-in: " + strings.Join(s.exports, ", "),
@@ -64,15 +65,22 @@ func (s extismSpeaker) manifest(g *guest) *sdk.Manifest {
 	return m
 }
 
-// plainConfig is what the config of a plain plug-in holds for the host.
+// plainConfig is what the config of a plain plug-in says.
 type plainConfig struct {
 	Function string `json:"function"`
 	Input    string `json:"input"`
+
+	values map[string]string // all of it, as Extism has it
+	json   json.RawMessage   // what it was read from
 }
 
-func (s extismSpeaker) speakPlainly(g *guest, r *request) ([]byte, error) {
-	var c plainConfig
-	if err := json.Unmarshal(r.config.JSON, &c); err != nil {
+// configOf reads a request's config, unless it is that of the last call.
+func (s *extismSpeaker) configOf(g *guest, r *request) (*plainConfig, error) {
+	if s.last != nil && bytes.Equal(s.last.json, r.config.JSON) {
+		return s.last, nil
+	}
+	c := &plainConfig{json: bytes.Clone(r.config.JSON), values: configValues(r.config.JSON)}
+	if err := json.Unmarshal(r.config.JSON, c); err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "config_invalid", "the config of plugin %s: %w", g.plugin.Name, err).
 			WithHint("set function, and input if need be, to strings")
 	}
@@ -80,10 +88,18 @@ func (s extismSpeaker) speakPlainly(g *guest, r *request) ([]byte, error) {
 		return nil, sdk.Errorf(sdk.Invalid, "config_invalid", "plugin %s has no function %q", g.plugin.Name, c.Function).
 			WithHint("set function in its config to one of: %s", strings.Join(s.exports, ", "))
 	}
+	s.last = c
+	return c, nil
+}
+
+func (s *extismSpeaker) speakPlainly(g *guest, r *request) ([]byte, error) {
+	c, err := s.configOf(g, r)
+	if err != nil {
+		return nil, err
+	}
 	reply := abi.Reply[json.RawMessage]{Results: []abi.Result[json.RawMessage]{}}
-	config := configValues(r.config.JSON)
 	for _, item := range r.items {
-		response, err := speakItem(g, r.op, c, config, item)
+		response, err := speakItem(g, r.op, c, item)
 		if e, ok := err.(*sdk.Error); ok { //nolint:errorlint // anything around it is the engine's, and ends the call
 			reply.Results = append(reply.Results, abi.Result[json.RawMessage]{Error: abi.NewError(e)})
 			continue
@@ -97,12 +113,12 @@ func (s extismSpeaker) speakPlainly(g *guest, r *request) ([]byte, error) {
 }
 
 // speakItem makes a response of what the function outputs for one item.
-func speakItem(g *guest, op abi.Op, c plainConfig, config map[string]string, item json.RawMessage) (json.RawMessage, error) {
+func speakItem(g *guest, op abi.Op, c *plainConfig, item json.RawMessage) (json.RawMessage, error) {
 	input, err := plainInput(op, c, item)
 	if err != nil {
 		return nil, err
 	}
-	output, err := g.callExtism(c.Function, input, config)
+	output, err := g.callExtism(c.Function, input, c.values)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +138,7 @@ func speakItem(g *guest, op abi.Op, c plainConfig, config map[string]string, ite
 
 // plainInput is what a function is given of a request: text as it is, anything
 // else as JSON.
-func plainInput(op abi.Op, c plainConfig, item json.RawMessage) ([]byte, error) {
+func plainInput(op abi.Op, c *plainConfig, item json.RawMessage) ([]byte, error) {
 	var req struct {
 		State  json.RawMessage `json:"state"`
 		Output json.RawMessage `json:"output"`

@@ -75,10 +75,14 @@ func (g *guest) restore(s *snapshot) bool {
 }
 
 func (g *guest) restoreMemory(s *snapshot) bool {
-	if s.image != nil && !g.linear.show(s.image) || !g.resize(s.size) {
+	shown := s.image != nil && g.linear.show(s.image)
+	if !g.resize(s.size) {
 		return false
 	}
 	memory, _ := g.memory.Read(0, s.size)
+	if s.image != nil && !shown {
+		return s.image.read(memory)
+	}
 	for i := range s.pages {
 		now := memory[i*framePage : (i+1)*framePage]
 		if want := s.page(i); !bytes.Equal(now, want) {

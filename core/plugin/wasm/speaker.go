@@ -51,8 +51,7 @@ func appendRequest(b []byte, r *request, named, whole bool) []byte {
 		b = append(append(append(b, `"kind":"`...), r.kind...), `",`...)
 	}
 	if r.op != abi.OpDescribe {
-		digest, _ := json.Marshal(r.config.Digest) // a string can always be encoded
-		b = append(append(b, `"config":{"digest":`...), digest...)
+		b = appendString(append(b, `"config":{"digest":`...), r.config.Digest)
 		if whole || r.op == abi.OpPrepare {
 			b = append(append(b, `,"json":`...), r.config.JSON...)
 		}
@@ -70,6 +69,17 @@ func appendRequest(b []byte, r *request, named, whole bool) []byte {
 		b = b[:len(b)-1]
 	}
 	return append(b, '}')
+}
+
+// appendString writes a string as JSON, by itself where nothing has to be escaped.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, _ := json.Marshal(s) // a string can always be encoded
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // encode writes JSON as it is, without escapes for HTML.

@@ -17,6 +17,7 @@ func TestALinearMemoryGrowsShrinksAndIsClearedAgain(t *testing.T) {
 		if reserved {
 			m.room, m.reserved = reserve(most)
 		}
+		m.Reallocate(page)
 		buf := m.Reallocate(8 * page)
 		copy(buf[7*page:], "old")
 		if grown := m.Reallocate(20 * page); len(grown) != 20*page || string(grown[7*page:7*page+3]) != "old" {
@@ -49,6 +50,9 @@ func TestAnImageIsShownAsItWas(t *testing.T) {
 	first, _ := newImage(memory)
 	memory[6] = 3
 	second, kept := newImage(memory[:6*pageBytes])
+	if copied := make([]byte, 8*pageBytes); first == nil || !first.read(copied) || copied[5] != 1 || copied[6] != 0 {
+		t.Error("an image can't be read")
+	}
 	if first == nil || second == nil || kept != framePage {
 		t.Fatalf("%v %v %d", first, second, kept)
 	}

@@ -29,9 +29,9 @@ type State struct {
 
 // Expose returns a module that exports each of its mutable globals under a name
 // of its own, and what its state is then. What is said of the module under
-// [Instrument] holds here too. Tables that grow, or that begin with more than a
-// million entries, take memory that no limit counts, and are refused with the
-// reason "table_unbounded".
+// [Instrument] holds here too. A table that begins with more than a million
+// entries takes memory that no limit counts, and is refused with the reason
+// "table_unbounded"; what is added later is paid for with fuel.
 func Expose(module []byte) ([]byte, State, error) {
 	m, err := split(module)
 	if err != nil {
@@ -62,10 +62,9 @@ func Expose(module []byte) ([]byte, State, error) {
 	return m.join(), State{Globals: x.names}, nil
 }
 
-func unbounded(offset int, format string, args ...any) error {
-	return sdk.Errorf(sdk.Incompatible, "table_unbounded", "the module has %s at byte %d, which takes memory that no limit counts",
-		fmt.Sprintf(format, args...), offset).
-		WithHint("compile it without table.grow, and with tables of at most %d entries", maxTable)
+func unbounded(offset int, entries uint32) error {
+	return sdk.Errorf(sdk.Incompatible, "table_unbounded", "the module begins with a table of %d entries, at byte %d, which takes memory that no limit counts", entries, offset).
+		WithHint("compile it with tables of at most %d entries", maxTable)
 }
 
 type exposer struct {
@@ -89,7 +88,7 @@ func (x *exposer) tables(r *reader) error {
 		limits := *r
 		limits.byte()
 		if n := limits.u32(); n > maxTable {
-			return unbounded(limits.base+limits.pos, "a table of %d entries", n)
+			return unbounded(limits.base+limits.pos, n)
 		}
 		r.limits()
 	}
@@ -130,12 +129,10 @@ func (x *exposer) code(r *reader) error {
 		}
 		for d.more() && d.next() {
 			switch d.in.op {
-			case opTableSet, opTableFill, opTableCopy, opTableInit:
+			case opTableSet, opTableFill, opTableCopy, opTableInit, opTableGrow:
 				x.hide(d.reader, "a change of a table")
 			case opDataDrop, opElemDrop:
 				x.hide(d.reader, "a dropped segment")
-			case opTableGrow:
-				return unbounded(d.base+d.pos, "a table that grows")
 			}
 		}
 		if d.err != nil {
