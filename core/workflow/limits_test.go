@@ -14,7 +14,7 @@ func TestEachStepHasItsTimeout(t *testing.T) {
 	for form, absent := range map[string]time.Duration{
 		"{type: schema, schema: {}%s}": 30 * time.Second, "{type: lua, code: x%s}": 30 * time.Second, "{run: x%s}": 30 * time.Second,
 		"{type: llm%s}": 120 * time.Second, "{action: llm.call, prompt: p%s}": 120 * time.Second,
-		"{plugin: mine%s}": 0, // its own, default 30 s
+		"{plugin: acme/mine%s}": 0, // its own, default 30 s
 	} {
 		for key, want := range map[string]time.Duration{"": absent, ", timeout: 2s": 2 * time.Second} {
 			text := strings.ReplaceAll(form, "%s", key)

@@ -208,7 +208,7 @@ func (echoService) Serve(_ context.Context, r plugin.ServiceRequest) (json.RawMe
 func TestHostServicesNeedTheirGrant(t *testing.T) {
 	d := newDriver(t, wasm.Options{Services: echoService{}})
 	p := plugin.Installed{Path: goGuest(t, "c-shared")}
-	if _, err := evaluate(start(t, d, p), do("service"), `7`); sdk.ReasonOf(err) != "service_denied" {
+	if _, err := evaluate(start(t, d, p), do("service"), `7`); sdk.ReasonOf(err) != "capability_missing" {
 		t.Error(err)
 	}
 	p.Granted.Host = []plugin.Service{plugin.ServiceCache}
