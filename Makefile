@@ -28,11 +28,8 @@ demo: build
 	@echo "$$ bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml"
 	@bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml --data-dir $(DEMO_DATA)
 
-# What each shipped plugin asks for in its plugin.yaml, and how it is built.
-# Without cgo a program loads nothing from the system's folders.
-ASKS_llm-eval := fs:system
-ASKS_lua-eval := fs:system
-ASKS_schema-eval :=
+# How each shipped plugin is built. Without cgo a program loads nothing from the
+# system's folders.
 CGO_schema-eval := CGO_ENABLED=0
 CGO_llm-eval := CGO_ENABLED=0
 CGO_lua-eval :=
@@ -48,9 +45,9 @@ build: deps
 # pinned by plugin add.
 define build_plugin
 mkdir -p bin/plugins/reflectory/$(1) && cp plugins/$(1)/plugin.yaml bin/plugins/reflectory/$(1)/ && \
-echo "go build -tags $(TAGS) -o bin/plugins/reflectory/$(1)/$(1) ./plugins/$(1)" && \
-$(CGO_$(1)) go build -tags "$(TAGS)" -o bin/plugins/reflectory/$(1)/$(1) ./plugins/$(1) && \
-bin/reflectory plugin add --in-place --lock bin/plugins/reflectory.lock --grant "$(ASKS_$(1))" bin/plugins/reflectory/$(1)
+echo "go build -ldflags '-s -w' -tags $(TAGS) -o bin/plugins/reflectory/$(1)/$(1) ./plugins/$(1)" && \
+$(CGO_$(1)) go build -ldflags "-s -w" -tags "$(TAGS)" -o bin/plugins/reflectory/$(1)/$(1) ./plugins/$(1) && \
+bin/reflectory plugin add --in-place --lock bin/plugins/reflectory.lock bin/plugins/reflectory/$(1)
 endef
 
 ## deps: install what the build needs of the system, or say how

@@ -84,7 +84,7 @@ func openCell(box *sandbox.Sandbox, p *plugin.Installed) (*sandbox.Cell, error) 
 	}
 	p.Path, p.Dir = path, dir
 	cell, err := box.Open(sandbox.Spec{
-		Plugin: p.Name, Path: path, Dir: dir, FS: p.Granted.FS,
+		Plugin: p.Name, Path: path, Dir: dir, FS: p.Granted.FS, Network: len(p.Granted.Network) > 0,
 		MemoryBytes: p.Limits.MemoryBytes, Processes: p.Limits.Processes, StartTimeout: p.Limits.StartTimeout,
 	})
 	if err != nil {

@@ -48,16 +48,25 @@ func libraries() []grant {
 	return append(list, grant{path: "/etc/ld.so.cache", rights: readFile, optional: true})
 }
 
+// certificates are those of the authorities that endpoints are known by.
+func certificates() []grant {
+	var list []grant
+	for _, path := range []string{
+		"/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+	} {
+		list = append(list, grant{path: path, rights: read, optional: true})
+	}
+	return list
+}
+
 // system is what the word means as a granted path: programs, libraries and the
 // settings that those read everywhere.
 func system() []grant {
-	list := libraries()
+	list := append(libraries(), certificates()...)
 	for _, dir := range []string{"/usr", "/bin", "/sbin"} {
 		list = append(list, grant{path: dir, rights: read | execute, optional: true})
 	}
-	for _, path := range []string{
-		"/etc/alternatives", "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/localtime", "/etc/mime.types",
-	} {
+	for _, path := range []string{"/etc/alternatives", "/etc/localtime", "/etc/mime.types"} {
 		list = append(list, grant{path: path, rights: read, optional: true})
 	}
 	return list
@@ -87,6 +96,9 @@ func (c *Cell) grants() []grant {
 		grant{path: c.Dir(), rights: scratch})
 	if isDynamic(c.spec.Path) {
 		list = append(list, libraries()...)
+	}
+	if c.spec.Network {
+		list = append(list, certificates()...)
 	}
 	for _, path := range c.spec.FS {
 		if path == "system" {

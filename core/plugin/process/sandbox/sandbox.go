@@ -31,6 +31,9 @@ type Spec struct {
 	Path, Dir string
 	// FS are granted paths, and the word "system".
 	FS []string
+	// Network is whether it was granted endpoints, and so reads the certificates
+	// of authorities.
+	Network bool
 	// MemoryBytes limits its data; see [MinMemory].
 	MemoryBytes int64
 	// Processes is how many processes it may be.
