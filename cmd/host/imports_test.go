@@ -45,7 +45,9 @@ var imports = map[string][]string{
 	"core/workflow":          {"core", "core/workflow/template", "sdk"},
 	"core/workflow/template": {"core", "sdk"},
 
-	"policy": {"core", "sdk"},
+	"policy":         {"core", "sdk"},
+	"policy/format":  {"core", "sdk"},
+	"policy/program": {"core", "policy/format", "sdk"},
 
 	"cmd/host": {
 		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/process",
@@ -61,8 +63,8 @@ var imports = map[string][]string{
 // or a named few.
 var holders = map[string][]string{
 	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
-	"github.com/google/cel-go":              {"policy"},
-	"github.com/goccy/go-yaml":              {"core/workflow", "cmd/host"},
+	"github.com/google/cel-go":              {"policy", "policy/program"},
+	"github.com/goccy/go-yaml":              {"core/workflow", "cmd/host", "policy/format"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
 	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},
