@@ -18,7 +18,7 @@ type Program struct {
 	steps  []step
 	start  int
 	// variables are by slot, after those of the inputs.
-	variables []*expression
+	variables []variable
 	optional  bool
 	costs     costs
 	runs      sync.Pool
@@ -64,6 +64,12 @@ type compiledMatch struct {
 	nested      *compiledRule
 }
 
+// variable is a variable of the policy itself.
+type variable struct {
+	name       string
+	expression *expression
+}
+
 // compiler compiles one policy.
 type compiler struct {
 	env    *Env
@@ -71,13 +77,12 @@ type compiler struct {
 	found  *format.Problems
 	// track makes every expression count its cost, for explanations.
 	track     bool
-	variables []*expression
+	variables []variable
 	// first is the type of the first output, where outputs are any value.
 	first *cel.Type
-	// bad is whether an expression didn't compile: what follows from its absence
-	// isn't a problem of its own.
-	costs   costs
-	outputs costs
+	// costs are those of all variables and conditions, outputs that of the dearest
+	// output.
+	costs, outputs costs
 }
 
 // Compile compiles what [format.Parse] read, and notes every problem beside
@@ -179,7 +184,7 @@ func (c *compiler) variable(v format.Variable, s *scope) *scope {
 	}
 	inner := &scope{cel: extended, slots: maps.Clone(s.slots)}
 	inner.slots[name] = len(c.env.variables) + len(c.variables)
-	c.variables = append(c.variables, x)
+	c.variables = append(c.variables, variable{v.Name.Value, x})
 	return inner
 }
 

@@ -79,7 +79,9 @@ func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *ex
 	}
 	x.tracked = c.track || x.costs.proven > CheapCost
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
-	if x.tracked {
+	if !x.tracked {
+		options = append(options, cel.CustomDecoratorV2(s.bySlot))
+	} else {
 		options = append(options, cel.CostLimit(CostLimit), cel.InterruptCheckFrequency(interruptEvery),
 			cel.CostTracking(newEstimator(nil, 0)))
 	}
@@ -102,7 +104,11 @@ func (c *compiler) note(issues *cel.Issues, parsed *ast.AST, s *scope, text *for
 		}
 		name := nameAt(parsed, issue.ExprID)
 		if name == "" || slices.Contains(names, name) {
-			c.found.Add(at, "", "%s", issue.Message)
+			hint := ""
+			if issue.Message == "reserved identifier: namespace" && slices.Contains(names, "ns") {
+				hint = "CEL keeps the word; the input is called ns"
+			}
+			c.found.Add(at, hint, "%s", issue.Message)
 			continue
 		}
 		if short, isVariable := strings.CutPrefix(name, variablePrefix); isVariable {

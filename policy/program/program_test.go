@@ -23,14 +23,14 @@ type inputs struct {
 	asked map[string]int
 }
 
-func (in *inputs) Input(i int) any {
+func (in *inputs) Input(i int) program.Value {
 	name := in.variables[i].Name
 	in.asked[name]++
 	v := in.values[name]
 	if n, ok := v.(int64); ok && in.variables[i].Type == "double" {
-		return float64(n)
+		return program.Double(float64(n))
 	}
-	return v
+	return program.Any(v)
 }
 
 func newInputs(t testing.TB, env *program.Env, text string) *inputs {

@@ -17,9 +17,8 @@ import (
 
 // Inputs are the values of an environment's variables.
 type Inputs interface {
-	// Input returns the value of a variable by its index: a Go value as
-	// encoding/json and core.DecodeJSON make them, or a []string.
-	Input(index int) any
+	// Input returns the value of a variable by its index.
+	Input(index int) Value
 }
 
 // Result is what a run gave.
@@ -239,21 +238,26 @@ func (r *run) ResolveName(name string) (any, bool) {
 	if !ok {
 		return nil, false
 	}
-	if v := r.values[slot]; v != nil {
-		return v, true
+	return r.value(slot), true
+}
+
+// value is an input, or a variable that is evaluated when it is first needed.
+func (r *run) value(slot int) ref.Val {
+	v := r.values[slot]
+	if v != nil {
+		return v
 	}
-	var v ref.Val
 	if own := slot - len(r.program.env.variables); own < 0 {
-		v = input(r.inputs.Input(slot))
+		v = r.inputs.Input(slot).val()
 	} else {
 		var err error
-		if v, err = r.eval(r.program.variables[own]); err != nil {
+		if v, err = r.eval(r.program.variables[own].expression); err != nil {
 			v = types.WrapErr(err)
 		}
-		r.trace.variable(name, v)
+		r.trace.variable(r.program.variables[own].name, v)
 	}
 	r.values[slot] = v
-	return v, true
+	return v
 }
 
 // Parent implements cel.Activation.

@@ -3,7 +3,6 @@ package program
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/google/cel-go/common/types/ref"
 )
@@ -51,5 +50,5 @@ func (t *Trace) variable(name string, v ref.Val) {
 	if err != nil {
 		value = fmt.Sprintf("(%v)", err)
 	}
-	t.Variables = append(t.Variables, TraceVariable{Name: strings.TrimPrefix(name, variablePrefix), Value: value})
+	t.Variables = append(t.Variables, TraceVariable{Name: name, Value: value})
 }

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
@@ -14,26 +13,42 @@ import (
 // maxValues bounds the values within an output: more than any decision says.
 const maxValues = 10_000
 
-// input makes a Go value one of CEL. Values of JSON and lists of texts need no
-// reflection.
-func input(v any) ref.Val {
-	switch v := v.(type) {
-	case nil:
+// Value is an input's value.
+type Value struct{ v ref.Val }
+
+// Double is a number.
+func Double(x float64) Value { return Value{types.Double(x)} }
+
+// Int is a whole number.
+func Int(x int64) Value { return Value{types.Int(x)} }
+
+// Text is a text.
+func Text(x string) Value { return Value{types.String(x)} }
+
+// Bool is true or false.
+func Bool(x bool) Value { return Value{types.Bool(x)} }
+
+// Any is a value as encoding/json and core.DecodeJSON make it, or a []string. It
+// isn't copied: it must not change while a policy runs.
+func Any(x any) Value { return Value{types.DefaultTypeAdapter.NativeToValue(x)} }
+
+// val is the value, null for one that wasn't made.
+func (v Value) val() ref.Val {
+	if v.v == nil {
 		return types.NullValue
-	case float64:
-		return types.Double(v)
-	case string:
-		return types.String(v)
-	case int64:
-		return types.Int(v)
-	case int:
-		return types.Int(v)
-	case bool:
-		return types.Bool(v)
-	case json.Number:
-		return types.NewErr("a number must be decoded before a policy sees it")
 	}
-	return types.DefaultTypeAdapter.NativeToValue(v)
+	return v.v
+}
+
+// Go is the value as JSON holds it, cut to nil where it holds more than records
+// keep.
+func (v Value) Go() any {
+	left := maxValues
+	x, err := native(v.val(), &left)
+	if err != nil {
+		return nil
+	}
+	return x
 }
 
 // native makes a value of CEL one of Go, as JSON would hold it. left bounds the
