@@ -189,3 +189,24 @@ func (s *Set) add(policy *Policy, found *format.Problems) {
 	}
 	s.files = append(s.files, policy)
 }
+
+// Suites reads the files of test cases of a folder, by name.
+func (p *Points) Suites(folder fs.FS) (map[string][]byte, error) {
+	files, err := readFolder(folder, p)
+	if err != nil {
+		return nil, err
+	}
+	suites := map[string][]byte{}
+	for _, f := range files {
+		if isCases(f.name) {
+			suites[f.name] = f.text
+		}
+	}
+	return suites, nil
+}
+
+// SuiteName is the file of the test cases of a policy.
+func SuiteName(file string) string {
+	ext := path.Ext(file)
+	return strings.TrimSuffix(file, ext) + "_test" + ext
+}

@@ -45,9 +45,11 @@ var imports = map[string][]string{
 	"core/workflow":          {"core", "core/workflow/template", "sdk"},
 	"core/workflow/template": {"core", "sdk"},
 
-	"policy":         {"core", "sdk"},
-	"policy/format":  {"core", "sdk"},
-	"policy/program": {"core", "policy/format", "sdk"},
+	"policy":            {"core", "policy/defaults", "policy/format", "policy/program", "sdk"},
+	"policy/defaults":   {},
+	"policy/format":     {"core", "sdk"},
+	"policy/policytest": {"policy", "policy/format", "policy/program", "sdk"},
+	"policy/program":    {"core", "policy/format", "sdk"},
 
 	"cmd/host": {
 		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/process",
@@ -64,6 +66,7 @@ var imports = map[string][]string{
 var holders = map[string][]string{
 	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
 	"github.com/google/cel-go":              {"policy", "policy/program"},
+	"github.com/fsnotify/fsnotify":          {"policy"},
 	"github.com/goccy/go-yaml":              {"core/workflow", "cmd/host", "policy/format"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
 	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},

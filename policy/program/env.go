@@ -45,7 +45,9 @@ type Options struct {
 // Env is where policies of one kind compile. It is immutable and safe for
 // concurrent use.
 type Env struct {
-	cel       *cel.Env
+	cel *cel.Env
+	// bare has the functions alone.
+	bare      *cel.Env
 	variables []Variable
 	fields    []Field
 	types     []*cel.Type // of the fields
@@ -68,6 +70,13 @@ func NewEnv(o Options) (*Env, error) {
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ParserErrorRecoveryLimit(maxParseErrors),
 	}
+	for _, f := range functions() {
+		options = append(options, f.option())
+	}
+	var err error
+	if e.bare, err = cel.NewEnv(options...); err != nil {
+		return nil, err
+	}
 	for _, v := range e.variables {
 		t, err := parseType(v.Type)
 		if err != nil {
@@ -83,10 +92,6 @@ func NewEnv(o Options) (*Env, error) {
 		}
 		e.types = append(e.types, t)
 	}
-	for _, f := range functions() {
-		options = append(options, f.option())
-	}
-	var err error
 	e.cel, err = cel.NewEnv(options...)
 	return e, err
 }

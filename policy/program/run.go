@@ -62,13 +62,12 @@ func (p *Program) Policy() *format.Policy { return p.policy }
 // Cost is the static upper bound of what a run takes, in cel-go's units.
 func (p *Program) Cost() uint64 { return p.costs.proven }
 
-// Matches lists the matches that have an output, in the file's order.
-func (p *Program) Matches() []Match {
+// Conditions lists the matches that are asked or decide, in the file's order.
+// One that only holds a rule, and always, is none of them.
+func (p *Program) Conditions() []Match {
 	var matches []Match
-	for _, s := range slices.Backward(p.steps) {
-		if s.output != nil {
-			matches = append(matches, s.match)
-		}
+	for _, s := range p.steps {
+		matches = append(matches, s.match)
 	}
 	slices.SortStableFunc(matches, func(a, b Match) int { return a.Line - b.Line })
 	return matches
