@@ -118,3 +118,24 @@ func (p *Policy) Conditions() []program.Match { return p.program.Conditions() }
 func (p *Policy) Constant(ctx context.Context, text *format.Text, found *format.Problems) any {
 	return program.Constant(ctx, p.point.env, text, found)
 }
+
+// Decide decides at a point for inputs by name, as a record: without what the
+// policies that hold there mask. The namespace is the input ns.
+func (s *Set) Decide(ctx context.Context, name core.Point, values map[string]any, clock core.Clock) (*Record, error) {
+	d, err := s.points.find(name)
+	if err != nil {
+		return nil, err
+	}
+	in, err := d.given(values)
+	if err != nil {
+		return nil, err
+	}
+	namespace, _ := values["ns"].(string)
+	began := clock.Now()
+	made := s.decide(ctx, d, namespace, in)
+	ended := clock.Now()
+	made.Decision.Latency = ended.Sub(began)
+	record := s.record(d, made, in, ended)
+	record.Shadow = s.shadowed(ctx, d, made, in)
+	return record, nil
+}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -162,9 +161,3 @@ func (s *Set) shadowed(ctx context.Context, d *definition, live decided, in name
 }
 
 func sameFields(a, b []any) bool { return reflect.DeepEqual(a, b) }
-
-// MarshalLine is the record as a line of JSON.
-func (r *Record) MarshalLine() ([]byte, error) {
-	line, err := json.Marshal(r)
-	return append(line, '\n'), err
-}

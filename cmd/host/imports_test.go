@@ -53,7 +53,7 @@ var imports = map[string][]string{
 
 	"cmd/host": {
 		"cmd/host/internal/term", "core", "core/loop", "core/plugin", "core/plugin/process",
-		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk",
+		"core/store", "core/store/pebble", "core/workflow", "policy", "policy/format", "policy/policytest", "sdk",
 	},
 	"cmd/host/internal/term": {},
 

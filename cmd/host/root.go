@@ -32,7 +32,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of plugin logs shown: trace, debug, info, warn, error, off (default warn)")
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
-		a.evaluateCommand(), a.correctCommand(),
+		a.evaluateCommand(), a.correctCommand(), a.policyCommand(),
 		a.configCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types/ref"
 )
 
@@ -56,6 +57,11 @@ func (e estimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
 
 // EstimateCallCost implements checker.CostEstimator.
 func (e estimator) EstimateCallCost(_, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+	if most, printed := printedSizes()[overload]; printed {
+		return &checker.CallEstimate{
+			CostEstimate: checker.FixedCostEstimate(1), ResultSize: &checker.SizeEstimate{Min: 1, Max: most},
+		}
+	}
 	f, own := e.own[overload]
 	if !own {
 		return nil
@@ -70,6 +76,14 @@ func (e estimator) EstimateCallCost(_, overload string, target *checker.AstNode,
 		args = append([]checker.AstNode{*target}, args...)
 	}
 	return f.estimate(size, args)
+}
+
+// printedSizes are the most characters that conversions to text give, which
+// cel-go takes for unbounded.
+func printedSizes() map[string]uint64 {
+	return map[string]uint64{
+		overloads.BoolToString: 5, overloads.IntToString: 20, overloads.UintToString: 20, overloads.DoubleToString: 24,
+	}
 }
 
 // CallCost implements interpreter.ActualCostEstimator.
