@@ -93,6 +93,9 @@ func checkCharacters(text string, found *Problems) bool {
 		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
 			found.Add(at, "save the file as UTF-8", "the file isn't UTF-8 text")
 			return false
+		case r == '\r' && !strings.HasPrefix(text[i+1:], "\n"):
+			found.Add(at, "end lines as Unix or Windows does", "a carriage return stands within a line")
+			return false
 		case r < ' ' && r != '\t' && r != '\r', r >= 0x7f && r <= 0x9f && r != 0x85:
 			found.Add(at, `write it as an escape in double quotes, such as "\e"`, "the control character U+%04X can't stand in YAML", r)
 			return false
