@@ -37,11 +37,7 @@ type estimator struct {
 }
 
 func newEstimator(sizes map[string][]uint64, unknown uint64) estimator {
-	own := map[string]Function{}
-	for _, f := range functions() {
-		own[f.overloadID()] = f
-	}
-	return estimator{sizes: sizes, unknown: unknown, own: own}
+	return estimator{sizes: sizes, unknown: unknown, own: ownByOverload()}
 }
 
 // EstimateSize implements checker.CostEstimator.

@@ -80,7 +80,7 @@ func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *ex
 	x.tracked = c.track || x.costs.proven > CheapCost
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if !x.tracked {
-		options = append(options, cel.CustomDecoratorV2(s.bySlot))
+		options = append(options, cel.CustomDecoratorV2(s.bySlot), cel.CustomDecoratorV2(newDoubles(checked).decorate))
 	} else {
 		options = append(options, cel.CostLimit(CostLimit), cel.InterruptCheckFrequency(interruptEvery),
 			cel.CostTracking(newEstimator(nil, 0)))

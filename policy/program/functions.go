@@ -22,7 +22,10 @@ type Function struct {
 	// perCharacter is the cost for each character of the arguments, beside the 1
 	// that every call costs.
 	perCharacter float64
-	call         func(args ...ref.Val) ref.Val
+	// math is what it does where all of it is doubles, of which there are at most
+	// three; call is what it does otherwise.
+	math func(a, b, c float64) float64
+	call func(args ...ref.Val) ref.Val
 }
 
 // Functions lists the functions that policies have beyond CEL's own.
@@ -36,30 +39,28 @@ func functions() []Function {
 			Name: "clamp", Signature: "clamp(x double, low double, high double) double",
 			Doc:  "x, or the bound that it passes",
 			args: []*cel.Type{double, double, double}, result: double,
-			call: func(a ...ref.Val) ref.Val {
-				return types.Double(max(number(a[1]), min(number(a[0]), number(a[2]))))
-			},
+			math: func(x, low, high float64) float64 { return max(low, min(x, high)) },
 		},
 		{
 			Name: "least", Signature: "least(a double, b double) double", Doc: "the smaller of two numbers",
 			args: []*cel.Type{double, double}, result: double,
-			call: func(a ...ref.Val) ref.Val { return types.Double(min(number(a[0]), number(a[1]))) },
+			math: func(a, b, _ float64) float64 { return min(a, b) },
 		},
 		{
 			Name: "greatest", Signature: "greatest(a double, b double) double", Doc: "the larger of two numbers",
 			args: []*cel.Type{double, double}, result: double,
-			call: func(a ...ref.Val) ref.Val { return types.Double(max(number(a[0]), number(a[1]))) },
+			math: func(a, b, _ float64) float64 { return max(a, b) },
 		},
 		{
 			Name: "distance", Signature: "distance(a double, b double) double", Doc: "how far two numbers lie apart",
 			args: []*cel.Type{double, double}, result: double,
-			call: func(a ...ref.Val) ref.Val { return types.Double(math.Abs(number(a[0]) - number(a[1]))) },
+			math: func(a, b, _ float64) float64 { return math.Abs(a - b) },
 		},
 		{
 			Name: "rounded", Signature: "rounded(x double) double",
 			Doc:  "x rounded to 1e-9, so that sums of fractions compare as they read",
 			args: []*cel.Type{double}, result: double,
-			call: func(a ...ref.Val) ref.Val { return types.Double(Rounded(number(a[0]))) },
+			math: func(x, _, _ float64) float64 { return Rounded(x) },
 		},
 		{
 			Name: "within", Signature: "within(namespace string, pattern string) bool",
@@ -99,15 +100,36 @@ func Within(namespace, pattern string) bool {
 
 func (f Function) overloadID() string { return "reflectory_" + f.Name }
 
+// ownByOverload finds own functions by their overloads.
+func ownByOverload() map[string]Function {
+	own := map[string]Function{}
+	for _, f := range functions() {
+		own[f.overloadID()] = f
+	}
+	return own
+}
+
+// onValues is the function over values of CEL.
+func (f Function) onValues(args ...ref.Val) ref.Val {
+	if f.math == nil {
+		return f.call(args...)
+	}
+	var x [3]float64
+	for i, arg := range args {
+		x[i] = number(arg)
+	}
+	return types.Double(f.math(x[0], x[1], x[2]))
+}
+
 func (f Function) option() cel.EnvOption {
 	var binding cel.OverloadOpt
 	switch len(f.args) {
 	case 1:
-		binding = cel.UnaryBinding(func(v ref.Val) ref.Val { return f.call(v) })
+		binding = cel.UnaryBinding(func(v ref.Val) ref.Val { return f.onValues(v) })
 	case 2:
-		binding = cel.BinaryBinding(func(a, b ref.Val) ref.Val { return f.call(a, b) })
+		binding = cel.BinaryBinding(func(a, b ref.Val) ref.Val { return f.onValues(a, b) })
 	default:
-		binding = cel.FunctionBinding(f.call)
+		binding = cel.FunctionBinding(f.onValues)
 	}
 	return cel.Function(f.Name, cel.Overload(f.overloadID(), f.args, f.result, binding))
 }

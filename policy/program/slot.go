@@ -1,6 +1,7 @@
 package program
 
 import (
+	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 )
@@ -19,6 +20,15 @@ func (n *slotNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		return r.value(n.slot)
 	}
 	return n.InterpretableV2.Exec(frame)
+}
+
+// float implements doubleNode, for inputs and variables that are doubles.
+func (n *slotNode) float(frame *interpreter.ExecutionFrame) (float64, ref.Val) {
+	v := n.Exec(frame)
+	if x, ok := v.(types.Double); ok {
+		return float64(x), nil
+	}
+	return 0, types.MaybeNoSuchOverloadErr(v)
 }
 
 // bySlot replaces the names of a scope in a program's plan.
