@@ -131,15 +131,12 @@ func TestReplayTellsWhatWouldChange(t *testing.T) {
 	}
 }
 
-func TestReplayOfAHundredThousandDecisionsTakesSeconds(t *testing.T) {
-	began := time.Now()
-	set := policy.NewPoints().Defaults()
-	r, err := set.Replay(context.Background(), recordsOf(gateRecord(began, map[string]any{"verdict": "retain"}), 100_000), time.Time{})
-	if err != nil || r.Decided != 100_000 || r.Changed != 100_000 || len(r.Changes) != 1000 {
+// 100,000 within 10 s is a figure of make bench.
+func TestReplayCountsAllAndListsTheFirst(t *testing.T) {
+	set, record := policy.NewPoints().Defaults(), gateRecord(time.Now(), map[string]any{"verdict": "retain"})
+	r, err := set.Replay(context.Background(), recordsOf(record, 3000), time.Time{})
+	if err != nil || r.Decided != 3000 || r.Changed != 3000 || len(r.Changes) != 1000 {
 		t.Fatalf("got %d, %d, %d, %v", r.Decided, r.Changed, len(r.Changes), err)
-	}
-	if took := time.Since(began); took > time.Minute { // 10 s is the figure; a loaded machine with the race detector is slower
-		t.Errorf("it took %s", took)
 	}
 }
 

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/policy/defaults"
@@ -58,10 +57,7 @@ type named struct {
 	in  program.Inputs
 }
 
-func (n named) get(name string) any {
-	i := slices.IndexFunc(n.env.Variables(), func(v program.Variable) bool { return v.Name == name })
-	return n.in.Input(i).Go()
-}
+func (n named) get(name string) any { return n.in.Input(n.env.Index(name)).Go() }
 
 // bound is a Go input as the variables of its point.
 type bound[I any] struct {

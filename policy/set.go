@@ -110,9 +110,6 @@ func (s *Set) Digest() string { return s.digest }
 // Files lists the folder's policies, sorted by name.
 func (s *Set) Files() []*Policy { return append([]*Policy(nil), s.files...) }
 
-// Points are the points that the set decides at.
-func (s *Set) Points() *Points { return s.points }
-
 // Defaults is the set of the embedded files alone.
 func (p *Points) Defaults() *Set {
 	return &Set{points: p, digest: folderDigest(nil), scopes: map[core.Point]*scopes{}}

@@ -65,7 +65,7 @@ var imports = map[string][]string{
 // or a named few.
 var holders = map[string][]string{
 	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
-	"github.com/google/cel-go":              {"policy", "policy/program"},
+	"github.com/google/cel-go":              {"policy/program"},
 	"github.com/fsnotify/fsnotify":          {"policy"},
 	"github.com/goccy/go-yaml":              {"core/workflow", "cmd/host", "policy/format"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},

@@ -21,8 +21,9 @@ type Pos struct {
 	Column int `json:"column"`
 }
 
-// Problem is one thing wrong with a file.
+// Problem is one thing wrong with a file, or with an expression by itself.
 type Problem struct {
+	// File is "" for an expression by itself.
 	File string `json:"file"`
 	Pos
 	Message string `json:"message"`
@@ -34,7 +35,10 @@ type Problem struct {
 // String renders "file:line:column: message (hint)", the line and a caret.
 func (p Problem) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+	if p.File != "" {
+		text.WriteString(p.File + ":")
+	}
+	fmt.Fprintf(&text, "%d:%d: %s", p.Line, p.Column, p.Message)
 	if p.Hint != "" {
 		fmt.Fprintf(&text, " (%s)", p.Hint)
 	}

@@ -17,6 +17,12 @@ type Text struct {
 	block bool
 }
 
+// Source is an expression that stands in no file, with a list for its problems.
+func Source(source string) (*Text, *Problems) {
+	found := newProblems("", source)
+	return &Text{Value: source, At: Pos{1, 1}, lines: found.lines, block: true}, found
+}
+
 // Place finds the place in the file of a place in the value, both from 1.
 func (t *Text) Place(line, column int) Pos {
 	if t.block {

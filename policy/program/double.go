@@ -1,8 +1,6 @@
 package program
 
 import (
-	"math"
-
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
@@ -110,7 +108,7 @@ func (n *formula) float(frame *interpreter.ExecutionFrame) (float64, ref.Val) {
 // Exec implements interpreter.InterpretableV2.
 func (n *formula) Exec(frame *interpreter.ExecutionFrame) ref.Val { return boxed(n.float(frame)) }
 
-// compared is a comparison of two doubles.
+// compared is a comparison of two doubles: none holds for what is no number.
 type compared struct {
 	interpreter.InterpretableV2
 	holds func(a, b float64) bool
@@ -126,9 +124,6 @@ func (n *compared) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	b, bad := n.b.float(frame)
 	if bad != nil {
 		return bad
-	}
-	if math.IsNaN(a) || math.IsNaN(b) {
-		return types.NewErr("NaN values cannot be ordered")
 	}
 	return types.Bool(n.holds(a, b))
 }

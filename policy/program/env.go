@@ -99,6 +99,11 @@ func NewEnv(o Options) (*Env, error) {
 // Variables lists the inputs. An input's index here is its index in [Inputs].
 func (e *Env) Variables() []Variable { return slices.Clone(e.variables) }
 
+// Index is the index of an input by its name, or -1.
+func (e *Env) Index(name string) int {
+	return slices.IndexFunc(e.variables, func(v Variable) bool { return v.Name == name })
+}
+
 // Fields lists the fields of outputs, none where an output is any value.
 func (e *Env) Fields() []Field { return slices.Clone(e.fields) }
 

@@ -213,7 +213,7 @@ func (r *run) eval(x *expression) (ref.Val, error) {
 	v, err := r.call(x)
 	r.scope = outer
 	if err == nil && r.cost > CostLimit {
-		err = errTooDear
+		err = ErrTooDear
 	}
 	return v, err
 }
@@ -262,20 +262,18 @@ func (r *run) value(slot int) ref.Val {
 // Parent implements cel.Activation.
 func (r *run) Parent() interpreter.Activation { return nil }
 
-var errTooDear = errors.New("the policy took more work than its limit")
-
 // failure says in our words why a run failed.
 func (r *run) failure(ctx context.Context, at Match, err error) error {
 	where := fmt.Sprintf("%s:%d (%s)", r.program.policy.File, at.Line, at.Path)
-	var stopped interpreter.EvalCancelledError
+	err = stopped(ctx, err)
 	switch {
 	case ctx.Err() != nil:
-		return sdk.Wrap("decide by "+where, ctx.Err())
-	case errors.Is(err, interpreter.InterruptError{}) || r.ctx.Err() != nil:
-		return sdk.Errorf(sdk.Exhausted, "policy_too_dear", "%s took longer than %s", where, MaxTime).
+		return sdk.Wrap("decide by "+where, err)
+	case errors.Is(err, ErrTooLong) || r.ctx.Err() != nil:
+		return sdk.Errorf(sdk.Exhausted, "policy_too_dear", "%s was stopped: %w", where, ErrTooLong).
 			WithHint("look at fewer elements: some 10,000 are no trouble")
-	case errors.Is(err, errTooDear), errors.As(err, &stopped) && stopped.Cause == interpreter.CostLimitExceeded:
-		return sdk.Errorf(sdk.Exhausted, "policy_too_dear", "%s took more than %d units of work", where, CostLimit).
+	case errors.Is(err, ErrTooDear):
+		return sdk.Errorf(sdk.Exhausted, "policy_too_dear", "%s was stopped: %w", where, err).
 			WithHint("look at fewer elements, or at one level of nesting less")
 	}
 	return sdk.Errorf(sdk.Invalid, "policy_failed", "%s failed: %w", where, err).
