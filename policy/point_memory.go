@@ -23,7 +23,7 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 			safe:    func(n named) []any { return []any{n.get("ttl_score"), n.get("state")} },
 			notable: func(n named, out []any) bool { return n.get("state") != out[1] },
 		},
-		inputs: []input[in]{
+		inputs: append([]input[in]{
 			{"ns", "string", "where the memory lives", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"state", "string", "the state that it is in", func(x *in) program.Value { return program.Text(x.State) }, []uint64{wordSize}},
 			{"turn", "int", "the namespace's turn counter", func(x *in) program.Value { return program.Int(x.Turn) }, nil},
@@ -44,19 +44,26 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 			{"utility_score", "double", "moving average of its uses' rewards, 0 to 1", func(x *in) program.Value { return program.Double(x.Utility) }, nil},
 			{"q_value", "double", "what recall learned of it, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
 			{"ttl_score", "double", "its last score", func(x *in) program.Value { return program.Double(x.TTLScore) }, nil},
-			{"w_hit", "double", "governance: weight of hit_rate_ewma", func(x *in) program.Value { return program.Double(x.Weights.Hit) }, nil},
-			{"w_utility", "double", "governance: weight of utility_score", func(x *in) program.Value { return program.Double(x.Weights.Utility) }, nil},
-			{"w_miss", "double", "governance: weight of each miss in a row", func(x *in) program.Value { return program.Double(x.Weights.Miss) }, nil},
-			{"w_stale", "double", "governance: weight of each turn of inactivity", func(x *in) program.Value { return program.Double(x.Weights.Stale) }, nil},
-			{"active_threshold", "double", "governance: least score of an active memory", func(x *in) program.Value { return program.Double(x.Weights.Active) }, nil},
-			{"revalidate_threshold", "double", "governance: below it the gate decides", func(x *in) program.Value { return program.Double(x.Weights.Revalidate) }, nil},
-			{"hysteresis", "double", "governance: what it takes more on the way back up", func(x *in) program.Value { return program.Double(x.Weights.Hysteresis) }, nil},
-		},
+		}, retentionWeights()...),
 		fields: []field[core.RetentionOutcome]{
 			{"ttl_score", "double", "the memory's new score", func(o *core.RetentionOutcome, v any) { o.TTLScore = v.(float64) }, nil, false},
 			{"state", "string", "the state that it should be in", func(o *core.RetentionOutcome, v any) { o.State = v.(string) },
 				[]string{"open", "active", "cooling", "revalidate_pending"}, false},
 		},
+	}
+}
+
+// retentionWeights are the retention's inputs that come from governance.
+func retentionWeights() []input[core.RetentionInput] {
+	type in = core.RetentionInput
+	return []input[in]{
+		{"w_hit", "double", "governance: weight of hit_rate_ewma", func(x *in) program.Value { return program.Double(x.Weights.Hit) }, nil},
+		{"w_utility", "double", "governance: weight of utility_score", func(x *in) program.Value { return program.Double(x.Weights.Utility) }, nil},
+		{"w_miss", "double", "governance: weight of each miss in a row", func(x *in) program.Value { return program.Double(x.Weights.Miss) }, nil},
+		{"w_stale", "double", "governance: weight of each turn of inactivity", func(x *in) program.Value { return program.Double(x.Weights.Stale) }, nil},
+		{"active_threshold", "double", "governance: least score of an active memory", func(x *in) program.Value { return program.Double(x.Weights.Active) }, nil},
+		{"revalidate_threshold", "double", "governance: below it the gate decides", func(x *in) program.Value { return program.Double(x.Weights.Revalidate) }, nil},
+		{"hysteresis", "double", "governance: what it takes more on the way back up", func(x *in) program.Value { return program.Double(x.Weights.Hysteresis) }, nil},
 	}
 }
 

@@ -32,31 +32,55 @@ func put(t *testing.T, dir, name, text string) {
 	}
 }
 
-// A folder is edited 1,000 times while it is read and while decisions are made:
-// every set that decides is one that the folder once was, and every decision is
-// made by a policy.
-func TestAFolderEditedUnderLoadIsAlwaysWhole(t *testing.T) {
-	dir, points := t.TempDir(), policy.NewPoints()
-	p := policy.New(points, policy.Options{})
-	var states sync.Map
-	edit := func(n int) {
-		code := fmt.Sprintf("v%d", n)
-		a, b := deny("**", "true", code), deny("a/**", "true", code)
-		previous := deny("a/**", "true", fmt.Sprintf("v%d", n-1))
-		for _, files := range [][]string{{"reflect/a.yaml", a, "reflect/b.yaml", previous}, {"reflect/a.yaml", a, "reflect/b.yaml", b}} {
-			set, err := points.Load(folder(files...))
+// versions is how many texts the edited files go through.
+const versions = 20
+
+func version(n int) (a, b string) {
+	code := fmt.Sprintf("v%d", n%versions)
+	return deny("**", "true", code), deny("a/**", "true", code)
+}
+
+// states are the digests of what the folder is at some time: both files of a
+// version, or the first one ahead.
+func states(t *testing.T, points *policy.Points) map[string]bool {
+	t.Helper()
+	digests := map[string]bool{}
+	for n := range versions {
+		a, b := version(n)
+		_, before := version(n + versions - 1)
+		for _, second := range []string{b, before} {
+			set, err := points.Load(folder("reflect/a.yaml", a, "reflect/b.yaml", second))
 			if err != nil {
 				t.Fatal(err)
 			}
-			states.Store(set.Digest(), true)
+			digests[set.Digest()] = true
 		}
+	}
+	return digests
+}
+
+// editing writes the files 1,000 times, now and then a broken one between.
+func editing(t *testing.T, dir string) {
+	t.Helper()
+	for n := range 500 {
+		a, b := version(n + 1)
 		put(t, dir, "reflect/a.yaml", a)
 		if n%7 == 3 {
 			put(t, dir, "reflect/b.yaml", "rule: {match: [{output: oops")
 		}
 		put(t, dir, "reflect/b.yaml", b)
 	}
-	edit(0)
+}
+
+// A folder is edited 1,000 times while it is read and while decisions are made:
+// every set that decides is one that the folder once was, and every decision is
+// made by a policy.
+func TestAFolderEditedUnderLoadIsAlwaysWhole(t *testing.T) {
+	dir, points := t.TempDir(), policy.NewPoints()
+	p := policy.New(points, policy.Options{})
+	a, b := version(0)
+	put(t, dir, "reflect/a.yaml", a)
+	put(t, dir, "reflect/b.yaml", b)
 	if _, err := p.Reload(os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
@@ -72,24 +96,21 @@ func TestAFolderEditedUnderLoadIsAlwaysWhole(t *testing.T) {
 			loaded[r.Digest] = true
 		}
 	})
-	for range 2 {
-		wg.Go(func() {
-			for !stop.Load() {
-				got := p.Reflect(context.Background(), &core.ReflectInput{Namespace: "a"})
-				if got.Allow || got.Decision.Failure != nil || got.Code[0] != 'v' {
-					t.Errorf("undecided: %+v", got)
-					return
-				}
+	wg.Go(func() {
+		for !stop.Load() {
+			got := p.Reflect(context.Background(), &core.ReflectInput{Namespace: "a"})
+			if got.Allow || got.Decision.Failure != nil || got.Code[0] != 'v' {
+				t.Errorf("undecided: %+v", got)
+				return
 			}
-		})
-	}
-	for n := range 500 { // two writes each
-		edit(n + 1)
-	}
+		}
+	})
+	editing(t, dir)
 	stop.Store(true)
 	wg.Wait()
+	known := states(t, points)
 	for digest := range loaded {
-		if _, ok := states.Load(digest); !ok {
+		if !known[digest] {
 			t.Errorf("a set decided that the folder never was: %s", digest)
 		}
 	}

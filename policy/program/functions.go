@@ -57,8 +57,7 @@ func functions() []Function {
 			math: func(a, b, _ float64) float64 { return math.Abs(a - b) },
 		},
 		{
-			Name: "rounded", Signature: "rounded(x double) double",
-			Doc:  "x rounded to 1e-9, so that sums of fractions compare as they read",
+			Name: "rounded", Signature: "rounded(x double) double", Doc: "x rounded to 1e-9, so that sums of fractions compare as they read",
 			args: []*cel.Type{double}, result: double,
 			math: func(x, _, _ float64) float64 { return Rounded(x) },
 		},
