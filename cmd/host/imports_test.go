@@ -64,13 +64,17 @@ var imports = map[string][]string{
 	"core/plugin/process/sandbox":          {"core/plugin/process/sandbox/launcher", "sdk"},
 	"core/plugin/process/sandbox/launcher": {},
 
-	"policy": {"core", "sdk"},
+	"policy":            {"core", "policy/defaults", "policy/format", "policy/program", "sdk"},
+	"policy/defaults":   {},
+	"policy/format":     {"core", "sdk"},
+	"policy/policytest": {"policy", "policy/format", "policy/program", "sdk"},
+	"policy/program":    {"core", "policy/format", "sdk"},
 
 	"cmd/host": {
 		"cmd/host/internal/scaffold", "cmd/host/internal/term",
 		"core", "core/loop", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
 		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm",
-		"core/store", "core/store/pebble", "core/workflow", "policy", "sdk", "sdk/sdktest",
+		"core/store", "core/store/pebble", "core/workflow", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},
 	"cmd/host/internal/scaffold": {"sdk"},
 	"cmd/host/internal/term":     {},
@@ -84,8 +88,9 @@ var imports = map[string][]string{
 // or a named few.
 var holders = map[string][]string{
 	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
-	"github.com/google/cel-go":              {"policy"},
-	"github.com/goccy/go-yaml":              {"core/plugin/install", "core/workflow", "cmd/host"},
+	"github.com/google/cel-go":              {"policy/program"},
+	"github.com/fsnotify/fsnotify":          {"policy"},
+	"github.com/goccy/go-yaml":              {"core/plugin/install", "core/workflow", "cmd/host", "policy/format"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
 	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},

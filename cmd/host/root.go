@@ -34,8 +34,8 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of plugin logs shown: trace, debug, info, warn, error, off (default warn)")
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
-		a.evaluateCommand(), a.correctCommand(),
-		a.pluginCommand(), a.configCommand(), a.versionCommand(),
+		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
+		a.configCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
 		a.marksStart(c)

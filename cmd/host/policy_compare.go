@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (a *App) policyDiffCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "diff A B", Short: "Show where two policy folders differ",
+		Long: `Show where two policy folders differ, by point and namespace. Names of files,
+comments and descriptions make no difference. Exit codes: 0 none, 3 they differ.`,
+		Example: "  reflectory policy diff examples/policy-folder/policies examples/policy-folder/candidate",
+		Args:    cobra.ExactArgs(2),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.policyDiff(args[0], args[1]) },
+	}
+}
+
+func (a *App) policyDiff(before, after string) error {
+	points := policy.NewPoints()
+	old, err := loadPolicies(points, before)
+	if err != nil {
+		return sdk.Wrap(before, err)
+	}
+	candidate, err := loadPolicies(points, after)
+	if err != nil {
+		return sdk.Wrap(after, err)
+	}
+	differences := policy.Diff(old, candidate)
+	if a.flags.json {
+		if err := printJSON(a.Stdout, map[string]any{"differences": differences}); err != nil {
+			return err
+		}
+	} else {
+		for _, d := range differences {
+			a.printDifference(d)
+		}
+	}
+	if len(differences) > 0 {
+		return statusError{exitNotValid}
+	}
+	return nil
+}
+
+func (a *App) printDifference(d policy.Difference) {
+	fmt.Fprintf(a.Stdout, "%s in %s", d.Point, d.Namespace)
+	if d.Shadow {
+		fmt.Fprint(a.Stdout, ", shadow")
+	}
+	switch {
+	case d.Before == "":
+		fmt.Fprintf(a.Stdout, ": new, %s\n", term.Clean(d.After))
+	case d.After == "":
+		fmt.Fprintf(a.Stdout, ": gone, %s\n", term.Clean(d.Before))
+	default:
+		fmt.Fprintf(a.Stdout, ": %s\n", term.Clean(d.After))
+	}
+	for _, line := range d.Removed {
+		fmt.Fprintf(a.Stdout, "- %s\n", term.Clean(line))
+	}
+	for _, line := range d.Added {
+		fmt.Fprintf(a.Stdout, "+ %s\n", term.Clean(line))
+	}
+}
+
+func (a *App) policyReplayCommand() *cobra.Command {
+	var log, since string
+	c := &cobra.Command{
+		Use: "replay NEW", Short: "Decide logged decisions again under a candidate, and show what would change",
+		Long: `Decide logged decisions again under a candidate policy folder, and show what would
+have come out otherwise, before it is rolled out. Decisions with masked inputs
+are counted and passed over. Exit codes: 0 nothing would change, 3 something would.`,
+		Example: `  reflectory policy replay examples/policy-folder/candidate --log examples/policy-folder/decisions.jsonl
+  reflectory policy replay examples/policy-folder/candidate --log examples/policy-folder/decisions.jsonl --since 2026-11-02`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return a.policyReplay(c.Context(), args[0], log, since) },
+	}
+	c.Flags().StringVar(&log, "log", "", "decision log `file` (required)")
+	c.Flags().StringVar(&since, "since", "", "how far back: a duration such as 72h, a date, or a time")
+	required(c, "log")
+	return c
+}
+
+func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err error) {
+	from, err := parseSince(since, core.SystemClock{}.Now())
+	if err != nil {
+		return err
+	}
+	set, err := loadPolicies(policy.NewPoints(), dir)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(log)
+	if err != nil {
+		return sdk.Errorf(sdk.NotFound, "decision_log_missing", "the decision log can't be opened: %w", err).
+			WithHint("name a file that decisions were logged to")
+	}
+	defer closing(&err, f)
+	replay, err := set.Replay(ctx, policy.ReadLog(f), from)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		err = printJSON(a.Stdout, replay)
+	} else {
+		a.printPolicyReplay(replay)
+	}
+	if err == nil && replay.Changed > 0 {
+		return statusError{exitNotValid}
+	}
+	return err
+}
+
+func (a *App) printPolicyReplay(r *policy.Replay) {
+	for _, c := range r.Changes {
+		fmt.Fprintf(a.Stdout, "%s  %s %s\n", c.At.UTC().Format(time.RFC3339), c.Point, term.Clean(c.Namespace))
+		fmt.Fprintf(a.Stdout, "  - %s  (%s)\n  + %s  (%s)\n", outputLine(c.Before), term.Clean(c.FileBefore), outputLine(c.After), term.Clean(c.FileAfter))
+	}
+	if more := r.Changed - len(r.Changes); more > 0 {
+		fmt.Fprintf(a.Stdout, "and %d more\n", more)
+	}
+	fmt.Fprintf(a.Stdout, "%d of %d decisions would change", r.Changed, r.Decided)
+	if r.Failed > 0 {
+		fmt.Fprintf(a.Stdout, ", %d of them because the policy fails", r.Failed)
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(a.Stdout, "; %d more can't be decided again: inputs are masked", r.Skipped)
+	}
+	fmt.Fprintln(a.Stdout)
+}
+
+// parseSince reads a duration before now, a date or a time. "" is the beginning.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, usageError{sdk.Errorf(sdk.Invalid, "usage", "--since %q is no time", text).
+		WithHint("write a duration such as 72h, a date such as 2026-11-21, or a time such as 2026-11-21T08:00:00Z")}
+}

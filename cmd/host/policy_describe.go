@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/policy/format"
+)
+
+func (a *App) policyDescribeCommand() *cobra.Command {
+	var schema bool
+	c := &cobra.Command{
+		Use: "describe [POINT]", Short: "Print what a point's policies see and give, and its default",
+		Long: `Print what a point's policies see and give, the functions that they have, what
+happens where one fails, and the default. Without a point, list the points.
+--schema prints the JSON Schema of policy files, for editors.`,
+		Example: `  reflectory policy describe
+  reflectory policy describe gate
+  reflectory policy describe --schema`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case schema:
+				return printJSON(a.Stdout, format.Schema())
+			case len(args) == 0:
+				return a.policyPoints()
+			}
+			return a.policyDescribe(core.Point(args[0]))
+		},
+	}
+	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of policy files")
+	return c
+}
+
+func (a *App) policyPoints() error {
+	points := policy.NewPoints()
+	var all []*policy.Description
+	var rows [][]string
+	for _, name := range points.Names() {
+		d, err := points.Describe(name)
+		if err != nil {
+			return err
+		}
+		all = append(all, d)
+		rows = append(rows, []string{string(name), d.Doc, d.Failure})
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, all)
+	}
+	return a.table([]string{"POINT", "WHAT IT DECIDES", "IF THE POLICY FAILS"}, rows)
+}
+
+func (a *App) policyDescribe(point core.Point) error {
+	d, err := policy.NewPoints().Describe(point)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, d)
+	}
+	fmt.Fprintf(a.Stdout, "%s: %s\nIf a policy fails: %s.\n\n", d.Point, d.Doc, d.Failure)
+	tables := []struct {
+		header []string
+		rows   [][]string
+	}{
+		{[]string{"INPUT", "TYPE", "WHAT"}, inputRows(d)},
+		{[]string{"OUTPUT", "TYPE", "WHAT"}, outputRows(d)},
+		{[]string{"FUNCTION", "WHAT"}, functionRows(d)},
+	}
+	for _, t := range tables {
+		if err := a.table(t.header, t.rows); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Stdout)
+	}
+	fmt.Fprintf(a.Stdout, "The default, default/%s.yaml:\n\n%s", d.Point, d.Default)
+	return nil
+}
+
+func inputRows(d *policy.Description) (rows [][]string) {
+	for _, v := range d.Inputs {
+		rows = append(rows, []string{v.Name, v.Type, v.Doc})
+	}
+	return rows
+}
+
+func outputRows(d *policy.Description) (rows [][]string) {
+	for _, f := range d.Outputs {
+		doc := f.Doc
+		if len(f.Values) > 0 {
+			doc += ": " + strings.Join(f.Values, ", ")
+		}
+		if f.Optional {
+			doc += " (optional)"
+		}
+		rows = append(rows, []string{f.Name, f.Type, doc})
+	}
+	return rows
+}
+
+func functionRows(d *policy.Description) (rows [][]string) {
+	for _, f := range d.Functions {
+		rows = append(rows, []string{f.Signature, f.Doc})
+	}
+	return rows
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// policyFlags are what explain and eval take.
+type policyFlags struct {
+	policies, namespace, input, log string
+}
+
+func (a *App) policyExplainCommand() *cobra.Command {
+	var f policyFlags
+	c := &cobra.Command{
+		Use: "explain POINT", Short: "Say which policies hold in a namespace, and how they decide",
+		Long: `Say which policies hold in a namespace, the most specific first: each may leave
+a case open to the next. With --input, also how they decide: every condition that
+was asked, every variable, and what it cost.`,
+		Example: `  reflectory policy explain gate --namespace finance/ledger --policies examples/policy-folder/policies
+  reflectory policy explain gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.policyExplain(c.Context(), core.Point(args[0]), f)
+		},
+	}
+	policiesFlag(c, &f.policies)
+	c.Flags().StringVar(&f.namespace, "namespace", "", "the namespace (default: the input's ns)")
+	c.Flags().StringVar(&f.input, "input", "", "JSON object `file` of inputs, or -")
+	return c
+}
+
+func (a *App) policyExplain(ctx context.Context, point core.Point, f policyFlags) error {
+	set, err := a.currentPolicies(policy.NewPoints(), f.policies)
+	if err != nil {
+		return err
+	}
+	if f.input == "" {
+		return a.policyChain(set, point, f.namespace)
+	}
+	inputs, err := a.policyInputs(f)
+	if err != nil {
+		return err
+	}
+	e, err := set.Explain(ctx, point, inputs)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, e)
+	}
+	for i := range e.Asked {
+		a.printEvaluation(&e.Asked[i])
+	}
+	for _, file := range e.Rest {
+		fmt.Fprintf(a.Stdout, "%s wasn't asked\n", term.Clean(file))
+	}
+	if e.Shadow != "" {
+		fmt.Fprintf(a.Stdout, "%s decides beside it, and only logs\n", term.Clean(e.Shadow))
+	}
+	return nil
+}
+
+func (a *App) policyChain(set *policy.Set, point core.Point, namespace string) error {
+	chain, err := set.Chain(point, namespace)
+	if err != nil {
+		return err
+	}
+	files := make([]policyFile, len(chain))
+	rows := make([][]string, len(chain))
+	for i, p := range chain {
+		files[i] = policyFile{p.File(), string(p.Point()), p.Namespace(), p.Shadow(), p.Optional(), p.Cost(), p.Tracked()}
+		why := "always decides"
+		if p.Optional() {
+			why = "decides, or leaves it to the next"
+		}
+		rows[i] = []string{p.File(), p.Namespace(), why}
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, map[string]any{"point": point, "namespace": namespace, "policies": files})
+	}
+	return a.table([]string{"POLICY", "NAMESPACE", "WHY"}, rows)
+}
+
+// printEvaluation prints how one policy came to its answer.
+func (a *App) printEvaluation(e *policy.Evaluation) {
+	fmt.Fprintf(a.Stdout, "%s\n", term.Clean(e.File))
+	for _, s := range e.Steps {
+		word, condition := "no ", s.Condition
+		if s.Holds {
+			word = "yes"
+		}
+		if condition == "" {
+			condition = "(always)"
+		}
+		fmt.Fprintf(a.Stdout, "  %s  line %d  %s\n", word, s.Line, term.Clean(condition))
+	}
+	for _, v := range e.Variables {
+		fmt.Fprintf(a.Stdout, "  variables.%s = %s\n", v.Name, term.Cut(string(core.MustJSON(v.Value)), 100))
+	}
+	switch {
+	case e.Failure != nil:
+		fmt.Fprintf(a.Stdout, "  failed: %s\n", term.Clean(e.Failure.Message))
+	case !e.Decided:
+		fmt.Fprintf(a.Stdout, "  leaves it open (cost %d)\n", e.Cost)
+		return
+	}
+	if e.Explanation != "" {
+		fmt.Fprintf(a.Stdout, "  because %s\n", term.Clean(e.Explanation))
+	}
+	fmt.Fprintf(a.Stdout, "  → %s (cost %d)\n", outputLine(e.Output), e.Cost)
+}
+
+// outputLine is an outcome on one line.
+func outputLine(output map[string]any) string {
+	line := ""
+	for _, name := range slices.Sorted(maps.Keys(output)) {
+		if line != "" {
+			line += ", "
+		}
+		line += name + " " + term.Cut(string(core.MustJSON(output[name])), 100)
+	}
+	return line
+}
+
+func (a *App) policyEvalCommand() *cobra.Command {
+	var f policyFlags
+	c := &cobra.Command{
+		Use: "eval POINT", Short: "Decide once, for inputs of a file",
+		Long: `Decide once, for inputs of a file: a JSON object by the names that policy describe
+lists. Inputs that are absent are empty. --log appends the decision to a log
+that policy replay reads. Exit codes: 0 decided, 4 decided by a refusal.`,
+		Example: `  reflectory policy eval gate --input examples/policy-folder/memory.json
+  reflectory policy eval gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.policyEval(c.Context(), core.Point(args[0]), f)
+		},
+	}
+	policiesFlag(c, &f.policies)
+	c.Flags().StringVar(&f.namespace, "namespace", "", "the namespace (default: the input's ns)")
+	c.Flags().StringVar(&f.input, "input", "", "JSON object `file` of inputs, or - (required)")
+	c.Flags().StringVar(&f.log, "log", "", "decision log `file` to append to")
+	required(c, "input")
+	return c
+}
+
+func (a *App) policyEval(ctx context.Context, point core.Point, f policyFlags) error {
+	set, err := a.currentPolicies(policy.NewPoints(), f.policies)
+	if err != nil {
+		return err
+	}
+	inputs, err := a.policyInputs(f)
+	if err != nil {
+		return err
+	}
+	record, err := set.Decide(ctx, point, inputs, core.SystemClock{})
+	if err != nil {
+		return err
+	}
+	if f.log != "" {
+		if err := appendRecord(ctx, f.log, record); err != nil {
+			return err
+		}
+	}
+	if a.flags.json {
+		err = printJSON(a.Stdout, record)
+	} else {
+		a.printRecord(record)
+	}
+	if err == nil && record.Output["allow"] == false {
+		err = statusError{exitDenied}
+	}
+	return err
+}
+
+func (a *App) printRecord(r *policy.Record) {
+	fmt.Fprintf(a.Stdout, "%s\nby %s", outputLine(r.Output), term.Clean(r.File))
+	if r.Path != "" {
+		fmt.Fprintf(a.Stdout, ", %s", r.Path)
+	}
+	if r.Condition != "" {
+		fmt.Fprintf(a.Stdout, ": %s", term.Clean(r.Condition))
+	}
+	fmt.Fprintln(a.Stdout)
+	if r.Explanation != "" {
+		fmt.Fprintf(a.Stdout, "because %s\n", term.Clean(r.Explanation))
+	}
+	if r.Failure != nil {
+		fmt.Fprintf(a.Stdout, "the safe outcome, since the policy failed: %s\n", term.Clean(r.Failure.Message))
+	}
+	if r.Shadow != nil {
+		fmt.Fprintf(a.Stdout, "shadow %s would have said %s\n", term.Clean(r.Shadow.File), outputLine(r.Shadow.Output))
+	}
+}
+
+// appendRecord adds a record to a decision log.
+func appendRecord(ctx context.Context, file string, record *policy.Record) (err error) {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return sdk.Errorf(sdk.Unavailable, "decision_log_broken", "the decision log can't be opened: %w", err).
+			WithHint("check the path and its permissions")
+	}
+	defer closing(&err, f)
+	log := policy.NewLog(f)
+	log.Record(ctx, record)
+	return log.Err()
+}
+
+// policyInputs reads the inputs, with the namespace that the flag names.
+func (a *App) policyInputs(f policyFlags) (map[string]any, error) {
+	text, err := readValue(f.input, a.Stdin, true)
+	if err != nil {
+		return nil, err
+	}
+	v, err := core.DecodeJSON(text)
+	if err == nil {
+		if inputs, ok := v.(map[string]any); ok {
+			if f.namespace != "" {
+				inputs["ns"] = f.namespace
+			}
+			return inputs, nil
+		}
+		err = errors.New("it is no JSON object")
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		err = fmt.Errorf("at byte %d: %w", syntax.Offset, err)
+	}
+	return nil, sdk.Errorf(sdk.Invalid, "policy_input_invalid", "the inputs of %s can't be used: %w", f.input, err).
+		WithHint("write a JSON object by input names, as policy describe lists them")
+}

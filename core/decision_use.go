@@ -1,0 +1,91 @@
+package core
+
+// LoopInput is what the loop policy sees after a verdict (spec 1.2).
+type LoopInput struct {
+	Namespace string
+	Workflow  string
+	Valid     bool
+	// Score is this attempt's, BestScore the highest so far.
+	Score, BestScore float64
+	Iteration        int64
+	// Errors, Output, History and Usage are as encoding/json makes them.
+	Errors, History []any
+	Output          any
+	Usage           map[string]any
+}
+
+// LoopOutcome is what the loop policy says. A policy that fails doesn't accept,
+// and stops; its Decision has the failure, which is the run's error.
+type LoopOutcome struct {
+	Accept, Stop bool
+	Decision     Decision
+}
+
+// InjectionInput is what the injection policy sees of a turn (spec 6.2).
+type InjectionInput struct {
+	Namespace, SessionID string
+	Turn                 int64
+	// Complexity and Risk are from 0 to 1.
+	Complexity, Risk float64
+	// FailureClass is that of the turn before, "" after a success.
+	FailureClass string
+	// Blocks counts the candidates by category.
+	Blocks map[string]int64
+	// WindowFill is how full the session's window is, from 0 to 1.
+	WindowFill float64
+}
+
+// InjectionOutcome bounds a turn's prompt context. A policy that fails gives the
+// built-in defaults.
+type InjectionOutcome struct {
+	Mode, Route         string
+	MaxBlocks, MaxChars int64
+	CategoryCap         map[string]int64
+	// RoleMix is a profile's id, or "".
+	RoleMix  string
+	Decision Decision
+}
+
+// RoutingInput is what the routing policy sees of the best candidate (spec 6.4).
+type RoutingInput struct {
+	Namespace string
+	// Score is the match alone, FinalScore with the success rate.
+	Score, SuccessRate, FinalScore float64
+	// Lead is how far the next candidate lies behind; FinalScore without another.
+	Lead       float64
+	Candidates int64
+}
+
+// RoutingOutcome is how sure a recommendation is: high, medium or low. A policy
+// that fails gives low.
+type RoutingOutcome struct {
+	Confidence string
+	Decision   Decision
+}
+
+// AdmissionInput is what the admission policy sees of a plugin that is to run.
+type AdmissionInput struct {
+	Namespace string
+	// Plugin is publisher/name.
+	Plugin, Version, Digest string
+	Kinds                   []string
+	// Runtime is process or wasm.
+	Runtime string
+	// Capabilities are those that were granted, as operators write them:
+	// "network:example.org:443".
+	Capabilities []string
+	// Shipped is whether it came with the host; Locked whether a lock pins it.
+	Shipped, Locked bool
+}
+
+// AccessInput is what the access policy sees of a request (spec 8).
+type AccessInput struct {
+	// Subject is a token's, or the agent that the command line names.
+	Subject string
+	// Local is whether the request came from the command line of this machine.
+	Local bool
+	// Verb is what is to be done, such as "memory.reflect".
+	Verb, Namespace string
+	// Verbs and Namespaces are the scopes of the token.
+	Verbs, Namespaces []string
+}

@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy/format"
+)
+
+// Difference is a place of two sets where not the same policy holds.
+type Difference struct {
+	Point     core.Point `json:"point"`
+	Namespace string     `json:"namespace"`
+	Shadow    bool       `json:"shadow,omitempty"`
+	// Before and After are the files, "" where there is none.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	// Removed and Added are the rules that only one of them has, each on a line.
+	Removed []string `json:"removed,omitempty"`
+	Added   []string `json:"added,omitempty"`
+}
+
+// Diff lists where two sets differ, sorted. Comments and descriptions make no
+// difference, and neither do names of files.
+func Diff(before, after *Set) []Difference {
+	places := map[string]*Difference{}
+	texts := map[string][2][]string{}
+	for i, set := range []*Set{before, after} {
+		for _, p := range set.files {
+			key := fmt.Sprintf("%s %s %t", p.Point(), p.Namespace(), p.Shadow())
+			d := places[key]
+			if d == nil {
+				d = &Difference{Point: p.Point(), Namespace: p.Namespace(), Shadow: p.Shadow()}
+				places[key] = d
+			}
+			sides := texts[key]
+			sides[i] = p.lines()
+			texts[key] = sides
+			if i == 0 {
+				d.Before = p.File()
+			} else {
+				d.After = p.File()
+			}
+		}
+	}
+	var out []Difference
+	for key, d := range places {
+		sides := texts[key]
+		d.Removed, d.Added = lacking(sides[0], sides[1]), lacking(sides[1], sides[0])
+		if len(d.Removed)+len(d.Added) > 0 {
+			out = append(out, *d)
+		}
+	}
+	slices.SortFunc(out, func(a, b Difference) int {
+		return strings.Compare(fmt.Sprint(a.Point, a.Namespace, a.Shadow), fmt.Sprint(b.Point, b.Namespace, b.Shadow))
+	})
+	return out
+}
+
+// lacking lists the lines that others lack.
+func lacking(lines, others []string) []string {
+	var out []string
+	for _, line := range lines {
+		if !slices.Contains(others, line) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// lines are the parts of a policy that decide or mask, each on a line.
+func (p *Policy) lines() []string {
+	source := p.program.Policy()
+	var lines []string
+	for _, mask := range source.Mask {
+		lines = append(lines, "mask "+mask.Value)
+	}
+	for _, name := range source.Imports {
+		lines = append(lines, "import "+name.Value)
+	}
+	return append(lines, ruleLines(source.Rule, "")...)
+}
+
+func ruleLines(rule *format.Rule, path string) []string {
+	var lines []string
+	for _, v := range rule.Variables {
+		lines = append(lines, fmt.Sprintf("%svariables.%s = %s", path, v.Name.Value, oneLine(v.Expression.Value)))
+	}
+	for _, m := range rule.Matches {
+		line := m.Path
+		if m.Condition != nil {
+			line += " [" + oneLine(m.Condition.Value) + "]"
+		}
+		if m.Output != nil {
+			line += " → " + oneLine(m.Output.Value)
+		}
+		if m.Explanation != nil {
+			line += " because " + oneLine(m.Explanation.Value)
+		}
+		lines = append(lines, line)
+		if m.Rule != nil {
+			lines = append(lines, ruleLines(m.Rule, m.Path+".")...)
+		}
+	}
+	return lines
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,212 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy/format"
+	"github.com/reflectory/reflectory/policy/program"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Bounds of a folder.
+const (
+	maxFiles       = 1000
+	maxFolderBytes = 16 << 20
+)
+
+// file is a policy file or a suite of cases as it was read.
+type file struct {
+	name string // within the folder: point/file.yaml
+	text []byte
+}
+
+// isCases reports whether a file holds test cases: strict_test.yaml is beside
+// strict.yaml.
+func isCases(name string) bool {
+	base := strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml")
+	return strings.HasSuffix(base, "_test")
+}
+
+func isYAML(name string) bool { return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml" }
+
+// readFolder reads the YAML files of the points' folders, sorted by name. A
+// folder that isn't there has none. What is no YAML is passed over, and so is
+// what begins with a dot, such as an editor's copies.
+func readFolder(folder fs.FS, points *Points) ([]file, error) {
+	entries, err := fs.ReadDir(folder, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	var files []file
+	size := 0
+	for _, entry := range entries {
+		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		if _, err := points.find(core.Point(entry.Name())); err != nil {
+			return nil, err
+		}
+		if files, err = readPoint(folder, entry.Name(), files, &size); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func readPoint(folder fs.FS, dir string, files []file, size *int) ([]file, error) {
+	entries, err := fs.ReadDir(folder, dir)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	for _, entry := range entries {
+		name := path.Join(dir, entry.Name())
+		if strings.HasPrefix(entry.Name(), ".") || !isYAML(name) {
+			continue
+		}
+		if !entry.Type().IsRegular() {
+			return nil, sdk.Errorf(sdk.Invalid, "policy_file_kind", "%s is no plain file", name).
+				WithHint("put the file itself there; links and folders aren't followed")
+		}
+		text, err := readFile(folder, name)
+		if err != nil {
+			return nil, err
+		}
+		if *size += len(text); *size > maxFolderBytes || len(files) == maxFiles {
+			return nil, sdk.Errorf(sdk.Exhausted, "policy_folder_large", "the policy folder has more than %d files or %d bytes", maxFiles, maxFolderBytes).
+				WithHint("keep only policies and their cases there")
+		}
+		files = append(files, file{name, text})
+	}
+	return files, nil
+}
+
+// readFile reads a file up to what the format refuses as too large.
+func readFile(folder fs.FS, name string) ([]byte, error) {
+	f, err := folder.Open(name)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, format.MaxFileBytes+1))
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return text, nil
+}
+
+func unreadable(err error) error {
+	return sdk.Errorf(sdk.NotFound, "policy_folder_unreadable", "the policy folder can't be read: %w", err).
+		WithHint("check the path and its permissions")
+}
+
+func unknownPoint(name core.Point, known []core.Point) error {
+	var names []string
+	for _, k := range known {
+		names = append(names, string(k))
+	}
+	hint := "the points are " + strings.Join(names, ", ")
+	if near := core.Nearest(string(name), names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return sdk.Errorf(sdk.Invalid, "policy_point_unknown", "there is no policy point %q", name).WithHint("%s", hint)
+}
+
+// folderDigest is over the names and texts of all files.
+func folderDigest(files []file) string {
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%d %s %d ", len(f.name), f.name, len(f.text))
+		h.Write(f.text)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// Load reads a policy folder: <point>/*.yaml. All problems of all its files are
+// one error: sdk.Invalid, reason "policy_invalid". Files that end in _test.yaml
+// are cases, which decide nothing.
+func (p *Points) Load(folder fs.FS) (*Set, error) {
+	files, err := readFolder(folder, p)
+	if err != nil {
+		return nil, err
+	}
+	return p.compile(files)
+}
+
+func (p *Points) compile(files []file) (*Set, error) {
+	set := p.Defaults()
+	set.digest = folderDigest(files)
+	var problems []format.Problem
+	for _, f := range files {
+		if isCases(f.name) {
+			continue
+		}
+		parsed, found := format.Parse(f.name, f.text)
+		d, err := p.find(core.Point(path.Dir(f.name)))
+		if err != nil {
+			return nil, err
+		}
+		compiled := program.Compile(d.env, parsed, found)
+		if compiled != nil {
+			set.add(&Policy{point: d, program: compiled}, found)
+		}
+		problems = append(problems, found.List()...)
+	}
+	if err := format.Invalid(problems); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(set.files, func(a, b *Policy) int { return strings.Compare(a.File(), b.File()) })
+	return set, nil
+}
+
+// add puts a policy into the set, or notes that another holds at its very place.
+func (s *Set) add(policy *Policy, found *format.Problems) {
+	at := s.scopes[policy.Point()]
+	if at == nil {
+		at = &scopes{}
+		s.scopes[policy.Point()] = at
+	}
+	where := &at.live
+	if policy.Shadow() {
+		where = &at.shadow
+	}
+	if there := where.add(policy); there != nil {
+		source := policy.program.Policy()
+		found.Add(source.NamespaceAt, "give one of them another namespace, or merge them",
+			"the policy holds for %q, and so does %s", source.Namespace, there.File())
+		return
+	}
+	s.files = append(s.files, policy)
+}
+
+// Suites reads the files of test cases of a folder, by name.
+func (p *Points) Suites(folder fs.FS) (map[string][]byte, error) {
+	files, err := readFolder(folder, p)
+	if err != nil {
+		return nil, err
+	}
+	suites := map[string][]byte{}
+	for _, f := range files {
+		if isCases(f.name) {
+			suites[f.name] = f.text
+		}
+	}
+	return suites, nil
+}
+
+// SuiteName is the file of the test cases of a policy.
+func SuiteName(file string) string {
+	ext := path.Ext(file)
+	return strings.TrimSuffix(file, ext) + "_test" + ext
+}

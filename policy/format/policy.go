@@ -1,0 +1,152 @@
+package format
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+)
+
+// Bounds of a policy file.
+const (
+	// MaxExpressionBytes bounds an expression: 16 KiB, some 200 lines.
+	MaxExpressionBytes = 16 << 10
+	// MaxNested bounds the variables and nested rules of a policy, as cel-go does.
+	MaxNested = 100
+	// MaxMatches bounds the matches of a policy over all its rules.
+	MaxMatches = 1000
+	// MaxRuleDepth bounds how deep rules nest.
+	MaxRuleDepth = 20
+	// MaxList bounds imports and masks.
+	MaxList = 100
+)
+
+// Policy is a policy file as it was read. What it holds is well-formed; its
+// expressions aren't compiled yet.
+type Policy struct {
+	// File is the name of the file, for problems.
+	File        string
+	Name        string
+	Description string
+	// Namespace is where the policy holds: "a/b", "a/**", or "**".
+	Namespace   string
+	NamespaceAt Pos
+	// Shadow is whether the policy decides beside the one in force, and only logs.
+	Shadow bool
+	// Mask lists the inputs, or paths into them, that decision logs leave out.
+	Mask []*Text
+	// Imports are names of types that expressions use by their last part.
+	Imports []*Text
+	Rule    *Rule
+	// Digest is the SHA-256 of the file's text.
+	Digest string
+
+	text string
+}
+
+// Rule is a list of matches, of which the first that matches decides, and the
+// variables that they share.
+type Rule struct {
+	At          Pos
+	ID          string
+	Description string
+	Variables   []Variable
+	Matches     []*Match
+}
+
+// Variable is an expression with a name. It is seen by what stands after it.
+type Variable struct {
+	Name       *Text
+	Expression *Text
+}
+
+// Match is a condition and what follows from it: an output or a rule.
+type Match struct {
+	At Pos
+	// Path names the match within its file: "match[0].match[2]".
+	Path string
+	// Condition is nil where the match always holds.
+	Condition   *Text
+	Output      *Text
+	Explanation *Text
+	Rule        *Rule
+}
+
+var (
+	variableName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	ruleID        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:/ -]{0,127}$`)
+	namespaceForm = regexp.MustCompile(`^(\*\*|[^/*\s\\]+(/[^/*\s\\]+){0,7}(/\*\*)?)$`)
+	maskForm      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	importForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
+)
+
+// Problems begins a list of problems of the policy's file, for whoever checks it
+// further.
+func (p *Policy) Problems() *Problems { return newProblems(p.File, p.text) }
+
+func newProblems(file, text string) *Problems {
+	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSuffix(lines[i], "\r")
+	}
+	return &Problems{file: file, lines: lines}
+}
+
+// Digest is the SHA-256 of a text as policies carry it.
+func Digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Parse reads a policy file. The name is for problems only. It always returns
+// what it could read, so that a compiler can find more problems at once; only a
+// policy without problems is to be used.
+func Parse(file string, text []byte) (*Policy, *Problems) {
+	policy := &Policy{File: file, text: string(text), Namespace: "**", Rule: &Rule{At: Pos{1, 1}}, Digest: Digest(text)}
+	r := &reader{found: policy.Problems()}
+	root := tree(strings.TrimPrefix(policy.text, "\ufeff"), r.found)
+	if root == nil {
+		return policy, r.found
+	}
+	m := r.mapping(root, "a policy")
+	policy.Name = m.text("name")
+	policy.Description = m.text("description")
+	if ns := m.form("namespace", namespaceForm, "write a namespace such as a/b, a/** for all below a, or ** for all"); ns != nil {
+		policy.Namespace, policy.NamespaceAt = ns.Value, ns.At
+	}
+	policy.Shadow = m.flag("shadow")
+	policy.Mask = r.masks(m)
+	policy.Imports = r.imports(m)
+	if rule := m.need("rule"); rule != nil {
+		policy.Rule = r.rule(rule, "", 1)
+	}
+	m.done()
+	return policy, r.found
+}
+
+func (r *reader) masks(m *mapping) []*Text {
+	var masks []*Text
+	for _, item := range m.list("mask", MaxList) {
+		text, ok := scalar(item, r.found.lines)
+		if !ok || !maskForm.MatchString(text.Value) {
+			r.found.Add(text.At, "write an input's name, or a path into it: state.user.email", "a mask must be a path")
+			continue
+		}
+		masks = append(masks, text)
+	}
+	return masks
+}
+
+func (r *reader) imports(m *mapping) []*Text {
+	var imports []*Text
+	for _, item := range m.list("imports", MaxList) {
+		entry := r.mapping(item, "an import")
+		if name := entry.form("name", importForm, "write a type's full name, such as google.protobuf.Duration"); name != nil {
+			imports = append(imports, name)
+		} else if entry.get("name") == nil {
+			entry.need("name")
+		}
+		entry.done()
+	}
+	return imports
+}

@@ -1,0 +1,232 @@
+package policy_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// folder makes a policy folder of "point/file.yaml" and text.
+func folder(files ...string) fstest.MapFS {
+	fs := fstest.MapFS{}
+	for i := 0; i < len(files); i += 2 {
+		fs[files[i]] = &fstest.MapFile{Data: []byte(files[i+1])}
+	}
+	return fs
+}
+
+// deny is a policy of reflect that denies with a code where a condition holds.
+func deny(namespace, condition, code string) string {
+	return fmt.Sprintf("namespace: %q\nrule: {match: [{condition: %q, output: '{\"allow\": false, \"code\": %q}'}]}\n", namespace, condition, code)
+}
+
+func load(t *testing.T, files ...string) *policy.Policies {
+	t.Helper()
+	points := policy.NewPoints()
+	set, err := points.Load(folder(files...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.New(points, policy.Options{Set: set})
+}
+
+func TestTheMostSpecificPolicyDecidesFirst(t *testing.T) {
+	p := load(t,
+		"reflect/all.yaml", deny("**", "depth > 1", "all"),
+		"reflect/tree.yaml", deny("a/**", "depth > 2", "tree"),
+		"reflect/leaf.yaml", deny("a/b", "depth > 3", "leaf"),
+		"reflect/README.md", "no policy",
+		"reflect/all_test.yaml", "no policy either")
+	for name, want := range map[string]string{
+		"a/b 4": "leaf", "a/b 3": "tree", "a/b 2": "all", "a/b 1": "",
+		"a/b/c 4": "tree", "a 4": "tree", "ab 4": "all", "a/bc 2": "all", " 2": "all",
+	} {
+		namespace, depth, _ := strings.Cut(name, " ")
+		in := &core.ReflectInput{Namespace: namespace, Depth: int64(depth[0] - '0')}
+		if got := p.Reflect(context.Background(), in); got.Code != want || got.Allow != (want == "") || got.Decision.Failure != nil {
+			t.Errorf("%s: got %+v, want %q", name, got, want)
+		}
+	}
+	chain, err := p.Set().Chain(core.PointReflect, "a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, policy := range chain {
+		files = append(files, policy.File())
+	}
+	if diff := cmp.Diff([]string{"reflect/leaf.yaml", "reflect/tree.yaml", "reflect/all.yaml", "default/reflect.yaml"}, files); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAFolderTellsAllItsProblems(t *testing.T) {
+	points := policy.NewPoints()
+	for name, test := range map[string]struct {
+		files  []string
+		reason string
+		text   []string
+	}{
+		"two of equal specificity": {[]string{"gate/a.yaml", deny("a/**", "true", "x"), "reflect/a.yaml", deny("a/**", "depth > 1", "x"), "reflect/b.yaml", deny("a/**", "depth > 1", "x")},
+			"policy_invalid", []string{`reflect/b.yaml:1:12: the policy holds for "a/**", and so does reflect/a.yaml`, `gate/a.yaml:2:46: the output has no field "allow"`}},
+		"an unknown point":      {[]string{"gates/a.yaml", ""}, "policy_point_unknown", []string{`no policy point "gates"`}},
+		"CEL's own word":        {[]string{"reflect/a.yaml", deny("**", "namespace == 'a'", "x")}, "policy_invalid", []string{"the input is called ns"}},
+		"a name of another one": {[]string{"reflect/a.yaml", deny("**", "verdict == 'a'", "x")}, "policy_invalid", []string{`nothing here is named "verdict"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := points.Load(folder(test.files...))
+			if sdk.ReasonOf(err) != test.reason || sdk.CodeOf(err) != sdk.Invalid {
+				t.Fatalf("got %v", err)
+			}
+			for _, text := range test.text {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%q is not in:\n%v", text, err)
+				}
+			}
+			if sdk.AsError(err).Hint == "" {
+				t.Error("there is no hint")
+			}
+		})
+	}
+}
+
+// Each point has its own safe outcome where its policy fails at run time.
+func TestAPolicyThatFailsIsSafe(t *testing.T) {
+	fails := func(output string) string {
+		return "rule: {match: [{condition: '1 / int(ns) == 1', output: '" + output + "'}]}"
+	}
+	p := load(t,
+		"retention/x.yaml", fails(`{"ttl_score": 1.0, "state": "active"}`),
+		"gate/x.yaml", fails(`{"verdict": "promote", "confidence": 1.0}`),
+		"reflect/x.yaml", fails(`{"allow": true}`), "admission/x.yaml", fails(`{"allow": true}`), "access/x.yaml", fails(`{"allow": true}`),
+		"loop/x.yaml", fails(`{"accept": true, "stop": false}`), "routing/x.yaml", fails(`{"confidence": "high"}`),
+		"injection/x.yaml", fails(`{"mode": "single", "route": "graph", "max_blocks": 1, "max_chars": 1}`))
+	ctx := context.Background()
+	retention := p.Retention(ctx, &core.RetentionInput{State: "cooling", TTLScore: .3})
+	gate := p.Gate(ctx, &core.GateInput{})
+	loop := p.Loop(ctx, &core.LoopInput{Valid: true})
+	injection := p.Injection(ctx, &core.InjectionInput{})
+	routing := p.Routing(ctx, &core.RoutingInput{FinalScore: 1, Lead: 1})
+	for i, denied := range []core.Permission{p.Reflect(ctx, &core.ReflectInput{}), p.Admission(ctx, &core.AdmissionInput{}), p.Access(ctx, &core.AccessInput{Local: true})} {
+		if denied.Allow || denied.Code != "policy_failed" {
+			t.Errorf("permission %d: %+v", i, denied)
+		}
+	}
+	if retention.State != "cooling" || retention.TTLScore != .3 || gate.Verdict != "retain" || gate.Confidence != 0 || loop.Accept || !loop.Stop ||
+		routing.Confidence != "low" || injection.Mode != "classified" || injection.Route != "react" || injection.MaxBlocks != 12 || injection.MaxChars != 8000 {
+		t.Errorf("got %+v %+v %+v %+v %+v", retention, gate, loop, routing, injection)
+	}
+	for _, d := range []core.Decision{retention.Decision, gate.Decision, loop.Decision, injection.Decision, routing.Decision} {
+		if d.Failure == nil || d.Failure.Code != "policy_failed" || d.Path != "match[0]" {
+			t.Errorf("%s: %+v", d.Point, d.Failure)
+		}
+	}
+}
+
+func TestADecisionOfACancelledCallIsSafe(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p := policy.New(policy.NewPoints(), policy.Options{})
+	if got := p.Access(ctx, &core.AccessInput{Local: true}); got.Allow || got.Decision.Failure.Code != "cancelled" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTheDecisionLogKeepsWhatCounts(t *testing.T) {
+	points := policy.NewPoints()
+	set, err := points.Load(folder(
+		"access/a.yaml", "mask: [subject, verbs]\nrule: {match: [{condition: verb == 'rm', output: '{\"allow\": false, \"code\": \"no\"}'}]}",
+		"access/shadow.yaml", "shadow: true\nrule: {match: [{condition: verb == 'ls', output: '{\"allow\": false, \"code\": \"soon\"}'}]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []*policy.Record
+	p := policy.New(points, policy.Options{Set: set, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
+	ask := func(verb string, times int) {
+		for range times {
+			p.Access(context.Background(), &core.AccessInput{Local: true, Subject: "ada", Verb: verb, Namespace: "n"})
+		}
+	}
+	ask("get", 250)
+	ask("rm", 1)
+	ask("ls", 1)
+	if len(records) != 4 || p.Skipped(core.PointAccess) != 248 {
+		t.Fatalf("%d records, %d skipped", len(records), p.Skipped(core.PointAccess))
+	}
+	sampled, denied, shadowed := records[0], records[2], records[3]
+	if sampled.Skipped != 99 || sampled.File != "default/access.yaml" || sampled.Output["allow"] != true {
+		t.Errorf("sampled: %+v", sampled)
+	}
+	want := map[string]any{"local": true, "verb": "rm", "ns": "n", "namespaces": []any{}}
+	if diff := cmp.Diff(want, denied.Inputs); diff != "" || !cmp.Equal(denied.Masked, []string{"subject", "verbs"}) {
+		t.Errorf("masked %v\n%s", denied.Masked, diff)
+	}
+	if denied.Skipped != 50 || denied.Path != "match[0]" || denied.Condition != "verb == 'rm'" || denied.Output["code"] != "no" || denied.Shadow != nil {
+		t.Errorf("denied: %+v", denied)
+	}
+	if shadowed.Output["allow"] != true || shadowed.Shadow == nil || shadowed.Shadow.Output["code"] != "soon" || shadowed.Shadow.File != "access/shadow.yaml" {
+		t.Errorf("shadowed: %+v", shadowed)
+	}
+}
+
+func TestMasksReachIntoObjectsWithoutTouchingThem(t *testing.T) {
+	points := policy.NewPoints()
+	set, err := points.Load(folder("loop/a.yaml", "mask: [output.user.email, usage.x, errors.y]\nrule: {match: [{output: '{\"accept\": !valid, \"stop\": false}'}]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record *policy.Record
+	p := policy.New(points, policy.Options{Set: set, Log: func(_ context.Context, r *policy.Record) { record = r }})
+	output := map[string]any{"user": map[string]any{"email": "a@b", "name": "Ada"}}
+	p.Loop(context.Background(), &core.LoopInput{Output: output, Errors: []any{"secret"}})
+	want := map[string]any{"user": map[string]any{"name": "Ada"}}
+	if diff := cmp.Diff(want, record.Inputs["output"]); diff != "" {
+		t.Error(diff)
+	}
+	if _, there := record.Inputs["errors"]; there || output["user"].(map[string]any)["email"] != "a@b" {
+		t.Errorf("errors %v, output %v", record.Inputs["errors"], output)
+	}
+}
+
+// A set is replaced as a whole: two policies that agree within each version
+// never disagree, whatever is decided meanwhile.
+func TestASetIsReplacedAsAWhole(t *testing.T) {
+	points := policy.NewPoints()
+	version := func(n int) *policy.Set {
+		code := fmt.Sprintf("v%d", n)
+		set, err := points.Load(folder("reflect/a.yaml", deny("**", "true", code), "reflect/b.yaml", deny("a/**", "depth > 1", code)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	sets := []*policy.Set{version(0), version(1)}
+	p := policy.New(points, policy.Options{Set: sets[0]})
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	for range 4 {
+		wg.Go(func() {
+			for !stop.Load() {
+				if got := p.Reflect(context.Background(), &core.ReflectInput{Namespace: "a", Depth: 2}); got.Allow || got.Decision.Failure != nil {
+					t.Errorf("undecided: %+v", got)
+					return
+				}
+			}
+		})
+	}
+	for i := range 1000 {
+		p.Replace(sets[i%2])
+	}
+	stop.Store(true)
+	wg.Wait()
+}

@@ -1,0 +1,155 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy/defaults"
+	"github.com/reflectory/reflectory/policy/format"
+	"github.com/reflectory/reflectory/policy/program"
+)
+
+// input is a variable of a point's policies, with how it comes from the point's
+// Go input.
+type input[I any] struct {
+	name, kind, doc string
+	get             func(*I) program.Value
+	// sizes are as in [program.Variable].
+	sizes []uint64
+}
+
+// field is a field of a point's outcome, with how it gets there. Values come in
+// the Go type of the field's CEL type; nil is one that was left out.
+type field[O any] struct {
+	name, kind, doc string
+	set             func(*O, any)
+	values          []string
+	optional        bool
+}
+
+// point is a policy point with the Go types of its input and outcome.
+type point[I, O any] struct {
+	definition
+	inputs []input[I]
+	fields []field[O]
+	gets   []func(*I) program.Value
+}
+
+// definition is a policy point without its Go types.
+type definition struct {
+	name core.Point
+	doc  string
+	// failure says in words what safe does.
+	failure string
+	// safe gives the outcome's fields where no policy could decide.
+	safe func(named) []any
+	// notable is whether a decision is always logged. nil is never.
+	notable func(in named, fields []any) bool
+
+	env *program.Env
+	// base decides where no file does. It always has an output.
+	base *Policy
+}
+
+// named looks inputs up by their names.
+type named struct {
+	env *program.Env
+	in  program.Inputs
+}
+
+func (n named) get(name string) any { return n.in.Input(n.env.Index(name)).Go() }
+
+// bound is a Go input as the variables of its point.
+type bound[I any] struct {
+	in   *I
+	gets []func(*I) program.Value
+}
+
+// Input implements [program.Inputs].
+func (b *bound[I]) Input(i int) program.Value { return b.gets[i](b.in) }
+
+// build completes a point from its tables: its environment, and the program of
+// its default file. A mistake in them is a defect.
+func (p *point[I, O]) build() *definition {
+	var o program.Options
+	for _, v := range p.inputs {
+		o.Variables = append(o.Variables, program.Variable{Name: v.name, Type: v.kind, Doc: v.doc, Sizes: v.sizes})
+		p.gets = append(p.gets, v.get)
+	}
+	for _, f := range p.fields {
+		o.Fields = append(o.Fields, program.Field{Name: f.name, Type: f.kind, Doc: f.doc, Values: f.values, Optional: f.optional})
+	}
+	var err error
+	if p.env, err = program.NewEnv(o); err != nil {
+		panic(fmt.Sprintf("policy: environment of point %s: %v", p.name, err))
+	}
+	text, err := defaults.Files.ReadFile(string(p.name) + ".yaml")
+	if err != nil {
+		panic(fmt.Sprintf("policy: default of point %s: %v", p.name, err))
+	}
+	parsed, found := format.Parse(defaults.Name(string(p.name)), text)
+	compiled := program.Compile(p.env, parsed, found)
+	if compiled == nil || compiled.Optional() {
+		panic(fmt.Sprintf("policy: default of point %s leaves cases open or doesn't compile: %v", p.name, found.Err()))
+	}
+	p.base = &Policy{point: &p.definition, program: compiled}
+	return &p.definition
+}
+
+// outcome makes the Go outcome of fields.
+func (p *point[I, O]) outcome(fields []any) O {
+	var out O
+	for i, f := range p.fields {
+		if fields[i] != nil {
+			f.set(&out, fields[i])
+		}
+	}
+	return out
+}
+
+// Points are the policy points of the host: what their policies see and give,
+// and what decides where no file does. It is immutable.
+type Points struct {
+	retention point[core.RetentionInput, core.RetentionOutcome]
+	gate      point[core.GateInput, core.GateOutcome]
+	reflect   point[core.ReflectInput, core.Permission]
+	loop      point[core.LoopInput, core.LoopOutcome]
+	injection point[core.InjectionInput, core.InjectionOutcome]
+	routing   point[core.RoutingInput, core.RoutingOutcome]
+	admission point[core.AdmissionInput, core.Permission]
+	access    point[core.AccessInput, core.Permission]
+
+	list []*definition
+}
+
+// NewPoints compiles the points and their default files.
+func NewPoints() *Points {
+	p := &Points{
+		retention: retentionPoint(), gate: gatePoint(), reflect: reflectPoint(), loop: loopPoint(),
+		injection: injectionPoint(), routing: routingPoint(), admission: admissionPoint(), access: accessPoint(),
+	}
+	p.list = []*definition{
+		p.retention.build(), p.gate.build(), p.reflect.build(), p.loop.build(),
+		p.injection.build(), p.routing.build(), p.admission.build(), p.access.build(),
+	}
+	return p
+}
+
+// Names lists the points.
+func (p *Points) Names() []core.Point {
+	var names []core.Point
+	for _, d := range p.list {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+// find returns a point by its name.
+func (p *Points) find(name core.Point) (*definition, error) {
+	for _, d := range p.list {
+		if d.name == name {
+			return d, nil
+		}
+	}
+	return nil, unknownPoint(name, p.Names())
+}

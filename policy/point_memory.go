@@ -1,0 +1,160 @@
+package policy
+
+import (
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy/program"
+)
+
+// Sizes of texts, for the static cost (spec 3.1).
+const (
+	namespaceSize = 512
+	titleSize     = 512
+	wordSize      = 128 // ids, kinds, tags
+	tagCount      = 50
+	listCount     = 1000
+)
+
+func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
+	type in = core.RetentionInput
+	return point[in, core.RetentionOutcome]{
+		definition: definition{
+			name: core.PointRetention, doc: "Which state a memory is in, after feedback or a sweep.",
+			failure: "no transition",
+			safe:    func(n named) []any { return []any{n.get("ttl_score"), n.get("state")} },
+			notable: func(n named, out []any) bool { return n.get("state") != out[1] },
+		},
+		inputs: append([]input[in]{
+			{"ns", "string", "where the memory lives", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"state", "string", "the state that it is in", func(x *in) program.Value { return program.Text(x.State) }, []uint64{wordSize}},
+			{"turn", "int", "the namespace's turn counter", func(x *in) program.Value { return program.Int(x.Turn) }, nil},
+			{"created_turn", "int", "the turn that it was written in", func(x *in) program.Value { return program.Int(x.CreatedTurn) }, nil},
+			{"last_hit_turn", "int", "the turn of its last hit, if hit_count > 0", func(x *in) program.Value { return program.Int(x.LastHitTurn) }, nil},
+			{"inactivity_turn_gap", "int", "turns since its last hit, or since it was written, at most 40", func(x *in) program.Value { return program.Int(x.InactivityGap()) }, nil},
+			{"hit_count", "int", "turns that reported it as used", func(x *in) program.Value { return program.Int(x.Hits) }, nil},
+			{"miss_streak", "int", "relevant turns in a row without a good use", func(x *in) program.Value { return program.Int(x.MissStreak) }, nil},
+			{"relevant_turns", "int", "turns in which recall returned it", func(x *in) program.Value { return program.Int(x.RelevantTurns) }, nil},
+			{"gated", "bool", "whether the gate ever decided on it", func(x *in) program.Value { return program.Bool(x.Gated) }, nil},
+			{"since_gate", "int", "relevant turns since the gate's last decision, if gated", func(x *in) program.Value { return program.Int(x.SinceGate) }, nil},
+			{"sessions", "int", "sessions that used it", func(x *in) program.Value { return program.Int(x.Sessions) }, nil},
+			{"success_count", "int", "uses that succeeded", func(x *in) program.Value { return program.Int(x.Successes) }, nil},
+			{"partial_count", "int", "uses that succeeded in part", func(x *in) program.Value { return program.Int(x.Partials) }, nil},
+			{"failure_count", "int", "uses that failed", func(x *in) program.Value { return program.Int(x.Failures) }, nil},
+			{"uses", "int", "the sum of the three", func(x *in) program.Value { return program.Int(x.Uses()) }, nil},
+			{"hit_rate_ewma", "double", "moving average of its use, 0 to 1", func(x *in) program.Value { return program.Double(x.HitRate) }, nil},
+			{"utility_score", "double", "moving average of its uses' rewards, 0 to 1", func(x *in) program.Value { return program.Double(x.Utility) }, nil},
+			{"q_value", "double", "what recall learned of it, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
+			{"ttl_score", "double", "its last score", func(x *in) program.Value { return program.Double(x.TTLScore) }, nil},
+		}, retentionWeights()...),
+		fields: []field[core.RetentionOutcome]{
+			{"ttl_score", "double", "the memory's new score", func(o *core.RetentionOutcome, v any) { o.TTLScore = v.(float64) }, nil, false},
+			{"state", "string", "the state that it should be in", func(o *core.RetentionOutcome, v any) { o.State = v.(string) },
+				[]string{"open", "active", "cooling", "revalidate_pending"}, false},
+		},
+	}
+}
+
+// retentionWeights are the retention's inputs that come from governance.
+func retentionWeights() []input[core.RetentionInput] {
+	type in = core.RetentionInput
+	return []input[in]{
+		{"w_hit", "double", "governance: weight of hit_rate_ewma", func(x *in) program.Value { return program.Double(x.Weights.Hit) }, nil},
+		{"w_utility", "double", "governance: weight of utility_score", func(x *in) program.Value { return program.Double(x.Weights.Utility) }, nil},
+		{"w_miss", "double", "governance: weight of each miss in a row", func(x *in) program.Value { return program.Double(x.Weights.Miss) }, nil},
+		{"w_stale", "double", "governance: weight of each turn of inactivity", func(x *in) program.Value { return program.Double(x.Weights.Stale) }, nil},
+		{"active_threshold", "double", "governance: least score of an active memory", func(x *in) program.Value { return program.Double(x.Weights.Active) }, nil},
+		{"revalidate_threshold", "double", "governance: below it the gate decides", func(x *in) program.Value { return program.Double(x.Weights.Revalidate) }, nil},
+		{"hysteresis", "double", "governance: what it takes more on the way back up", func(x *in) program.Value { return program.Double(x.Weights.Hysteresis) }, nil},
+	}
+}
+
+func gatePoint() point[core.GateInput, core.GateOutcome] {
+	type in = core.GateInput
+	return point[in, core.GateOutcome]{
+		definition: definition{
+			name: core.PointGate, doc: "Whether a memory is kept, purged or promoted. What a purge or promotion needs besides, the gate checks itself.",
+			failure: "retain, with confidence 0",
+			safe:    func(named) []any { return []any{core.VerdictRetain, 0.0, "the policy failed"} },
+			notable: func(named, []any) bool { return true },
+		},
+		inputs: append([]input[in]{
+			{"ns", "string", "where the memory lives", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"success_count", "int", "uses that succeeded", func(x *in) program.Value { return program.Int(x.Successes) }, nil},
+			{"partial_count", "int", "uses that succeeded in part", func(x *in) program.Value { return program.Int(x.Partials) }, nil},
+			{"failure_count", "int", "uses that failed", func(x *in) program.Value { return program.Int(x.Failures) }, nil},
+			{"uses", "int", "the sum of the three", func(x *in) program.Value { return program.Int(x.Uses()) }, nil},
+			{"relevant_turns", "int", "turns in which recall returned it", func(x *in) program.Value { return program.Int(x.RelevantTurns) }, nil},
+			{"sessions", "int", "sessions that used it", func(x *in) program.Value { return program.Int(x.Sessions) }, nil},
+			{"last_outcome_error", "bool", "whether the last outcome was an error", func(x *in) program.Value { return program.Bool(x.LastOutcomeError) }, nil},
+			{"q_value", "double", "what recall learned of it, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
+		}, gateLanes()...),
+		fields: []field[core.GateOutcome]{
+			{"verdict", "string", "what becomes of the memory", func(o *core.GateOutcome, v any) { o.Verdict = v.(string) },
+				[]string{core.VerdictRetain, core.VerdictObsolete, core.VerdictPromote}, false},
+			{"confidence", "double", "how sure the verdict is, 0 to 1", func(o *core.GateOutcome, v any) { o.Confidence = v.(float64) }, nil, false},
+			{"reason", "string", "a line that says why", func(o *core.GateOutcome, v any) { o.Reason = v.(string) }, nil, true},
+		},
+	}
+}
+
+// gateLanes are the gate's inputs that come from evidence.
+func gateLanes() []input[core.GateInput] {
+	type in = core.GateInput
+	return []input[in]{
+		{"react", "double", "lane of the tool outcomes, 0 to 1", func(x *in) program.Value { return program.Double(x.React.Lane()) }, nil},
+		{"tool_failures", "int", "tool calls that failed", func(x *in) program.Value { return program.Int(x.React.ToolFailures) }, nil},
+		{"recovery_success", "int", "tool failures that were recovered from", func(x *in) program.Value { return program.Int(x.React.RecoverySuccess) }, nil},
+		{"recurrence_score", "double", "share of the last relevant turns with a recorded outcome", func(x *in) program.Value { return program.Double(x.React.Recurrence) }, nil},
+		{"react_refs", "int", "references behind the tool evidence", func(x *in) program.Value { return program.Int(x.React.Refs) }, nil},
+		{"graph", "double", "lane of the workflow graph, 0 to 1", func(x *in) program.Value { return program.Double(x.Graph.Lane()) }, nil},
+		{"graph_known", "bool", "whether there is a graph", func(x *in) program.Value { return program.Bool(x.Graph.Known) }, nil},
+		{"path_reachable", "bool", "whether the item's nodes are reachable, if graph_known", func(x *in) program.Value { return program.Bool(x.Graph.PathReachable) }, nil},
+		{"dependency_relevance_score", "double", "share of exits that need the item's nodes", func(x *in) program.Value { return program.Double(x.Graph.Dependency) }, nil},
+		{"decomposition_impact_score", "double", "share of nodes downstream of the item's", func(x *in) program.Value { return program.Double(x.Graph.Decomposition) }, nil},
+		{"graph_refs", "int", "references behind the graph's evidence", func(x *in) program.Value { return program.Int(x.Graph.Refs) }, nil},
+		{"omega", "double", "mean of the three factors below, 0 to 1", func(x *in) program.Value { return program.Double(x.Omega.Lane()) }, nil},
+		{"upstream_status_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(core.OrHalf(x.Omega.UpstreamStatus)) }, nil},
+		{"codebase_verification_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(core.OrHalf(x.Omega.CodebaseVerification)) }, nil},
+		{"runtime_utility_trend_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(core.OrHalf(x.Omega.RuntimeUtilityTrend)) }, nil},
+	}
+}
+
+func reflectPoint() point[core.ReflectInput, core.Permission] {
+	type in = core.ReflectInput
+	return point[in, core.Permission]{
+		definition: denying(core.PointReflect, "Whether a reflection may be written. The namespace's depth cap holds whatever a policy says.", true),
+		inputs: []input[in]{
+			{"ns", "string", "where the reflection goes", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"agent_id", "string", "who reflects", func(x *in) program.Value { return program.Text(x.AgentID) }, []uint64{wordSize}},
+			{"kind", "string", "reflection, semantic or procedural", func(x *in) program.Value { return program.Text(x.Kind) }, []uint64{wordSize}},
+			{"title", "string", "its title", func(x *in) program.Value { return program.Text(x.Title) }, []uint64{titleSize}},
+			{"tags", "list(string)", "its tags", func(x *in) program.Value { return program.Any(x.Tags) }, []uint64{tagCount, wordSize}},
+			{"depth", "int", "its depth: 1 reflects on plain memories", func(x *in) program.Value { return program.Int(x.Depth) }, nil},
+			{"cap", "int", "the namespace's greatest depth", func(x *in) program.Value { return program.Int(x.Cap) }, nil},
+			{"priority", "int", "1 to 10", func(x *in) program.Value { return program.Int(x.Priority) }, nil},
+			{"confidence", "double", "0 to 1", func(x *in) program.Value { return program.Double(x.Confidence) }, nil},
+			{"source_ids", "list(string)", "what it reflects on", func(x *in) program.Value { return program.Any(x.SourceIDs) }, []uint64{listCount, wordSize}},
+			{"source_namespaces", "list(string)", "where the sources live, one for each", func(x *in) program.Value { return program.Any(x.SourceNamespaces) }, []uint64{listCount, namespaceSize}},
+			{"source_kinds", "list(string)", "the sources' kinds, one for each", func(x *in) program.Value { return program.Any(x.SourceKinds) }, []uint64{listCount, wordSize}},
+		},
+		fields: permission(),
+	}
+}
+
+// denying is the definition of a point that says yes or no, and no where it
+// fails. everything is whether what it allows is logged too.
+func denying(name core.Point, doc string, everything bool) definition {
+	return definition{
+		name: name, doc: doc, failure: "deny",
+		safe:    func(named) []any { return []any{false, "policy_failed", "the policy failed"} },
+		notable: func(_ named, out []any) bool { return everything || out[0] == false },
+	}
+}
+
+// permission are the fields of a point that says yes or no.
+func permission() []field[core.Permission] {
+	return []field[core.Permission]{
+		{"allow", "bool", "whether it may be", func(o *core.Permission, v any) { o.Allow = v.(bool) }, nil, false},
+		{"code", "string", "a snake_case name of a refusal", func(o *core.Permission, v any) { o.Code = v.(string) }, nil, true},
+		{"reason", "string", "a line that says why", func(o *core.Permission, v any) { o.Reason = v.(string) }, nil, true},
+	}
+}

@@ -1,0 +1,141 @@
+package policy
+
+import (
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy/program"
+)
+
+func loopPoint() point[core.LoopInput, core.LoopOutcome] {
+	type in = core.LoopInput
+	return point[in, core.LoopOutcome]{
+		definition: definition{
+			name: core.PointLoop, doc: "Whether an attempt passes, and whether a loop gives up, after each verdict.",
+			failure: "not accepted, and stop; the run ends with status error",
+			safe:    func(named) []any { return []any{false, true} },
+			notable: func(n named, out []any) bool { return out[0] != n.get("valid") || out[1] == true },
+		},
+		inputs: []input[in]{
+			{"ns", "string", "the run's namespace", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"workflow", "string", "the workflow's name", func(x *in) program.Value { return program.Text(x.Workflow) }, []uint64{wordSize}},
+			{"valid", "bool", "the evaluator's word", func(x *in) program.Value { return program.Bool(x.Valid) }, nil},
+			{"score", "double", "the attempt's score, 0 to 1", func(x *in) program.Value { return program.Double(x.Score) }, nil},
+			{"best_score", "double", "the highest so far", func(x *in) program.Value { return program.Double(x.BestScore) }, nil},
+			{"iteration", "int", "from 1", func(x *in) program.Value { return program.Int(x.Iteration) }, nil},
+			{"errors", "list(dyn)", "what the evaluator found", func(x *in) program.Value { return program.Any(x.Errors) }, []uint64{listCount}},
+			{"output", "dyn", "the attempt", func(x *in) program.Value { return program.Any(x.Output) }, nil},
+			{"history", "list(dyn)", "the attempts so far: iteration, output, score, valid, errors, feedback", func(x *in) program.Value { return program.Any(x.History) }, []uint64{listCount}},
+			{"usage", "map(string, dyn)", "tokens, tokens_in, tokens_out, cost_usd, wall_ms", func(x *in) program.Value { return program.Any(x.Usage) }, nil},
+		},
+		fields: []field[core.LoopOutcome]{
+			{"accept", "bool", "whether the attempt passes", func(o *core.LoopOutcome, v any) { o.Accept = v.(bool) }, nil, false},
+			{"stop", "bool", "whether the loop gives up", func(o *core.LoopOutcome, v any) { o.Stop = v.(bool) }, nil, false},
+		},
+	}
+}
+
+func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
+	type in = core.InjectionInput
+	type out = core.InjectionOutcome
+	return point[in, out]{
+		definition: definition{
+			name: core.PointInjection, doc: "What a turn's prompt context holds at most, in which mode and by which roles.",
+			failure: "the built-in defaults",
+			safe:    func(named) []any { return []any{"classified", "react", int64(12), int64(8000), nil, nil} },
+		},
+		inputs: []input[in]{
+			{"ns", "string", "the session's namespace", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"session_id", "string", "the session", func(x *in) program.Value { return program.Text(x.SessionID) }, []uint64{wordSize}},
+			{"turn", "int", "the session's turn counter", func(x *in) program.Value { return program.Int(x.Turn) }, nil},
+			{"complexity", "double", "how complex the task is, 0 to 1", func(x *in) program.Value { return program.Double(x.Complexity) }, nil},
+			{"risk", "double", "how much a mistake would harm, 0 to 1", func(x *in) program.Value { return program.Double(x.Risk) }, nil},
+			{"failure_class", "string", "of the turn before: tool_error, policy_error, timeout, …; empty after a success", func(x *in) program.Value { return program.Text(x.FailureClass) }, []uint64{wordSize}},
+			{"blocks", "map(string, int)", "candidate blocks by category", func(x *in) program.Value { return program.Any(counts(x.Blocks)) }, []uint64{8}},
+			{"window_fill", "double", "how full the window is, 0 to 1", func(x *in) program.Value { return program.Double(x.WindowFill) }, nil},
+		},
+		fields: []field[out]{
+			{"mode", "string", "how blocks share the budget", func(o *out, v any) { o.Mode = v.(string) }, []string{"single", "classified", "hybrid"}, false},
+			{"route", "string", "which lane leads", func(o *out, v any) { o.Route = v.(string) }, []string{"react", "graph"}, false},
+			{"max_blocks", "int", "blocks at most", func(o *out, v any) { o.MaxBlocks = v.(int64) }, nil, false},
+			{"max_chars", "int", "characters at most", func(o *out, v any) { o.MaxChars = v.(int64) }, nil, false},
+			{"category_cap", "map(string, int)", "characters at most by category", func(o *out, v any) { o.CategoryCap = caps(v.(map[string]any)) }, nil, true},
+			{"role_mix", "string", "a role mix profile's id", func(o *out, v any) { o.RoleMix = v.(string) }, nil, true},
+		},
+	}
+}
+
+// caps takes the whole numbers of a map.
+func caps(values map[string]any) map[string]int64 {
+	out := make(map[string]int64, len(values))
+	for category, v := range values {
+		if n, ok := v.(int64); ok {
+			out[category] = n
+		}
+	}
+	return out
+}
+
+// counts makes a map one that policies read without reflection.
+func counts(blocks map[string]int64) map[string]any {
+	out := make(map[string]any, len(blocks))
+	for category, n := range blocks {
+		out[category] = n
+	}
+	return out
+}
+
+func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
+	type in = core.RoutingInput
+	return point[in, core.RoutingOutcome]{
+		definition: definition{
+			name: core.PointRouting, doc: "How sure the best candidate of a discovery is: high recommends, medium asks, low blocks.",
+			failure: "low",
+			safe:    func(named) []any { return []any{"low"} },
+		},
+		inputs: []input[in]{
+			{"ns", "string", "who asks", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"score", "double", "how well it matches, 0 to 1", func(x *in) program.Value { return program.Double(x.Score) }, nil},
+			{"success_rate", "double", "how often it succeeded, 0 to 1", func(x *in) program.Value { return program.Double(x.SuccessRate) }, nil},
+			{"final_score", "double", "score × (.5 + .5·success_rate)", func(x *in) program.Value { return program.Double(x.FinalScore) }, nil},
+			{"lead", "double", "how far the next candidate lies behind", func(x *in) program.Value { return program.Double(x.Lead) }, nil},
+			{"candidates", "int", "how many there are", func(x *in) program.Value { return program.Int(x.Candidates) }, nil},
+		},
+		fields: []field[core.RoutingOutcome]{
+			{"confidence", "string", "the band", func(o *core.RoutingOutcome, v any) { o.Confidence = v.(string) }, []string{"high", "medium", "low"}, false},
+		},
+	}
+}
+
+func admissionPoint() point[core.AdmissionInput, core.Permission] {
+	type in = core.AdmissionInput
+	return point[in, core.Permission]{
+		definition: denying(core.PointAdmission, "Whether a plugin may run, asked before its first instance starts.", true),
+		inputs: []input[in]{
+			{"ns", "string", "where it is to run", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"plugin", "string", "publisher/name", func(x *in) program.Value { return program.Text(x.Plugin) }, []uint64{wordSize}},
+			{"version", "string", "its version", func(x *in) program.Value { return program.Text(x.Version) }, []uint64{wordSize}},
+			{"digest", "string", "sha256:… of its files", func(x *in) program.Value { return program.Text(x.Digest) }, []uint64{wordSize}},
+			{"kinds", "list(string)", "evaluator, generator, corrector", func(x *in) program.Value { return program.Any(x.Kinds) }, []uint64{8, wordSize}},
+			{"runtime", "string", "process or wasm", func(x *in) program.Value { return program.Text(x.Runtime) }, []uint64{wordSize}},
+			{"capabilities", "list(string)", "what it was granted: network:host:port, fs:path, env:NAME, host:service", func(x *in) program.Value { return program.Any(x.Capabilities) }, []uint64{tagCount, namespaceSize}},
+			{"shipped", "bool", "whether it came with the host", func(x *in) program.Value { return program.Bool(x.Shipped) }, nil},
+			{"locked", "bool", "whether a lock pins it", func(x *in) program.Value { return program.Bool(x.Locked) }, nil},
+		},
+		fields: permission(),
+	}
+}
+
+func accessPoint() point[core.AccessInput, core.Permission] {
+	type in = core.AccessInput
+	return point[in, core.Permission]{
+		definition: denying(core.PointAccess, "Whether somebody may do something in a namespace.", false),
+		inputs: []input[in]{
+			{"subject", "string", "who asks: a token's subject, or the agent", func(x *in) program.Value { return program.Text(x.Subject) }, []uint64{wordSize}},
+			{"local", "bool", "whether it is the command line on this machine", func(x *in) program.Value { return program.Bool(x.Local) }, nil},
+			{"verb", "string", "what is to be done, such as memory.reflect", func(x *in) program.Value { return program.Text(x.Verb) }, []uint64{wordSize}},
+			{"ns", "string", "where", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
+			{"verbs", "list(string)", "the token's verbs; * is all", func(x *in) program.Value { return program.Any(x.Verbs) }, []uint64{tagCount, wordSize}},
+			{"namespaces", "list(string)", "the token's namespaces: a/b, a/**, **", func(x *in) program.Value { return program.Any(x.Namespaces) }, []uint64{tagCount, namespaceSize}},
+		},
+		fields: permission(),
+	}
+}

@@ -1,0 +1,170 @@
+package policy
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy/program"
+)
+
+// Options are what [New] needs.
+type Options struct {
+	// Set decides at first. nil is the defaults.
+	Set *Set
+	// Log is called with each decision that is to be recorded, in the goroutine
+	// that decides. nil records nothing.
+	Log func(context.Context, *Record)
+	// Clock times the records. nil is the system's.
+	Clock core.Clock
+	// SampleEvery is how many decisions that change nothing go by for one that is
+	// recorded: 100 if 0, that is 1 % (spec 7).
+	SampleEvery uint64
+}
+
+// Policies decide at all points, by a set that can be replaced as a whole. It
+// implements the policy ports of core, and is safe for concurrent use.
+type Policies struct {
+	points  *Points
+	current atomic.Pointer[Set]
+	log     *sampler
+	clock   core.Clock
+}
+
+// New returns policies that decide by a set.
+func New(points *Points, o Options) *Policies {
+	p := &Policies{points: points, clock: o.Clock}
+	if p.clock == nil {
+		p.clock = core.SystemClock{}
+	}
+	if o.Log != nil {
+		p.log = newSampler(points, o.Log, o.SampleEvery)
+	}
+	if o.Set == nil {
+		o.Set = points.Defaults()
+	}
+	p.current.Store(o.Set)
+	return p
+}
+
+// Set returns the set that decides now.
+func (p *Policies) Set() *Set { return p.current.Load() }
+
+// Replace makes another set decide. Decisions under way end by the old one.
+func (p *Policies) Replace(set *Set) { p.current.Store(set) }
+
+// Retention implements [core.RetentionPolicy].
+func (p *Policies) Retention(ctx context.Context, in *core.RetentionInput) core.RetentionOutcome {
+	out, decision := decide(ctx, p, &p.points.retention, in.Namespace, in)
+	out.Decision = decision
+	return out
+}
+
+// Gate implements [core.GatePolicy].
+func (p *Policies) Gate(ctx context.Context, in *core.GateInput) core.GateOutcome {
+	out, decision := decide(ctx, p, &p.points.gate, in.Namespace, in)
+	out.Decision = decision
+	return out
+}
+
+// Reflect implements [core.ReflectPolicy].
+func (p *Policies) Reflect(ctx context.Context, in *core.ReflectInput) core.Permission {
+	out, decision := decide(ctx, p, &p.points.reflect, in.Namespace, in)
+	out.Decision = decision
+	return out
+}
+
+// Loop implements [core.LoopPolicy].
+func (p *Policies) Loop(ctx context.Context, in *core.LoopInput) core.LoopOutcome {
+	out, decision := decide(ctx, p, &p.points.loop, in.Namespace, in)
+	out.Decision = decision
+	return out
+}
+
+// Injection implements [core.InjectionPolicy].
+func (p *Policies) Injection(ctx context.Context, in *core.InjectionInput) core.InjectionOutcome {
+	out, decision := decide(ctx, p, &p.points.injection, in.Namespace, in)
+	out.Decision = decision
+	return out
+}
+
+// Routing implements [core.RoutingPolicy].
+func (p *Policies) Routing(ctx context.Context, in *core.RoutingInput) core.RoutingOutcome {
+	out, decision := decide(ctx, p, &p.points.routing, in.Namespace, in)
+	out.Decision = decision
+	return out
+}
+
+// Admission implements [core.AdmissionPolicy].
+func (p *Policies) Admission(ctx context.Context, in *core.AdmissionInput) core.Permission {
+	out, decision := decide(ctx, p, &p.points.admission, in.Namespace, in)
+	out.Decision = decision
+	return out
+}
+
+// Access implements [core.AccessPolicy].
+func (p *Policies) Access(ctx context.Context, in *core.AccessInput) core.Permission {
+	out, decision := decide(ctx, p, &p.points.access, in.Namespace, in)
+	out.Decision = decision
+	return out
+}
+
+// decide decides at a point with Go types.
+func decide[I, O any](ctx context.Context, p *Policies, at *point[I, O], namespace string, in *I) (O, core.Decision) {
+	set, inputs := p.current.Load(), named{at.env, &bound[I]{in, at.gets}}
+	var began time.Time
+	if p.log != nil {
+		began = p.clock.Now()
+	}
+	made := set.decide(ctx, &at.definition, namespace, inputs)
+	if p.log != nil {
+		ended := p.clock.Now()
+		made.Decision.Latency = ended.Sub(began)
+		p.log.log(ctx, set, &at.definition, made, inputs, ended)
+	}
+	return at.outcome(made.fields), made.Decision
+}
+
+// decided is a decision with the outcome's fields.
+type decided struct {
+	core.Decision
+	fields []any
+	policy *Policy
+}
+
+// decide asks the policies of a point that hold in a namespace until one has an
+// output. Where one fails, the point's safe outcome is the answer: a policy that
+// can't be asked never makes room for a laxer one.
+func (s *Set) decide(ctx context.Context, d *definition, namespace string, in named) decided {
+	for policy := range s.chain(d, namespace) {
+		made, ok := policy.decide(ctx, namespace, in)
+		if ok {
+			return made
+		}
+	}
+	panic("policy: the default of point " + string(d.name) + " left a case open") // build checks that it can't
+}
+
+// decide asks one policy. ok is false where it leaves the case open.
+func (p *Policy) decide(ctx context.Context, namespace string, in named) (made decided, ok bool) {
+	result, err := p.program.Run(ctx, in.in)
+	if err == nil && !result.Decided {
+		return decided{}, false
+	}
+	made = p.made(namespace, result)
+	if err != nil {
+		made.Failure = core.NewErrorInfo(err)
+		made.fields = p.point.safe(in)
+	}
+	return made, true
+}
+
+func (p *Policy) made(namespace string, result program.Result) decided {
+	source := p.program.Policy()
+	return decided{policy: p, fields: result.Fields, Decision: core.Decision{
+		Point: p.point.name, Namespace: namespace, File: source.File, Digest: source.Digest,
+		Rule: result.Match.Rule, Path: result.Match.Path, Condition: result.Match.Condition,
+		Explanation: result.Explanation, Cost: result.Cost,
+	}}
+}

@@ -1,0 +1,124 @@
+package program
+
+import (
+	"math"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+const (
+	// CheapCost is the static upper bound up to which a policy runs without
+	// tracking, in cel-go's cost units (spec 7).
+	CheapCost = 10_000
+	// CostLimit bounds what a policy may cost, at load by its static upper bound
+	// and at run time by tracking: about 0.1 s of work (spec 7).
+	CostLimit = 1_000_000
+	// MaxTime stops a policy that is dear to the tracking rather than to its cost:
+	// cel-go's time for that is quadratic in the steps of a comprehension.
+	MaxTime = time.Second
+	// AssumedSize is what values of unknown size are taken to hold at most when a
+	// policy is refused or not by its static cost. Whatever rests on it is tracked.
+	AssumedSize = 1000
+	// interruptEvery is how many steps of a comprehension pass between two looks
+	// at the context.
+	interruptEvery = 100
+)
+
+// estimator gives cel-go the sizes of the inputs and the costs of own functions.
+type estimator struct {
+	sizes map[string][]uint64
+	// unknown is the size of a value of which nothing is known.
+	unknown uint64
+	own     map[string]Function // by overload
+}
+
+func newEstimator(sizes map[string][]uint64, unknown uint64) estimator {
+	return estimator{sizes: sizes, unknown: unknown, own: ownByOverload()}
+}
+
+// EstimateSize implements checker.CostEstimator.
+func (e estimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
+	most := e.unknown
+	if path := node.Path(); len(path) > 0 {
+		if sizes := e.sizes[path[0]]; len(path)-1 < len(sizes) {
+			most = sizes[len(path)-1]
+		}
+	}
+	return &checker.SizeEstimate{Min: 0, Max: most}
+}
+
+// EstimateCallCost implements checker.CostEstimator.
+func (e estimator) EstimateCallCost(_, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+	if most, printed := printedSizes()[overload]; printed {
+		return &checker.CallEstimate{
+			CostEstimate: checker.FixedCostEstimate(1), ResultSize: &checker.SizeEstimate{Min: 1, Max: most},
+		}
+	}
+	f, own := e.own[overload]
+	if !own {
+		return nil
+	}
+	size := func(node checker.AstNode) checker.SizeEstimate {
+		if s := node.ComputedSize(); s != nil {
+			return *s
+		}
+		return *e.EstimateSize(node)
+	}
+	if target != nil {
+		args = append([]checker.AstNode{*target}, args...)
+	}
+	return f.estimate(size, args)
+}
+
+// printedSizes are the most characters that conversions to text give, which
+// cel-go takes for unbounded.
+func printedSizes() map[string]uint64 {
+	return map[string]uint64{
+		overloads.BoolToString: 5, overloads.IntToString: 20, overloads.UintToString: 20, overloads.DoubleToString: 24,
+	}
+}
+
+// CallCost implements interpreter.ActualCostEstimator.
+func (e estimator) CallCost(_, overload string, args []ref.Val, _ ref.Val) *uint64 {
+	f, own := e.own[overload]
+	if !own {
+		return nil
+	}
+	cost := f.actual(args)
+	return &cost
+}
+
+// costs are the static bounds of an expression.
+type costs struct {
+	// least is what it costs in any case.
+	least uint64
+	// proven is its most, whatever the inputs hold.
+	proven uint64
+	// assumed is its most where values of unknown size hold AssumedSize.
+	assumed uint64
+}
+
+func (c costs) plus(o costs) costs {
+	return costs{add(c.least, o.least), add(c.proven, o.proven), add(c.assumed, o.assumed)}
+}
+
+// add stops at the largest number.
+func add(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+func (e *Env) costsOf(scope *cel.Env, checked *cel.Ast) (costs, error) {
+	proven, err := scope.EstimateCost(checked, newEstimator(e.sizes, math.MaxUint64))
+	if err != nil {
+		return costs{}, err
+	}
+	assumed, err := scope.EstimateCost(checked, newEstimator(e.sizes, AssumedSize))
+	return costs{least: proven.Min, proven: proven.Max, assumed: assumed.Max}, err
+}

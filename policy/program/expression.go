@@ -1,0 +1,181 @@
+package program
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy/format"
+)
+
+// variablePrefix is what the names of a policy's own variables begin with.
+const variablePrefix = "variables."
+
+// scope is what an expression can name: the inputs, and the variables that stand
+// before it. It is immutable.
+type scope struct {
+	cel *cel.Env
+	// slots are the places of inputs and variables in a run's values.
+	slots map[string]int
+}
+
+// expression is a compiled expression.
+type expression struct {
+	text    *format.Text
+	kind    *cel.Type
+	program cel.Program
+	scope   *scope
+	costs   costs
+	// tracked is whether cost and cancellation are watched.
+	tracked bool
+	// constant is the value of an expression that is one, else nil.
+	constant ref.Val
+}
+
+// always reports whether a condition is the literal true.
+func (x *expression) always() bool { return x == nil || x.constant == types.True }
+
+// compile compiles the source of an expression, or notes the problems.
+func (c *compiler) compile(s *scope, text *format.Text) *expression {
+	checked := c.check(s, text)
+	if checked == nil {
+		return nil
+	}
+	return c.expression(s, text, checked)
+}
+
+// check parses and type-checks, or notes the problems.
+func (c *compiler) check(s *scope, text *format.Text) *cel.Ast {
+	parsed, issues := s.cel.Parse(text.Value)
+	if issues.Err() == nil {
+		var checked *cel.Ast
+		if checked, issues = s.cel.Check(parsed); issues.Err() == nil {
+			return checked
+		}
+		c.note(issues, parsed.NativeRep(), s, text)
+		return nil
+	}
+	c.note(issues, nil, s, text)
+	return nil
+}
+
+// expression makes a checked expression runnable.
+func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *expression {
+	x := &expression{text: text, kind: checked.OutputType(), scope: s}
+	if e := checked.NativeRep().Expr(); e.Kind() == ast.LiteralKind {
+		x.constant = e.AsLiteral()
+		return x
+	}
+	var err error
+	if x.costs, err = c.env.costsOf(s.cel, checked); err != nil {
+		c.found.Add(text.Place(1, 1), "", "the cost can't be estimated: %v", err)
+		return nil
+	}
+	x.tracked = c.track || x.costs.proven > CheapCost
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	if !x.tracked {
+		options = append(options, cel.CustomDecoratorV2(s.bySlot), cel.CustomDecoratorV2(newDoubles(checked).decorate))
+	} else {
+		options = append(options, cel.CostLimit(CostLimit), cel.InterruptCheckFrequency(interruptEvery),
+			cel.CostTracking(newEstimator(nil, 0)))
+	}
+	if x.program, err = s.cel.Program(checked, options...); err != nil {
+		// Constant parts are computed here, so a bad regular expression shows here.
+		c.found.Add(text.Place(firstLine(text.Value)), "", "%v", err)
+		return nil
+	}
+	return x
+}
+
+// note turns cel-go's issues into problems of the file. The parsed expression,
+// where there is one, tells which of them are names that nobody declared.
+func (c *compiler) note(issues *cel.Issues, parsed *ast.AST, s *scope, text *format.Text) {
+	names := s.names()
+	for _, issue := range issues.Errors() {
+		at := text.Place(max(1, issue.Location.Line()), max(1, issue.Location.Column()+1))
+		if issue.Location.Line() < 1 { // the parser's own limits have no place
+			at = text.Place(firstLine(text.Value))
+		}
+		name := nameAt(parsed, issue.ExprID)
+		if name == "" || slices.Contains(names, name) {
+			hint := ""
+			if issue.Message == "reserved identifier: namespace" && slices.Contains(names, "ns") {
+				hint = "CEL keeps the word; the input is called ns"
+			}
+			c.found.Add(at, hint, "%s", issue.Message)
+			continue
+		}
+		if short, isVariable := strings.CutPrefix(name, variablePrefix); isVariable {
+			c.found.Add(at, nearest(short, s.variables(), "it must stand before what names it"), "there is no variable %q here", short)
+			continue
+		}
+		c.found.Add(at, nearest(name, names, ""), "nothing here is named %q", name)
+	}
+}
+
+// nearest is a hint that names the nearest of the known names, or lists them.
+func nearest(word string, known []string, otherwise string) string {
+	if near := core.Nearest(word, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if otherwise != "" || len(known) == 0 {
+		return otherwise
+	}
+	return "the names are " + strings.Join(known, ", ")
+}
+
+// names lists the inputs, sorted.
+func (s *scope) names() []string {
+	var names []string
+	for name := range s.slots {
+		if !strings.HasPrefix(name, variablePrefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// variables lists the policy's own variables without their prefix, sorted.
+func (s *scope) variables() []string {
+	var names []string
+	for name := range s.slots {
+		if short, ok := strings.CutPrefix(name, variablePrefix); ok {
+			names = append(names, short)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// nameAt returns the identifier at an expression id, or "". For the variables of
+// the policy it is "variables.name".
+func nameAt(parsed *ast.AST, id int64) string {
+	if parsed == nil {
+		return ""
+	}
+	found := ast.MatchDescendants(ast.NavigateAST(parsed), func(e ast.NavigableExpr) bool {
+		return e.ID() == id && e.Kind() == ast.IdentKind
+	})
+	if len(found) == 0 {
+		return ""
+	}
+	name := found[0].AsIdent()
+	if parent, ok := found[0].Parent(); ok && name+"." == variablePrefix && parent.Kind() == ast.SelectKind {
+		return variablePrefix + parent.AsSelect().FieldName()
+	}
+	return name
+}
+
+// firstLine is where the text of an expression begins.
+func firstLine(source string) (line, column int) {
+	before := source[:len(source)-len(strings.TrimLeft(source, " \t\n"))]
+	line = 1 + strings.Count(before, "\n")
+	return line, 1 + len(before) - (strings.LastIndexByte(before, '\n') + 1)
+}

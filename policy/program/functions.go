@@ -1,0 +1,156 @@
+package program
+
+import (
+	"math"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// Function is a function that policies have beyond CEL's own.
+type Function struct {
+	Name string `json:"name"`
+	// Signature is how it is called, with the type that it gives.
+	Signature string `json:"signature"`
+	Doc       string `json:"doc"`
+
+	args   []*cel.Type
+	result *cel.Type
+	// perCharacter is the cost for each character of the arguments, beside the 1
+	// that every call costs.
+	perCharacter float64
+	// math is what it does where all of it is doubles, of which there are at most
+	// three; call is what it does otherwise.
+	math func(a, b, c float64) float64
+	call func(args ...ref.Val) ref.Val
+}
+
+// Functions lists the functions that policies have beyond CEL's own.
+func Functions() []Function { return functions() }
+
+// functions is the one table of own functions. Each has its cost.
+func functions() []Function {
+	double, text := cel.DoubleType, cel.StringType
+	return []Function{
+		{
+			Name: "clamp", Signature: "clamp(x double, low double, high double) double",
+			Doc:  "x, or the bound that it passes",
+			args: []*cel.Type{double, double, double}, result: double,
+			math: func(x, low, high float64) float64 { return max(low, min(x, high)) },
+		},
+		{
+			Name: "least", Signature: "least(a double, b double) double", Doc: "the smaller of two numbers",
+			args: []*cel.Type{double, double}, result: double,
+			math: func(a, b, _ float64) float64 { return min(a, b) },
+		},
+		{
+			Name: "greatest", Signature: "greatest(a double, b double) double", Doc: "the larger of two numbers",
+			args: []*cel.Type{double, double}, result: double,
+			math: func(a, b, _ float64) float64 { return max(a, b) },
+		},
+		{
+			Name: "distance", Signature: "distance(a double, b double) double", Doc: "how far two numbers lie apart",
+			args: []*cel.Type{double, double}, result: double,
+			math: func(a, b, _ float64) float64 { return math.Abs(a - b) },
+		},
+		{
+			Name: "rounded", Signature: "rounded(x double) double", Doc: "x rounded to 1e-9, so that sums of fractions compare as they read",
+			args: []*cel.Type{double}, result: double,
+			math: func(x, _, _ float64) float64 { return Rounded(x) },
+		},
+		{
+			Name: "within", Signature: "within(namespace string, pattern string) bool",
+			Doc:  "whether a namespace is the one that the pattern names (a/b) or lies in it (a/**, **)",
+			args: []*cel.Type{text, text}, result: cel.BoolType, perCharacter: 0.1,
+			call: func(a ...ref.Val) ref.Val {
+				namespace, _ := a[0].(types.String)
+				pattern, _ := a[1].(types.String)
+				return types.Bool(Within(string(namespace), string(pattern)))
+			},
+		},
+	}
+}
+
+// number is an argument that the checker knows to be a double, or NaN.
+func number(v ref.Val) float64 {
+	if d, ok := v.(types.Double); ok {
+		return float64(d)
+	}
+	return math.NaN()
+}
+
+// Rounded rounds to 1e-9, as comparisons of scores do (spec 3.4).
+func Rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
+
+// Within reports whether a namespace is the one that a pattern names, or lies in
+// it: a/** holds a and all below it.
+func Within(namespace, pattern string) bool {
+	if pattern == "**" {
+		return true
+	}
+	if top, tree := strings.CutSuffix(pattern, "/**"); tree {
+		return namespace == top || strings.HasPrefix(namespace, top+"/")
+	}
+	return namespace == pattern
+}
+
+func (f Function) overloadID() string { return "reflectory_" + f.Name }
+
+// ownByOverload finds own functions by their overloads.
+func ownByOverload() map[string]Function {
+	own := map[string]Function{}
+	for _, f := range functions() {
+		own[f.overloadID()] = f
+	}
+	return own
+}
+
+// onValues is the function over values of CEL.
+func (f Function) onValues(args ...ref.Val) ref.Val {
+	if f.math == nil {
+		return f.call(args...)
+	}
+	var x [3]float64
+	for i, arg := range args {
+		x[i] = number(arg)
+	}
+	return types.Double(f.math(x[0], x[1], x[2]))
+}
+
+func (f Function) option() cel.EnvOption {
+	var binding cel.OverloadOpt
+	switch len(f.args) {
+	case 1:
+		binding = cel.UnaryBinding(func(v ref.Val) ref.Val { return f.onValues(v) })
+	case 2:
+		binding = cel.BinaryBinding(func(a, b ref.Val) ref.Val { return f.onValues(a, b) })
+	default:
+		binding = cel.FunctionBinding(f.onValues)
+	}
+	return cel.Function(f.Name, cel.Overload(f.overloadID(), f.args, f.result, binding))
+}
+
+// estimate is the static cost of a call.
+func (f Function) estimate(size func(checker.AstNode) checker.SizeEstimate, args []checker.AstNode) *checker.CallEstimate {
+	cost := checker.FixedCostEstimate(1)
+	if f.perCharacter > 0 {
+		for _, arg := range args {
+			cost = cost.Add(size(arg).MultiplyByCostFactor(f.perCharacter))
+		}
+	}
+	return &checker.CallEstimate{CostEstimate: cost}
+}
+
+// actual is the cost of a call that was made.
+func (f Function) actual(args []ref.Val) uint64 {
+	cost := 1.0
+	for _, arg := range args {
+		if s, ok := arg.(types.String); ok {
+			cost += f.perCharacter * float64(len(s))
+		}
+	}
+	return uint64(math.Ceil(cost))
+}

@@ -1,0 +1,54 @@
+package program
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/cel-go/common/types/ref"
+)
+
+// Trace is how a run came to its result.
+type Trace struct {
+	// Steps are the conditions that were asked, in order.
+	Steps []TraceStep `json:"steps"`
+	// Variables are the policy's own variables that were needed, in the order in
+	// which they were known.
+	Variables []TraceVariable `json:"variables,omitempty"`
+}
+
+// TraceStep is a condition that was asked.
+type TraceStep struct {
+	Match
+	Holds bool `json:"holds"`
+}
+
+// TraceVariable is a variable that was needed.
+type TraceVariable struct {
+	Name  string `json:"name"`
+	Value any    `json:"value"`
+}
+
+// Explain is [Program.Run] with the way that it took.
+func (p *Program) Explain(ctx context.Context, inputs Inputs) (Result, Trace, error) {
+	trace := &Trace{}
+	result, err := p.run(ctx, inputs, trace)
+	return result, *trace, err
+}
+
+func (t *Trace) step(s *step, holds bool) {
+	if t != nil {
+		t.Steps = append(t.Steps, TraceStep{Match: s.match, Holds: holds})
+	}
+}
+
+func (t *Trace) variable(name string, v ref.Val) {
+	if t == nil {
+		return
+	}
+	left := 100 // what a reader looks at
+	value, err := native(v, &left)
+	if err != nil {
+		value = fmt.Sprintf("(%v)", err)
+	}
+	t.Variables = append(t.Variables, TraceVariable{Name: name, Value: value})
+}

@@ -1,0 +1,163 @@
+package policy
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Record is a decision as decision logs keep it. Replays decide it again.
+type Record struct {
+	At time.Time `json:"at"`
+	core.Decision
+	// Inputs are by name. Those that the policy masks are left out, and Masked
+	// lists them.
+	Inputs map[string]any `json:"inputs"`
+	Masked []string       `json:"masked,omitempty"`
+	Output map[string]any `json:"output"`
+	// Skipped counts the decisions of this point that weren't recorded since its
+	// last record.
+	Skipped uint64 `json:"skipped,omitempty"`
+	// Shadow is what a shadow policy would have decided otherwise.
+	Shadow *Shadow `json:"shadow,omitempty"`
+}
+
+// Shadow is a shadow policy's decision that differs from the one in force.
+type Shadow struct {
+	core.Decision
+	Output map[string]any `json:"output"`
+}
+
+// sampleEvery is 1 % (spec 7).
+const sampleEvery = 100
+
+// sampler chooses what is recorded: what is notable, and every hundredth of the
+// rest.
+type sampler struct {
+	every  uint64
+	write  func(context.Context, *Record)
+	points map[core.Point]*tally
+}
+
+// tally counts the decisions of a point.
+type tally struct{ seen, skipped, total atomic.Uint64 }
+
+func newSampler(points *Points, write func(context.Context, *Record), every uint64) *sampler {
+	s := &sampler{every: every, write: write, points: map[core.Point]*tally{}}
+	if s.every == 0 {
+		s.every = sampleEvery
+	}
+	for _, name := range points.Names() {
+		s.points[name] = &tally{}
+	}
+	return s
+}
+
+// Skipped counts the decisions of a point that weren't recorded.
+func (p *Policies) Skipped(name core.Point) uint64 {
+	if p.log == nil || p.log.points[name] == nil {
+		return 0
+	}
+	return p.log.points[name].total.Load()
+}
+
+func (s *sampler) log(ctx context.Context, set *Set, d *definition, made decided, in named, at time.Time) {
+	shadow := set.shadowed(ctx, d, made, in)
+	t := s.points[d.name]
+	keep := made.Failure != nil || shadow != nil || d.notable != nil && d.notable(in, made.fields)
+	if !keep && t.seen.Add(1)%s.every != 0 {
+		t.skipped.Add(1)
+		t.total.Add(1)
+		return
+	}
+	record := set.record(d, made, in, at)
+	record.Shadow, record.Skipped = shadow, t.skipped.Swap(0)
+	s.write(ctx, record)
+}
+
+// record makes the record of a decision.
+func (s *Set) record(d *definition, made decided, in named, at time.Time) *Record {
+	record := &Record{At: at, Decision: made.Decision, Inputs: map[string]any{}, Output: d.output(made.fields)}
+	for i, v := range d.env.Variables() {
+		record.Inputs[v.Name] = in.in.Input(i).Go()
+	}
+	for _, mask := range s.masks(d, made.Namespace) {
+		if masked(record.Inputs, mask) {
+			record.Masked = append(record.Masked, mask)
+		}
+	}
+	return record
+}
+
+// masks are those of every policy that holds in the namespace, shadows included:
+// what one of them keeps secret no other may tell.
+func (s *Set) masks(d *definition, namespace string) []string {
+	var masks []string
+	add := func(policy *Policy) {
+		for _, mask := range policy.program.Policy().Mask {
+			masks = append(masks, mask.Value)
+		}
+	}
+	for policy := range s.chain(d, namespace) {
+		add(policy)
+	}
+	if shadow := s.shadow(d, namespace); shadow != nil {
+		add(shadow)
+	}
+	slices.Sort(masks)
+	return slices.Compact(masks)
+}
+
+// masked removes what a path leads to, and reports whether there was anything.
+// The objects on the way are copied, since they are the caller's.
+func masked(inputs map[string]any, path string) bool {
+	name, rest, deeper := strings.Cut(path, ".")
+	v, there := inputs[name]
+	if !there || !deeper {
+		delete(inputs, name)
+		return there
+	}
+	object, ok := v.(map[string]any)
+	if !ok { // the path leads into something else: all of it goes
+		delete(inputs, name)
+		return true
+	}
+	copied := map[string]any{}
+	for k, v := range object {
+		copied[k] = v
+	}
+	inputs[name] = copied
+	return masked(copied, rest)
+}
+
+// output is the outcome's fields by name.
+func (d *definition) output(fields []any) map[string]any {
+	out := map[string]any{}
+	for i, f := range d.env.Fields() {
+		if fields[i] != nil {
+			out[f.Name] = fields[i]
+		}
+	}
+	return out
+}
+
+// shadowed returns what the shadow policy would have decided, if that differs.
+// Where it leaves the case open, it agrees.
+func (s *Set) shadowed(ctx context.Context, d *definition, live decided, in named) *Shadow {
+	policy := s.shadow(d, live.Namespace)
+	if policy == nil {
+		return nil
+	}
+	made, ok := policy.decide(ctx, live.Namespace, in)
+	if !ok || made.Failure == nil && sameFields(made.fields, live.fields) {
+		return nil
+	}
+	return &Shadow{Decision: made.Decision, Output: d.output(made.fields)}
+}
+
+func sameFields(a, b []any) bool { return reflect.DeepEqual(a, b) }
