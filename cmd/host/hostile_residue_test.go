@@ -22,7 +22,7 @@ const (
 )
 
 func TestAHostOutlivesTheWholeSuite(t *testing.T) {
-	s := newSuite(t)
+	s := newSuite(t, append(hostileProcesses(), hostileModules()...))
 	s.round(nil) // what the first use of anything keeps
 	before := measure(t)
 	s.round(s.suspects)

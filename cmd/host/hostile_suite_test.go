@@ -3,8 +3,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -36,7 +38,7 @@ type suite struct {
 // good are the plugins that serve all the while, with their configs.
 var good = map[string]string{"test/tally": `{"passes": 1}`, "test/guest": `{"do":"ok"}`}
 
-func newSuite(t *testing.T) *suite {
+func newSuite(t *testing.T, suspects []suspect) *suite {
 	t.Helper()
 	s := &suite{t: t, suspects: map[string]suspect{}, cells: map[string]bool{}}
 	dir := t.TempDir()
@@ -44,7 +46,7 @@ func newSuite(t *testing.T) *suite {
 	plugins := filepath.Join(dir, "plugins")
 	installPlugin(t, plugins, "test/tally", "1.0.0", []sdk.Kind{sdk.KindGenerator, sdk.KindEvaluator, sdk.KindCorrector})
 	suspect{module: "guest.wasm"}.install(t, plugins, "test")
-	for i, bad := range append(hostileProcesses(), hostileModules()...) {
+	for i, bad := range suspects {
 		publisher := fmt.Sprint("bad-", i)
 		bad.install(t, plugins, publisher)
 		s.suspects[publisher+"/"+bad.base()] = bad
@@ -101,7 +103,7 @@ func (s *suite) open() *pluginHost {
 	installed := set.Installed()
 	for i := range installed {
 		l, bad := &installed[i].Limits, s.suspects[installed[i].Name].limits
-		l.Fuel, l.StartTimeout, l.Processes = max(l.Fuel, bad.Fuel), bad.StartTimeout, bad.Processes
+		l.Fuel, l.StartTimeout, l.Processes = cmp.Or(bad.Fuel, l.Fuel), bad.StartTimeout, bad.Processes
 		if installed[i].Runtime == plugin.RuntimeProcess && bad.StartTimeout == 0 {
 			l.StartTimeout = time.Minute // the machine may be busy
 		}
@@ -123,7 +125,7 @@ func (s *suite) round(suspects map[string]suspect) {
 	for name, config := range good {
 		callers.Go(func() { s.serve(h, name, config, &over) })
 	}
-	turns := make(chan struct{}, 4) // more would only wait for processors
+	turns := make(chan struct{}, 8) // many of them only wait
 	for name, suspect := range suspects {
 		bad.Go(func() {
 			turns <- struct{}{}
@@ -206,4 +208,42 @@ func (s *suite) closeBusy(h *pluginHost, suspects map[string]suspect) {
 		s.t.Errorf("close: %v", err)
 	}
 	calls.Wait()
+}
+
+// A plugin that is started again is what was pinned when it was first used,
+// whatever became of its files.
+func TestAPluginSwappedWhileItRunsIsNotTheOneThatIsStartedAgain(t *testing.T) {
+	s := newSuite(t, []suspect{
+		{program: "hostile", do: "exit", reason: "plugin_exited", says: "out of cheese"},
+		{module: "guest.wasm", do: "trap", reason: "plugin_exited", says: "unreachable"},
+	})
+	h := s.open()
+	defer s.closeBusy(h, nil)
+	var all sync.WaitGroup
+	for name, bad := range s.suspects {
+		all.Go(func() {
+			for _, when := range []string{"before", "started again"} {
+				if _, err := evaluate(t.Context(), h, name, time.Minute, `{"do":"ok"}`, "1"); err != nil {
+					t.Errorf("%s, %s: %v", name, when, err)
+				}
+				if when == "before" {
+					s.swap(name)
+					s.accuse(h, name, bad)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// swap puts something else in the place of what a plugin is.
+func (s *suite) swap(name string) {
+	file := "run.sh"
+	if s.suspects[name].module != "" {
+		file = "plugin.wasm"
+	}
+	path := filepath.Join(filepath.Dir(s.app.config.Lock.Value), name, file)
+	if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("exit 9"), 0o600)); err != nil {
+		s.t.Error(err)
+	}
 }

@@ -101,7 +101,7 @@ func hostileModules() []suspect {
 			suspect{module: module, start: "trap", reason: "plugin_exited", says: "unreachable"},
 			suspect{module: module, start: "exit", reason: "plugin_exited", says: "no licence found"},
 			suspect{module: module, start: "bomb", reason: "plugin_exited"},
-			suspect{module: module, start: "flood", reason: "fuel_exhausted"},
+			suspect{module: module, start: "flood", limits: plugin.Limits{Fuel: 1e6}, reason: "fuel_exhausted"},
 		)
 	}
 	return append(list,
@@ -150,7 +150,7 @@ version: %s
 kinds: %s
 runtime: wasm
 entry: plugin.wasm
-limits: {fuel: 5000000} # a loop takes 25 ms
+limits: {fuel: 20000000} # a loop takes 0.1 s
 `
 
 // installModule makes a package of a module, and pins it.
