@@ -121,7 +121,7 @@ func (m misdeed) spend(r *sdk.EvaluateResponse) error {
 		_ = forks(300) // it goes on until it is refused
 		<-time.After(time.Hour)
 	case "loop":
-		for m.Do == "loop" { //nolint:revive // that is the point
+		for odd := uint(1); odd != 0; odd += 2 {
 		}
 	case "recurse":
 		r.Verdict.Score = float64(recurse(math.MaxInt))
