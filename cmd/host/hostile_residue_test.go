@@ -59,6 +59,7 @@ type residue struct {
 
 func measure(t *testing.T) residue {
 	t.Helper()
+	files := openFiles(t) // before the collector closes what was forgotten
 	runtime.GC()
 	debug.FreeOSMemory()
 	var mem runtime.MemStats
@@ -73,7 +74,7 @@ func measure(t *testing.T) residue {
 	}
 	return residue{
 		heap: int64(mem.HeapAlloc), rss: pages * int64(os.Getpagesize()),
-		goroutines: runtime.NumGoroutine(), files: openFiles(t),
+		goroutines: runtime.NumGoroutine(), files: files,
 	}
 }
 
