@@ -168,7 +168,7 @@ limits: {fuel: 20000000} # a loop takes 0.1 s
 `
 
 // installModule makes a package of a module, and pins it.
-func installModule(t *testing.T, dir, name, version string, kinds []sdk.Kind, module []byte) string {
+func installModule(t *testing.T, dir, name, version string, kinds []sdk.Kind, module []byte) {
 	t.Helper()
 	folder := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -186,5 +186,4 @@ func installModule(t *testing.T, dir, name, version string, kinds []sdk.Kind, mo
 	if _, err := install.Add(t.Context(), folder, install.AddOptions{Place: place, InPlace: true}); err != nil {
 		t.Fatal(err)
 	}
-	return folder
 }
