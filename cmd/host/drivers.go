@@ -58,13 +58,13 @@ func (a *App) openDrivers(installed []plugin.Installed, o driverOptions) (*drive
 
 // compile compiles a package's module, if it is one, so that its first start, which
 // has a deadline, is quick.
-func (d *drivers) compile(ctx context.Context, p *install.Plugin) error {
-	if d.modules == nil || p.Package.Runtime != plugin.RuntimeWASM {
+func (d *drivers) compile(ctx context.Context, p *install.Package, folder string) error {
+	if d.modules == nil || p.Runtime != plugin.RuntimeWASM {
 		return nil
 	}
 	return d.modules.Compile(ctx, plugin.Installed{
-		Name: p.Name, Runtime: plugin.RuntimeWASM, Limits: p.Package.Limits,
-		Path: filepath.Join(p.Folder, filepath.FromSlash(p.Package.Entries[""][0])),
+		Name: p.Name, Runtime: plugin.RuntimeWASM, Limits: p.Limits,
+		Path: filepath.Join(folder, filepath.FromSlash(p.Entries[""][0])),
 	})
 }
 

@@ -65,11 +65,13 @@ func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 		{"hostile", "exit", "plugin_breaker_open", "exited with status 4; it wrote: out of cheese"},
 		{"hostile", "crash", "plugin_breaker_open", "panic: cheese crash"},
 		{"hostile", "hang", "plugin_timeout", "1s"},
+		{"hostile", "loop", "plugin_timeout", "1s"},
 		{"hostile", "error", "internal", "error"},
 		{"hostile", "fork", "internal", "operation not permitted"},
 		{"hostile", "huge", "message_too_large", "over the cap of 8388608 bytes"},
 		{"hostile", "nan", "score_not_finite", "not a number"},
 		{"hostile", "not JSON", "response_invalid", "is not JSON"},
+		{"hostile", "not UTF-8", "response_invalid", "UTF-8"},
 		{"hostile", "deep", "response_invalid", "nests more than 256 deep"},
 		{"hostile", "findings", "response_invalid", "more than 1000"},
 		{"hostile", "tokens", "response_invalid", "tokens"},
@@ -90,6 +92,26 @@ func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 				t.Errorf("it took %s", took)
 			}
 		})
+	}
+	w.t = t
+	w.checkCommitted()
+}
+
+// checkCommitted checks that each run that began still has the output that was
+// made before a bad plugin ended it.
+func (w *killWorld) checkCommitted() {
+	w.t.Helper()
+	var list struct{ Runs []struct{ ID string } }
+	w.json(&list, "runs", "list", "--limit", "100")
+	if len(list.Runs) == 0 {
+		w.t.Fatal("no run is recorded")
+	}
+	for _, r := range list.Runs {
+		var run shownRun
+		if code := w.json(&run, "runs", "show", r.ID); code != exitPassed || !run.Status.Resumable() ||
+			len(run.Loops) != 1 || len(run.Loops[0].Attempts) == 0 || len(run.Loops[0].Attempts[0].Output) == 0 {
+			w.t.Errorf("exit %d: what was committed is lost: %+v", code, run)
+		}
 	}
 }
 

@@ -56,11 +56,9 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 			asked = r
 			return a.approve(ctx, r, f.grant)
 		},
+		Check: a.compilePlugin,
 	})
 	if err != nil {
-		return err
-	}
-	if err := a.compilePlugin(ctx, p); err != nil {
 		return err
 	}
 	if a.flags.json {
@@ -74,14 +72,14 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 	return nil
 }
 
-// compilePlugin compiles what was added, if it is a module.
-func (a *App) compilePlugin(ctx context.Context, p *install.Plugin) (err error) {
-	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Package.Runtime}}, driverOptions{})
+// compilePlugin compiles what is being added, if it is a module.
+func (a *App) compilePlugin(ctx context.Context, p *install.Package, folder string) (err error) {
+	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Runtime}}, driverOptions{})
 	if err != nil {
 		return err
 	}
 	defer closing(&err, drivers)
-	return drivers.compile(ctx, p)
+	return drivers.compile(ctx, p, folder)
 }
 
 // approve shows what a plugin asks for and finds out whether it is granted.

@@ -48,7 +48,8 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer closing(&err, drivers)
-	if err := drivers.compile(ctx, set.Plugins()[0]); err != nil {
+	tested := set.Plugins()[0]
+	if err := drivers.compile(ctx, tested.Package, tested.Folder); err != nil {
 		return err
 	}
 	s := newSubject(installed[0].Name, func() *plugin.Supervisor {

@@ -27,6 +27,9 @@ type AddOptions struct {
 	// Approve is asked before anything is pinned; what it was shown is what gets
 	// pinned. An error of it ends the addition.
 	Approve func(Request) error
+	// Check is asked last, whether the package, whose files lie in a folder for
+	// the time being, can be run. An error of it ends the addition. Nil is yes.
+	Check func(ctx context.Context, p *Package, folder string) error
 }
 
 // Request is what an operator approves: a package, with all that it asks for.
@@ -73,7 +76,7 @@ func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.approve(p, l); err != nil {
+	if err := o.approve(ctx, p, l, folder); err != nil {
 		return nil, err
 	}
 	if !o.InPlace {
@@ -190,15 +193,21 @@ func pinned(dir, name string, files digests, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-func (o AddOptions) approve(p *Package, l *Locked) error {
+// approve finds out whether a package may be added, and then whether it can run.
+func (o AddOptions) approve(ctx context.Context, p *Package, l *Locked, folder string) error {
 	lock, err := ReadLock(o.Place.Lock)
 	if err != nil {
 		return err
 	}
-	if o.Approve == nil {
-		return nil
+	if o.Approve != nil {
+		if err := o.Approve(Request{Package: p, Before: lock.find(l.Name), Signer: l.Signer}); err != nil {
+			return err
+		}
 	}
-	return o.Approve(Request{Package: p, Before: lock.find(l.Name), Signer: l.Signer})
+	if o.Check != nil {
+		return o.Check(ctx, p, folder)
+	}
+	return nil
 }
 
 // settle puts a staged copy where it belongs, also over an older one.

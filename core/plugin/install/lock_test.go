@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -110,15 +111,28 @@ func TestAdditionsAtOnceLoseNothing(t *testing.T) {
 }
 
 func TestAnAdditionThatIsRefusedLeavesNothing(t *testing.T) {
-	w := judge(t)
-	w.options.Approve = func(install.Request) error { return sdk.Errorf(sdk.Denied, "no", "no") }
-	_, err := install.Add(t.Context(), w.source, w.options)
-	wantError(t, err, sdk.Denied, "no")
-	if _, err := os.Stat(w.place.Lock); !os.IsNotExist(err) {
-		t.Errorf("there is a lock: %v", err)
-	}
-	if left, _ := os.ReadDir(w.place.Dir); len(left) != 0 {
-		t.Errorf("the plugin folder holds %v", left)
+	no := sdk.Errorf(sdk.Denied, "no", "no")
+	for name, refuse := range map[string]func(*install.AddOptions){
+		"not approved": func(o *install.AddOptions) { o.Approve = func(install.Request) error { return no } },
+		"can't run": func(o *install.AddOptions) {
+			o.Check = func(_ context.Context, p *install.Package, folder string) error {
+				if _, err := os.Stat(filepath.Join(folder, p.Entries[""][0])); err != nil {
+					t.Errorf("it isn't there to be checked: %v", err)
+				}
+				return no
+			}
+		},
+	} {
+		w := judge(t)
+		refuse(&w.options)
+		_, err := install.Add(t.Context(), w.source, w.options)
+		wantError(t, err, sdk.Denied, "no")
+		if _, err := os.Stat(w.place.Lock); !os.IsNotExist(err) {
+			t.Errorf("%s: there is a lock: %v", name, err)
+		}
+		if left, _ := os.ReadDir(w.place.Dir); len(left) != 0 {
+			t.Errorf("%s: the plugin folder holds %v", name, left)
+		}
 	}
 }
 

@@ -186,7 +186,12 @@ func (g *guest) place(b []byte) (ptr uint32, err error) {
 
 func (g *guest) close() { _ = g.mod.Close(context.Background()) }
 
-// trapHeadline is the one line of an engine's error that says most.
+// trapHeadline is the part of an engine's error that says most: what follows on
+// the engine's own words, which for a start function name its index first.
 func trapHeadline(err error) string {
-	return strings.TrimPrefix(firstLine(err.Error()), "wasm error: ")
+	line := firstLine(err.Error())
+	if _, trap, ok := strings.Cut(line, "wasm error: "); ok {
+		return trap
+	}
+	return line
 }
