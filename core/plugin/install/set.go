@@ -20,7 +20,8 @@ type Options struct {
 	Dev []string
 	// Trust says whose packages must be signed. Nil is nobody's.
 	Trust *Trust
-	// TempDir is where private copies are made. Default the system's.
+	// TempDir is where private copies are made, which the users that plugins run
+	// as must be able to enter. Default the system's.
 	TempDir string
 	// Warn is told of each unlocked plugin that is used. Nil drops that.
 	Warn func(p *Plugin)
