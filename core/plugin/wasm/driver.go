@@ -143,8 +143,11 @@ func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 }
 
 // Compile compiles a plugin's module into the cache, as installing it does, so
-// that its first start is quick.
+// that its first start is quick. It refuses what could never start.
 func (d *Driver) Compile(ctx context.Context, p plugin.Installed) error {
+	if err := checkGrants(p); err != nil {
+		return err
+	}
 	p.Limits = p.Limits.WithDefaults(plugin.RuntimeWASM)
 	_, err := d.load(ctx, p)
 	return sdk.Wrap("compile plugin "+p.Name, err)
