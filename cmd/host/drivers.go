@@ -57,15 +57,20 @@ func (a *App) openDrivers(installed []plugin.Installed, o driverOptions) (*drive
 }
 
 // compile compiles a package's module, if it is one, so that its first start, which
-// has a deadline, is quick.
+// has a deadline, is quick. What is compiled is what is pinned.
 func (d *drivers) compile(ctx context.Context, p *install.Plugin) error {
 	if d.modules == nil || p.Package.Runtime != plugin.RuntimeWASM {
 		return nil
 	}
-	return d.modules.Compile(ctx, plugin.Installed{
-		Name: p.Name, Runtime: plugin.RuntimeWASM, Limits: p.Package.Limits,
-		Path: filepath.Join(p.Folder, filepath.FromSlash(p.Package.Entries[""][0])),
-	})
+	file := p.Package.Module()
+	module := plugin.Installed{
+		Name: p.Name, Runtime: plugin.RuntimeWASM, Limits: p.Package.Limits, Granted: p.Package.Capabilities,
+		Path: filepath.Join(p.Folder, filepath.FromSlash(file)),
+	}
+	if !p.Dev() {
+		module.Digest = p.Locked.Files[file]
+	}
+	return d.modules.Compile(ctx, module)
 }
 
 // Close frees what the modules hold, once their instances are gone.

@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -110,15 +111,41 @@ func TestAdditionsAtOnceLoseNothing(t *testing.T) {
 }
 
 func TestAnAdditionThatIsRefusedLeavesNothing(t *testing.T) {
-	w := judge(t)
-	w.options.Approve = func(install.Request) error { return sdk.Errorf(sdk.Denied, "no", "no") }
-	_, err := install.Add(t.Context(), w.source, w.options)
-	wantError(t, err, sdk.Denied, "no")
-	if _, err := os.Stat(w.place.Lock); !os.IsNotExist(err) {
-		t.Errorf("there is a lock: %v", err)
+	no := sdk.Errorf(sdk.Denied, "no", "no")
+	for name, change := range map[string]func(*install.AddOptions){
+		"by who is asked": func(o *install.AddOptions) { o.Approve = func(install.Request) error { return no } },
+		"by a check":      func(o *install.AddOptions) { o.Check = func(context.Context, *install.Plugin) error { return no } },
+	} {
+		w := judge(t)
+		change(&w.options)
+		_, err := install.Add(t.Context(), w.source, w.options)
+		wantError(t, err, sdk.Denied, "no")
+		if _, err := os.Stat(w.place.Lock); !os.IsNotExist(err) {
+			t.Errorf("%s: there is a lock: %v", name, err)
+		}
+		if left, _ := os.ReadDir(w.place.Dir); len(left) != 0 {
+			t.Errorf("%s: the plugin folder holds %v", name, left)
+		}
 	}
-	if left, _ := os.ReadDir(w.place.Dir); len(left) != 0 {
-		t.Errorf("the plugin folder holds %v", left)
+}
+
+func TestWhatIsCheckedIsWhatGetsPinned(t *testing.T) {
+	w := judge(t)
+	var text []byte
+	w.options.Approve = func(install.Request) error {
+		write(t, w.source, map[string]string{"judge": "another"})
+		return nil
+	}
+	w.options.Check = func(_ context.Context, p *install.Plugin) (err error) {
+		text, err = os.ReadFile(filepath.Join(p.Folder, "judge"))
+		return err
+	}
+	p := w.add()
+	if got := digest(string(text)); got != p.Locked.Files["judge"] || string(text) == "another" {
+		t.Errorf("%q was checked, and %s is pinned", text, p.Locked.Files["judge"])
+	}
+	if _, err := os.Stat(filepath.Join(p.Folder, "judge")); err != nil {
+		t.Errorf("the folder of what was added: %v", err)
 	}
 }
 
