@@ -51,7 +51,7 @@ func newInstance(d *Driver, p plugin.Installed, m *module) (*instance, error) {
 	i := &instance{
 		driver: d, plugin: p, module: m, network: &guard.Dialer{List: list, Resolver: d.options.Resolver},
 		owner: p.Name + "\x00" + strings.Join(p.Env, "\x00"),
-		pure:  !p.Stateful && len(p.Granted.Network) == 0 && len(p.Granted.Host) == 0,
+		pure:  Impure(p) == "",
 		logs:  logs.New(logs.Options{Plugin: p.Name, Redactor: plugin.NewRedactor(p.Env), Sink: d.options.Log, Now: d.options.Now}),
 		turn:  make(chan struct{}, 1), done: make(chan struct{}),
 	}
