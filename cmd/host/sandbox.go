@@ -28,10 +28,10 @@ func (a *App) sandboxFacts(s sandbox.Status) sandboxFacts {
 // word says how a process would be confined.
 func (f sandboxFacts) word() string {
 	switch {
-	case f.Mode == string(sandbox.Off) || !f.NoNewPrivs:
-		return "none"
 	case f.Refuses:
 		return "refused"
+	case f.Mode == string(sandbox.Off) || !f.NoNewPrivs:
+		return "none"
 	case f.Essentials:
 		return "full"
 	}
@@ -42,6 +42,8 @@ func (f sandboxFacts) word() string {
 func (f sandboxFacts) rows() [][2]string {
 	holds := "all that is essential"
 	switch {
+	case f.Mode == string(sandbox.Off):
+		holds = "nothing: it is off"
 	case f.Refuses:
 		holds = "too little: plugins that are processes are refused"
 	case !f.Essentials:
