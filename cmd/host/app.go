@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
@@ -87,7 +86,7 @@ func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage) (*plug
 
 // openRuns opens the store of the state folder.
 func (a *App) openRuns(ctx context.Context) (*store.Runs, io.Closer, error) {
-	db, err := pebble.Open(ctx, pebble.Options{Dir: filepath.Join(a.config.DataDir.Value, "store")})
+	db, err := pebble.Open(ctx, pebble.Options{Dir: a.storeDir()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -34,7 +34,8 @@ type Config struct {
 	// LogLevel is the least level of plugin logs that is shown.
 	LogLevel Setting `json:"log_level"`
 
-	dev []string // of DevPlugins
+	dev  []string // of DevPlugins
+	file string   // reflectory.yaml; "" where there is none
 }
 
 // Setting is a value and where it comes from: "flag --x", "environment X", a
@@ -89,6 +90,7 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		TrustFile:    choose("", "", "REFLECTORY_TRUST_FILE", below(file.TrustFile), filepath.Join(dataDir.Value, "trust.yaml")),
 		DevPlugins:   choose("", "", "", strings.Join(file.devPlugins(below), ","), ""),
 		dev:          file.devPlugins(below),
+		file:         path,
 		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.Settings.LLM.Endpoints, ","), ""),
 		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.Sandbox, "prefer"),
 		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.LogLevel, "warn"),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 
 	"github.com/reflectory/reflectory/core/plugin"
@@ -46,7 +45,7 @@ func (a *App) openDrivers(installed []plugin.Installed, o driverOptions) (*drive
 	}
 	var err error
 	d.modules, err = wasm.New(wasm.Options{
-		CacheDir:          filepath.Join(a.config.DataDir.Value, "cache", "wasm"),
+		CacheDir:          a.wasmCacheDir(),
 		VerdictCacheBytes: o.verdictBytes, Log: o.log, Services: o.services,
 	})
 	if err != nil {
@@ -57,15 +56,12 @@ func (a *App) openDrivers(installed []plugin.Installed, o driverOptions) (*drive
 }
 
 // compile compiles a package's module, if it is one, so that its first start, which
-// has a deadline, is quick.
-func (d *drivers) compile(ctx context.Context, p *install.Package, folder string) error {
-	if d.modules == nil || p.Runtime != plugin.RuntimeWASM {
+// has a deadline, is quick. What is compiled is what is pinned.
+func (d *drivers) compile(ctx context.Context, p *install.Plugin) error {
+	if d.modules == nil || p.Package.Module() == "" {
 		return nil
 	}
-	return d.modules.Compile(ctx, plugin.Installed{
-		Name: p.Name, Runtime: plugin.RuntimeWASM, Limits: p.Limits,
-		Path: filepath.Join(folder, filepath.FromSlash(p.Entries[""][0])),
-	})
+	return d.modules.Compile(ctx, p.Installed())
 }
 
 // Close frees what the modules hold, once their instances are gone.

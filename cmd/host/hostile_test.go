@@ -24,7 +24,7 @@ nodes:
     action: reflection.loop
     with:
       generator: {plugin: test/tally, config: {file: %q, passes: 1}}
-      evaluator: {plugin: test/%s, timeout: 1s, config: {do: %q}}
+      evaluator: {plugin: test/%s, timeout: %s, config: {do: %q}}
       max_iterations: 2
 `
 
@@ -37,10 +37,10 @@ func newHostileWorld(t *testing.T) *killWorld {
 	return w
 }
 
-// hostile writes the workflow of a bad plugin.
-func (w *killWorld) hostile(plugin, do string) {
+// hostile writes the workflow of a bad plugin, and how long it may take.
+func (w *killWorld) hostile(plugin, do, limit string) {
 	w.t.Helper()
-	w.workflow(hostileWorkflow, w.tally, plugin, do)
+	w.workflow(hostileWorkflow, w.tally, plugin, limit, do)
 }
 
 // alone is json, and sees to it that no process is left.
@@ -79,7 +79,11 @@ func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 	} {
 		t.Run(c.plugin+" "+c.do, func(t *testing.T) {
 			w.t = t
-			w.hostile(c.plugin, c.do)
+			limit := "20s"
+			if c.code == "plugin_timeout" {
+				limit = "1s"
+			}
+			w.hostile(c.plugin, c.do, limit)
 			var got struct{ Error core.ErrorInfo }
 			began := time.Now()
 			if code := w.alone(&got, "run", "workflow.yaml"); code != exitFailure {
@@ -121,7 +125,7 @@ func TestABadPluginThatAnswersDoesNoHarm(t *testing.T) {
 	for do, want := range map[string]int{"infinite": exitPassed, "flood": exitPassed, "fork": exitPassed, "escapes": exitNotValid} {
 		t.Run(do, func(t *testing.T) {
 			w.t = t
-			w.hostile("hostile", do)
+			w.hostile("hostile", do, "20s")
 			var result struct {
 				Status core.Status
 				Error  core.ErrorInfo
@@ -135,7 +139,7 @@ func TestABadPluginThatAnswersDoesNoHarm(t *testing.T) {
 
 func TestASignalCancelsTheRun(t *testing.T) {
 	w := newHostileWorld(t).count()
-	w.hostile("hostile", "hang")
+	w.hostile("hostile", "hang", "1m")
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		_ = os.Remove(w.tally)
 		cmd, _ := w.start("run", "workflow.yaml")
@@ -219,7 +223,7 @@ func (w *killWorld) shown(args ...string) []byte {
 func TestNothingThatAPluginSaysSteersTheTerminal(t *testing.T) {
 	w := newHostileWorld(t)
 	for _, c := range [][2]string{{"hostile", "error"}, {"hostile", "escapes"}, {"hostile", "flood"}, {"exit-at-start", ""}} {
-		w.hostile(c[0], c[1])
+		w.hostile(c[0], c[1], "20s")
 		for _, args := range [][]string{
 			{"run", "workflow.yaml", "--log-level", "trace", "--json"}, {"run", "workflow.yaml", "--log-level", "trace"},
 			{"runs", "list"}, {"run", "no\x1b[2Jfile"},

@@ -28,8 +28,9 @@ func (a *App) pluginAddCommand() *cobra.Command {
 		Long: `Install the plugin in a folder and pin it in reflectory.lock: the SHA-256 of every
 file, for all platforms, and the capabilities that it is granted. What it asks for
 is shown. On a terminal you are asked; elsewhere, --grant has to name exactly that.
-Its files are copied to the plugin folder, unless --in-place keeps them where they
-are, for plugins that belong to the lock's own folder.`,
+A module is compiled first, and one that can't be is refused. Its files are copied
+to the plugin folder, unless --in-place keeps them where they are, for plugins that
+belong to the lock's own folder.`,
 		Example: `  reflectory plugin add bin/plugins/reflectory/schema-eval
   reflectory plugin add --grant env:WORDS,fs:system word-count`,
 		Args: cobra.ExactArgs(1),
@@ -72,14 +73,15 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 	return nil
 }
 
-// compilePlugin compiles what is being added, if it is a module.
-func (a *App) compilePlugin(ctx context.Context, p *install.Package, folder string) (err error) {
-	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Runtime}}, driverOptions{})
+// compilePlugin compiles what is about to be pinned, if it is a module: one that
+// can't be isn't pinned, and the first start of one that can is quick.
+func (a *App) compilePlugin(ctx context.Context, p *install.Plugin) (err error) {
+	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Package.Runtime}}, driverOptions{})
 	if err != nil {
 		return err
 	}
 	defer closing(&err, drivers)
-	return drivers.compile(ctx, p, folder)
+	return drivers.compile(ctx, p)
 }
 
 // approve shows what a plugin asks for and finds out whether it is granted.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 )
 
@@ -19,17 +19,33 @@ func (a *App) pluginInspectCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "inspect NAME|PATH", Short: "Show all that is known of a plugin",
 		Long: `Show all that is known of an installed plugin, or of one in a folder that isn't
-installed: what it is and asks for, what bounds it, and what the lock pins. Nothing
-of it is run.`,
+installed: what it is and asks for, what bounds it, and what the lock pins. Of a
+process, what its sandbox would hold on this system; of a module, how it is called,
+and whether fuel counts what it executes. Nothing of it is run.
+
+With --json:
+  name version kinds runtime description from lock folder granted   as plugin list has them
+  problem   why it can't run: {code, message, hint?, details?}
+  package   its plugin.yaml; limits: memory_bytes timeout output_bytes instances
+            parallel, and fuel or processes
+  files     the SHA-256 of each file that the lock pins; signer: the key that signed it
+  sandbox   of a process: mode, refuses (mode require, and something is missing),
+            holds (nothing essential is missing), user, no_new_privs, landlock (its
+            version, 0 for none), seccomp, rlimits, pid_namespace, cgroup (v1 or v2),
+            missing and notes (texts), reads (paths), reaches (host:port)
+  module    of a module: file, kind (reactor, extism, command), abi, exports, imports,
+            metered or unmetered (why not), restorable or unrestorable (why not),
+            network and services (whether it imports these), globals, pure or impure
+            (why not); or only problem: why it can't be called`,
 		Example: `  reflectory plugin inspect reflectory/schema-eval
   reflectory plugin inspect bin/plugins/reflectory/schema-eval --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			p, err := a.findPlugin(args[0])
 			if err != nil {
 				return err
 			}
-			i := inspect(p)
+			i := a.inspect(c.Context(), p)
 			if a.flags.json {
 				return printJSON(a.Stdout, i)
 			}
@@ -67,31 +83,28 @@ type inspection struct {
 	// Files are what the lock pins; Signer is the key that signed it.
 	Files  map[string]string `json:"files,omitempty"`
 	Signer string            `json:"signer,omitempty"`
-	// More are what drivers know of it, such as what its sandbox can do here, and
-	// what its module exports: each a title with facts.
-	More []section `json:"more,omitempty"`
+	// Sandbox is what would confine its process here, and Module is what its module
+	// is: it is one or the other.
+	Sandbox *confinement `json:"sandbox,omitempty"`
+	Module  *moduleFacts `json:"module,omitempty"`
 }
 
-// section is a part of an inspection.
-type section struct {
-	Title string   `json:"title"`
-	Facts []string `json:"facts"`
-}
-
-func inspect(p *install.Plugin) inspection {
+func (a *App) inspect(ctx context.Context, p *install.Plugin) inspection {
 	i := inspection{pluginSummary: summarize(p), Package: p.Package}
-	if p.Package != nil {
-		i.Limits = newLimits(p.Package)
-	}
 	if p.Locked != nil {
 		i.Files, i.Signer = p.Locked.Files, p.Locked.Signer
 	}
-	i.More = driverSections(p)
+	if p.Package == nil {
+		return i
+	}
+	i.Limits = newLimits(p.Package)
+	if installed := p.Installed(); p.Package.Module() != "" {
+		i.Module = inspectModule(ctx, installed)
+	} else {
+		i.Sandbox = a.confine(installed, p.Folder)
+	}
 	return i
 }
-
-// driverSections is where drivers add what they know of a plugin.
-func driverSections(*install.Plugin) []section { return nil }
 
 // print shows an inspection to people.
 func (i inspection) print(a *App) error {
@@ -111,17 +124,15 @@ func (i inspection) print(a *App) error {
 	if i.Problem != nil {
 		rows = append(rows, [2]string{"problem", i.Problem.Message}, [2]string{"hint", i.Problem.Hint})
 	}
-	fmt.Fprintln(a.Stdout, i.Name)
-	for _, row := range rows {
-		if row[1] != "" {
-			fmt.Fprintf(a.Stdout, "  %-12s %s\n", row[0], term.Clean(row[1]))
-		}
+	a.printSection(i.Name, rows)
+	if i.Sandbox != nil {
+		a.printSection("its sandbox here", i.Sandbox.rows())
 	}
-	for _, s := range i.More {
-		fmt.Fprintf(a.Stdout, "%s\n", s.Title)
-		for _, fact := range s.Facts {
-			fmt.Fprintf(a.Stdout, "  %s\n", term.Clean(fact))
-		}
+	if i.Module != nil {
+		a.printSection("its module", i.Module.rows())
+	}
+	if len(i.Files) > 0 {
+		fmt.Fprintln(a.Stdout, "its files, by SHA-256")
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Files)) {
 		fmt.Fprintf(a.Stdout, "  %s  %s\n", i.Files[name], filepath.FromSlash(name))
@@ -129,38 +140,12 @@ func (i inspection) print(a *App) error {
 	return nil
 }
 
-// limits are what bounds each instance of a plugin.
-type limits struct {
-	MemoryBytes int64  `json:"memory_bytes"`
-	Timeout     string `json:"timeout"`
-	OutputBytes int    `json:"output_bytes"`
-	Instances   int    `json:"instances"`
-	// Parallel is how many calls an instance takes at a time; 0 is what it says.
-	Parallel int `json:"parallel"`
-	// Fuel is a module's, Processes is a process's.
-	Fuel      uint64 `json:"fuel,omitempty"`
-	Processes int    `json:"processes,omitempty"`
-}
-
-func newLimits(p *install.Package) *limits {
-	l := p.Limits.WithDefaults(p.Runtime)
-	shown := &limits{MemoryBytes: l.MemoryBytes, Timeout: l.Timeout.String(), OutputBytes: l.MessageBytes, Instances: l.Instances, Parallel: l.Parallel}
-	if p.Runtime == plugin.RuntimeWASM {
-		shown.Fuel = l.Fuel
-	} else {
-		shown.Processes = l.Processes
+// printSection shows a title and, below it, what there is under each name.
+func (a *App) printSection(title string, rows [][2]string) {
+	fmt.Fprintln(a.Stdout, title)
+	for _, row := range rows {
+		if row[1] != "" {
+			fmt.Fprintf(a.Stdout, "  %-12s %s\n", row[0], term.Clean(row[1]))
+		}
 	}
-	return shown
-}
-
-// String is a line for people.
-func (l *limits) String() string {
-	text := fmt.Sprintf("memory %d MiB, timeout %s, output %d KiB, instances %d", l.MemoryBytes>>20, l.Timeout, l.OutputBytes>>10, l.Instances)
-	if l.Parallel > 0 {
-		text += fmt.Sprintf(", parallel %d", l.Parallel)
-	}
-	if l.Fuel > 0 {
-		return text + fmt.Sprintf(", fuel %d", l.Fuel)
-	}
-	return text + fmt.Sprintf(", processes %d", l.Processes)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/sdk/sdktest"
 )
 
@@ -33,7 +34,7 @@ Exit codes: 0 every case passed, 3 some failed, 1 it couldn't be told.`,
 
 // testPlugin runs the conformance kit on a package.
 func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
-	set, err := install.Open(install.Options{Dev: []string{dir}})
+	set, err := install.Open(install.Options{Dev: []string{dir}, TempDir: process.TempDir()})
 	if err != nil {
 		return err
 	}
@@ -48,8 +49,7 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer closing(&err, drivers)
-	tested := set.Plugins()[0]
-	if err := drivers.compile(ctx, tested.Package, tested.Folder); err != nil {
+	if err := drivers.compile(ctx, set.Plugins()[0]); err != nil {
 		return err
 	}
 	s := newSubject(installed[0].Name, func() *plugin.Supervisor {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -45,7 +46,8 @@ func (a *App) openSet() (*install.Set, error) {
 		return nil, err
 	}
 	return install.Open(install.Options{
-		Places: []install.Place{place, shippedPlace()}, Dev: a.config.dev, Trust: trust, Warn: a.warnUnlocked,
+		Places: []install.Place{place, shippedPlace()}, Dev: a.config.dev, Trust: trust,
+		TempDir: process.TempDir(), Warn: a.warnUnlocked,
 	})
 }
 

@@ -4,10 +4,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 )
 
 // TestScripts runs testdata/script: the real program with the real plugins as
@@ -24,6 +27,12 @@ func TestScripts(t *testing.T) {
 			dir := filepath.Join(env.WorkDir, "plugins")
 			env.Setenv("REFLECTORY_LOCK", installPlugins(t, dir))
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return sandbox.Probe().Holds(), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"runid": setRunID},
 	})

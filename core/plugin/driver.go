@@ -19,6 +19,9 @@ type Installed struct {
 	Runtime Runtime
 	// Dir is the folder of its files, which it may read. "" is Path's folder.
 	Dir string
+	// Source is the folder that Dir is a private copy of, which is what messages
+	// name. "" is Dir itself.
+	Source string
 	// Path is its executable or module; Args follow an executable.
 	Path string
 	Args []string

@@ -21,5 +21,7 @@
 //
 // A guest has no files and no environment; its clock and its random numbers are
 // the same in every call. What it writes with log/slog, or to standard error,
-// goes to the host's log. [Fetch] and [Service] need capabilities.
+// goes to the host's log. [Fetch] needs the capability network, and the host's
+// services, such as [sdk.CacheGet] with a call's context, the capability host. The
+// time that they take isn't fuel, but counts against the call's deadline.
 package guest

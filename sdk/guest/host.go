@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -13,14 +14,34 @@ func Fetch(r abi.HTTPRequest) (*abi.HTTPResponse, error) {
 	return ask[abi.HTTPResponse](callHTTP, r)
 }
 
-// Service asks the host for a service, such as "llm.complete", which needs the
-// capability host for it. Request and response are the service's own JSON.
+// Service asks the host for a service by its name, such as "llm.complete", which
+// needs the capability host for it. Request and response are the service's own
+// JSON. The functions of package sdk, such as [sdk.Complete], have them typed.
 func Service(name string, request json.RawMessage) (json.RawMessage, error) {
 	response, err := ask[json.RawMessage](callService, abi.ServiceRequest{Service: name, Body: request})
 	if err != nil {
 		return nil, err
 	}
 	return *response, nil
+}
+
+// callHost is the host as one call sees it: see [sdk.HostFrom].
+type callHost struct {
+	service func(name string, request json.RawMessage) (json.RawMessage, error)
+	over    bool
+}
+
+// Ask implements [sdk.Host]. The module, with all that runs in it, stands still
+// until the host has answered.
+func (h *callHost) Ask(ctx context.Context, service sdk.Service, request json.RawMessage) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if h.over {
+		return nil, sdk.Errorf(sdk.Invalid, "call_ended", "the host was asked outside a call").
+			WithHint("ask while the call runs whose context you use, and wait for the answer before you return")
+	}
+	return h.service(string(service), request)
 }
 
 // ask makes one call of a host function.

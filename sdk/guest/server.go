@@ -23,6 +23,7 @@ type server struct {
 	manifest sdk.Manifest
 	prepared []prepared // the most recently used last
 	emit     func(item int, piece string)
+	service  func(name string, request json.RawMessage) (json.RawMessage, error)
 }
 
 // prepared is what the plugin made of a config.
@@ -33,7 +34,7 @@ type prepared struct {
 }
 
 func newServer(p sdk.Plugin, emit func(int, string)) *server {
-	return &server{plugin: p, manifest: p.Describe(), emit: emit}
+	return &server{plugin: p, manifest: p.Describe(), emit: emit, service: Service}
 }
 
 // handle makes one call. It never fails: what goes wrong is in the reply.
@@ -58,31 +59,35 @@ func (s *server) dispatch(op abi.Op, request []byte) (any, error) {
 	if op == 0 {
 		op = abi.ParseOp(r.Op)
 	}
+	host := &callHost{service: s.service}
+	defer func() { host.over = true }()
+	ctx := sdk.WithHost(context.Background(), host)
 	switch op {
 	case abi.OpDescribe:
 		return abi.Reply[struct{}]{Manifest: &s.manifest}, nil
 	case abi.OpPrepare:
-		_, err := s.prepare(r.Kind, r.Config)
+		_, err := s.prepare(ctx, r.Kind, r.Config)
 		return abi.Reply[struct{}]{}, err
 	case abi.OpEvaluate:
-		return s.evaluate(&r)
+		return s.evaluate(ctx, &r)
 	case abi.OpGenerate:
-		return s.generate(&r)
+		return s.generate(ctx, &r)
 	case abi.OpCorrect:
-		return s.correct(&r)
+		return s.correct(ctx, &r)
 	}
 	return nil, sdk.Errorf(sdk.Incompatible, "contract_mismatch", "plugin %s doesn't know operation %d", s.manifest.Name, op).
 		WithHint("rebuild plugin %s with this host's sdk", s.manifest.Name)
 }
 
-func (s *server) evaluate(r *abi.Request) (any, error) {
-	value, items, err := open[sdk.EvaluateRequest](s, sdk.KindEvaluator, r)
+func (s *server) evaluate(ctx context.Context, r *abi.Request) (any, error) {
+	value, items, err := open[sdk.EvaluateRequest](ctx, s, sdk.KindEvaluator, r)
 	if err != nil {
 		return nil, err
 	}
 	var results []sdk.EvaluateResult
 	if batch, ok := value.(sdk.EvaluatorWithBatch); ok {
-		err = s.guard(func() error { results = batch.EvaluateBatch(context.Background(), pointers(items)); return nil })
+		ctx := sdk.WithCall(ctx, sdk.Call{RunID: commonRun(items)})
+		err = s.guard(func() error { results = batch.EvaluateBatch(ctx, pointers(items)); return nil })
 		if err == nil && len(results) != len(items) {
 			err = sdk.Errorf(sdk.Internal, "batch_size", "the plugin gave %d results for %d requests", len(results), len(items))
 		}
@@ -93,7 +98,7 @@ func (s *server) evaluate(r *abi.Request) (any, error) {
 		results = make([]sdk.EvaluateResult, len(items))
 		for i := range items {
 			results[i].Err = s.guard(func() (err error) {
-				results[i].Response, err = value.(sdk.Evaluator).Evaluate(context.Background(), &items[i])
+				results[i].Response, err = value.(sdk.Evaluator).Evaluate(sdk.WithCall(ctx, items[i].Call), &items[i])
 				return err
 			})
 		}
@@ -108,8 +113,8 @@ func (s *server) evaluate(r *abi.Request) (any, error) {
 	return out, nil
 }
 
-func (s *server) generate(r *abi.Request) (any, error) {
-	value, items, err := open[abi.Generate](s, sdk.KindGenerator, r)
+func (s *server) generate(ctx context.Context, r *abi.Request) (any, error) {
+	value, items, err := open[abi.Generate](ctx, s, sdk.KindGenerator, r)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +126,7 @@ func (s *server) generate(r *abi.Request) (any, error) {
 		}
 		var response *sdk.GenerateResponse
 		err := s.guard(func() (err error) {
-			response, err = value.(sdk.Generator).Generate(context.Background(), req)
+			response, err = value.(sdk.Generator).Generate(sdk.WithCall(ctx, req.Call), req)
 			return err
 		})
 		out.Results = append(out.Results, result(response, err))
@@ -129,8 +134,8 @@ func (s *server) generate(r *abi.Request) (any, error) {
 	return out, nil
 }
 
-func (s *server) correct(r *abi.Request) (any, error) {
-	value, items, err := open[sdk.CorrectRequest](s, sdk.KindCorrector, r)
+func (s *server) correct(ctx context.Context, r *abi.Request) (any, error) {
+	value, items, err := open[sdk.CorrectRequest](ctx, s, sdk.KindCorrector, r)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +143,7 @@ func (s *server) correct(r *abi.Request) (any, error) {
 	for i := range items {
 		var response *sdk.CorrectResponse
 		err := s.guard(func() (err error) {
-			response, err = value.(sdk.Corrector).Correct(context.Background(), &items[i])
+			response, err = value.(sdk.Corrector).Correct(sdk.WithCall(ctx, items[i].Call), &items[i])
 			return err
 		})
 		out.Results = append(out.Results, result(response, err))
@@ -147,8 +152,8 @@ func (s *server) correct(r *abi.Request) (any, error) {
 }
 
 // open returns what the plugin made of a request's config, and its items.
-func open[T any](s *server, kind sdk.Kind, r *abi.Request) (value any, items []T, err error) {
-	if value, err = s.prepare(kind, r.Config); err != nil {
+func open[T any](ctx context.Context, s *server, kind sdk.Kind, r *abi.Request) (value any, items []T, err error) {
+	if value, err = s.prepare(ctx, kind, r.Config); err != nil {
 		return nil, nil, err
 	}
 	if len(r.Items) > 0 {
@@ -157,6 +162,18 @@ func open[T any](s *server, kind sdk.Kind, r *abi.Request) (value any, items []T
 		}
 	}
 	return value, items, nil
+}
+
+// commonRun is the run of a batch; "" where its items don't belong to one.
+func commonRun(items []sdk.EvaluateRequest) string {
+	common := ""
+	for i, item := range items {
+		if i > 0 && item.RunID != common {
+			return ""
+		}
+		common = item.RunID
+	}
+	return common
 }
 
 func pointers[T any](items []T) []*T {
@@ -185,7 +202,7 @@ func result[R any](response *R, err error) abi.Result[R] {
 }
 
 // prepare returns what the plugin made of a config, now or before.
-func (s *server) prepare(kind sdk.Kind, c *abi.Config) (any, error) {
+func (s *server) prepare(ctx context.Context, kind sdk.Kind, c *abi.Config) (any, error) {
 	if !slices.Contains(s.manifest.Kinds, kind) {
 		return nil, sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s is no %s", s.manifest.Name, kind).
 			WithHint("it is: %v", s.manifest.Kinds)
@@ -201,7 +218,7 @@ func (s *server) prepare(kind sdk.Kind, c *abi.Config) (any, error) {
 	if len(c.JSON) == 0 {
 		return nil, sdk.Errorf(sdk.NotFound, "config_unknown", "no config of digest %s was prepared", c.Digest)
 	}
-	value, err := s.make(kind, bytes.Clone(c.JSON))
+	value, err := s.make(ctx, kind, bytes.Clone(c.JSON))
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +231,7 @@ func (s *server) prepare(kind sdk.Kind, c *abi.Config) (any, error) {
 
 // make has the plugin prepare a config. A plain error means that the config is
 // wrong.
-func (s *server) make(kind sdk.Kind, config json.RawMessage) (value any, err error) {
-	ctx := context.Background()
+func (s *server) make(ctx context.Context, kind sdk.Kind, config json.RawMessage) (value any, err error) {
 	err = s.guard(func() (err error) {
 		switch kind {
 		case sdk.KindEvaluator:

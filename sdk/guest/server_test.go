@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,7 +79,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 func TestPreparedConfigsAreBounded(t *testing.T) {
 	s := newServer(counter(), nil)
 	for n := range maxPrepared + 10 {
-		if _, err := s.prepare(sdk.KindEvaluator, &abi.Config{Digest: string(rune('A' + n)), JSON: json.RawMessage(`{}`)}); err != nil {
+		if _, err := s.prepare(t.Context(), sdk.KindEvaluator, &abi.Config{Digest: string(rune('A' + n)), JSON: json.RawMessage(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,5 +114,40 @@ func TestThereIsNoHostOutsideOfAModule(t *testing.T) {
 	}
 	if _, err := Service("cache", nil); sdk.ReasonOf(err) != "no_host" {
 		t.Error(err)
+	}
+}
+
+func TestACallsContextLeadsToTheHostAndTheRun(t *testing.T) {
+	var kept context.Context
+	s := newServer(sdk.Plugin{
+		Manifest: sdk.Manifest{Name: "asks", Version: "1.0.0"},
+		Evaluator: func(context.Context, json.RawMessage) (sdk.Evaluator, error) {
+			return sdk.EvaluatorFunc(func(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+				kept = ctx
+				value, _, err := sdk.CacheGet(ctx, "k of "+sdk.CallFrom(ctx).RunID)
+				return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Output: value}}, err
+			}), nil
+		},
+	}, nil)
+	var asked []string
+	s.service = func(name string, request json.RawMessage) (json.RawMessage, error) {
+		asked = append(asked, name+" "+string(request))
+		return json.RawMessage(`{"found":true,"value":7}`), nil
+	}
+	got := string(s.handle(abi.OpEvaluate, []byte(`{"config":{"digest":"a","json":{}},"items":[{"run_id":"r1","output":1},{"run_id":"r2","output":2}]}`)))
+	if strings.Count(got, `"output":7`) != 2 {
+		t.Error(got)
+	}
+	want := []string{`cache {"op":"get","key":"k of r1"}`, `cache {"op":"get","key":"k of r2"}`}
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	if _, _, err := sdk.CacheGet(kept, "k"); sdk.ReasonOf(err) != "call_ended" {
+		t.Errorf("after the call: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(kept)
+	cancel()
+	if _, _, err := sdk.CacheGet(cancelled, "k"); !errors.Is(err, context.Canceled) || len(asked) != 2 {
+		t.Errorf("with a context that has ended: %v", err)
 	}
 }

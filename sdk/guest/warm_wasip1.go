@@ -19,6 +19,11 @@ func warm() {
 	learn([]sdk.EvaluateRequest{{Call: sdk.Call{RunID: "r"}, Output: raw}})
 	learn([]abi.Generate{{GenerateRequest: sdk.GenerateRequest{State: raw}, Emit: true}})
 	learn([]sdk.CorrectRequest{{Output: raw, Errors: findings}})
+	learn(abi.ServiceRequest{Service: "s", Body: raw})
+	learn(abi.Result[json.RawMessage]{Response: &raw})
+	learn(sdk.CacheRequest{Op: "o", Key: "k", Value: raw})
+	learn(sdk.CacheResponse{Value: raw})
+	learn(sdk.LogRequest{Message: "m", Fields: map[string]any{"k": "v"}})
 	learn(abi.Reply[struct{}]{Error: abi.NewError(sdk.Errorf(sdk.Internal, "", "m"))})
 	learn(abi.Reply[sdk.EvaluateResponse]{Results: []abi.Result[sdk.EvaluateResponse]{{
 		Response: &sdk.EvaluateResponse{Verdict: verdict, Metadata: metadata},

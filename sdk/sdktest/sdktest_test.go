@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -158,12 +159,11 @@ func faults() map[string]broken {
 			})
 		}},
 		"a key only once": {"key", func() sdk.Plugin {
-			seen := map[string]bool{}
+			var seen sync.Map
 			return with(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
-				if req.IdempotencyKey != "" && seen[req.IdempotencyKey] {
+				if _, again := seen.LoadOrStore(req.IdempotencyKey, true); req.IdempotencyKey != "" && again {
 					return nil, sdk.Errorf(sdk.Conflict, "seen", "this key was used")
 				}
-				seen[req.IdempotencyKey] = true
 				return judge(4, req)
 			})
 		}},

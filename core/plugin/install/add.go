@@ -27,9 +27,9 @@ type AddOptions struct {
 	// Approve is asked before anything is pinned; what it was shown is what gets
 	// pinned. An error of it ends the addition.
 	Approve func(Request) error
-	// Check is asked last, whether the package, whose files lie in a folder for
-	// the time being, can be run. An error of it ends the addition. Nil is yes.
-	Check func(ctx context.Context, p *Package, folder string) error
+	// Check is asked last, about the package in the folder where it was hashed: it
+	// refuses what can't be run here. An error of it ends the addition.
+	Check func(context.Context, *Plugin) error
 }
 
 // Request is what an operator approves: a package, with all that it asks for.
@@ -72,20 +72,21 @@ func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
 		defer os.RemoveAll(staged)
 		folder = staged
 	}
-	p, err := o.examine(ctx, folder, l)
+	pkg, err := o.examine(ctx, folder, l)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.approve(ctx, p, l, folder); err != nil {
+	p := &Plugin{Name: l.Name, Version: l.Version, Place: o.Place, Folder: folder, Package: pkg, Locked: l}
+	if err := o.approve(ctx, p); err != nil {
 		return nil, err
 	}
+	p.Folder = o.Place.folder(l)
 	if !o.InPlace {
-		if err := settle(folder, o.Place.folder(l)); err != nil {
+		if err := settle(folder, p.Folder); err != nil {
 			return nil, err
 		}
 	}
-	err = o.Place.update(func(lock *Lock) error { lock.put(*l); return nil })
-	return &Plugin{Name: l.Name, Version: l.Version, Place: o.Place, Folder: o.Place.folder(l), Package: p, Locked: l}, err
+	return p, o.Place.update(func(lock *Lock) error { lock.put(*l); return nil })
 }
 
 // relative says where a source lies below the lock's folder: as the package's
@@ -193,19 +194,19 @@ func pinned(dir, name string, files digests, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// approve finds out whether a package may be added, and then whether it can run.
-func (o AddOptions) approve(ctx context.Context, p *Package, l *Locked, folder string) error {
+// approve asks whether a package is to be pinned.
+func (o AddOptions) approve(ctx context.Context, p *Plugin) error {
 	lock, err := ReadLock(o.Place.Lock)
 	if err != nil {
 		return err
 	}
 	if o.Approve != nil {
-		if err := o.Approve(Request{Package: p, Before: lock.find(l.Name), Signer: l.Signer}); err != nil {
+		if err := o.Approve(Request{Package: p.Package, Before: lock.find(p.Name), Signer: p.Locked.Signer}); err != nil {
 			return err
 		}
 	}
 	if o.Check != nil {
-		return o.Check(ctx, p, folder)
+		return o.Check(ctx, p)
 	}
 	return nil
 }

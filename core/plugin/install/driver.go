@@ -31,7 +31,7 @@ func (d driver) Start(ctx context.Context, i plugin.Installed) (plugin.Instance,
 	if err != nil {
 		return nil, err
 	}
-	i.Dir = c.folder
+	i.Dir, i.Source = c.folder, p.Folder
 	if i.Path, i.Args, err = p.Package.command(c.folder, c.files); err != nil {
 		return nil, err
 	}

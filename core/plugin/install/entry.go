@@ -100,6 +100,14 @@ func (p *Package) here() (Entry, error) {
 		WithHint("ask its publisher for one")
 }
 
+// Module is the file of a module; "" for a package that is none.
+func (p *Package) Module() string {
+	if e := p.Entries[""]; p.Runtime == plugin.RuntimeWASM && len(e) == 1 {
+		return e[0]
+	}
+	return ""
+}
+
 // elsewhere reports whether a file is the program of other platforms only.
 func (p *Package) elsewhere(file string) bool {
 	here, err := p.here()

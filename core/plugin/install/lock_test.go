@@ -112,19 +112,12 @@ func TestAdditionsAtOnceLoseNothing(t *testing.T) {
 
 func TestAnAdditionThatIsRefusedLeavesNothing(t *testing.T) {
 	no := sdk.Errorf(sdk.Denied, "no", "no")
-	for name, refuse := range map[string]func(*install.AddOptions){
-		"not approved": func(o *install.AddOptions) { o.Approve = func(install.Request) error { return no } },
-		"can't run": func(o *install.AddOptions) {
-			o.Check = func(_ context.Context, p *install.Package, folder string) error {
-				if _, err := os.Stat(filepath.Join(folder, p.Entries[""][0])); err != nil {
-					t.Errorf("it isn't there to be checked: %v", err)
-				}
-				return no
-			}
-		},
+	for name, change := range map[string]func(*install.AddOptions){
+		"by who is asked": func(o *install.AddOptions) { o.Approve = func(install.Request) error { return no } },
+		"by a check":      func(o *install.AddOptions) { o.Check = func(context.Context, *install.Plugin) error { return no } },
 	} {
 		w := judge(t)
-		refuse(&w.options)
+		change(&w.options)
 		_, err := install.Add(t.Context(), w.source, w.options)
 		wantError(t, err, sdk.Denied, "no")
 		if _, err := os.Stat(w.place.Lock); !os.IsNotExist(err) {
@@ -133,6 +126,26 @@ func TestAnAdditionThatIsRefusedLeavesNothing(t *testing.T) {
 		if left, _ := os.ReadDir(w.place.Dir); len(left) != 0 {
 			t.Errorf("%s: the plugin folder holds %v", name, left)
 		}
+	}
+}
+
+func TestWhatIsCheckedIsWhatGetsPinned(t *testing.T) {
+	w := judge(t)
+	var text []byte
+	w.options.Approve = func(install.Request) error {
+		write(t, w.source, map[string]string{"judge": "another"})
+		return nil
+	}
+	w.options.Check = func(_ context.Context, p *install.Plugin) (err error) {
+		text, err = os.ReadFile(filepath.Join(p.Folder, "judge"))
+		return err
+	}
+	p := w.add()
+	if got := digest(string(text)); got != p.Locked.Files["judge"] || string(text) == "another" {
+		t.Errorf("%q was checked, and %s is pinned", text, p.Locked.Files["judge"])
+	}
+	if _, err := os.Stat(filepath.Join(p.Folder, "judge")); err != nil {
+		t.Errorf("the folder of what was added: %v", err)
 	}
 }
 

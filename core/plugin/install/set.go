@@ -20,7 +20,8 @@ type Options struct {
 	Dev []string
 	// Trust says whose packages must be signed. Nil is nobody's.
 	Trust *Trust
-	// TempDir is where private copies are made. Default the system's.
+	// TempDir is where private copies are made, which the users that plugins run
+	// as must be able to enter. Default the system's.
 	TempDir string
 	// Warn is told of each unlocked plugin that is used. Nil drops that.
 	Warn func(p *Plugin)
@@ -205,13 +206,23 @@ func (s *Set) Find(name string) *Plugin {
 func (s *Set) Installed() []plugin.Installed {
 	list := make([]plugin.Installed, len(s.plugins))
 	for i, p := range s.plugins {
-		list[i] = plugin.Installed{Name: p.Name, Version: p.Version}
-		if pkg := p.Package; pkg != nil {
-			list[i].Runtime = cmp.Or(pkg.Runtime, plugin.RuntimeProcess)
-			list[i].Granted = pkg.Capabilities
-			list[i].PlainText, list[i].Stateful, list[i].Isolated = pkg.PlainText, pkg.Stateful, pkg.Isolated
-			list[i].Limits = pkg.Limits
-		}
+		list[i] = p.Installed()
 	}
 	return list
+}
+
+// Installed is the plugin as its plugin.yaml has it, and a module's file in its
+// own folder. [Set.Driver] starts the private copy.
+func (p *Plugin) Installed() plugin.Installed {
+	i := plugin.Installed{Name: p.Name, Version: p.Version}
+	pkg := p.Package
+	if pkg == nil {
+		return i
+	}
+	i.Runtime, i.Granted, i.Limits = cmp.Or(pkg.Runtime, plugin.RuntimeProcess), pkg.Capabilities, pkg.Limits
+	i.PlainText, i.Stateful, i.Isolated = pkg.PlainText, pkg.Stateful, pkg.Isolated
+	if file := pkg.Module(); file != "" {
+		i.Dir, i.Path, i.Digest = p.Folder, p.path(file), p.want(file)
+	}
+	return i
 }

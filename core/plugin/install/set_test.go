@@ -36,6 +36,9 @@ func TestWhatStartsIsAPrivateCopyOfWhatWasPinned(t *testing.T) {
 	} else {
 		t.Errorf("started %+v and %+v", got, d.got[1])
 	}
+	if got.Source != locked.Folder {
+		t.Errorf("messages would name %s, not %s", got.Source, locked.Folder)
+	}
 	if strings.HasPrefix(got.Dir, locked.Folder) {
 		t.Errorf("the installed files themselves were started: %s", got.Dir)
 	}

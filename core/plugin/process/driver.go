@@ -21,9 +21,7 @@ type Options struct {
 	Network func(endpoints []string) (Dialer, error)
 	// PlainText turns mutual TLS off. The socket's folder is private either way.
 	PlainText bool
-	// TempDir is where private folders are made. Default the system's, or /tmp
-	// where that is too long for a socket in it or, the host being root, closed
-	// to other users.
+	// TempDir is where private folders are made. Default [TempDir].
 	TempDir string
 	// Grace is how long an instance may take to end when it is closed. Default 2 s.
 	Grace time.Duration
@@ -55,7 +53,7 @@ func New(o Options) *Driver {
 		o.Grace = defaultGrace
 	}
 	if o.TempDir == "" {
-		o.TempDir = tempDir(os.TempDir())
+		o.TempDir = TempDir()
 	}
 	if o.Log == nil {
 		o.Log = func(plugin.LogLine) {}
@@ -71,9 +69,11 @@ func New(o Options) *Driver {
 // Linux.
 const maxTempDir = 60
 
-// tempDir is dir, or /tmp where dir is too long for a socket in it or closed to
-// the users of plugins.
-func tempDir(dir string) string {
+// TempDir is where what plugins use is made: the system's temporary folder, or
+// /tmp where that is too long for a socket in it or, the host being root, closed
+// to the users of plugins.
+func TempDir() string {
+	dir := os.TempDir()
 	info, err := os.Stat("/tmp")
 	if (len(dir) > maxTempDir || !sandbox.Enterable(dir)) && err == nil && info.IsDir() {
 		return "/tmp"
@@ -108,7 +108,7 @@ func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 func startEnded(ctx context.Context, p plugin.Installed) error {
 	if errors.Is(context.Cause(ctx), errStartTimeout) {
 		return sdk.Errorf(sdk.Timeout, "start_timeout", "plugin %s did not start within %s", p.Name, p.Limits.StartTimeout).
-			WithHint("a plugin starts with process.Main or go-plugin's handshake; run %s --describe to try it", p.Path)
+			WithHint("a plugin starts with process.Main or go-plugin's handshake; run %s --describe to try it", p.Shown(p.Path))
 	}
 	e := sdk.AsError(ctx.Err())
 	return &sdk.Error{Code: e.Code, Message: "the start of plugin " + p.Name + " was cancelled", Err: ctx.Err()}

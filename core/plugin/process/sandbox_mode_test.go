@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
@@ -75,4 +77,19 @@ func TestAClosedFolderCostsTheUser(t *testing.T) {
 	}
 	_, err := process.New(process.Options{Sandbox: sandbox.Require}).Start(t.Context(), p)
 	wantError(t, err, sdk.Denied, "sandbox_missing", dir)
+}
+
+func TestAnInstanceGetsWhatIsExpectedOfTheSystem(t *testing.T) {
+	for _, mode := range []sandbox.Mode{sandbox.Prefer, sandbox.Off} {
+		for _, processes := range []int{1, 4} {
+			p := self(t, "serve")
+			p.Limits.Processes = processes
+			got := holds(start(t, process.Options{Sandbox: mode}, p))
+			want := sandbox.Probe().Expected(mode, processes)
+			got.Notes, want.Notes = nil, nil // those of a probe are more
+			if !cmp.Equal(want, got) {
+				t.Errorf("%s, %d processes: %s", mode, processes, cmp.Diff(want, got))
+			}
+		}
+	}
 }

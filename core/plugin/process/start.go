@@ -237,14 +237,15 @@ func notLaunched(p *plugin.Installed, err error) error {
 	if errors.As(err, &explained) {
 		return err
 	}
-	e := sdk.Errorf(sdk.Unavailable, "start_failed", "plugin %s could not be started: %w", p.Name, err)
+	program := p.Shown(p.Path)
+	e := sdk.Errorf(sdk.Unavailable, "start_failed", "plugin %s could not be started: %w", p.Name, p.ShownError(err))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Code = sdk.NotFound
-		e.Hint = "build or install it so that " + p.Path + " exists"
+		e.Hint = "build or install it so that " + program + " and what interprets it exist"
 	case errors.Is(err, fs.ErrPermission):
 		e.Code = sdk.Denied
-		e.Hint = "make " + p.Path + " executable"
+		e.Hint = "make " + program + " executable"
 	}
 	return e
 }

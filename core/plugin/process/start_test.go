@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -76,6 +77,23 @@ func TestProgramsThatCannotRunAreExplained(t *testing.T) {
 			t.Error("no hint")
 		}
 		wantEmpty(t, dir)
+	}
+}
+
+// A copy is run whose name says nothing to anybody, and is gone soon.
+func TestBadStartsNameThePluginsOwnFolder(t *testing.T) {
+	dir := shortTempDir(t)
+	none := plugin.Installed{Name: "probe", Path: filepath.Join(dir, "none"), Dir: dir, Source: "/srv/probe"}
+	hangs := self(t, "hang")
+	hangs.Dir, hangs.Source = filepath.Dir(hangs.Path), "/srv/probe"
+	hangs.Limits.StartTimeout = 100 * time.Millisecond
+	for reason, p := range map[string]plugin.Installed{"start_failed": none, "start_timeout": hangs} {
+		_, err := process.New(process.Options{PlainText: true}).Start(t.Context(), p)
+		e := sdk.AsError(err)
+		own, private := p.Shown(p.Path), filepath.Dir(p.Path)
+		if e.Reason != reason || !strings.Contains(e.Hint, own) || strings.Contains(e.Error()+e.Hint, private) {
+			t.Errorf("got %v, hint %q: want %s, of %s", e, e.Hint, reason, own)
+		}
 	}
 }
 
@@ -156,14 +174,18 @@ func wantEmpty(t *testing.T, dir string) {
 	}
 }
 
-func TestALongTempFolderIsNoHindrance(t *testing.T) {
-	long := filepath.Join(t.TempDir(), strings.Repeat("long", 25))
-	if err := os.Mkdir(long, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("TMPDIR", long)
-	i := start(t, process.Options{}, self(t, "serve"))
-	if i.Manifest().Name == "" {
-		t.Error("no manifest")
+func TestALongOrClosedTempFolderIsNoHindrance(t *testing.T) {
+	for name, mode := range map[string]os.FileMode{strings.Repeat("long", 25): 0o755, "closed": 0o700} {
+		dir := filepath.Join(shortTempDir(t), name)
+		if err := os.Mkdir(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("TMPDIR", dir)
+		if got := process.TempDir(); len(got) > 60 || !sandbox.Enterable(got) {
+			t.Errorf("%s is used", got)
+		}
+		if i := start(t, process.Options{}, self(t, "serve")); i.Manifest().Name == "" {
+			t.Error("no manifest")
+		}
 	}
 }

@@ -25,8 +25,7 @@ func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.Ev
 	for _, req := range reqs {
 		item := *req
 		item.Call = i.tell(item.Call)
-		r.runID = item.RunID
-		if err := r.add(item); err != nil {
+		if err := r.add(item, item.RunID); err != nil {
 			return nil, err
 		}
 	}
@@ -48,8 +47,7 @@ func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.Ge
 	for _, req := range reqs {
 		item := abi.Generate{GenerateRequest: *req, Emit: req.Emit != nil}
 		item.Call = i.tell(item.Call)
-		r.runID = item.RunID
-		if err := r.add(item); err != nil {
+		if err := r.add(item, item.RunID); err != nil {
 			return nil, err
 		}
 		if req.Emit != nil {
@@ -73,8 +71,7 @@ func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.Cor
 	for _, req := range reqs {
 		item := *req
 		item.Call = i.tell(item.Call)
-		r.runID = item.RunID
-		if err := r.add(item); err != nil {
+		if err := r.add(item, item.RunID); err != nil {
 			return nil, err
 		}
 	}
@@ -98,8 +95,14 @@ func (i *instance) tell(c sdk.Call) sdk.Call {
 	return c
 }
 
-// add encodes one item.
-func (r *request) add(item any) error {
+// add encodes one item, of a run. The request is of that run if all items are:
+// services aren't told of another's.
+func (r *request) add(item any, runID string) error {
+	if len(r.items) == 0 {
+		r.runID = runID
+	} else if r.runID != runID {
+		r.runID = ""
+	}
 	b, err := encode(item)
 	r.items = append(r.items, b)
 	return err

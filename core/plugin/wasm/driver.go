@@ -95,9 +95,16 @@ func New(o Options) (*Driver, error) {
 	return d, nil
 }
 
+// What is in the folder of [Options.CacheDir].
+const (
+	codeFolder     = "code"     // wazero's
+	modulesFolder  = "modules"  // see keepModule
+	verdictsFolder = "verdicts" // see verdictCache
+)
+
 func (d *Driver) openCache() error {
-	code := filepath.Join(d.options.CacheDir, "code")
-	d.modules = filepath.Join(d.options.CacheDir, "modules")
+	code := filepath.Join(d.options.CacheDir, codeFolder)
+	d.modules = filepath.Join(d.options.CacheDir, modulesFolder)
 	for _, dir := range []string{d.options.CacheDir, code, d.modules} {
 		if err := privateDir(dir); err != nil {
 			return err
@@ -108,7 +115,7 @@ func (d *Driver) openCache() error {
 		return err
 	}
 	if d.options.VerdictCacheBytes > 0 {
-		d.verdicts, err = openVerdicts(filepath.Join(d.options.CacheDir, "verdicts"), d.options.VerdictCacheBytes)
+		d.verdicts, err = openVerdicts(filepath.Join(d.options.CacheDir, verdictsFolder), d.options.VerdictCacheBytes)
 	}
 	return err
 }
@@ -143,8 +150,11 @@ func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 }
 
 // Compile compiles a plugin's module into the cache, as installing it does, so
-// that its first start is quick.
+// that its first start is quick. It refuses what could never start.
 func (d *Driver) Compile(ctx context.Context, p plugin.Installed) error {
+	if err := checkGrants(p); err != nil {
+		return err
+	}
 	p.Limits = p.Limits.WithDefaults(plugin.RuntimeWASM)
 	_, err := d.load(ctx, p)
 	return sdk.Wrap("compile plugin "+p.Name, err)

@@ -194,30 +194,3 @@ func TestAGuestReachesWhatItWasGranted(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-// echoService answers each request with who asked for what.
-type echoService struct{}
-
-func (echoService) Serve(_ context.Context, r plugin.ServiceRequest) (json.RawMessage, error) {
-	if string(r.Body) == "0" {
-		return nil, sdk.Errorf(sdk.Exhausted, "cache_full", "no room")
-	}
-	return json.Marshal([]any{r.Plugin, r.Service, r.RunID, r.Body})
-}
-
-func TestHostServicesNeedTheirGrant(t *testing.T) {
-	d := newDriver(t, wasm.Options{Services: echoService{}})
-	p := plugin.Installed{Path: goGuest(t, "c-shared")}
-	if _, err := evaluate(start(t, d, p), do("service"), `7`); sdk.ReasonOf(err) != "capability_missing" {
-		t.Error(err)
-	}
-	p.Granted.Host = []plugin.Service{plugin.ServiceCache}
-	i := start(t, d, p)
-	r, err := evaluate(i, do("service"), `7`)
-	if err != nil || string(r.Verdict.Output) != `["guest","cache","r1",7]` {
-		t.Errorf("%+v %v", r, err)
-	}
-	if _, err := evaluate(i, do("service"), `0`); sdk.ReasonOf(err) != "cache_full" || sdk.CodeOf(err) != sdk.Exhausted {
-		t.Error(err)
-	}
-}

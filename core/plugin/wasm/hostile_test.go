@@ -279,3 +279,16 @@ func TestInspectSaysWhatAModuleIs(t *testing.T) {
 		}
 	}
 }
+
+func TestImpureIsWhatKeepsStateOrReachesOut(t *testing.T) {
+	for want, p := range map[string]plugin.Installed{
+		"":                                     {Env: []string{"A=1"}},
+		"it keeps its state from call to call": {Stateful: true},
+		"it may reach the network":             {Granted: plugin.Capabilities{Network: []string{"example.org:443"}}},
+		"it may ask the host":                  {Granted: plugin.Capabilities{Host: []plugin.Service{"log"}}},
+	} {
+		if got := wasm.Impure(p); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

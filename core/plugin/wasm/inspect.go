@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/abi"
 )
@@ -25,6 +26,17 @@ const (
 	// KindCommand is a WASI command: a new instance for each call.
 	KindCommand Kind = "command"
 )
+
+// ABI is how the host and a guest of the kind exchange messages.
+func (k Kind) ABI() string {
+	switch k {
+	case KindReactor:
+		return fmt.Sprintf("reflectory %d", abi.Version)
+	case KindExtism:
+		return "extism"
+	}
+	return "wasi command"
+}
 
 // Info is what a module is.
 type Info struct {
@@ -56,6 +68,32 @@ func Inspect(ctx context.Context, module []byte) (Info, error) {
 		return Info{}, err
 	}
 	return ready.Info, nil
+}
+
+// InspectInstalled is [Inspect] for a plugin's module, which must be what was
+// installed.
+func InspectInstalled(ctx context.Context, p plugin.Installed) (Info, error) {
+	module, _, err := readModule(p)
+	if err != nil {
+		return Info{}, err
+	}
+	return Inspect(ctx, module)
+}
+
+// Impure says why equal calls of a plugin may get different answers; "" where they
+// get the same, which is then kept.
+func Impure(p plugin.Installed) string {
+	var reasons []string
+	if p.Stateful {
+		reasons = append(reasons, "it keeps its state from call to call")
+	}
+	if len(p.Granted.Network) > 0 {
+		reasons = append(reasons, "it may reach the network")
+	}
+	if len(p.Granted.Host) > 0 {
+		reasons = append(reasons, "it may ask the host")
+	}
+	return strings.Join(reasons, ", ")
 }
 
 // hostModules are the modules that guests may import, with the functions of

@@ -41,9 +41,8 @@ type instance struct {
 var errEnded = errors.New("closed")
 
 func newInstance(d *Driver, p plugin.Installed, m *module) (*instance, error) {
-	if len(p.Granted.FS) > 0 {
-		return nil, sdk.Errorf(sdk.Incompatible, "capability_unsupported", "plugin %s was granted files (%s), which WASM guests don't get", p.Name, strings.Join(p.Granted.FS, ", ")).
-			WithHint("take fs out of its plugin.yaml, and pass what it has to read in its config")
+	if err := checkGrants(p); err != nil {
+		return nil, err
 	}
 	list, err := guard.New(p.Granted.Network)
 	if err != nil {
@@ -52,7 +51,7 @@ func newInstance(d *Driver, p plugin.Installed, m *module) (*instance, error) {
 	i := &instance{
 		driver: d, plugin: p, module: m, network: &guard.Dialer{List: list, Resolver: d.options.Resolver},
 		owner: p.Name + "\x00" + strings.Join(p.Env, "\x00"),
-		pure:  !p.Stateful && len(p.Granted.Network) == 0 && len(p.Granted.Host) == 0,
+		pure:  Impure(p) == "",
 		logs:  logs.New(logs.Options{Plugin: p.Name, Redactor: plugin.NewRedactor(p.Env), Sink: d.options.Log, Now: d.options.Now}),
 		turn:  make(chan struct{}, 1), done: make(chan struct{}),
 	}
@@ -61,6 +60,15 @@ func newInstance(d *Driver, p plugin.Installed, m *module) (*instance, error) {
 	i.life, i.end = context.WithCancelCause(context.Background())
 	i.turn <- struct{}{}
 	return i, nil
+}
+
+// checkGrants refuses what no guest gets.
+func checkGrants(p plugin.Installed) error {
+	if len(p.Granted.FS) == 0 {
+		return nil
+	}
+	return sdk.Errorf(sdk.Incompatible, "capability_unsupported", "plugin %s was granted files (%s), which WASM guests don't get", p.Name, strings.Join(p.Granted.FS, ", ")).
+		WithHint("take fs out of its plugin.yaml, and pass what it has to read in its config")
 }
 
 // Manifest is what the plugin said of itself at its start.

@@ -101,22 +101,22 @@ func (d *Driver) claim(key moduleKey, original []byte) (*load, error) {
 func readModule(p plugin.Installed) (original []byte, digest string, err error) {
 	info, err := os.Stat(p.Path)
 	if err == nil && info.Size() > maxModule {
-		return nil, "", sdk.Errorf(sdk.Exhausted, "module_too_large", "%s is %d bytes, over the cap of %d", p.Path, info.Size(), maxModule).
+		return nil, "", sdk.Errorf(sdk.Exhausted, "module_too_large", "the module of plugin %s is %d bytes, over the cap of %d", p.Name, info.Size(), maxModule).
 			WithHint("build the module without debug data, or with less in it")
 	}
 	if err == nil {
 		original, err = os.ReadFile(p.Path)
 	}
 	if err != nil {
-		return nil, "", sdk.Errorf(sdk.NotFound, "module_unreadable", "the module of plugin %s: %w", p.Name, err).
+		return nil, "", sdk.Errorf(sdk.NotFound, "module_unreadable", "the module of plugin %s: %w", p.Name, p.ShownError(err)).
 			WithHint("add the plugin again")
 	}
 	sum := sha256.Sum256(original)
 	digest = hex.EncodeToString(sum[:])
 	if p.Digest != "" && p.Digest != digest {
-		return nil, "", sdk.Errorf(sdk.Denied, "checksum_mismatch", "%s of plugin %s has the SHA-256 %s, and %s was installed", p.Path, p.Name, digest, p.Digest).
+		return nil, "", sdk.Errorf(sdk.Denied, "checksum_mismatch", "the module of plugin %s has the SHA-256 %s, and %s was installed", p.Name, digest, p.Digest).
 			WithHint("the file was changed after it was installed; add the plugin again if that was you").
-			WithDetail("path", p.Path).WithDetail("want", p.Digest).WithDetail("got", digest)
+			WithDetail("path", p.Shown(p.Path)).WithDetail("want", p.Digest).WithDetail("got", digest)
 	}
 	return original, digest, nil
 }

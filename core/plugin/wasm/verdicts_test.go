@@ -134,3 +134,15 @@ func TestTheCacheIsPrivate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWhatIsKeptIsMeasured(t *testing.T) {
+	dir := t.TempDir()
+	if u, err := wasm.Measure(filepath.Join(dir, "none")); err != nil || u.CodeBytes+u.ModuleBytes+u.VerdictBytes != 0 || u.VerdictLimit != 64<<20 {
+		t.Errorf("of no folder: %+v %v", u, err)
+	}
+	feedback(t, start(t, newDriver(t, wasm.Options{CacheDir: dir}), plugin.Installed{Path: cGuest}), do("work"))
+	u, err := wasm.Measure(dir)
+	if err != nil || u.CodeBytes == 0 || u.ModuleBytes == 0 || u.Verdicts != len(kept(t, dir)) || u.Verdicts != 1 || u.VerdictBytes == 0 {
+		t.Errorf("%+v %v", u, err)
+	}
+}

@@ -16,9 +16,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// holder says who has a directory open, for the message that others get. The
+// Holder says who has a directory open, for the message that others get. The
 // lock itself is Pebble's: the file may be stale, or gone.
-type holder struct {
+type Holder struct {
+	// PID is its process, Program its name, and Since when it opened the store.
 	PID     int       `json:"pid"`
 	Program string    `json:"program"`
 	Since   time.Time `json:"since"`
@@ -40,7 +41,7 @@ func lockDir(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	if err != nil {
 		return nil, lockError(o.Dir, readHolder(fs, path), err)
 	}
-	me := holder{PID: os.Getpid(), Program: o.Program, Since: o.Clock.Now().UTC().Truncate(time.Second)}
+	me := Holder{PID: os.Getpid(), Program: o.Program, Since: o.Clock.Now().UTC().Truncate(time.Second)}
 	if err := writeHolder(fs, path, me); err != nil {
 		_ = lock.Close()
 		return nil, ioError("write "+path, err)
@@ -49,7 +50,7 @@ func lockDir(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 }
 
 // lockError tells a lock that another holds, and who, from a disk that fails.
-func lockError(dir string, h *holder, cause error) error {
+func lockError(dir string, h *Holder, cause error) error {
 	var file *iofs.PathError // the lock isn't refused, but the file that carries it
 	refused := errors.Is(cause, syscall.EAGAIN) || errors.Is(cause, syscall.EACCES)
 	if errors.As(cause, &file) || h == nil && !refused {
@@ -68,7 +69,7 @@ func lockError(dir string, h *holder, cause error) error {
 	return e
 }
 
-func writeHolder(fs vfs.FS, path string, h holder) error {
+func writeHolder(fs vfs.FS, path string, h Holder) error {
 	data, err := json.Marshal(h)
 	if err != nil {
 		return fmt.Errorf("encode holder: %w", err)
@@ -85,7 +86,7 @@ func writeHolder(fs vfs.FS, path string, h holder) error {
 }
 
 // readHolder returns nil for a file that isn't there or makes no sense.
-func readHolder(fs vfs.FS, path string) *holder {
+func readHolder(fs vfs.FS, path string) *Holder {
 	f, err := fs.Open(path)
 	if err != nil {
 		return nil
@@ -95,8 +96,8 @@ func readHolder(fs vfs.FS, path string) *holder {
 	if err != nil {
 		return nil
 	}
-	var h holder
-	if json.Unmarshal(data, &h) != nil || h.PID == 0 {
+	var h Holder
+	if json.Unmarshal(data, &h) != nil || h.PID <= 0 {
 		return nil
 	}
 	return &h

@@ -248,7 +248,7 @@ func TestHolderIsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var h holder
+	var h Holder
 	if err := json.Unmarshal(data, &h); err != nil || h.PID != os.Getpid() || h.Program != "p" {
 		t.Errorf("holder %s, error %v", data, err)
 	}

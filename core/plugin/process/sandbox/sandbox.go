@@ -66,7 +66,7 @@ func New(o Options) *Sandbox {
 // status is what every instance gets on this system.
 func (s *Sandbox) status() Status {
 	if s.options.Mode == Off {
-		return Status{Missing: []string{"the sandbox is off"}}
+		return off()
 	}
 	return s.look()
 }

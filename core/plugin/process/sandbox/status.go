@@ -61,6 +61,24 @@ type Status struct {
 // Holds is whether nothing essential is missing.
 func (s Status) Holds() bool { return len(s.Missing) == 0 }
 
+// Expected is what would hold, in a mode, for an instance that may be some
+// processes: what of the system's is for several only, one doesn't get.
+func (s Status) Expected(m Mode, processes int) Status {
+	if m == Off {
+		return off()
+	}
+	if processes <= 1 {
+		s.Namespace, s.Cgroup = false, ""
+	}
+	return s
+}
+
+// off is what holds where nothing is confined.
+func off() Status { return Status{Missing: []string{"the sandbox is off"}} }
+
+// Refuses is whether a mode refuses to run plugins with what there is.
+func (s Status) Refuses(m Mode) bool { return m == Require && !s.Holds() }
+
 // of is what holds for an instance. One whose files are closed to other users
 // stays the host's user, without capabilities, where Landlock keeps it from that
 // user's files.
@@ -85,7 +103,7 @@ func readable(spec Spec) bool {
 
 // check refuses to run where the mode demands more than there is.
 func (s Status) check(m Mode, plugin string) error {
-	if m != Require || s.Holds() {
+	if !s.Refuses(m) {
 		return nil
 	}
 	return sdk.Errorf(sdk.Denied, "sandbox_missing", "plugin %s isn't run without a sandbox, which this system lacks: %s",

@@ -62,7 +62,7 @@ func parse(raw json.RawMessage) (*config, error) {
 // calls leaks from one call to the next, if anything does.
 var calls int
 
-func (c *config) evaluate(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+func (c *config) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 	calls++
 	v := sdk.Verdict{Valid: true, Score: 1}
 	switch c.Do {
@@ -111,6 +111,26 @@ func (c *config) evaluate(_ context.Context, req *sdk.EvaluateRequest) (*sdk.Eva
 			return nil, err
 		}
 		v.Output = res
+	case "remember":
+		return remember(ctx, req)
+	case "recall":
+		res, err := sdk.Recall(ctx, &sdk.RecallRequest{Query: "q", Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		v.Feedback = res.Memories[0].Title
+	case "complete":
+		res, err := sdk.Complete(ctx, &sdk.LLMRequest{Prompt: "how many?"})
+		if err != nil {
+			return nil, err
+		}
+		v.Feedback = res.Text()
+	case "stale":
+		if former == nil {
+			former = ctx
+		}
+		_, _, err := sdk.CacheGet(former, "seen")
+		return &sdk.EvaluateResponse{Verdict: v}, err
 	case "sleep":
 		start := time.Now()
 		time.Sleep(time.Hour)
@@ -119,6 +139,24 @@ func (c *config) evaluate(_ context.Context, req *sdk.EvaluateRequest) (*sdk.Eva
 		v.Output = req.Output
 	}
 	return &sdk.EvaluateResponse{Verdict: v}, nil
+}
+
+// former is a context of an earlier call.
+var former context.Context
+
+// remember says what the last call judged, and keeps what this one does.
+func remember(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	last, found, err := sdk.CacheGet(ctx, "last")
+	if err == nil {
+		err = sdk.CachePut(ctx, "last", req.Output)
+	}
+	if err == nil {
+		err = sdk.Log(ctx, &sdk.LogRequest{Level: "warn", Message: "judged", Fields: map[string]any{"run": sdk.CallFrom(ctx).RunID}})
+	}
+	if !found {
+		last = json.RawMessage(`"nothing"`)
+	}
+	return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1, Output: last}}, err
 }
 
 // world is what the guest can see of where it is.
