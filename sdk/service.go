@@ -139,8 +139,7 @@ type LogRequest struct {
 }
 
 // Log writes a line to the host's log ([ServiceLog]), which tags it with the
-// plugin and the run. A plugin in a process may as well write to log/slog, which
-// needs no grant.
+// plugin and the run. A plugin may as well write to log/slog, which needs no grant.
 func Log(ctx context.Context, r *LogRequest) error {
 	_, err := ask[LogRequest, struct{}](ctx, ServiceLog, r)
 	return err

@@ -109,7 +109,7 @@ func (c *confinement) rows() [][2]string {
 		reads = "all that its user may"
 	}
 	reaches := orNothing(c.Reaches)
-	if !c.Seccomp && c.Landlock == 0 {
+	if !c.Seccomp {
 		reaches = "the network"
 	}
 	return append(c.sandboxFacts.rows(), [2]string{"reads", reads}, [2]string{"reaches", reaches})

@@ -46,5 +46,6 @@
 // slices of 100,000 units, about 0.1 ms, and looks at the deadline each time. A
 // module that can't be metered runs with wazero's own checks, which cost more,
 // and has no fuel limit; [Info] says why. What a call used is in the metadata of
-// its first response, as "fuel".
+// its first response, as "fuel". Time that the host spends on what a guest asks of
+// it is no fuel, but counts for the deadline.
 package wasm

@@ -99,6 +99,22 @@ func (c *config) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.E
 	case "log":
 		slog.Warn("look here", "n", 7)
 		fmt.Fprintln(os.Stderr, "plain line")
+	case "http", "service", "remember", "recall", "complete", "stale":
+		return c.ask(ctx, req)
+	case "sleep":
+		start := time.Now()
+		time.Sleep(time.Hour)
+		v.Feedback = fmt.Sprint(time.Since(start) >= time.Hour)
+	default:
+		v.Output = req.Output
+	}
+	return &sdk.EvaluateResponse{Verdict: v}, nil
+}
+
+// ask has the host do something.
+func (c *config) ask(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	v := sdk.Verdict{Valid: true, Score: 1}
+	switch c.Do {
 	case "http":
 		res, err := guest.Fetch(abi.HTTPRequest{URL: c.URL, Header: map[string][]string{"X-Own": {"1"}}})
 		if err != nil {
@@ -111,8 +127,6 @@ func (c *config) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.E
 			return nil, err
 		}
 		v.Output = res
-	case "remember":
-		return remember(ctx, req)
 	case "recall":
 		res, err := sdk.Recall(ctx, &sdk.RecallRequest{Query: "q", Limit: 1})
 		if err != nil {
@@ -131,12 +145,8 @@ func (c *config) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.E
 		}
 		_, _, err := sdk.CacheGet(former, "seen")
 		return &sdk.EvaluateResponse{Verdict: v}, err
-	case "sleep":
-		start := time.Now()
-		time.Sleep(time.Hour)
-		v.Feedback = fmt.Sprint(time.Since(start) >= time.Hour)
 	default:
-		v.Output = req.Output
+		return remember(ctx, req)
 	}
 	return &sdk.EvaluateResponse{Verdict: v}, nil
 }
