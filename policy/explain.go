@@ -134,7 +134,7 @@ func (s *Set) Decide(ctx context.Context, name core.Point, values map[string]any
 	began := clock.Now()
 	made := s.decide(ctx, d, namespace, in)
 	ended := clock.Now()
-	made.Decision.Latency = ended.Sub(began)
+	made.Latency = ended.Sub(began)
 	record := s.record(d, made, in, ended)
 	record.Shadow = s.shadowed(ctx, d, made, in)
 	return record, nil

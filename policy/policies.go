@@ -120,7 +120,7 @@ func decide[I, O any](ctx context.Context, p *Policies, at *point[I, O], namespa
 	made := set.decide(ctx, &at.definition, namespace, inputs)
 	if p.log != nil {
 		ended := p.clock.Now()
-		made.Decision.Latency = ended.Sub(began)
+		made.Latency = ended.Sub(began)
 		p.log.log(ctx, set, &at.definition, made, inputs, ended)
 	}
 	return at.outcome(made.fields), made.Decision

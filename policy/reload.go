@@ -87,7 +87,7 @@ func (p *Policies) Follow(ctx context.Context, dir string, changed func(Reload))
 			return nil
 		case <-watcher.Events:
 			rest.Reset(debounce)
-		case <-watcher.Errors: // events were lost: look for oneself
+		case <-watcher.Errors: //nolint:errcheck // events were lost: look for oneself
 			rest.Reset(debounce)
 		case <-rest.C:
 			if err := p.watch(watcher, dir); err != nil {

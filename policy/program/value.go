@@ -76,9 +76,9 @@ func native(v ref.Val, left *int) (any, error) {
 	case types.Null:
 		return nil, nil
 	case types.Timestamp:
-		return v.Time.Format(time.RFC3339Nano), nil
+		return v.Format(time.RFC3339Nano), nil
 	case types.Duration:
-		return v.Duration.String(), nil
+		return v.String(), nil
 	case *types.Optional:
 		if !v.HasValue() {
 			return nil, nil

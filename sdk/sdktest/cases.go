@@ -82,7 +82,7 @@ func (s *suite) checkSame(ctx context.Context) error {
 		return s.compare(q, s.ask(ctx, q), s.ask(ctx, q))
 	})
 	if err == nil && steady == 0 {
-		return skipf("the plugin asks for capabilities, or its fixtures vary")
+		return skipped("the plugin asks for capabilities, or its fixtures vary")
 	}
 	return err
 }

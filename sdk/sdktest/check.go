@@ -139,7 +139,7 @@ func (s *suite) cases() []contractCase {
 // skip is the error of a case that can't be tried.
 type skip struct{ error }
 
-func skipf(format string, args ...any) error { return skip{fmt.Errorf(format, args...)} }
+func skipped(why string) error { return skip{errors.New(why)} }
 
 // ask asks a sample's question within the time for one call.
 func (s *suite) ask(ctx context.Context, q sample) answer {
@@ -152,7 +152,7 @@ func (s *suite) ask(ctx context.Context, q sample) answer {
 // skipped.
 func (s *suite) each(f func(sample) error) error {
 	if len(s.samples) == 0 {
-		return skipf("no request is known that the plugin answers: add tests/NAME.json")
+		return skipped("no request is known that the plugin answers: add tests/NAME.json")
 	}
 	for _, q := range s.samples {
 		if err := f(q); err != nil {

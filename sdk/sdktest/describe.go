@@ -38,7 +38,7 @@ func (s *suite) checkManifest(ctx context.Context) error {
 func (s *suite) kindOf(f Fixture) (sdk.Kind, error) {
 	switch {
 	case s.manifest == nil:
-		return "", skipf("the plugin did not describe itself")
+		return "", skipped("the plugin did not describe itself")
 	case f.Kind != "":
 		return f.Kind, nil
 	case len(s.manifest.Kinds) == 1:
@@ -52,7 +52,7 @@ func (s *suite) kindOf(f Fixture) (sdk.Kind, error) {
 // tried with an empty config.
 func (s *suite) checkConfigs(ctx context.Context) error {
 	if s.manifest == nil {
-		return skipf("the plugin did not describe itself")
+		return skipped("the plugin did not describe itself")
 	}
 	for _, f := range s.fixtures {
 		if f.Want.Error != "" {
@@ -95,10 +95,10 @@ func (s *suite) prepare(ctx context.Context, kind sdk.Kind, config json.RawMessa
 // plainly refuses.
 func (s *suite) checkRefusals(ctx context.Context) error {
 	if s.manifest == nil || len(s.manifest.ConfigSchema) == 0 {
-		return skipf("the plugin has no config_schema")
+		return skipped("the plugin has no config_schema")
 	}
 	if len(s.samples) == 0 {
-		return skipf("no config is known that the plugin takes")
+		return skipped("no config is known that the plugin takes")
 	}
 	q := s.samples[0]
 	tried := 0
@@ -113,7 +113,7 @@ func (s *suite) checkRefusals(ctx context.Context) error {
 		}
 	}
 	if tried == 0 {
-		return skipf("config_schema has no required, type or additionalProperties to try")
+		return skipped("config_schema has no required, type or additionalProperties to try")
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func (s *suite) checkForgotten(ctx context.Context) error {
 func (s *suite) checkRestart(ctx context.Context) error {
 	subject, ok := s.subject.(SubjectWithRestart)
 	if !ok {
-		return skipf("the plugin runs in this process")
+		return skipped("the plugin runs in this process")
 	}
 	return s.each(func(q sample) error {
 		before := s.ask(ctx, q)

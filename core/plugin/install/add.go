@@ -69,7 +69,7 @@ func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(staged)
+		defer func() { _ = os.RemoveAll(staged) }()
 		folder = staged
 	}
 	pkg, err := o.examine(ctx, folder, l)
@@ -109,7 +109,7 @@ func (o AddOptions) relative(source string) (path, from string, err error) {
 
 // stage copies a package to a new folder beside those of other copies.
 func stage(ctx context.Context, source, dir string) (staged string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // plugins run as other users
 		return "", copyFailed(source, err)
 	}
 	if staged, err = os.MkdirTemp(dir, ".adding-"); err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"maps"
@@ -110,7 +109,7 @@ func (f *folder) digest(name string, w io.Writer) (sum string, size int64, err e
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return "", 0, f.bad(name, "it is no file")
 	}
-	var h hash.Hash = sha256.New()
+	h := sha256.New()
 	into := io.Writer(h)
 	if w != nil {
 		into = io.MultiWriter(h, w)

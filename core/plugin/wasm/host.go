@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
@@ -91,7 +90,7 @@ func hostHTTP(g *guest, stack []uint64) {
 func (g *guest) fetch(r guard.Request) (*guard.Response, error) {
 	ctx, cancel := g.outside()
 	defer cancel()
-	r.Header = http.Header(r.Header).Clone()
+	r.Header = r.Header.Clone()
 	res, err := g.instance.network.Do(ctx, r, g.plugin.Limits.MessageBytes/2) // base64 and a header come on top
 	g.stopIfEnded(ctx)
 	return res, err

@@ -3,6 +3,7 @@ package wasm
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"github.com/tetratelabs/wazero"
@@ -290,7 +291,7 @@ func (g *guest) eachVector(list, count, resultAt uint64, stream func([]byte) (in
 		g.charge(len(buf))
 		n, err := stream(buf)
 		total += n
-		if err == io.EOF || n < len(buf) {
+		if errors.Is(err, io.EOF) || n < len(buf) {
 			break
 		}
 	}

@@ -88,7 +88,7 @@ func Write(o Options) (dir string, files []string, err error) {
 	}
 	for name, data := range content {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644)); err != nil { //nolint:gosec // a project is as open as its folder
 			return "", nil, sdk.Errorf(sdk.Invalid, "project_unwritable", "can't write the new plugin: %w", err).
 				WithHint("choose another folder with --dir")
 		}

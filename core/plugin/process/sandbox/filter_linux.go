@@ -136,13 +136,13 @@ func conditions(r rules) []condition {
 		// A fork is a clone that isn't a thread.
 		{unix.SYS_CLONE, clones(r)},
 		// Its own limits only, as 0 or by its number.
-		{unix.SYS_PRLIMIT64, selfOnly(0, r.self)},
-		{unix.SYS_SCHED_SETAFFINITY, selfOnly(0, r.self)},
-		{unix.SYS_SCHED_SETSCHEDULER, selfOnly(0, r.self)},
-		{unix.SYS_SCHED_SETPARAM, selfOnly(0, r.self)},
-		{unix.SYS_SCHED_SETATTR, selfOnly(0, r.self)},
-		{unix.SYS_MIGRATE_PAGES, selfOnly(0, r.self)},
-		{unix.SYS_MOVE_PAGES, selfOnly(0, r.self)},
+		{unix.SYS_PRLIMIT64, selfOnly(r.self)},
+		{unix.SYS_SCHED_SETAFFINITY, selfOnly(r.self)},
+		{unix.SYS_SCHED_SETSCHEDULER, selfOnly(r.self)},
+		{unix.SYS_SCHED_SETPARAM, selfOnly(r.self)},
+		{unix.SYS_SCHED_SETATTR, selfOnly(r.self)},
+		{unix.SYS_MIGRATE_PAGES, selfOnly(r.self)},
+		{unix.SYS_MOVE_PAGES, selfOnly(r.self)},
 		// It would no longer end with the host.
 		{unix.SYS_PRCTL, refuse(0, unix.PR_SET_PDEATHSIG)},
 		// Terminals take input from these; the others have the kernel send signals.
@@ -151,11 +151,11 @@ func conditions(r rules) []condition {
 	}
 	if !r.alone {
 		list = append(list,
-			condition{unix.SYS_KILL, selfOnly(0, r.self)},
-			condition{unix.SYS_TGKILL, selfOnly(0, r.self)},
-			condition{unix.SYS_RT_SIGQUEUEINFO, selfOnly(0, r.self)},
-			condition{unix.SYS_RT_TGSIGQUEUEINFO, selfOnly(0, r.self)},
-			condition{unix.SYS_TKILL, selfOnly(0, r.self)},
+			condition{unix.SYS_KILL, selfOnly(r.self)},
+			condition{unix.SYS_TGKILL, selfOnly(r.self)},
+			condition{unix.SYS_RT_SIGQUEUEINFO, selfOnly(r.self)},
+			condition{unix.SYS_RT_TGSIGQUEUEINFO, selfOnly(r.self)},
+			condition{unix.SYS_TKILL, selfOnly(r.self)},
 			condition{unix.SYS_PIDFD_SEND_SIGNAL, []bpf.Instruction{deny(unix.ENOSYS)}})
 	}
 	if !r.counted { // the data limit counts private memory only
@@ -205,10 +205,10 @@ func clones(r rules) []bpf.Instruction {
 	}
 }
 
-// selfOnly allows a process id that is 0 or the process's own.
-func selfOnly(arg, self uint32) []bpf.Instruction {
+// selfOnly allows a first argument, a process id, that is 0 or the process's own.
+func selfOnly(self uint32) []bpf.Instruction {
 	return []bpf.Instruction{
-		argument(arg),
+		argument(0),
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: self, SkipTrue: 1},
 		deny(unix.EPERM),

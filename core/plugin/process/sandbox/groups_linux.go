@@ -94,7 +94,7 @@ func newGroups(name string, memory int64, tasks int) groups {
 		if !slices.Contains(g.paths, dir) {
 			g.paths = append(g.paths, dir)
 		}
-		err := os.Mkdir(dir, 0o755)
+		err := os.Mkdir(dir, 0o755) //nolint:gosec // what is in it is the kernel's
 		if err == nil || errors.Is(err, os.ErrExist) {
 			err = os.WriteFile(file, []byte(strconv.FormatInt(limit, 10)), 0)
 		}
@@ -116,7 +116,7 @@ func newGroups(name string, memory int64, tasks int) groups {
 func noSwap(paths []string) {
 	for _, dir := range paths {
 		if limit, err := os.ReadFile(filepath.Join(dir, "memory.limit_in_bytes")); err == nil {
-			_ = os.WriteFile(filepath.Join(dir, "memory.memsw.limit_in_bytes"), limit, 0)
+			_ = os.WriteFile(filepath.Join(dir, "memory.memsw.limit_in_bytes"), limit, 0) //nolint:gosec // the path is the host's own
 		}
 		_ = os.WriteFile(filepath.Join(dir, "memory.swap.max"), []byte("0"), 0)
 	}
@@ -138,7 +138,7 @@ const removeTime = 2 * time.Second
 // remove kills what is left in the groups and removes them.
 func (g groups) remove() {
 	for _, dir := range g.paths {
-		for deadline := time.Now().Add(removeTime); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(removeTime); ; time.Sleep(time.Millisecond) { //nolint:forbidigo // the kernel tells of no event
 			err := os.Remove(dir)
 			if err == nil || !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
 				break

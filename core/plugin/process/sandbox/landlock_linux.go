@@ -147,7 +147,7 @@ func (c *Cell) newRuleset() (*os.File, error) {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 		size = unsafe.Sizeof(attr)
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0) //nolint:gosec // the kernel reads it
 	if errno != 0 {
 		return nil, os.NewSyscallError("landlock_create_ruleset", errno)
 	}
@@ -181,7 +181,7 @@ func (g grant) add(ruleset *os.File, handled uint64) error {
 	if err != nil {
 		return &os.PathError{Op: "open", Path: g.path, Err: err}
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return &os.PathError{Op: "stat", Path: g.path, Err: err}
@@ -193,7 +193,7 @@ func (g grant) add(ruleset *os.File, handled uint64) error {
 	// The kernel's structure is packed: 12 bytes.
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset.Fd(), unix.LANDLOCK_RULE_PATH_BENEATH,
-		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // the kernel reads it
 	if errno != 0 {
 		return os.NewSyscallError("landlock_add_rule", errno)
 	}

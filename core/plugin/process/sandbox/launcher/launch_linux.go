@@ -48,7 +48,7 @@ func init() {
 // others.
 func launch() {
 	var s Spec
-	check(StepHost, prctl(prSetPdeathsig, sigKill, 0))
+	check(StepHost, prctl(prSetPdeathsig, sigKill))
 	if !receive(&s) {
 		fail(Failure{Step: StepSpec, Errno: uint32(syscall.EINVAL)})
 	}
@@ -102,7 +102,7 @@ func (s *Spec) become() {
 		check(StepUser, call(syscall.SYS_SETRESGID, id, id, id))
 		check(StepUser, call(syscall.SYS_SETRESUID, id, id, id))
 	}
-	_ = prctl(prCapAmbient, prAmbientClear, 0) // kernels before 4.3 have none
+	_ = prctl(prCapAmbient, prAmbientClear) // kernels before 4.3 have none
 	header, none := [2]uint32{capVersion3, 0}, [6]uint32{}
 	_, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET,
 		uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0)
@@ -113,7 +113,7 @@ func (s *Spec) become() {
 // lost the binding that the host made. A host that died meanwhile has closed
 // the socket.
 func (s *Spec) bind() {
-	check(StepHost, prctl(prSetPdeathsig, sigKill, 0))
+	check(StepHost, prctl(prSetPdeathsig, sigKill))
 	poll := struct {
 		fd              int32
 		events, revents int16
@@ -129,7 +129,7 @@ func (s *Spec) bind() {
 
 // forget gives up rights that no program gets back.
 func (s *Spec) forget() {
-	check(StepLandlock, prctl(prSetNoNewPrivs, 1, 0))
+	check(StepLandlock, prctl(prSetNoNewPrivs, 1))
 	if s.Ruleset != 0 {
 		check(StepLandlock, call(sysLandlockRestrictSelf, uintptr(s.Ruleset), 0, 0))
 	}
@@ -169,8 +169,8 @@ func closeOnExec(keep uintptr) {
 // paths work, else by the descriptor, where the path can't be walked.
 func (s *Spec) exec(program int) {
 	err := syscall.Exec(s.Path, s.Args, s.Env)
-	if err == syscall.EACCES {
-		if again := execAt(program, s.Args, s.Env); again != syscall.ENOENT { // a script, whose interpreter couldn't read it
+	if err == syscall.EACCES { //nolint:errorlint // as it is; package errors would be one import more
+		if again := execAt(program, s.Args, s.Env); again != syscall.ENOENT { //nolint:errorlint // a script, whose interpreter couldn't read it
 			err = again
 		}
 	}
@@ -210,7 +210,7 @@ func checkError(step Step, item int, err error) {
 	if err == nil {
 		return
 	}
-	errno, ok := err.(syscall.Errno) // package errors would be one import more
+	errno, ok := err.(syscall.Errno) //nolint:errorlint // package errors would be one import more
 	if !ok {
 		errno = syscall.EINVAL
 	}
@@ -222,7 +222,7 @@ func call(number, a, b, c uintptr) syscall.Errno {
 	return errno
 }
 
-func prctl(option, a, b uintptr) syscall.Errno {
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, option, a, b, 0, 0, 0)
+func prctl(option, a uintptr) syscall.Errno {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, option, a, 0, 0, 0, 0)
 	return errno
 }
