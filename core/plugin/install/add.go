@@ -109,7 +109,7 @@ func (o AddOptions) relative(source string) (path, from string, err error) {
 
 // stage copies a package to a new folder beside those of other copies.
 func stage(ctx context.Context, source, dir string) (staged string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // plugins run as other users
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", copyFailed(source, err)
 	}
 	if staged, err = os.MkdirTemp(dir, ".adding-"); err != nil {

@@ -115,7 +115,7 @@ func (x *proxy) hand() bool {
 	x.work.Go(func() {
 		defer func() { <-x.slots }()
 		defer context.AfterFunc(x.ctx, func() { _ = conn.Close() })()
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		x.serve(conn)
 	})
 	return true
