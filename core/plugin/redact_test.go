@@ -61,7 +61,7 @@ func FuzzRedactorHidesTheSecret(f *testing.F) {
 	f.Add("\"\\\n", "", "…")
 	f.Fuzz(func(t *testing.T, secret, before, after string) {
 		if len(secret) < 4 || strings.ContainsAny(secret, "*\n") || strings.Contains(before+"***"+after, secret) {
-			t.Skip() // it would be there without the plugin's doing
+			return // it would be there without the plugin's doing
 		}
 		got := plugin.NewRedactor([]string{"KEY=" + secret}).Text(before + secret + after)
 		if strings.Contains(got, secret) && !strings.Contains("***"+after, secret) && !strings.Contains(before+"***", secret) {
