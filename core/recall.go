@@ -12,3 +12,10 @@ type Recaller interface {
 	// that has none, or "", is refused.
 	Recall(ctx context.Context, runID string, r *sdk.RecallRequest) (*sdk.RecallResponse, error)
 }
+
+// Memories is what workflows and other surfaces do with memories.
+type Memories interface {
+	Observe(ctx context.Context, r *ObserveRequest) (*Memory, error)
+	Reflect(ctx context.Context, r *ReflectRequest) (*ReflectResult, error)
+	Recall(ctx context.Context, r *RecallRequest) (*RecallResult, error)
+}

@@ -1,0 +1,83 @@
+package core
+
+import "context"
+
+// DefaultMinGateConfidence is what a purge or promotion needs (spec 3.5).
+const DefaultMinGateConfidence = 0.7
+
+// GateCase is a memory that waits for the gate.
+type GateCase struct {
+	// Memory mustn't be changed.
+	Memory     *Memory
+	Governance *Governance
+	// Turn is the namespace's turn counter.
+	Turn int64
+	// Omega are what callers or plugins know, and Notes a line for each.
+	Omega OmegaFactors
+	Notes []string
+}
+
+// GateDecision is what the 3-in-1 gate decided, as it is recorded (spec 3.5).
+type GateDecision struct {
+	ID         string      `json:"decision_id"`
+	MemoryID   string      `json:"memory_id"`
+	Namespace  string      `json:"namespace"`
+	Verdict    string      `json:"verdict"`
+	Confidence float64     `json:"confidence"`
+	ReactRefs  []string    `json:"react_evidence_refs"`
+	GraphRefs  []string    `json:"graph_evidence_refs"`
+	Omega      OmegaRecord `json:"omega_factors"`
+	Reason     string      `json:"reason"`
+	// NextAction is purge, retain or promote.
+	NextAction string `json:"next_action"`
+	// Numbers are what each lane and the formula came to.
+	Numbers GateNumbers `json:"numbers"`
+	// Policy says which rule decided.
+	Policy Decision `json:"policy"`
+	// Unmet are the engine's conditions that turned a purge or promotion into a
+	// retain, and Intended what it would have been.
+	Unmet    []string `json:"unmet,omitempty"`
+	Intended string   `json:"intended,omitempty"`
+}
+
+// What follows from a decision of the gate.
+const (
+	NextPurge   = "purge"
+	NextRetain  = "retain"
+	NextPromote = "promote"
+)
+
+// OmegaRecord are the factors of a decision; null is one that was absent.
+type OmegaRecord struct {
+	UpstreamStatus       *float64 `json:"upstream_status_score"`
+	CodebaseVerification *float64 `json:"codebase_verification_score"`
+	RuntimeUtilityTrend  *float64 `json:"runtime_utility_trend_score"`
+	Notes                []string `json:"notes"`
+}
+
+// GateNumbers are the figures behind a decision.
+type GateNumbers struct {
+	React             float64 `json:"react"`
+	ToolFailures      int64   `json:"tool_failures"`
+	RecoverySuccess   int64   `json:"recovery_success"`
+	Recurrence        float64 `json:"recurrence_score"`
+	Graph             float64 `json:"graph"`
+	GraphKnown        bool    `json:"graph_known"`
+	PathReachable     bool    `json:"path_reachable"`
+	Dependency        float64 `json:"dependency_relevance_score"`
+	Decomposition     float64 `json:"decomposition_impact_score"`
+	Omega             float64 `json:"omega"`
+	Q                 float64 `json:"q_value"`
+	Uses              int64   `json:"uses"`
+	RelevantTurns     int64   `json:"relevant_turns"`
+	Sessions          int64   `json:"sessions"`
+	FailureRate       float64 `json:"failure_rate"`
+	MinimumConfidence float64 `json:"minimum_confidence"`
+}
+
+// Gate decides whether a memory is kept, purged or promoted. It only decides:
+// the memory's owner applies the decision, in the same transaction.
+type Gate interface {
+	// Decide collects the evidence through r and decides. The decision has no id.
+	Decide(ctx context.Context, r Reader, c *GateCase) (*GateDecision, error)
+}

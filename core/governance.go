@@ -1,0 +1,42 @@
+package core
+
+// DefaultMaxReflectionDepth is the depth cap where no namespace sets one (spec
+// 3.3).
+const DefaultMaxReflectionDepth = 3
+
+// NamespaceLimits bound what a namespace holds; 0 is no limit.
+type NamespaceLimits struct {
+	MaxMemories       int64 `json:"max_memories"`
+	MaxBytes          int64 `json:"max_bytes"`
+	MaxLinksPerMemory int64 `json:"max_links_per_memory"`
+}
+
+// Governance is what holds in a namespace: each field from the most specific
+// level of its chain that sets it, else the built-in default (spec 3.3).
+type Governance struct {
+	Namespace string
+	// MaxReflectionDepth is the cap; 0 forbids reflections.
+	MaxReflectionDepth int
+	// DecidedBy is the level that gave the cap: a namespace, "*" or "default".
+	DecidedBy string
+	// DepthLocked is whether a level of the chain locks the cap.
+	DepthLocked bool
+	// RequireApprovalAbove is the depth above which a reflection waits for an
+	// approval; nil for none.
+	RequireApprovalAbove *int
+	Retention            RetentionWeights
+	// MinGateConfidence is what a purge or promotion needs at least: 0.7 or more.
+	MinGateConfidence float64
+	Limits            NamespaceLimits
+	// Failure is why the stored settings can't be read: the cap is then 0, and no
+	// memory of the namespace changes its state. nil where all is well.
+	Failure error
+}
+
+// Governor tells what holds in a namespace.
+type Governor interface {
+	// Resolve reads within the caller's transaction, so that the settings can't
+	// change underneath it. Settings that can't be read aren't an error here: they
+	// fail closed, see [Governance.Failure]. An error is one of the store.
+	Resolve(r Reader, namespace string) (*Governance, error)
+}

@@ -1,0 +1,165 @@
+package core
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// MemoryKind says what a memory is.
+type MemoryKind string
+
+// The kinds of memories (spec 3.1).
+const (
+	KindObservation  MemoryKind = "observation"
+	KindReflection   MemoryKind = "reflection"
+	KindSemantic     MemoryKind = "semantic"
+	KindProcedural   MemoryKind = "procedural"
+	KindNotification MemoryKind = "notification"
+)
+
+// MemoryState says where a memory is in its life.
+type MemoryState string
+
+// The states of memories (spec 3.4).
+const (
+	StateOpen              MemoryState = "open"
+	StateActive            MemoryState = "active"
+	StateCooling           MemoryState = "cooling"
+	StateRevalidatePending MemoryState = "revalidate_pending"
+	StateArchived          MemoryState = "archived"     // dormant, reversible
+	StateConsolidated      MemoryState = "consolidated" // merged into another, reversible
+	StatePurged            MemoryState = "purged"       // removed; only its event is kept
+	StatePromoted          MemoryState = "promoted"     // became knowledge
+)
+
+// MemoryStates lists every state, in the order of a life.
+func MemoryStates() []MemoryState {
+	return []MemoryState{
+		StateOpen, StateActive, StateCooling, StateRevalidatePending,
+		StateArchived, StateConsolidated, StatePurged, StatePromoted,
+	}
+}
+
+// Recallable reports whether recall may return a memory in this state.
+func (s MemoryState) Recallable() bool {
+	return s == StateOpen || s == StateActive || s == StateCooling || s == StateRevalidatePending
+}
+
+// Memory is one thing that an agent knows: short-term, operational, retractable.
+type Memory struct {
+	ID        string     `json:"id"`
+	Namespace string     `json:"namespace"`
+	AgentID   string     `json:"agent_id"`
+	Kind      MemoryKind `json:"kind"`
+	Title     string     `json:"title"`
+	Content   string     `json:"content"`
+	Tags      []string   `json:"tags,omitempty"`
+	// Priority is 1 to 10; Importance and Confidence are 0 to 1.
+	Priority   int     `json:"priority"`
+	Importance float64 `json:"importance"`
+	Confidence float64 `json:"confidence"`
+	// ReflectionDepth is 0 for what was observed, and one more than the deepest
+	// source's for a reflection.
+	ReflectionDepth int `json:"reflection_depth"`
+	// AccessCount counts the recalls that returned it.
+	AccessCount int64 `json:"access_count"`
+	// Metadata is a JSON object.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	State    MemoryState     `json:"state"`
+	// EmbeddingModel names the model of its vector, which is kept beside it; "" has
+	// none.
+	EmbeddingModel string    `json:"embedding_model,omitempty"`
+	CreatedAt      time.Time `json:"created_at"`
+	UpdatedAt      time.Time `json:"updated_at"`
+	// LastAccessedAt is when recall last returned it; nil for never.
+	LastAccessedAt *time.Time `json:"last_accessed_at,omitempty"`
+	// CreatedTurn is the namespace's turn counter at its creation.
+	CreatedTurn int64   `json:"created_turn"`
+	Signals     Signals `json:"signals"`
+	// MergedInto is what a consolidated memory became part of, PromotedTo the
+	// knowledge that a promoted one became.
+	MergedInto string `json:"merged_into,omitempty"`
+	PromotedTo string `json:"promoted_to,omitempty"`
+	// Version counts its changes, from 1.
+	Version int64 `json:"version"`
+}
+
+// Signals are what the use of a memory has shown (spec 3.4). They move by turns,
+// never by time.
+type Signals struct {
+	// HitCount counts the turns that reported it used, MissStreak the relevant
+	// turns in a row without a use that succeeded, at least in part.
+	HitCount   int64 `json:"hit_count"`
+	MissStreak int64 `json:"miss_streak"`
+	// LastHitTurn is the namespace's turn of the last hit or retain.
+	LastHitTurn int64   `json:"last_hit_turn"`
+	HitRate     float64 `json:"hit_rate_ewma"`
+	Utility     float64 `json:"utility_score"`
+	Q           float64 `json:"q_value"`
+	// TTLScore is the last one that the retention policy gave.
+	TTLScore float64 `json:"ttl_score"`
+	// Revalidation is the confidence of the last retain, or what was set; nil
+	// where nothing was.
+	Revalidation *float64 `json:"revalidation_score,omitempty"`
+	Successes    int64    `json:"success_count"`
+	Partials     int64    `json:"partial_count"`
+	Failures     int64    `json:"failure_count"`
+	// RelevantTurns counts the turns in which recall returned it.
+	RelevantTurns int64 `json:"relevant_turns"`
+	// Gated is whether the gate ever decided on it, and GatedAt the relevant turns
+	// at that time.
+	Gated   bool  `json:"gated,omitempty"`
+	GatedAt int64 `json:"gated_at,omitempty"`
+	// Sessions counts the sessions that used it.
+	Sessions int64 `json:"sessions"`
+	// LastOutcomeError is whether its last use failed.
+	LastOutcomeError bool `json:"last_outcome_error,omitempty"`
+	// Recent are the last relevant turns, the oldest first, at most 20.
+	Recent []TurnRef `json:"recent,omitempty"`
+}
+
+// Uses counts the turns in which the memory was used.
+func (s *Signals) Uses() int64 { return s.Successes + s.Partials + s.Failures }
+
+// TurnRef names a turn of a session.
+type TurnRef struct {
+	Session string `json:"session"`
+	Turn    int64  `json:"turn"`
+}
+
+// Link is a directed relation between two memories.
+type Link struct {
+	From      string          `json:"from"`
+	Relation  string          `json:"relation"`
+	To        string          `json:"to"`
+	CreatedAt time.Time       `json:"created_at"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+// The relations that Reflectory itself writes or knows. Others are any 1 to 64 of
+// a-z, 0-9 and underscore.
+const (
+	RelationReflectsOn       = "reflects_on" // stays acyclic
+	RelationSupersedes       = "supersedes"
+	RelationContradicts      = "contradicts"
+	RelationDerivedFrom      = "derived_from"
+	RelationConsolidatedFrom = "consolidated_from"
+	RelationRelatedTo        = "related_to"
+)
+
+// Knowledge is what a promoted memory became: long-term and stable. It never
+// changes, but another may supersede it.
+type Knowledge struct {
+	ID        string `json:"id"`
+	Namespace string `json:"namespace"`
+	Title     string `json:"title"`
+	Content   string `json:"content"`
+	// Summary is the reusable pattern: a model's, or the title with the content's
+	// first 280 characters.
+	Summary      string `json:"reusable_pattern_summary"`
+	PromotedFrom string `json:"promoted_from"`
+	DecisionID   string `json:"decision_id"`
+	// SupersededBy is the entry that took its place.
+	SupersededBy string    `json:"superseded_by,omitempty"`
+	CreatedAt    time.Time `json:"created_at"`
+}

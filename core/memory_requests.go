@@ -1,0 +1,180 @@
+package core
+
+import "encoding/json"
+
+// ObserveRequest asks for a new memory. What is left out has the default of spec
+// 3.1.
+type ObserveRequest struct {
+	// ID names the memory; "" has one made.
+	ID        string     `json:"id,omitempty"`
+	Namespace string     `json:"namespace"`
+	AgentID   string     `json:"agent_id,omitempty"`
+	Kind      MemoryKind `json:"kind,omitempty"`
+	// Title is made of the content's first 80 characters where it is missing.
+	Title      string          `json:"title,omitempty"`
+	Content    string          `json:"content"`
+	Tags       []string        `json:"tags,omitempty"`
+	Priority   *int            `json:"priority,omitempty"`
+	Importance *float64        `json:"importance,omitempty"`
+	Confidence *float64        `json:"confidence,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+}
+
+// ReflectRequest asks for a memory that is derived from others (spec 3.2).
+type ReflectRequest struct {
+	SourceIDs []string   `json:"source_ids"`
+	Title     string     `json:"title"`
+	Content   string     `json:"content"`
+	Kind      MemoryKind `json:"kind,omitempty"`
+	// Namespace is the first source's where it is missing.
+	Namespace  string          `json:"namespace,omitempty"`
+	AgentID    string          `json:"agent_id,omitempty"`
+	Tags       []string        `json:"tags,omitempty"`
+	Priority   *int            `json:"priority,omitempty"`
+	Confidence *float64        `json:"confidence,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	// Depth asserts the depth; one that differs from what is computed is refused.
+	Depth *int `json:"depth,omitempty"`
+	// IdempotencyKey makes a repetition return the first outcome.
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
+}
+
+// ReflectResult is a new reflection, or one that waits for an approval.
+type ReflectResult struct {
+	ID              string   `json:"id,omitempty"`
+	ReflectionDepth int      `json:"reflection_depth,omitempty"`
+	ReflectsOn      []string `json:"reflects_on,omitempty"`
+	Namespace       string   `json:"namespace,omitempty"`
+	// Status is "pending", with PendingID, where an approval is needed.
+	Status    string `json:"status,omitempty"`
+	PendingID string `json:"pending_id,omitempty"`
+}
+
+// RecallRequest asks for the memories that fit a query best (spec 3.6).
+type RecallRequest struct {
+	// Session and Turn name the turn that the recall begins; without a session
+	// nothing is recorded.
+	Session string `json:"session,omitempty"`
+	Turn    int64  `json:"turn,omitempty"`
+	Query   string `json:"query"`
+	RecallFilter
+	// Limit is k2, how many are returned: 0 is the default of 5.
+	Limit int `json:"limit,omitempty"`
+}
+
+// RecallFilter selects what a recall may return. A zero field selects all.
+type RecallFilter struct {
+	Namespace string `json:"namespace"`
+	// Subtree takes the namespaces below as well.
+	Subtree bool          `json:"subtree,omitempty"`
+	Kinds   []MemoryKind  `json:"kinds,omitempty"`
+	Tags    []string      `json:"tags,omitempty"`
+	States  []MemoryState `json:"states,omitempty"`
+	AgentID string        `json:"agent_id,omitempty"`
+	// MinScore leaves out what scores less.
+	MinScore float64 `json:"min_score,omitempty"`
+}
+
+// RecallResult is what a recall returned, the best first.
+type RecallResult struct {
+	Session  string     `json:"session,omitempty"`
+	Turn     int64      `json:"turn,omitempty"`
+	Memories []Recalled `json:"memories"`
+}
+
+// Recalled is a memory with the reasons for its place.
+type Recalled struct {
+	Memory *Memory `json:"memory"`
+	// Rank counts from 0.
+	Rank  int     `json:"rank"`
+	Score float64 `json:"score"`
+	Why   Reasons `json:"why"`
+}
+
+// Reasons say what a recalled memory's score was made of.
+type Reasons struct {
+	// Similarity is the cosine to the query, clamped to [0,1]; nil where vectors
+	// weren't compared.
+	Similarity *float64 `json:"similarity,omitempty"`
+	// LexicalRank is the place among those that share words with the query, from
+	// 1; 0 shares none.
+	LexicalRank int `json:"lexical_rank,omitempty"`
+	// Fused is what similarity and words came to together, in [0,1].
+	Fused float64 `json:"fused"`
+	Q     float64 `json:"q_value"`
+	// DepthBoost is the factor for reflections; 1 is none.
+	DepthBoost float64 `json:"depth_boost"`
+}
+
+// Outcome says how a turn went.
+type Outcome string
+
+// The outcomes of a turn.
+const (
+	OutcomeSuccess Outcome = "success"
+	OutcomeFailure Outcome = "failure"
+	OutcomePartial Outcome = "partial"
+)
+
+// FeedbackRequest says how a turn went (spec 3.6).
+type FeedbackRequest struct {
+	Session string  `json:"session"`
+	Turn    int64   `json:"turn"`
+	Outcome Outcome `json:"outcome"`
+	// Used are the ids of recalled memories that were used.
+	Used         []string      `json:"used,omitempty"`
+	ToolOutcomes []ToolOutcome `json:"tool_outcomes,omitempty"`
+	// Source says where the outcome is from: "user", "tool" or "text"; "" is text.
+	// One from a better source wins over the others of the same turn.
+	Source  string `json:"source,omitempty"`
+	AgentID string `json:"agent_id,omitempty"`
+}
+
+// FeedbackResult is what a feedback changed.
+type FeedbackResult struct {
+	Session string  `json:"session"`
+	Turn    int64   `json:"turn"`
+	Outcome Outcome `json:"outcome"`
+	// Duplicate is whether the turn had its feedback before: the rest is then the
+	// first one's.
+	Duplicate bool `json:"duplicate,omitempty"`
+	// Bias is the session's, in [-1,1].
+	Bias  float64        `json:"bias"`
+	Items []FeedbackItem `json:"items"`
+	// Decisions are those of the gate that followed.
+	Decisions []*GateDecision `json:"decisions,omitempty"`
+}
+
+// FeedbackItem is what a feedback did to one memory.
+type FeedbackItem struct {
+	ID       string      `json:"id"`
+	Used     bool        `json:"used"`
+	Reward   float64     `json:"reward"`
+	Q        float64     `json:"q_value"`
+	TTLScore float64     `json:"ttl_score"`
+	Before   MemoryState `json:"state_before"`
+	After    MemoryState `json:"state_after"`
+}
+
+// ToolOutcome is how one call of a tool went that a memory had to do with.
+type ToolOutcome struct {
+	MemoryID string `json:"memory_id"`
+	Session  string `json:"session,omitempty"`
+	Turn     int64  `json:"turn,omitempty"`
+	Tool     string `json:"tool"`
+	OK       bool   `json:"ok"`
+	// Recovered is whether a failure was got over.
+	Recovered bool `json:"recovered,omitempty"`
+	// Ref names the call where it is recorded, such as a log's line.
+	Ref string `json:"ref,omitempty"`
+}
+
+// WorkflowDAG is a workflow's graph with the nodes that memories have to do with.
+type WorkflowDAG struct {
+	Workflow string      `json:"workflow"`
+	Entry    []string    `json:"entry"`
+	Exits    []string    `json:"exits"`
+	Edges    [][2]string `json:"edges"`
+	// Memories are the nodes of each memory, by its id.
+	Memories map[string][]string `json:"memories"`
+}
