@@ -10,8 +10,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// MaxStreamBytes is the longest name of a stream: room for a namespace path.
-const MaxStreamBytes = 512
+// MaxStreamBytes is the longest name of a stream: room for a namespace of 512
+// characters of 4 bytes each (spec 3.1).
+const MaxStreamBytes = 2112
 
 // Entry is one event as it is stored.
 type Entry struct {
@@ -54,17 +55,31 @@ func AppendAfter(tx core.Tx, stream string, last Head, at time.Time, events ...E
 		return Head{}, err
 	}
 	for _, event := range events {
-		e := Entry{
-			Seq: last.Seq + 1, At: at.UTC().Round(0), Type: event.eventType(),
-			Data: core.MustJSON(event), Prev: last.Hash,
-		}
-		e.Hash = e.hash(stream)
-		if err := tx.Put(eventKey(stream, e.Seq), e.json()); err != nil {
+		var err error
+		if last, err = put(tx, stream, next(stream, last, at, event)); err != nil {
 			return Head{}, err
 		}
-		last = Head{Seq: e.Seq, Hash: e.Hash}
 	}
-	return last, tx.Put(headKey(stream), core.MustJSON(last))
+	return last, nil
+}
+
+// next makes the entry that follows a stream's last one.
+func next(stream string, last Head, at time.Time, event Event) Entry {
+	e := Entry{
+		Seq: last.Seq + 1, At: at.UTC().Round(0), Type: event.eventType(),
+		Data: core.MustJSON(event), Prev: last.Hash,
+	}
+	e.Hash = e.hash(stream)
+	return e
+}
+
+// put writes an entry and makes it the stream's head.
+func put(tx core.Tx, stream string, e Entry) (Head, error) {
+	if err := tx.Put(eventKey(stream, e.Seq), e.json()); err != nil {
+		return Head{}, err
+	}
+	head := Head{Seq: e.Seq, Hash: e.Hash}
+	return head, tx.Put(headKey(stream), core.MustJSON(head))
 }
 
 // Read calls fn for each entry of a stream in order, until it returns an error.
