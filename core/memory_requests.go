@@ -18,6 +18,8 @@ type ObserveRequest struct {
 	Importance *float64        `json:"importance,omitempty"`
 	Confidence *float64        `json:"confidence,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	// IdempotencyKey makes a repetition return the first outcome.
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
 // ReflectRequest asks for a memory that is derived from others (spec 3.2).

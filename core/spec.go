@@ -150,16 +150,35 @@ type CallSpec struct {
 	WithUsage bool
 }
 
+// MemoryVerb is what a workflow node does with memories.
+type MemoryVerb string
+
+// The verbs of memory.* actions.
+const (
+	VerbObserve MemoryVerb = "observe"
+	VerbReflect MemoryVerb = "reflect"
+	VerbRecall  MemoryVerb = "recall"
+)
+
+// MemorySpec is a memory.observe, memory.reflect or memory.recall.
+type MemorySpec struct {
+	Verb MemoryVerb
+	// Request renders to the JSON of an [ObserveRequest], [ReflectRequest] or
+	// [RecallRequest].
+	Request Value
+}
+
 func (*LoopSpec) isAction()     {}
 func (*EvaluateSpec) isAction() {}
 func (*CorrectSpec) isAction()  {}
 func (*CallSpec) isAction()     {}
+func (*MemorySpec) isAction()   {}
 
 // Actions runs the actions of workflow nodes.
 type Actions interface {
 	// Act runs one action. The result is a LoopResult, EvaluateResult,
-	// CorrectResult or CallResult, by the action's type. A loop that ended
-	// without passing is a result, not an error.
+	// CorrectResult, CallResult, Memory, ReflectResult or RecallResult, by the
+	// action's type. A loop that ended without passing is a result, not an error.
 	Act(ctx context.Context, req *ActionRequest) (any, error)
 }
 

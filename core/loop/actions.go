@@ -16,6 +16,8 @@ import (
 // core.Actions and is safe for concurrent use.
 type Actions struct {
 	Plugins core.Plugins
+	// Memories is what memory.* actions work on; nil refuses them.
+	Memories core.Memories
 	// Events is told what happens in loops; nil tells nobody.
 	Events func(core.Event)
 	// Clock measures active time. Default core.SystemClock.
@@ -98,6 +100,8 @@ func (a *Actions) Act(ctx context.Context, req *core.ActionRequest) (any, error)
 		return a.correct(ctx, req, s)
 	case *core.CallSpec:
 		return a.call(ctx, req, s)
+	case *core.MemorySpec:
+		return a.remember(ctx, req, s)
 	}
 	panic(fmt.Sprintf("loop: no action %T", req.Action))
 }

@@ -16,7 +16,18 @@ const (
 	actionLLM      = "llm.call"
 	actionLua      = "lua.run"
 	actionPlugin   = "plugin.call"
+	actionObserve  = "memory.observe"
+	actionReflect  = "memory.reflect"
+	actionRecall   = "memory.recall"
 )
+
+// actionNames are all actions that a node can have.
+func actionNames() []string {
+	return []string{
+		actionLoop, actionEvaluate, actionCorrect, actionLLM, actionLua, actionPlugin,
+		actionObserve, actionReflect, actionRecall,
+	}
+}
 
 // action reads a node's with: block.
 func (l *loader) action(name string, with *node) core.Action {
@@ -33,6 +44,12 @@ func (l *loader) action(name string, with *node) core.Action {
 		s := &core.CorrectSpec{Corrector: l.step(b.need("corrector"), sdk.KindCorrector)}
 		s.Data, s.Errors = l.optional(b, "data"), l.optional(b, "errors")
 		return s
+	case actionObserve:
+		return l.memory(b, core.VerbObserve)
+	case actionReflect:
+		return l.memory(b, core.VerbReflect)
+	case actionRecall:
+		return l.memory(b, core.VerbRecall)
 	}
 	return &core.CallSpec{Step: l.call(b, name, sdk.KindGenerator), WithUsage: name == actionLLM}
 }

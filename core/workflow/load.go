@@ -42,7 +42,9 @@ type loader struct {
 	llmSettings connection
 	// llmSteps are the connections of the model calls of the loop at hand.
 	llmSteps []connection
-	plugins  map[string]*pluginUse
+	// namespace is settings.namespace.
+	namespace string
+	plugins   map[string]*pluginUse
 }
 
 func newLoader(source core.Source, opts Options) *loader {
@@ -137,6 +139,10 @@ func (l *loader) settings(n *node, p *Plan) {
 		l.llmSettings = l.connection(llm, "settings.llm")
 		p.LLM = core.MustJSON(l.llmSettings)
 	}
+	if b.get("namespace") != nil {
+		l.namespace = b.text("namespace")
+		p.Namespace = l.namespace
+	}
 	b.done()
 }
 
@@ -172,7 +178,7 @@ func (l *loader) nodes(items []*node, p *Plan) {
 		}
 		seen[n.Name] = true
 		b.need("action")
-		n.ActionName = b.oneOf("action", actionLoop, actionEvaluate, actionCorrect, actionLLM, actionLua, actionPlugin)
+		n.ActionName = b.oneOf("action", actionNames()...)
 		with := b.need("with")
 		n.When = l.expression(b, "when", core.PointWhen)
 		n.Goto = l.gotos(b.typed("goto", kindList), names)

@@ -1,0 +1,66 @@
+package loop
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// remember runs a memory.* action. One that writes is repeated by a run that was
+// killed before it could record the visit, so it bears a key that makes the
+// repetition return what the first one did.
+func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core.MemorySpec) (any, error) {
+	if a.Memories == nil {
+		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "memory.%s: this host keeps no memories", s.Verb).
+			WithHint("run the workflow where a memory is open, such as: reflectory run")
+	}
+	text, err := s.Request.Render(core.Scope{State: req.State})
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("run:%s:%d", req.RunID, req.Visit)
+	switch s.Verb {
+	case core.VerbObserve:
+		r, err := memoryRequest[core.ObserveRequest](text)
+		if err != nil {
+			return nil, err
+		}
+		r.IdempotencyKey = cmp.Or(r.IdempotencyKey, key)
+		return a.Memories.Observe(ctx, r)
+	case core.VerbReflect:
+		r, err := memoryRequest[core.ReflectRequest](text)
+		if err != nil {
+			return nil, err
+		}
+		r.IdempotencyKey = cmp.Or(r.IdempotencyKey, key)
+		return a.Memories.Reflect(ctx, r)
+	case core.VerbRecall:
+		r, err := memoryRequest[core.RecallRequest](text)
+		if err != nil {
+			return nil, err
+		}
+		if r.Session != "" && r.Turn == 0 {
+			r.Turn = int64(req.Visit)
+		}
+		return a.Memories.Recall(ctx, r)
+	}
+	panic(fmt.Sprintf("loop: no memory verb %q", s.Verb))
+}
+
+// memoryRequest decodes a rendered request. The loader knows its keys; what
+// templates made of the values is seen only here.
+func memoryRequest[R any](text json.RawMessage) (*R, error) {
+	r := new(R)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(r); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "memory_request_invalid", "the request can't be read: %w", err).
+			WithHint("look at what the templates under with: give")
+	}
+	return r, nil
+}

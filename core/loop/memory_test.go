@@ -1,0 +1,85 @@
+package loop_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// memories notes the requests that it is asked with.
+type memories struct {
+	observed  []*core.ObserveRequest
+	reflected []*core.ReflectRequest
+	recalled  []*core.RecallRequest
+}
+
+func (m *memories) Observe(_ context.Context, r *core.ObserveRequest) (*core.Memory, error) {
+	m.observed = append(m.observed, r)
+	return &core.Memory{ID: "m1", Content: r.Content}, nil
+}
+
+func (m *memories) Reflect(_ context.Context, r *core.ReflectRequest) (*core.ReflectResult, error) {
+	m.reflected = append(m.reflected, r)
+	return &core.ReflectResult{ID: "r1"}, nil
+}
+
+func (m *memories) Recall(_ context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+	m.recalled = append(m.recalled, r)
+	return &core.RecallResult{}, nil
+}
+
+func remember(m core.Memories, verb core.MemoryVerb, request string) (any, error) {
+	a := &loop.Actions{Memories: m}
+	return a.Act(context.Background(), &core.ActionRequest{
+		RunID: "run", Visit: 7, Node: "n", State: []byte("{}"),
+		Action: &core.MemorySpec{Verb: verb, Request: core.Constant(request)},
+	})
+}
+
+func TestMemoryActionsAskTheMemory(t *testing.T) {
+	m := &memories{}
+	if got, err := remember(m, core.VerbObserve, `{"namespace":"n","content":"c"}`); err != nil || got.(*core.Memory).ID != "m1" {
+		t.Errorf("observe: %v, error %v", got, err)
+	}
+	if got, err := remember(m, core.VerbReflect, `{"source_ids":["m1"],"content":"c"}`); err != nil || got.(*core.ReflectResult).ID != "r1" {
+		t.Errorf("reflect: %v, error %v", got, err)
+	}
+	if _, err := remember(m, core.VerbRecall, `{"namespace":"n","query":"q","session":"s"}`); err != nil {
+		t.Errorf("recall: %v", err)
+	}
+	// A killed run does the visit again: the key makes that the same memory.
+	if key := m.observed[0].IdempotencyKey; key != "run:run:7" {
+		t.Errorf("the key of an observation is %q", key)
+	}
+	if key := m.reflected[0].IdempotencyKey; key != "run:run:7" {
+		t.Errorf("the key of a reflection is %q", key)
+	}
+	if m.recalled[0].Turn != 7 {
+		t.Errorf("the turn of a recall is %d, want the visit's number", m.recalled[0].Turn)
+	}
+}
+
+func TestMemoryActionsRefuse(t *testing.T) {
+	cases := []struct {
+		name     string
+		memories core.Memories
+		request  string
+		reason   string
+	}{
+		{"without a memory", nil, `{"namespace":"n","content":"c"}`, "memory_not_available"},
+		{"a value of a wrong type", &memories{}, `{"namespace":"n","content":["c"]}`, "memory_request_invalid"},
+		{"an unknown key", &memories{}, `{"namespace":"n","contents":"c"}`, "memory_request_invalid"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := remember(c.memories, core.VerbObserve, c.request)
+			if sdk.ReasonOf(err) != c.reason || strings.TrimSpace(sdk.AsError(err).Hint) == "" {
+				t.Errorf("error %v with hint %q, want reason %s", err, sdk.AsError(err).Hint, c.reason)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package workflow
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// memory reads the with: block of a memory.* action. Its keys are those of the
+// request; any value may be templated, so types are checked when it is rendered.
+func (l *loader) memory(b *block, verb core.MemoryVerb) core.Action {
+	var keys []string
+	switch verb {
+	case core.VerbObserve:
+		b.need("content")
+		keys = jsonKeys(reflect.TypeFor[core.ObserveRequest]())
+	case core.VerbReflect:
+		b.need("source_ids")
+		b.need("content")
+		keys = jsonKeys(reflect.TypeFor[core.ReflectRequest]())
+	case core.VerbRecall:
+		b.need("query")
+		keys = jsonKeys(reflect.TypeFor[core.RecallRequest]())
+	}
+	request := object{}
+	for _, key := range keys {
+		if n := b.get(key); n != nil {
+			request = append(request, field{key, l.part(n, stateOnly())})
+		}
+	}
+	switch {
+	case b.get("namespace") != nil:
+	case l.namespace != "":
+		request = append(request, field{"namespace", constant(core.MustJSON(l.namespace))})
+	case verb != core.VerbReflect: // a reflection's is that of its first source
+		b.add(b.node.at, "set it here, or settings.namespace for the whole workflow", "%s needs the key \"namespace\"", b.what)
+	}
+	return &core.MemorySpec{Verb: verb, Request: newValue(request, nil)}
+}
+
+// jsonKeys are the names of a struct's fields in JSON, sorted.
+func jsonKeys(t reflect.Type) []string {
+	var keys []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			keys = append(keys, name)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
