@@ -86,7 +86,7 @@ type RecallResult struct {
 
 // Recalled is a memory with the reasons for its place.
 type Recalled struct {
-	Memory *Memory `json:"memory"`
+	*Memory
 	// Rank counts from 0.
 	Rank  int     `json:"rank"`
 	Score float64 `json:"score"`
