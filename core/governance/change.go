@@ -1,0 +1,260 @@
+package governance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// maxAssignments bounds a change: there are fewer fields.
+const maxAssignments = 100
+
+// Set changes fields of a level, a namespace or "*", by assignments such as
+// "max_reflection_depth=2" or "locked=max_reflection_depth,limits". All problems
+// are reported together, and then nothing is changed. A field that a level above
+// locks is sdk.Denied, reason "field_locked". It returns the level's record.
+func (g *Governor) Set(ctx context.Context, agentID, namespace string, assignments ...string) (*Record, error) {
+	changes, problems := parse(assignments)
+	return g.change(ctx, agentID, namespace, problems, func(record *Record, above []level) []error {
+		var problems []error
+		for _, c := range changes {
+			if by := lockedBy(above, c.field); by != "" {
+				problems = append(problems, locked(namespace, c.field, by))
+			}
+			c.apply(record)
+		}
+		return problems
+	})
+}
+
+// Unset leaves fields of a level to the levels above. Without fields it drops all
+// that the level sets, also where that can't be read.
+func (g *Governor) Unset(ctx context.Context, agentID, namespace string, fields ...string) (*Record, error) {
+	if len(fields) == 0 {
+		return g.clear(ctx, agentID, namespace)
+	}
+	known := append([]string{lockedField}, fieldNames()...)
+	var problems []error
+	for _, name := range fields {
+		if !slices.Contains(known, name) {
+			problems = append(problems, unknown(name, known))
+		}
+	}
+	return g.change(ctx, agentID, namespace, problems, func(record *Record, _ []level) []error {
+		for _, f := range Fields() {
+			if slices.Contains(fields, f.Name) {
+				*f.slot(record) = nil
+			}
+		}
+		if slices.Contains(fields, lockedField) {
+			record.Locked = nil
+		}
+		return nil
+	})
+}
+
+// assignment is one change of a record.
+type assignment struct {
+	field string
+	apply func(*Record)
+}
+
+// parse reads assignments, and reports all that is wrong with them.
+func parse(list []string) (changes []assignment, problems []error) {
+	if len(list) == 0 || len(list) > maxAssignments {
+		return nil, []error{invalid("", "%d fields are given, of 1 to %d", len(list), maxAssignments).
+			WithHint("write FIELD=VALUE, such as max_reflection_depth=2")}
+	}
+	var seen []string
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			problems = append(problems, invalid(name, "%.80q is no FIELD=VALUE", text).WithHint("write it like max_reflection_depth=2"))
+			continue
+		}
+		if slices.Contains(seen, name) {
+			problems = append(problems, invalid(name, "%.80s is given twice", name).WithHint("give it once"))
+			continue
+		}
+		seen = append(seen, name)
+		change, err := parseOne(name, value)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		changes = append(changes, change)
+	}
+	return changes, problems
+}
+
+func parseOne(name, value string) (assignment, error) {
+	if name == lockedField {
+		list, err := parseLocked(value)
+		return assignment{name, func(r *Record) { r.Locked = list }}, err
+	}
+	fields := Fields()
+	at := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+	if at < 0 {
+		return assignment{}, unknown(name, append(fieldNames(), lockedField))
+	}
+	f := fields[at]
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil || math.IsInf(v, 0) {
+		return assignment{}, invalid(name, "%s must be a number, not %.80q", name, value).
+			WithHint("to leave it to the levels above: reflectory governance unset NAMESPACE %s", name)
+	}
+	if v == 0 {
+		v = 0 // no negative zero, which JSON would keep
+	}
+	return assignment{name, func(r *Record) { *f.slot(r) = &v }}, f.check(v)
+}
+
+// parseLocked reads a list of fields and groups with commas between them.
+func parseLocked(value string) ([]string, error) {
+	var list []string
+	var problems []error
+	for _, name := range strings.Split(value, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "":
+		case !slices.Contains(names(), name):
+			problems = append(problems, unknown(name, names()))
+		default:
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), core.Together(problems...)
+}
+
+func fieldNames() []string {
+	var list []string
+	for _, f := range Fields() {
+		list = append(list, f.Name)
+	}
+	return list
+}
+
+// lockedBy is the most general level that locks a field; "" where none does.
+func lockedBy(levels []level, field string) string {
+	for _, l := range levels {
+		if l.record.locks(field) {
+			return l.name
+		}
+	}
+	return ""
+}
+
+func locked(namespace, field, by string) error {
+	return sdk.Errorf(sdk.Denied, "field_locked", "%s can't be set in %s: %s locks it", field, namespace, by).
+		WithHint("change it at %s, or unlock it there", by).
+		WithDetail("field", field).WithDetail("namespace", namespace).WithDetail("locked_by", by)
+}
+
+// change changes a level's record by fn, in one transaction with its event.
+// problems are those that are known already: nothing is then changed.
+func (g *Governor) change(ctx context.Context, agentID, namespace string, problems []error, fn func(record *Record, above []level) []error) (*Record, error) {
+	var after *Record
+	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
+		levels, failure, err := chain(tx, namespace)
+		if err != nil || failure != nil {
+			return core.Together(append([]error{err, failure}, problems...)...)
+		}
+		own := &levels[len(levels)-1]
+		before := own.record
+		after = &Record{Namespace: namespace}
+		if before != nil {
+			*after = *before
+		}
+		own.record = after
+		found := slices.Concat(problems, fn(after, levels[:len(levels)-1]))
+		if len(found) == 0 {
+			found = consistent(levels)
+		}
+		if err := core.Together(found...); err != nil {
+			return err
+		}
+		return write(tx, agentID, recordJSON(before), after)
+	})
+	if err != nil {
+		return nil, sdk.Wrap("change the settings of a namespace", err)
+	}
+	return after, nil
+}
+
+// consistent checks what holds together at the last of the levels.
+func consistent(levels []level) []error {
+	var g core.Governance
+	for _, f := range Fields() {
+		if v := f.resolve(levels); v.Value != nil {
+			f.apply(&g, *v.Value)
+		}
+	}
+	if w := g.Retention; w.Revalidate > w.Active {
+		return []error{invalid("retention.revalidate_threshold", "retention.revalidate_threshold would be %s, above retention.active_threshold, which is %s",
+			text(w.Revalidate), text(w.Active)).WithHint("set both, so that the gate decides only on what is less than active")}
+	}
+	return nil
+}
+
+// clear drops a level's record, whatever it holds.
+func (g *Governor) clear(ctx context.Context, agentID, namespace string) (*Record, error) {
+	after := &Record{Namespace: namespace}
+	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
+		if namespace != core.EveryNamespace {
+			if err := core.CheckNamespace(namespace); err != nil {
+				return err
+			}
+		}
+		value, found, err := tx.Get(key(namespace))
+		if err != nil || !found {
+			return err
+		}
+		before := json.RawMessage(value)
+		if _, err := decode(namespace, value); err != nil {
+			before = core.MustJSON(core.Digest(value))
+		}
+		return write(tx, agentID, before, after)
+	})
+	if err != nil {
+		return nil, sdk.Wrap("drop the settings of a namespace", err)
+	}
+	return after, nil
+}
+
+// recordJSON is a record as it is stored; null for one that sets nothing.
+func recordJSON(r *Record) json.RawMessage {
+	if r == nil || r.empty() {
+		return json.RawMessage("null")
+	}
+	return core.MustJSON(r)
+}
+
+// write stores a record in the place of before, with the event. What changes
+// nothing is not written.
+func write(tx *journal.Tx, agentID string, before json.RawMessage, after *Record) error {
+	value := recordJSON(after)
+	if bytes.Equal(before, value) {
+		return nil
+	}
+	var err error
+	if after.empty() {
+		err = tx.Delete(key(after.Namespace))
+	} else {
+		err = tx.Put(key(after.Namespace), value)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Append(journal.NamespaceStream(after.Namespace), journal.GovernanceChanged{
+		Namespace: after.Namespace, AgentID: agentID, Before: before, After: value,
+	})
+}

@@ -1,0 +1,115 @@
+package governance
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// prefix is that of the keys.
+const prefix = "governance/"
+
+func key(level string) []byte { return []byte(prefix + level) }
+
+// Record is what one level sets. nil is a field that it leaves to the levels
+// above. Fields that take whole numbers only have a whole number.
+type Record struct {
+	// Namespace is the level: a namespace, or "*".
+	Namespace            string    `json:"namespace"`
+	MaxReflectionDepth   *float64  `json:"max_reflection_depth,omitempty"`
+	RequireApprovalAbove *float64  `json:"require_approval_above_depth,omitempty"`
+	Retention            Retention `json:"retention,omitzero"`
+	Gate                 Gate      `json:"gate,omitzero"`
+	Limits               Limits    `json:"limits,omitzero"`
+	// Locked are fields, or groups such as "retention", that no level below sets.
+	Locked []string `json:"locked,omitempty"`
+}
+
+// Retention are the weights and thresholds of spec 3.4.
+type Retention struct {
+	Hit        *float64 `json:"w_hit,omitempty"`
+	Utility    *float64 `json:"w_utility,omitempty"`
+	Miss       *float64 `json:"w_miss,omitempty"`
+	Stale      *float64 `json:"w_stale,omitempty"`
+	Active     *float64 `json:"active_threshold,omitempty"`
+	Revalidate *float64 `json:"revalidate_threshold,omitempty"`
+	Hysteresis *float64 `json:"hysteresis,omitempty"`
+}
+
+// Gate is what purges and promotions need besides spec 3.5.
+type Gate struct {
+	MinConfidence *float64 `json:"min_confidence,omitempty"`
+}
+
+// Limits bound what a namespace holds.
+type Limits struct {
+	Memories *float64 `json:"max_memories,omitempty"`
+	Bytes    *float64 `json:"max_bytes,omitempty"`
+	Links    *float64 `json:"max_links_per_memory,omitempty"`
+}
+
+// empty is whether the record sets nothing.
+func (r *Record) empty() bool {
+	return string(core.MustJSON(r)) == string(core.MustJSON(Record{Namespace: r.Namespace}))
+}
+
+// locks is whether the level locks a field.
+func (r *Record) locks(field string) bool {
+	return r != nil && slices.ContainsFunc(r.Locked, func(name string) bool { return locks(name, field) })
+}
+
+// read returns a level's record, nil where it has none. unreadable is why what is
+// stored can't be taken.
+func read(r core.Reader, level string) (record *Record, unreadable, err error) {
+	value, found, err := r.Get(key(level))
+	if err != nil || !found {
+		return nil, nil, err
+	}
+	record, unreadable = decode(level, value)
+	return record, unreadable, nil
+}
+
+// decode takes only what Set writes, byte for byte: anything else, such as a
+// field that isn't known or is there twice, might be misread.
+func decode(level string, value []byte) (*Record, error) {
+	var record Record
+	if err := json.Unmarshal(value, &record); err != nil {
+		return nil, unreadable(level, "it can't be decoded: "+err.Error())
+	}
+	if !bytes.Equal(core.MustJSON(record), value) {
+		return nil, unreadable(level, "it isn't in the form that this program writes")
+	}
+	if record.Namespace != level {
+		return nil, unreadable(level, "it calls itself that of another namespace")
+	}
+	if err := record.check(); err != nil {
+		return nil, unreadable(level, err.Error())
+	}
+	return &record, nil
+}
+
+// check reports all values that fields can't have.
+func (r *Record) check() error {
+	var problems []error
+	for _, f := range Fields() {
+		if v := *f.slot(r); v != nil {
+			problems = append(problems, f.check(*v))
+		}
+	}
+	for _, name := range r.Locked {
+		if !slices.Contains(names(), name) {
+			problems = append(problems, unknown(name, names()))
+		}
+	}
+	return core.Together(problems...)
+}
+
+// unreadable says that a stored record can't be taken.
+func unreadable(level, problem string) error {
+	return sdk.Errorf(sdk.Internal, "governance_unreadable", "the stored settings of %s can't be read: %s", level, problem).
+		WithHint("until they can, nothing there is reflected on or changes its state; restore a backup, or drop them with: reflectory governance unset '%s'", level).
+		WithDetail("level", level)
+}

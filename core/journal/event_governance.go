@@ -1,0 +1,26 @@
+package journal
+
+import "encoding/json"
+
+// GovernanceChanged says that settings of a namespace were changed. Settings are
+// numbers and names of fields, so they stand here as they are.
+type GovernanceChanged struct {
+	Namespace string `json:"namespace"`
+	AgentID   string `json:"agent_id,omitempty"`
+	// Before and After are the stored records; null is none. Before is the text's
+	// digest where it couldn't be read.
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+}
+
+// GovernanceUnreadable says that something was refused or left as it is since
+// stored settings can't be read.
+type GovernanceUnreadable struct {
+	Namespace string `json:"namespace"`
+	// Level is whose settings they are: the namespace, one above it, or "*".
+	Level  string `json:"level"`
+	Reason string `json:"reason"`
+}
+
+func (GovernanceChanged) eventType() string    { return "agent.governance.changed" }
+func (GovernanceUnreadable) eventType() string { return "agent.governance.unreadable" }
