@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+)
+
+func (a *App) knowledgeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "knowledge", Short: "Look at what the gate promoted", RunE: needsCommand,
+		Long: `Look at what the gate promoted. Knowledge is long-term: an entry comes into being
+only by a decision of the gate on a memory, and doesn't change, but a later one may
+supersede it.`,
+	}
+	c.AddCommand(a.knowledgeListCommand(), a.knowledgeGetCommand(), a.knowledgeRecallCommand())
+	return c
+}
+
+func (a *App) knowledgeListCommand() *cobra.Command {
+	var f memory.KnowledgeFilter
+	c := &cobra.Command{
+		Use: "list", Short: "List knowledge, the newest first",
+		Example: "  reflectory knowledge list --namespace team/mail",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withMemory(c.Context(), func(m *memoryHost) error {
+				list, next, err := m.ListKnowledge(c.Context(), f)
+				if err != nil {
+					return err
+				}
+				return a.printKnowledge(list, next)
+			})
+		},
+	}
+	c.Flags().StringVar(&f.Namespace, "namespace", "", "the namespace to look in")
+	c.Flags().IntVar(&f.Limit, "limit", 0, "how many at most (default 50)")
+	c.Flags().StringVar(&f.After, "after", "", "go on after what an earlier list ended with: its `next`")
+	return c
+}
+
+func (a *App) printKnowledge(list []*core.Knowledge, next string) error {
+	if a.flags.json {
+		return printJSON(a.Stdout, struct {
+			Knowledge []*core.Knowledge `json:"knowledge"`
+			Next      string            `json:"next,omitempty"`
+		}{orEmpty(list), next})
+	}
+	if len(list) == 0 {
+		a.term.Line("no knowledge there")
+		return nil
+	}
+	rows := make([][]string, len(list))
+	for i, k := range list {
+		rows[i] = []string{k.ID, oneLine(k.Namespace), k.CreatedAt.Local().Format(time.DateTime), term.Cut(k.Title, 60)}
+	}
+	return a.table([]string{"KNOWLEDGE", "NAMESPACE", "PROMOTED", "TITLE"}, rows)
+}
+
+func (a *App) knowledgeGetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "get ID", Short: "Show an entry whole",
+		Example: "  reflectory knowledge get 01939f2c-7e57-7000-8000-000000000001",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withMemory(c.Context(), func(m *memoryHost) error {
+				k, err := m.FindKnowledge(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if a.flags.json {
+					return printJSON(a.Stdout, k)
+				}
+				fmt.Fprintf(a.Stdout, "knowledge  %s\nnamespace  %s\nfrom       %s, decision %s\ntitle      %s\nsummary    %s\n\n",
+					k.ID, oneLine(k.Namespace), k.PromotedFrom, k.DecisionID, oneLine(k.Title), oneLine(k.Summary))
+				return a.say("%s", term.Lines(k.Content))
+			})
+		},
+	}
+}
+
+func (a *App) knowledgeRecallCommand() *cobra.Command {
+	r := &core.RecallRequest{}
+	c := &cobra.Command{
+		Use: "recall QUERY", Short: "Find the knowledge that fits a text best",
+		Example: `  reflectory knowledge recall --namespace team/mail "whose name comes first?"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			r.Query = args[0]
+			return a.withMemory(c.Context(), func(m *memoryHost) error {
+				result, err := m.RecallKnowledge(c.Context(), r)
+				if err != nil {
+					return err
+				}
+				if a.flags.json {
+					return printJSON(a.Stdout, result)
+				}
+				for _, found := range result.Knowledge {
+					fmt.Fprintf(a.Stdout, "%s %.2f  %s\n   %s\n   %s\n", term.Bar(found.Score), found.Score, found.ID,
+						term.Cut(found.Title, 100), term.Cut(found.Summary, 200))
+				}
+				if len(result.Knowledge) == 0 {
+					a.term.Line("nothing fits")
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().StringVar(&r.Namespace, "namespace", "", "the namespace to look in")
+	c.Flags().BoolVar(&r.Subtree, "subtree", false, "look in the namespaces below as well")
+	c.Flags().IntVar(&r.Limit, "limit", 0, "how many at most (default 5)")
+	return c
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (a *App) memoryCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "memory", Short: "Write, recall and govern memories", RunE: needsCommand,
+		Long: `Write, recall and govern memories. A memory belongs to a namespace, whose settings
+bound what may be reflected there (see: reflectory governance). It lives by use:
+recall offers it, feedback says how it went, and the gate decides what is purged or
+becomes knowledge. An ID is a memory's, or at least its first 8 characters.`,
+	}
+	c.AddCommand(
+		a.memoryObserveCommand(), a.memoryReflectCommand(), a.memoryRecallCommand(), a.memoryFeedbackCommand(),
+		a.memoryGetCommand(), a.memoryListCommand(), a.memoryLinkCommand(), a.memoryExplainCommand(),
+		a.memoryRestoreCommand(), a.memorySweepCommand(), a.memoryReembedCommand(),
+		a.memoryPendingCommand(), a.memoryApproveCommand(), a.memoryRejectCommand(),
+	)
+	return c
+}
+
+// withMemory opens the memory for one command.
+func (a *App) withMemory(ctx context.Context, fn func(*memoryHost) error) (err error) {
+	m, err := a.openMemory(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, m)
+	return fn(m)
+}
+
+// memoryFlags are the fields of a memory that observe and reflect take.
+type memoryFlags struct {
+	namespace, title, content, kind, metadata string
+	tags                                      []string
+	priority                                  int
+	importance, confidence                    float64
+}
+
+func (f *memoryFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.namespace, "namespace", "", "where it belongs, such as team/mail")
+	c.Flags().StringVar(&f.title, "title", "", "one line")
+	c.Flags().StringVar(&f.content, "content", "", "the text, or - for standard input")
+	c.Flags().StringVar(&f.kind, "kind", "", "what it is: observation, semantic, procedural, notification; reflection for what has sources")
+	c.Flags().StringArrayVar(&f.tags, "tag", nil, "a `tag`; may be repeated")
+	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 10 (default 5)")
+	c.Flags().Float64Var(&f.confidence, "confidence", 0, "0 to 1 (default 1)")
+	c.Flags().StringVar(&f.metadata, "metadata", "", "a `JSON` object")
+}
+
+// read reads the content from standard input where that is asked, and the
+// metadata. Whether they fit is the memory's to say.
+func (f *memoryFlags) read(a *App) (content string, metadata json.RawMessage, err error) {
+	content = f.content
+	if content == "-" {
+		data, err := readInput("-", a.Stdin)
+		if err != nil {
+			return "", nil, err
+		}
+		content = string(data)
+	}
+	if f.metadata != "" {
+		if !json.Valid([]byte(f.metadata)) {
+			return "", nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--metadata is not JSON: %w", json.Unmarshal([]byte(f.metadata), new(any))).
+				WithHint(`write an object, such as --metadata '{"ticket": 17}'`)}
+		}
+		metadata = json.RawMessage(f.metadata)
+	}
+	return content, metadata, nil
+}
+
+// given is a flag's value where the flag was given, else nil.
+func given[T any](c *cobra.Command, flag string, value T) *T {
+	if !c.Flags().Changed(flag) {
+		return nil
+	}
+	return &value
+}
+
+// ids finds the whole ids of what prefixes name.
+func (m *memoryHost) ids(ctx context.Context, prefixes []string) ([]string, error) {
+	ids := make([]string, len(prefixes))
+	for i, prefix := range prefixes {
+		memory, err := m.Find(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = memory.ID
+	}
+	return ids, nil
+}
+
+// filterFlags select memories.
+type filterFlags struct {
+	namespace, agent    string
+	subtree             bool
+	kinds, tags, states []string
+}
+
+func (f *filterFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.namespace, "namespace", "", "the namespace to look in")
+	c.Flags().BoolVar(&f.subtree, "subtree", false, "look in the namespaces below as well")
+	c.Flags().StringArrayVar(&f.kinds, "kind", nil, "only this `kind`; may be repeated")
+	c.Flags().StringArrayVar(&f.tags, "tag", nil, "only what has this `tag`; may be repeated")
+	c.Flags().StringArrayVar(&f.states, "state", nil, "only what is in this `state`; may be repeated")
+	c.Flags().StringVar(&f.agent, "by", "", "only what this `agent` wrote")
+}
+
+func (f *filterFlags) filter() core.RecallFilter {
+	return core.RecallFilter{
+		Namespace: f.namespace, Subtree: f.subtree, AgentID: f.agent, Tags: f.tags,
+		Kinds: as[core.MemoryKind](f.kinds), States: as[core.MemoryState](f.states),
+	}
+}
+
+// as makes texts a named kind of text.
+func as[T ~string](list []string) []T {
+	var out []T
+	for _, s := range list {
+		out = append(out, T(s))
+	}
+	return out
+}

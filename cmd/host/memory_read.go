@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+)
+
+func (a *App) memoryGetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "get ID", Short: "Show a memory whole",
+		Example: "  reflectory memory get 01939f2c --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withMemory(c.Context(), func(m *memoryHost) error {
+				found, err := m.Find(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				links, err := m.Links(c.Context(), found.ID)
+				if err != nil {
+					return err
+				}
+				if a.flags.json {
+					return printJSON(a.Stdout, struct {
+						*core.Memory
+						Links []core.Link `json:"links"`
+					}{found, orEmpty(links)})
+				}
+				return a.printMemory(found, links)
+			})
+		},
+	}
+}
+
+func (a *App) printMemory(m *core.Memory, links []core.Link) error {
+	rows := [][2]string{
+		{"memory", m.ID}, {"namespace", m.Namespace}, {"kind", string(m.Kind)}, {"state", string(m.State)},
+		{"depth", fmt.Sprint(m.ReflectionDepth)}, {"agent", m.AgentID}, {"tags", strings.Join(m.Tags, ", ")},
+		{"created", m.CreatedAt.Local().Format(time.DateTime)},
+		{"uses", fmt.Sprintf("%d of %d offers: %d well, %d in part, %d failed", m.Signals.Uses(), m.Signals.RelevantTurns,
+			m.Signals.Successes, m.Signals.Partials, m.Signals.Failures)},
+		{"ttl score", fmt.Sprintf("%.3f", m.Signals.TTLScore)}, {"title", m.Title},
+	}
+	for _, row := range rows {
+		if row[1] != "" {
+			fmt.Fprintf(a.Stdout, "%-10s %s\n", row[0], term.Clean(row[1]))
+		}
+	}
+	for _, l := range links {
+		fmt.Fprintf(a.Stdout, "%-10s %s %s %s\n", "link", term.Clean(l.From), l.Relation, term.Clean(l.To))
+	}
+	return a.say("\n%s", term.Lines(m.Content))
+}
+
+func (a *App) memoryListCommand() *cobra.Command {
+	var f filterFlags
+	var limit int
+	var after string
+	c := &cobra.Command{
+		Use: "list", Short: "List memories, the newest first",
+		Example: "  reflectory memory list --namespace team/mail --state cooling",
+		RunE: func(c *cobra.Command, _ []string) error {
+			filter := memory.ListFilter{RecallFilter: f.filter(), Limit: limit, After: after}
+			return a.withMemory(c.Context(), func(m *memoryHost) error {
+				list, next, err := m.List(c.Context(), filter)
+				if err != nil {
+					return err
+				}
+				return a.printMemories(list, next)
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().IntVar(&limit, "limit", 0, "how many at most (default 50)")
+	c.Flags().StringVar(&after, "after", "", "go on after what an earlier list ended with: its `next`")
+	return c
+}
+
+func (a *App) printMemories(list []*core.Memory, next string) error {
+	if a.flags.json {
+		return printJSON(a.Stdout, struct {
+			Memories []*core.Memory `json:"memories"`
+			Next     string         `json:"next,omitempty"`
+		}{orEmpty(list), next})
+	}
+	if len(list) == 0 {
+		a.term.Line("no such memories")
+		return nil
+	}
+	rows := make([][]string, len(list))
+	for i, m := range list {
+		rows[i] = []string{m.ID, oneLine(m.Namespace), string(m.Kind), string(m.State), fmt.Sprint(m.ReflectionDepth),
+			fmt.Sprintf("%d/%d", m.Signals.Uses(), m.Signals.RelevantTurns), term.Cut(m.Title, 60)}
+	}
+	if err := a.table([]string{"MEMORY", "NAMESPACE", "KIND", "STATE", "DEPTH", "USED", "TITLE"}, rows); err != nil {
+		return err
+	}
+	if next != "" {
+		a.term.Line("hint: there are more: --after %s", next)
+	}
+	return nil
+}
+
+func (a *App) memoryRecallCommand() *cobra.Command {
+	var f filterFlags
+	r := &core.RecallRequest{}
+	var queries string
+	var least float64
+	c := &cobra.Command{
+		Use: "recall QUERY", Short: "Find the memories that fit a text best",
+		Long: `Find the memories that fit a text best, by meaning and by words, and by how well
+they did before. With --session and --turn the recall begins a turn: it counts as an
+offer to each memory, and memory feedback says how the turn went. Without them it
+only reads. With --queries, one recall for each line of JSON: {"query", "namespace"?,
+"session"?, "turn"?, "limit"?, …}, and one line of JSON for each result.`,
+		Example: `  reflectory memory recall --namespace team/mail "whose name comes first?"
+  reflectory memory recall --session s1 --turn 1 --namespace team/mail "whose name comes first?"
+  reflectory memory recall --namespace team/mail --queries queries.jsonl`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			r.RecallFilter = f.filter()
+			r.MinScore = least
+			if queries != "" {
+				return a.recallFile(c.Context(), queries, r)
+			}
+			if len(args) == 0 {
+				return usageErrorf("recall needs a QUERY, or --queries")
+			}
+			r.Query = args[0]
+			return a.recall(c.Context(), r)
+		},
+	}
+	f.add(c)
+	c.Flags().StringVar(&r.Session, "session", "", "the session whose turn this begins")
+	c.Flags().Int64Var(&r.Turn, "turn", 0, "the turn's number in the session")
+	c.Flags().IntVar(&r.Limit, "limit", 0, "how many at most (default 5, as the session's bias has it)")
+	c.Flags().Float64Var(&least, "min-score", 0, "leave out what scores less")
+	c.Flags().StringVar(&queries, "queries", "", "recall for each line of a JSON Lines `file`, or - for standard input")
+	return c
+}
+
+func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
+	return a.withMemory(ctx, func(m *memoryHost) error {
+		result, err := m.Recall(ctx, r)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return printJSON(a.Stdout, result)
+		}
+		for i := range result.Memories {
+			a.printRecalled(&result.Memories[i])
+		}
+		if len(result.Memories) == 0 {
+			a.term.Line("nothing fits")
+		}
+		return nil
+	})
+}
+
+// printRecalled prints a recalled memory and why it is there.
+func (a *App) printRecalled(r *core.Recalled) {
+	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID,
+		term.Cut(r.Title, 100), term.Cut(r.Content, 200))
+	why := []string{fmt.Sprintf("q %.2f", r.Why.Q)}
+	if r.Why.Similarity != nil {
+		why = append(why, fmt.Sprintf("similarity %.2f", *r.Why.Similarity))
+	}
+	if r.Why.LexicalRank > 0 {
+		why = append(why, fmt.Sprintf("by words number %d", r.Why.LexicalRank))
+	}
+	if r.Why.DepthBoost != 1 {
+		why = append(why, fmt.Sprintf("depth %d ×%.2f", r.ReflectionDepth, r.Why.DepthBoost))
+	}
+	fmt.Fprintf(a.Stdout, "   %s\n", a.term.Faint(strings.Join(why, ", ")))
+}
+
+func (a *App) memoryExplainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "explain ID", Short: "Say why a memory is in its state",
+		Long: `Say why a memory is in its state: its signals, its links, the decisions of the
+gate, and what happened to it, from the journal of its namespace.`,
+		Example: "  reflectory memory explain 01939f2c",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withMemory(c.Context(), func(m *memoryHost) error {
+				e, err := m.Explain(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if a.flags.json {
+					return printJSON(a.Stdout, e)
+				}
+				return a.printExplanation(e)
+			})
+		},
+	}
+}
+
+// orEmpty makes a list that is nil an empty one, which JSON shows as [].
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

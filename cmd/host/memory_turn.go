@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+)
+
+func (a *App) memoryFeedbackCommand() *cobra.Command {
+	r := &core.FeedbackRequest{}
+	var outcome string
+	c := &cobra.Command{
+		Use: "feedback", Short: "Say how a turn went, and which memories it used",
+		Long: `Say how a turn went that a recall with the same --session and --turn began, and
+which of the memories it returned were used. What was returned and not used counts as
+a miss. A turn has one feedback: a second one changes nothing and shows the first.`,
+		Example: "  reflectory memory feedback --session s1 --turn 1 --outcome success --used 01939f2c",
+		RunE: func(c *cobra.Command, _ []string) error {
+			r.Outcome, r.AgentID = core.Outcome(outcome), a.config.Agent.Value
+			return a.feedback(c.Context(), r)
+		},
+	}
+	c.Flags().StringVar(&r.Session, "session", "", "the recall's session")
+	c.Flags().Int64Var(&r.Turn, "turn", 0, "the recall's turn")
+	c.Flags().StringVar(&outcome, "outcome", "", "success, failure or partial")
+	c.Flags().StringArrayVar(&r.Used, "used", nil, "the `ID` of a memory that was used; may be repeated")
+	c.Flags().StringVar(&r.Source, "source", "", "where the outcome is from: user, tool or text (default text)")
+	return c
+}
+
+func (a *App) feedback(ctx context.Context, r *core.FeedbackRequest) error {
+	return a.withMemory(ctx, func(m *memoryHost) error {
+		var err error
+		if r.Used, err = m.sources(ctx, r.Used); err != nil {
+			return err
+		}
+		result, err := m.Feedback(ctx, r)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return printJSON(a.Stdout, result)
+		}
+		if result.Duplicate {
+			a.term.Line("turn %d of session %s had its feedback before; this is what it did", result.Turn, term.Clean(result.Session))
+		}
+		rows := make([][]string, len(result.Items))
+		for i, item := range result.Items {
+			rows[i] = []string{item.ID, fmt.Sprint(item.Used), fmt.Sprintf("%.2f", item.Q), fmt.Sprintf("%.3f", item.TTLScore),
+				string(item.Before), string(item.After)}
+		}
+		if err := a.table([]string{"MEMORY", "USED", "Q", "TTL", "BEFORE", "AFTER"}, rows); err != nil {
+			return err
+		}
+		for _, d := range result.Decisions {
+			a.term.Line("gate: %s of %s (confidence %.2f): %s", d.NextAction, d.MemoryID, d.Confidence, term.Clean(d.Reason))
+		}
+		return nil
+	})
+}
+
+func (a *App) memoryRestoreCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "restore ID", Short: "Make an archived or consolidated memory active again",
+		Example: "  reflectory memory restore 01939f2c",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withMemory(c.Context(), func(m *memoryHost) error {
+				ids, err := m.ids(c.Context(), args)
+				if err != nil {
+					return err
+				}
+				restored, err := m.Restore(c.Context(), ids[0], a.config.Agent.Value)
+				if err != nil {
+					return err
+				}
+				if a.flags.json {
+					return printJSON(a.Stdout, restored)
+				}
+				return a.say("%s is %s", restored.ID, restored.State)
+			})
+		},
+	}
+}
+
+func (a *App) memorySweepCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "sweep NAMESPACE", Short: "Have the retention policy look at every memory of a namespace",
+		Example: "  reflectory memory sweep team/mail",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withMemory(c.Context(), func(m *memoryHost) error {
+				result, err := m.Sweep(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if a.flags.json {
+					return printJSON(a.Stdout, result)
+				}
+				a.term.Line("%d of %d memories changed at turn %d", result.Changed, result.Evaluated, result.Turn)
+				for _, state := range core.MemoryStates() {
+					if n := result.Transitions[state]; n > 0 {
+						a.term.Line("%d became %s", n, state)
+					}
+				}
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (a *App) memoryObserveCommand() *cobra.Command {
+	var f memoryFlags
+	var file, id, key string
+	c := &cobra.Command{
+		Use: "observe", Short: "Store a new memory",
+		Long: `Store a new memory. Without --title, the content's first 80 characters are it.
+With --file, one memory for each line of JSON: {"namespace", "content", "title"?,
+"kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?, "id"?};
+the flags --namespace and --tag hold for lines that have none.`,
+		Example: `  reflectory memory observe --namespace team/mail --title "Names" --content "Signatures put the family name first."
+  reflectory memory observe --namespace team/mail --file memories.jsonl`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file != "" {
+				return a.observeFile(c.Context(), file, f)
+			}
+			content, metadata, err := f.read(a)
+			if err != nil {
+				return err
+			}
+			return a.observe(c.Context(), &core.ObserveRequest{
+				ID: id, Namespace: f.namespace, AgentID: a.config.Agent.Value, Kind: core.MemoryKind(f.kind),
+				Title: f.title, Content: content, Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
+				Priority: given(c, "priority", f.priority), Importance: given(c, "importance", f.importance),
+				Confidence: given(c, "confidence", f.confidence),
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().Float64Var(&f.importance, "importance", 0, "0 to 1 (default 0.5)")
+	c.Flags().StringVar(&id, "id", "", "name it yourself")
+	c.Flags().StringVar(&key, "idempotency-key", "", "a repetition with the same `key` returns the first memory")
+	c.Flags().StringVar(&file, "file", "", "store the memories of a JSON Lines `file`, or - for standard input")
+	return c
+}
+
+func (a *App) observe(ctx context.Context, r *core.ObserveRequest) error {
+	return a.withMemory(ctx, func(m *memoryHost) error {
+		memory, err := m.Observe(ctx, r)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return printJSON(a.Stdout, memory)
+		}
+		return a.say("%s", memory.ID)
+	})
+}
+
+func (a *App) memoryReflectCommand() *cobra.Command {
+	var f memoryFlags
+	var sources []string
+	var depth int
+	var key string
+	c := &cobra.Command{
+		Use: "reflect", Short: "Store a memory that is derived from others",
+		Long: `Store a memory that is derived from others. Its depth is one more than its deepest
+source's, and may not exceed the namespace's max_reflection_depth (exit 4); see
+reflectory governance explain. A reflection that needs an approval is stored as
+pending: reflectory memory pending.`,
+		Example: `  reflectory memory reflect --source 01939f2c --source 01939f2d --title "Pattern" --content "Both mails put the name last."`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			content, metadata, err := f.read(a)
+			if err != nil {
+				return err
+			}
+			return a.reflect(c.Context(), &core.ReflectRequest{
+				SourceIDs: sources, Title: f.title, Content: content, Kind: core.MemoryKind(f.kind), Namespace: f.namespace,
+				AgentID: a.config.Agent.Value, Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
+				Priority: given(c, "priority", f.priority), Confidence: given(c, "confidence", f.confidence),
+				Depth: given(c, "depth", depth),
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().StringArrayVar(&sources, "source", nil, "an `ID` that it is derived from; may be repeated")
+	c.Flags().IntVar(&depth, "depth", 0, "assert its depth: another one is refused")
+	c.Flags().StringVar(&key, "idempotency-key", "", "a repetition with the same `key` returns the first outcome")
+	return c
+}
+
+func (a *App) reflect(ctx context.Context, r *core.ReflectRequest) error {
+	return a.withMemory(ctx, func(m *memoryHost) error {
+		var err error
+		if r.SourceIDs, err = m.sources(ctx, r.SourceIDs); err != nil {
+			return err
+		}
+		result, err := m.Reflect(ctx, r)
+		if err != nil {
+			return err
+		}
+		switch {
+		case a.flags.json:
+			return printJSON(a.Stdout, result)
+		case result.PendingID != "":
+			a.term.Line("it needs an approval: reflectory memory approve %s", result.PendingID)
+			return a.say("%s", result.PendingID)
+		}
+		a.term.Line("depth %d in %s", result.ReflectionDepth, result.Namespace)
+		return a.say("%s", result.ID)
+	})
+}
+
+// sources finds the ids of sources. One that isn't there is left for the
+// reflection to refuse, in its order.
+func (m *memoryHost) sources(ctx context.Context, prefixes []string) ([]string, error) {
+	ids := make([]string, len(prefixes))
+	for i, prefix := range prefixes {
+		memory, err := m.Find(ctx, prefix)
+		switch {
+		case err == nil:
+			ids[i] = memory.ID
+		case sdk.CodeOf(err) == sdk.NotFound || sdk.CodeOf(err) == sdk.Invalid:
+			ids[i] = prefix
+		default:
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+func (a *App) memoryLinkCommand() *cobra.Command {
+	var metadata string
+	c := &cobra.Command{
+		Use: "link FROM RELATION TO", Short: "Link two memories",
+		Long: `Link two memories. RELATION is reflects_on, supersedes, contradicts, derived_from,
+consolidated_from, related_to, or any word of a-z, 0-9 and _.`,
+		Example: "  reflectory memory link 01939f2c contradicts 01939f2d",
+		Args:    cobra.ExactArgs(3),
+		RunE: func(c *cobra.Command, args []string) error {
+			f := memoryFlags{metadata: metadata}
+			_, object, err := f.read(a)
+			if err != nil {
+				return err
+			}
+			return a.link(c.Context(), args[0], args[1], args[2], object)
+		},
+	}
+	c.Flags().StringVar(&metadata, "metadata", "", "a `JSON` object")
+	return c
+}
+
+func (a *App) link(ctx context.Context, from, relation, to string, metadata json.RawMessage) error {
+	return a.withMemory(ctx, func(m *memoryHost) error {
+		ids, err := m.ids(ctx, []string{from, to})
+		if err != nil {
+			return err
+		}
+		link, err := m.Link(ctx, &core.Link{From: ids[0], Relation: relation, To: ids[1], Metadata: metadata})
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return printJSON(a.Stdout, link)
+		}
+		return a.say("%s", strings.Join([]string{link.From, link.Relation, link.To}, " "))
+	})
+}
