@@ -26,6 +26,15 @@ type Options struct {
 	Retention core.RetentionPolicy
 	// Gate decides on memories that wait for it (spec 3.5).
 	Gate core.Gate
+	// DeferGate leaves it to the caller to have the gate decide, as a server does
+	// that runs jobs: a feedback and a sweep only tell which memories wait for it.
+	DeferGate bool
+	// Evidence keeps the tool outcomes that feedback brings; without it they only
+	// help to judge the turn.
+	Evidence Evidence
+	// Summarizer says what is reusable in a memory that is promoted; without it
+	// that is its title and beginning.
+	Summarizer Summarizer
 	// Embedder makes the vectors of new memories; without it they have none.
 	Embedder core.Embedder
 	// Index is told of what was committed, so that recall finds it at once.
