@@ -39,6 +39,7 @@ var imports = map[string][]string{
 	"core":                  {"sdk"},
 	"core/coretest":         {"core", "sdk"},
 	"core/governance":       {"core", "core/journal", "sdk"},
+	"core/gate":             {"core", "core/journal", "sdk"},
 	"core/journal":          {"core", "sdk"},
 	"core/loop":             {"core", "sdk"},
 	"core/memory":           {"core", "core/journal", "core/memory/lifecycle", "sdk"},
