@@ -17,6 +17,13 @@ func linkToKey(to, relation, from string) []byte {
 	return []byte(linkToPrefix + to + "/" + relation + "/" + from)
 }
 
+// splitLink is what a key of a link names.
+func splitLink(key string) (from, relation, to string, ok bool) {
+	from, rest, _ := strings.Cut(strings.TrimPrefix(key, linkPrefix), "/")
+	relation, to, ok = strings.Cut(rest, "/")
+	return from, relation, to, ok
+}
+
 // putLink writes a link and its other end's entry.
 func putLink(t *tx, l *core.Link) error {
 	value, err := core.EncodeJSON(l)
@@ -36,9 +43,13 @@ func deleteLink(t *tx, from, relation, to string) error {
 	return t.Delete(linkToKey(to, relation, from))
 }
 
-// linksFrom returns the links that start at a memory, in the order of their keys.
-func linksFrom(r core.Reader, id string) (links []core.Link, err error) {
+// linksFrom returns the links that start at a memory, of a relation or with ""
+// of all, in the order of their keys.
+func linksFrom(r core.Reader, id, relation string) (links []core.Link, err error) {
 	start := []byte(linkPrefix + id + "/")
+	if relation != "" {
+		start = append(start, relation+"/"...)
+	}
 	err = r.Scan(start, prefixEnd(start), func(key, value []byte) (bool, error) {
 		var l core.Link
 		if err := json.Unmarshal(value, &l); err != nil {
@@ -84,7 +95,7 @@ func readLink(r core.Reader, from, relation, to string) (*core.Link, error) {
 // unlink removes the links of a memory that is purged. Those that led to it lead
 // to "purged:<id>" from then on, without what they carried.
 func unlink(t *tx, id string) error {
-	links, err := linksFrom(t, id)
+	links, err := linksFrom(t, id, "")
 	if err != nil {
 		return err
 	}
