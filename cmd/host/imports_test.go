@@ -40,6 +40,7 @@ var imports = map[string][]string{
 	"core/coretest":         {"core", "sdk"},
 	"core/journal":          {"core", "sdk"},
 	"core/loop":             {"core", "sdk"},
+	"core/memory":           {"core", "core/journal", "core/memory/lifecycle", "sdk"},
 	"core/memory/lifecycle": {"core", "sdk"},
 	"core/plugin":           {"core", "sdk"},
 	"core/plugin/guard":     {"sdk"},
