@@ -16,7 +16,7 @@ const (
 )
 
 // Find returns the memory whose id is, or alone starts with, prefix. A prefix
-// that fits several is sdk.Conflict, reason "memory_ambiguous", and names them.
+// that fits several is sdk.Conflict, reason "id_ambiguous", and names them.
 func (m *Memories) Find(ctx context.Context, prefix string) (memory *core.Memory, err error) {
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
 		id, err := findID(r, prefix)
@@ -35,21 +35,28 @@ func findID(r core.Reader, prefix string) (string, error) {
 	case sdk.ReasonOf(err) != "memory_not_found" || !validID(prefix):
 		return prefix, err
 	case len(prefix) < MinPrefix:
-		return "", sdk.Errorf(sdk.Invalid, "memory_prefix_short", "%q is too short to name a memory: give %d characters or more", prefix, MinPrefix).
+		return "", sdk.Errorf(sdk.Invalid, "id_prefix_short", "%q is too short to name a memory: give %d characters or more", prefix, MinPrefix).
 			WithHint("list them with: reflectory memory list --namespace NAMESPACE")
 	}
+	if id, err := onlyID(r, memoryPrefix, prefix); err != nil || id != "" {
+		return id, err
+	}
+	return "", notFound(prefix)
+}
+
+// onlyID returns the id of that kind which starts with prefix; "" where none
+// does.
+func onlyID(r core.Reader, kind, prefix string) (string, error) {
 	var ids []string
-	start := memoryKey(prefix)
-	err = r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
-		ids = append(ids, string(key[len(memoryPrefix):]))
+	start := []byte(kind + prefix)
+	err := r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(kind):]))
 		return len(ids) <= maxNamed, nil
 	})
 	switch {
-	case err != nil:
+	case err != nil || len(ids) == 0:
 		return "", err
-	case len(ids) == 0:
-		return "", notFound(prefix)
-	case len(ids) > 1:
+	case len(ids) > 1 && ids[0] != prefix:
 		return "", ambiguous(prefix, ids)
 	}
 	return ids[0], nil
@@ -60,6 +67,6 @@ func ambiguous(prefix string, ids []string) error {
 	if len(ids) > maxNamed {
 		ids, more = ids[:maxNamed], ", …"
 	}
-	return sdk.Errorf(sdk.Conflict, "memory_ambiguous", "%q fits several memories: %s%s", prefix, strings.Join(ids, ", "), more).
-		WithHint("give more of the id").WithDetail("memory_ids", ids)
+	return sdk.Errorf(sdk.Conflict, "id_ambiguous", "%q fits several: %s%s", prefix, strings.Join(ids, ", "), more).
+		WithHint("give more of the id").WithDetail("ids", ids)
 }

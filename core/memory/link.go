@@ -36,9 +36,13 @@ func deleteLink(t *tx, from, relation, to string) error {
 	return t.Delete(linkToKey(to, relation, from))
 }
 
-// linksFrom returns the links that start at a memory, in the order of their keys.
-func linksFrom(r core.Reader, id string) (links []core.Link, err error) {
+// linksFrom returns the links that start at a memory, of a relation or with ""
+// of all, in the order of their keys.
+func linksFrom(r core.Reader, id, relation string) (links []core.Link, err error) {
 	start := []byte(linkPrefix + id + "/")
+	if relation != "" {
+		start = append(start, relation+"/"...)
+	}
 	err = r.Scan(start, prefixEnd(start), func(key, value []byte) (bool, error) {
 		var l core.Link
 		if err := json.Unmarshal(value, &l); err != nil {
@@ -84,7 +88,7 @@ func readLink(r core.Reader, from, relation, to string) (*core.Link, error) {
 // unlink removes the links of a memory that is purged. Those that led to it lead
 // to "purged:<id>" from then on, without what they carried.
 func unlink(t *tx, id string) error {
-	links, err := linksFrom(t, id)
+	links, err := linksFrom(t, id, "")
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -17,8 +18,14 @@ type problems struct {
 // add notes a problem of a field.
 func (p *problems) add(field, format string, args ...any) {
 	name := p.of + field
-	p.list = append(p.list, sdk.Errorf(sdk.Invalid, field+"_invalid", "%s %s", name, fmt.Sprintf(format, args...)).
+	p.list = append(p.list, sdk.Errorf(sdk.Invalid, invalid(field), "%s %s", name, fmt.Sprintf(format, args...)).
 		WithDetail("field", name))
+}
+
+// invalid is the reason for a field that is wrong, whichever of its items is.
+func invalid(field string) string {
+	name, _, _ := strings.Cut(field, "[")
+	return name + "_invalid"
 }
 
 // over notes that a field is larger than it may be.
@@ -27,7 +34,7 @@ func (p *problems) over(field string, got, most int, unit string) {
 		return
 	}
 	name := p.of + field
-	p.list = append(p.list, sdk.Errorf(sdk.Invalid, field+"_invalid", "%s has %d %s, of at most %d", name, got, unit, most).
+	p.list = append(p.list, sdk.Errorf(sdk.Invalid, invalid(field), "%s has %d %s, of at most %d", name, got, unit, most).
 		WithDetail("field", name).WithDetail("most", most).WithDetail("got", got))
 }
 
