@@ -38,6 +38,7 @@ var imports = map[string][]string{
 
 	"core":                  {"sdk"},
 	"core/coretest":         {"core", "sdk"},
+	"core/gate":             {"core", "core/journal", "sdk"},
 	"core/journal":          {"core", "sdk"},
 	"core/loop":             {"core", "sdk"},
 	"core/memory":           {"core", "core/journal", "core/memory/lifecycle", "sdk"},
