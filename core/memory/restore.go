@@ -18,32 +18,38 @@ func (m *Memories) Restore(ctx context.Context, id, agentID string) (*core.Memor
 		return nil, err
 	}
 	var restored *core.Memory
+	var refusal error // told in the journal
 	err := m.update(ctx, func(t *tx) (err error) {
-		restored, err = m.restore(t, id, agentID)
+		restored, refusal, err = m.restore(t, id, agentID)
 		return err
 	})
+	if err == nil {
+		err = refusal
+	}
 	if err != nil {
 		return nil, sdk.Wrap("restore memory "+cut(id), err)
 	}
 	return restored, nil
 }
 
-func (m *Memories) restore(t *tx, id, agentID string) (*core.Memory, error) {
+// restore brings a memory back within a transaction, or says why it doesn't
+// though the transaction is to be committed.
+func (m *Memories) restore(t *tx, id, agentID string) (after *core.Memory, refusal, err error) {
 	before, err := read(t, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := lifecycle.Check(before.State, core.StateActive, lifecycle.ByRestore); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g, err := m.governance(t, before.Namespace)
-	if err == nil && g.Failure != nil {
-		err = unreadableSettings(g)
-	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	after := *before
-	after.State, after.MergedInto = core.StateActive, ""
-	return &after, transition(t, before, &after, journal.MemoryTransitioned{Cause: string(lifecycle.ByRestore), AgentID: agentID})
+	if g.Failure != nil {
+		return nil, unreadableSettings(g), t.record(before.Namespace, halted(g), id)
+	}
+	restored := *before
+	restored.State, restored.MergedInto = core.StateActive, ""
+	return &restored, nil, transition(t, before, &restored, journal.MemoryTransitioned{Cause: string(lifecycle.ByRestore), AgentID: agentID})
 }

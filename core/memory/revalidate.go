@@ -79,6 +79,9 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 	}
 	made := verdict{request: r, by: by, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
 	err = m.update(ctx, func(t *tx) error { return m.conclude(ctx, t, id, &made) })
+	if err == nil {
+		err = made.refusal
+	}
 	return made.decision, err
 }
 
@@ -102,18 +105,16 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 			WithHint("its use decides when it comes to the gate; see: reflectory memory explain %s", id).
 			WithDetail("memory_id", id).WithDetail("state", memory.State)
 	}
-	g, err := m.governance(r, memory.Namespace)
-	if err == nil && g.Failure != nil {
-		err = unreadableSettings(g)
-	}
-	if err != nil {
+	c := &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
+	if c.Governance, err = m.governance(r, memory.Namespace); err != nil {
 		return nil, nil, err
 	}
-	number, err := readTurn(r, memory.Namespace)
-	if err != nil {
+	if c.Governance.Failure != nil {
+		return c, nil, unreadableSettings(c.Governance)
+	}
+	if c.Turn, err = readTurn(r, memory.Namespace); err != nil {
 		return nil, nil, err
 	}
-	c := &core.GateCase{Memory: memory, Governance: g, Turn: number, Omega: request.Omega, Notes: request.Notes}
 	d, err := m.options.Gate.Decide(ctx, r, c)
 	if err == nil {
 		err = ctx.Err() // a gate that was stopped says nothing about the memory
@@ -136,11 +137,18 @@ type verdict struct {
 	summary                 summary
 	decisionID, knowledgeID string
 	decision                *core.GateDecision
+	// refusal is why there is no decision though the transaction is committed.
+	refusal error
 }
 
 // conclude decides within a transaction, records that, and carries it out.
 func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) error {
+	v.decision, v.refusal = nil, nil
 	c, d, err := m.decide(ctx, t, id, v.request)
+	if sdk.ReasonOf(err) == unreadableReason {
+		v.refusal = err
+		return t.record(c.Memory.Namespace, halted(c.Governance), id)
+	}
 	if err != nil {
 		return err
 	}
