@@ -11,6 +11,13 @@
 //
 //	event/<stream> 00 <seq, 8 bytes big-endian>   the entry, as JSON
 //	event-head/<stream>                           {"seq","hash"} of the last one
+//	event-new/<stream> 00 <seq>                   empty: that head isn't in the root yet
+//
+// # Root
+//
+// The stream "root" records the heads of the other streams: each of its entries
+// those that changed since the last. Whoever keeps its head elsewhere can prove
+// later that nothing was changed or cut off before, in any stream. See [Rooter].
 //
 // # Hash
 //

@@ -24,3 +24,5 @@ type GovernanceUnreadable struct {
 
 func (GovernanceChanged) eventType() string    { return "agent.governance.changed" }
 func (GovernanceUnreadable) eventType() string { return "agent.governance.unreadable" }
+
+func governanceEvents() []Event { return []Event{GovernanceChanged{}, GovernanceUnreadable{}} }

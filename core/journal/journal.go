@@ -60,7 +60,7 @@ func AppendAfter(tx core.Tx, stream string, last Head, at time.Time, events ...E
 			return Head{}, err
 		}
 	}
-	return last, nil
+	return last, mark(tx, stream, last)
 }
 
 // next makes the entry that follows a stream's last one.
@@ -82,6 +82,15 @@ func put(tx core.Tx, stream string, e Entry) (Head, error) {
 	return head, tx.Put(headKey(stream), core.MustJSON(head))
 }
 
+// mark notes that a stream has a new head, which the root doesn't know yet. Its
+// key is one that no other transaction writes, so that it meets none.
+func mark(tx core.Tx, stream string, head Head) error {
+	if stream == RootStream || head.Seq == 0 {
+		return nil
+	}
+	return tx.Put(newKey(stream, head.Seq), nil)
+}
+
 // Read calls fn for each entry of a stream in order, until it returns an error.
 // It checks that entries can be decoded, not that the chain holds: that is
 // [Verify]'s work. A stream that isn't there has no entries.
@@ -90,12 +99,19 @@ func Read(r core.Reader, stream string, fn func(Entry) error) error {
 		return err
 	}
 	return r.Scan(eventKey(stream, 0), eventsEnd(stream), func(key, value []byte) (bool, error) {
-		var e Entry
-		if err := json.Unmarshal(value, &e); err != nil {
-			return false, broken(stream, keySeq(key), "the entry can't be decoded: "+err.Error())
+		e, err := decode(stream, key, value)
+		if err != nil {
+			return false, err
 		}
 		return true, fn(e)
 	})
+}
+
+func decode(stream string, key, value []byte) (e Entry, err error) {
+	if err := json.Unmarshal(value, &e); err != nil {
+		return e, broken(stream, keySeq(key), "the entry can't be decoded: "+err.Error())
+	}
+	return e, nil
 }
 
 // json encodes the entry. It is written out since it is part of each commit, and

@@ -1,16 +1,47 @@
 package journal
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+)
 
-func headKey(stream string) []byte { return []byte("event-head/" + stream) }
+// The prefixes of the keys. See the package comment.
+const (
+	eventPrefix = "event/"
+	headPrefix  = "event-head/"
+	newPrefix   = "event-new/"
+)
 
-func eventKey(stream string, seq uint64) []byte {
-	key := append([]byte("event/"+stream), 0)
+func headKey(stream string) []byte { return []byte(headPrefix + stream) }
+
+func eventKey(stream string, seq uint64) []byte { return seqKey(eventPrefix, stream, seq) }
+
+func newKey(stream string, seq uint64) []byte { return seqKey(newPrefix, stream, seq) }
+
+func seqKey(prefix, stream string, seq uint64) []byte {
+	key := append([]byte(prefix+stream), 0)
 	return binary.BigEndian.AppendUint64(key, seq)
 }
 
 // eventsEnd is the first key after all entries of the stream.
-func eventsEnd(stream string) []byte { return append([]byte("event/"+stream), 1) }
+func eventsEnd(stream string) []byte { return append([]byte(eventPrefix+stream), 1) }
+
+// all is the range of the keys with a prefix, which ends in "/".
+func all(prefix string) (from, to []byte) {
+	return []byte(prefix), []byte(strings.TrimSuffix(prefix, "/") + "0") // "0" follows "/"
+}
+
+// splitKey finds the stream and the number in a key of seqKey. ok is whether it
+// is one.
+func splitKey(prefix string, key []byte) (stream string, seq uint64, ok bool) {
+	rest, found := bytes.CutPrefix(key, []byte(prefix))
+	name, number, cut := bytes.Cut(rest, []byte{0})
+	if !found || !cut || len(number) != 8 {
+		return "", 0, false
+	}
+	return string(name), binary.BigEndian.Uint64(number), true
+}
 
 // keySeq is the sequence number in an entry's key; 0 if there is none.
 func keySeq(key []byte) uint64 {

@@ -12,30 +12,45 @@ import (
 // (detail "seq") and whether it was edited, dropped or moved. A stream that
 // isn't there is whole.
 //
-// Whoever can rewrite the whole stream and its head can forge a chain; a head
-// kept elsewhere finds that.
+// Whoever can rewrite the whole stream and its head can forge a chain; the root
+// finds that, and a head of the root kept elsewhere (see [Audit]).
 func Verify(r core.Reader, stream string) error {
-	var last Head
-	err := Read(r, stream, func(e Entry) error {
-		if err := e.follows(stream, last); err != nil {
-			return err
-		}
-		last = Head{Seq: e.Seq, Hash: e.Hash}
-		return nil
-	})
+	c := chain{stream: stream}
+	err := Read(r, stream, func(e Entry) error { return c.add(&e) })
 	if err != nil {
 		return err
 	}
-	end, err := ReadHead(r, stream)
+	return c.end(r)
+}
+
+// chain is a stream that is being checked.
+type chain struct {
+	stream string
+	// last is the newest entry that was right.
+	last Head
+}
+
+// add checks the next entry.
+func (c *chain) add(e *Entry) error {
+	if err := e.follows(c.stream, c.last); err != nil {
+		return err
+	}
+	c.last = Head{Seq: e.Seq, Hash: e.Hash}
+	return nil
+}
+
+// end compares the last entry with the stream's head.
+func (c *chain) end(r core.Reader) error {
+	end, err := ReadHead(r, c.stream)
 	switch {
 	case err != nil:
 		return err
-	case end.Seq > last.Seq:
-		return broken(stream, last.Seq+1, fmt.Sprintf("the entry is gone: the stream ends at %d, its head says %d", last.Seq, end.Seq))
-	case end.Seq < last.Seq:
-		return broken(stream, end.Seq+1, fmt.Sprintf("the entry was added past the head, which says %d", end.Seq))
-	case end.Hash != last.Hash:
-		return broken(stream, last.Seq, "the entry isn't the one that the head names")
+	case end.Seq > c.last.Seq:
+		return broken(c.stream, c.last.Seq+1, fmt.Sprintf("the entry is gone: the stream ends at %d, its head says %d", c.last.Seq, end.Seq))
+	case end.Seq < c.last.Seq:
+		return broken(c.stream, end.Seq+1, fmt.Sprintf("the entry was added past the head, which says %d", end.Seq))
+	case end.Hash != c.last.Hash:
+		return broken(c.stream, c.last.Seq, "the entry isn't the one that the head names")
 	}
 	return nil
 }
@@ -56,8 +71,11 @@ func (e *Entry) follows(stream string, last Head) error {
 	return nil
 }
 
+// brokenReason is the reason of all that is wrong with a journal.
+const brokenReason = "journal_broken"
+
 func broken(stream string, seq uint64, problem string) error {
-	return sdk.Errorf(sdk.Internal, "journal_broken", "journal of %s, entry %d: %s", stream, seq, problem).
+	return sdk.Errorf(sdk.Internal, brokenReason, "journal of %s, entry %d: %s", stream, seq, problem).
 		WithHint("the data was changed behind the program's back: restore a backup, or keep this as evidence").
 		WithDetail("stream", stream).WithDetail("seq", seq)
 }

@@ -71,7 +71,7 @@ func (tx *Tx) Append(stream string, events ...Event) error {
 		}
 		tx.told = append(tx.told, told{stream, e})
 	}
-	return nil
+	return mark(tx, stream, last)
 }
 
 // NamespaceStream is the stream of a namespace's memories.

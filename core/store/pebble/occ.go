@@ -74,6 +74,13 @@ func (h *history) changed(since uint64, reads *readSet) bool {
 	return false
 }
 
+// Commits counts the commits since the store was opened.
+func (s *Store) Commits() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.history.seq
+}
+
 // readSet is what a transaction read: keys, and ranges of keys.
 type readSet struct {
 	keys  map[string]struct{}

@@ -108,7 +108,7 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 		return err
 	}
 	defer s.users.Done()
-	t := &tx{snap: s.db.NewSnapshot()}
+	t := &tx{snap: s.db.NewSnapshot(), view: true}
 	defer t.end()
 	last := s.newest.Load() // after the snapshot: it covers all that is visible
 	err := fn(reader{t})

@@ -14,7 +14,9 @@ import (
 
 // tx reads a snapshot and collects writes.
 type tx struct {
-	snap   *pebble.Snapshot
+	snap *pebble.Snapshot
+	// view is whether it can't commit, so that what it reads needn't be noted.
+	view   bool
 	reads  readSet
 	writes map[string]write
 	size   int
@@ -48,7 +50,9 @@ func (t *tx) Get(key []byte) ([]byte, bool, error) {
 	if w, ok := t.writes[string(key)]; ok {
 		return cloned(w.value, !w.deleted), !w.deleted, nil
 	}
-	t.reads.addKey(key)
+	if !t.view {
+		t.reads.addKey(key)
+	}
 	value, closer, err := t.snap.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
@@ -81,7 +85,11 @@ func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) (er
 		return nil
 	}
 	seen := span{string(from), string(to)}
-	defer func() { t.reads.spans = append(t.reads.spans, seen) }()
+	defer func() {
+		if !t.view {
+			t.reads.spans = append(t.reads.spans, seen)
+		}
+	}()
 	m, err := t.merge(from, to)
 	if err != nil {
 		return err

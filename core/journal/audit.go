@@ -1,0 +1,206 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Audit proves a whole journal: every stream's chain, and that each head which
+// the root recorded is still there.
+type Audit struct {
+	// Kept is a head of the root that was kept elsewhere, which finds what was cut
+	// off or rewritten together with the root. The zero value is none.
+	Kept Head
+	// Progress, if set, is told now and then how many entries were checked.
+	Progress func(entries int64)
+}
+
+// Audited is what an audit went through.
+type Audited struct {
+	Streams int64 `json:"streams"`
+	Entries int64 `json:"entries"`
+	// Recorded counts the heads that the root recorded.
+	Recorded int64 `json:"recorded_heads"`
+	// Root is the root's head.
+	Root Head `json:"root"`
+}
+
+// progressStep is how many entries lie between two calls of Progress.
+const progressStep = 10_000
+
+// Verify returns the first problem as an error of reason "journal_broken", as
+// [Verify] does. What was checked until then is returned with it.
+func (a *Audit) Verify(ctx context.Context, r core.Reader) (Audited, error) {
+	var done Audited
+	err := a.streams(ctx, r, &done, func(err error) error { return err })
+	if err == nil {
+		err = a.root(ctx, r, &done)
+	}
+	return done, err
+}
+
+// streams checks every stream's chain, and then that each head has its stream.
+// Problems go to report; what that returns ends it.
+func (a *Audit) streams(ctx context.Context, r core.Reader, done *Audited, report func(error) error) error {
+	w := &walk{audit: a, r: r, done: done, report: report}
+	from, to := all(eventPrefix)
+	err := r.Scan(from, to, func(key, value []byte) (bool, error) {
+		return true, cmp.Or(ctx.Err(), w.entry(key, value))
+	})
+	if err == nil {
+		err = w.leave()
+	}
+	if err != nil {
+		return err
+	}
+	from, to = all(headPrefix)
+	return r.Scan(from, to, func(key, value []byte) (bool, error) {
+		stream := string(key[len(headPrefix):])
+		if checkStream(stream) != nil {
+			return true, report(broken(strconv.Quote(stream), 0, "the key isn't that of a head"))
+		}
+		if _, found, err := r.Get(eventKey(stream, 1)); err != nil || found {
+			return true, err // its chain was compared with the head
+		}
+		w := &walk{r: r, report: report, stream: &chain{stream: stream}}
+		return true, cmp.Or(ctx.Err(), w.leave())
+	})
+}
+
+// walk goes through all entries, stream by stream.
+type walk struct {
+	audit  *Audit
+	r      core.Reader
+	done   *Audited
+	report func(error) error
+	// stream is where it is; nil before the first. skip is whether the rest of that
+	// stream doesn't matter, since it is known to be broken.
+	stream *chain
+	skip   bool
+}
+
+func (w *walk) entry(key, value []byte) error {
+	stream, _, ok := splitKey(eventPrefix, key)
+	if !ok || checkStream(stream) != nil {
+		return w.report(broken(strconv.Quote(string(key[len(eventPrefix):])), 0, "the key isn't that of an entry"))
+	}
+	if w.stream == nil || w.stream.stream != stream {
+		if err := w.leave(); err != nil {
+			return err
+		}
+		w.stream, w.skip = &chain{stream: stream}, false
+		w.done.Streams++
+	}
+	if w.done.Entries++; w.audit.Progress != nil && w.done.Entries%progressStep == 0 {
+		w.audit.Progress(w.done.Entries)
+	}
+	if w.skip {
+		return nil
+	}
+	e, err := decode(stream, key, value)
+	if err == nil {
+		err = w.stream.add(&e)
+	}
+	if err != nil {
+		w.skip = true
+		return w.report(err)
+	}
+	return nil
+}
+
+// leave ends the stream where it is.
+func (w *walk) leave() error {
+	if w.stream == nil || w.skip {
+		return nil
+	}
+	err := w.stream.end(w.r)
+	if sdk.ReasonOf(err) == brokenReason {
+		return w.report(err)
+	}
+	return err
+}
+
+// root checks that the kept head and all recorded ones are still there.
+func (a *Audit) root(ctx context.Context, r core.Reader, done *Audited) error {
+	err := Read(r, RootStream, func(e Entry) error {
+		done.Root = Head{e.Seq, e.Hash}
+		if e.Seq == a.Kept.Seq && e.Hash != a.Kept.Hash {
+			return broken(RootStream, e.Seq, "the entry isn't the one of the head that was kept: it, or one before it, was rewritten")
+		}
+		var recorded HeadsRecorded
+		if err := json.Unmarshal(e.Data, &recorded); err != nil || e.Type != recorded.eventType() {
+			return broken(RootStream, e.Seq, "the entry doesn't record heads")
+		}
+		for _, h := range recorded.Heads {
+			done.Recorded++
+			if err := cmp.Or(ctx.Err(), h.holds(r, e.Seq)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if done.Root.Seq < a.Kept.Seq {
+		return broken(RootStream, done.Root.Seq+1, fmt.Sprintf("the entry is gone: the head that was kept is that of entry %d", a.Kept.Seq))
+	}
+	return nil
+}
+
+// holds checks that an entry of the root still names an entry that is there. The
+// stream's own chain is known to be whole.
+func (h *StreamHead) holds(r core.Reader, entry uint64) error {
+	if err := checkStream(h.Stream); err != nil {
+		return broken(RootStream, entry, "the entry names no stream: "+err.Error())
+	}
+	key := eventKey(h.Stream, h.Seq)
+	value, found, err := r.Get(key)
+	if err != nil {
+		return err
+	}
+	if !found {
+		end, err := ReadHead(r, h.Stream)
+		if err != nil {
+			return err
+		}
+		return broken(h.Stream, end.Seq+1, fmt.Sprintf("the entry is gone: the root recorded %d of them in its entry %d", h.Seq, entry))
+	}
+	e, err := decode(h.Stream, key, value)
+	if err == nil && e.Hash != h.Hash {
+		err = broken(h.Stream, h.Seq, fmt.Sprintf("the entry isn't the one that the root recorded in its entry %d: it, or one before it, was rewritten", entry))
+	}
+	return err
+}
+
+// Checker is the journal's [core.Checker].
+type Checker struct{}
+
+var _ core.Checker = Checker{}
+
+// Check implements [core.Checker]. It reports the first problem of each stream,
+// and the first of the root.
+func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	tell := func(err error) error {
+		at := sdk.AsError(err)
+		report(core.Problem{Part: "journal", Key: fmt.Sprintf("%s%v/%v", eventPrefix, at.Details["stream"], at.Details["seq"]), Message: at.Message})
+		return nil
+	}
+	var a Audit
+	var done Audited
+	whole := true
+	err := a.streams(ctx, r, &done, func(err error) error { whole = false; return tell(err) })
+	if err != nil || !whole {
+		return err
+	}
+	if err = a.root(ctx, r, &done); sdk.ReasonOf(err) == brokenReason {
+		return tell(err)
+	}
+	return err
+}

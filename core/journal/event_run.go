@@ -1,0 +1,71 @@
+package journal
+
+import "github.com/reflectory/reflectory/core"
+
+// RunStarted says that a run was created.
+type RunStarted struct {
+	Workflow string `json:"workflow"`
+	// Source and State are digests of the workflow with its files, and of the
+	// initial state.
+	Source string `json:"source"`
+	State  string `json:"state"`
+}
+
+// OutputRecorded says that an attempt was made and not yet judged.
+type OutputRecorded struct {
+	Visit     int    `json:"visit"`
+	Node      string `json:"node"`
+	Iteration int    `json:"iteration"`
+	Role      string `json:"role"`
+	// Output is a digest.
+	Output string `json:"output"`
+}
+
+// VerdictRecorded says that an attempt was judged.
+type VerdictRecorded struct {
+	Visit     int     `json:"visit"`
+	Node      string  `json:"node"`
+	Iteration int     `json:"iteration"`
+	Score     float64 `json:"score"`
+	Valid     bool    `json:"valid"`
+	Accepted  bool    `json:"accepted"`
+	// Output is a digest of the output that counts: the verdict may have
+	// replaced it.
+	Output string `json:"output"`
+}
+
+// VisitRecorded says that a node was finished or skipped.
+type VisitRecorded struct {
+	Visit   int    `json:"visit"`
+	Node    string `json:"node"`
+	Skipped bool   `json:"skipped,omitempty"`
+	Next    string `json:"next,omitempty"`
+	// Result is a digest.
+	Result string `json:"result"`
+}
+
+// RunEnded says that a run ended, for good or resumably.
+type RunEnded struct {
+	Status     core.Status     `json:"status"`
+	StopReason core.StopReason `json:"stop_reason,omitempty"`
+	// Result is a digest.
+	Result string `json:"result"`
+}
+
+// RunResumed says that a run goes on after it ended resumably, or after the host
+// that ran it went away.
+type RunResumed struct {
+	// Epoch counts who has run it: 1 is who created it.
+	Epoch int `json:"epoch"`
+}
+
+func (RunStarted) eventType() string      { return "run_started" }
+func (OutputRecorded) eventType() string  { return "output_recorded" }
+func (VerdictRecorded) eventType() string { return "verdict_recorded" }
+func (VisitRecorded) eventType() string   { return "visit_recorded" }
+func (RunEnded) eventType() string        { return "run_ended" }
+func (RunResumed) eventType() string      { return "run_resumed" }
+
+func runEvents() []Event {
+	return []Event{RunStarted{}, OutputRecorded{}, VerdictRecorded{}, VisitRecorded{}, RunEnded{}, RunResumed{}}
+}

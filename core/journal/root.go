@@ -1,0 +1,224 @@
+package journal
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// RootStream is the stream that records the heads of all others.
+const RootStream = "root"
+
+// RootInterval is how often the root records what changed (spec 3.7).
+const RootInterval = time.Second
+
+// maxHeads is how many new heads one entry of the root records at most.
+const maxHeads = 4096
+
+// Record records the heads that changed since the root's last entry, and returns
+// the root's head. Where nothing changed, it writes nothing. A stream whose head
+// can't be read is left out; the others are recorded, and the error tells of it.
+func Record(ctx context.Context, w *Writer) (Head, error) {
+	head, err := rootHead(ctx, w)
+	if err == nil && head.Seq == 0 {
+		err = markAll(ctx, w)
+	}
+	if err != nil {
+		return head, sdk.Wrap("record the heads of the journal", err)
+	}
+	from, end := all(newPrefix)
+	var unread []error
+	for from != nil {
+		var found news
+		if found, err = findNews(ctx, w, newPrefix, from, end); err != nil {
+			break
+		}
+		if found.unread != nil && len(unread) < 10 { // enough to tell by
+			unread = append(unread, found.unread)
+		}
+		if err = found.record(ctx, w); err != nil {
+			break
+		}
+		from = found.next
+	}
+	if err = core.Together(append([]error{err}, unread...)...); err != nil {
+		return Head{}, sdk.Wrap("record the heads of the journal", err)
+	}
+	return rootHead(ctx, w)
+}
+
+func rootHead(ctx context.Context, w *Writer) (head Head, err error) {
+	err = w.Store.View(ctx, func(r core.Reader) error {
+		head, err = ReadHead(r, RootStream)
+		return err
+	})
+	return head, err
+}
+
+// markAll marks every stream, for a store that has streams from before it had a
+// root.
+func markAll(ctx context.Context, w *Writer) error {
+	for from, end := all(headPrefix); from != nil; {
+		found, err := findNews(ctx, w, headPrefix, from, end)
+		if err != nil {
+			return err
+		}
+		err = w.Store.Update(ctx, func(tx core.Tx) error {
+			for _, h := range found.heads {
+				if err := mark(tx, h.Stream, h.Head); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		from = found.next
+	}
+	return nil
+}
+
+// news are new heads, and the marks that told of them.
+type news struct {
+	heads []StreamHead
+	marks [][]byte // the keys that were found
+	// unread is why the first of the heads couldn't be read that couldn't.
+	unread error
+	// next is where the search goes on; nil is the end.
+	next []byte
+}
+
+// findNews looks for marks, or for heads, on a snapshot. What is committed
+// meanwhile has marks of its own, so that recording what was found meets no writer.
+func findNews(ctx context.Context, w *Writer, prefix string, from, end []byte) (found news, err error) {
+	err = w.Store.View(ctx, func(r core.Reader) error {
+		last := ""
+		return r.Scan(from, end, func(key, _ []byte) (bool, error) {
+			if len(found.marks) == maxHeads {
+				found.next = append([]byte{}, key...)
+				return false, nil
+			}
+			found.marks = append(found.marks, append([]byte{}, key...))
+			stream, _, _ := strings.Cut(string(key[len(prefix):]), "\x00")
+			if stream == last || stream == RootStream {
+				return true, nil
+			}
+			last = stream
+			head, err := ReadHead(r, stream)
+			switch {
+			case err != nil && found.unread == nil:
+				found.unread = err
+			case err == nil && head.Seq > 0:
+				found.heads = append(found.heads, StreamHead{stream, head})
+			}
+			return true, ctx.Err()
+		})
+	})
+	return found, err
+}
+
+// record writes one entry of the root, and removes the marks.
+func (n *news) record(ctx context.Context, w *Writer) error {
+	if len(n.marks) == 0 {
+		return nil
+	}
+	return w.Update(ctx, func(tx *Tx) error {
+		for _, mark := range n.marks {
+			if err := tx.Delete(mark); err != nil {
+				return err
+			}
+		}
+		if len(n.heads) == 0 {
+			return nil
+		}
+		return tx.Append(RootStream, HeadsRecorded{n.heads})
+	})
+}
+
+// storeWithCommits is a store that counts its commits, so that the rooter needn't
+// look for marks where there was none: the deleted ones, which the engine keeps
+// for a while, make that search long.
+type storeWithCommits interface{ Commits() uint64 }
+
+// Rooter records the heads of a journal every [RootInterval] while something
+// changes, and when it is closed.
+type Rooter struct {
+	writer *Writer
+	stop   context.CancelFunc
+	done   chan struct{}
+	close  sync.Once
+
+	mu  sync.Mutex
+	err error
+}
+
+// StartRooter begins. Close must be called.
+func StartRooter(w *Writer) *Rooter {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Rooter{writer: w, stop: stop, done: make(chan struct{})}
+	go r.run(ctx)
+	return r
+}
+
+func (r *Rooter) run(ctx context.Context) {
+	defer close(r.done)
+	tick := time.NewTicker(RootInterval)
+	defer tick.Stop()
+	seen := ^uint64(0) // what an earlier host left may wait
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if !r.changed(&seen) && r.Err() == nil {
+				continue
+			}
+			_, err := Record(ctx, r.writer)
+			if ctx.Err() == nil { // else Close records the rest
+				r.note(err)
+			}
+		}
+	}
+}
+
+// changed is whether there may be something to record since commit seen, which it
+// moves on.
+func (r *Rooter) changed(seen *uint64) bool {
+	store, counts := r.writer.Store.(storeWithCommits)
+	if !counts {
+		return true
+	}
+	before := *seen
+	*seen = store.Commits()
+	return *seen != before
+}
+
+func (r *Rooter) note(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+}
+
+// Err is why the heads weren't recorded when that was last tried.
+func (r *Rooter) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Close records what is left, and ends. It is idempotent, and must come before
+// the store is closed.
+func (r *Rooter) Close(ctx context.Context) error {
+	r.close.Do(func() {
+		r.stop()
+		<-r.done
+		_, err := Record(ctx, r.writer)
+		r.note(err)
+	})
+	return r.Err()
+}

@@ -1,0 +1,247 @@
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (b *book) rootSeq() uint64 {
+	b.Helper()
+	var head journal.Head
+	err := b.Store.View(b.Context(), func(r core.Reader) (err error) {
+		head, err = journal.ReadHead(r, journal.RootStream)
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return head.Seq
+}
+
+func TestTheRooterRecordsEverySecondAndAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(t)
+		r := journal.StartRooter(b.Writer)
+		for i := range uint64(3) {
+			b.append("run/a", "run/b")
+			if got := b.rootSeq(); got != i {
+				t.Errorf("before second %d the root has %d entries", i+1, got)
+			}
+			time.Sleep(journal.RootInterval)
+			synctest.Wait()
+		}
+		time.Sleep(time.Hour) // nothing changes
+		b.append("run/a")
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.rootSeq(); got != 4 {
+			t.Errorf("the root has %d entries, want 4", got)
+		}
+		if _, err := b.audit(journal.Head{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// failing is a store that can't be written while broken is set.
+type failing struct {
+	core.Store
+	broken bool
+}
+
+func (f *failing) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if f.broken {
+		return sdk.Errorf(sdk.Unavailable, "store_io", "the disk is full")
+	}
+	return f.Store.Update(ctx, fn)
+}
+
+func TestTheRooterGoesOnAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(t)
+		disk := &failing{Store: b.Store}
+		w := *b.Writer
+		w.Store = disk
+		r := journal.StartRooter(&w)
+		b.append("run/a")
+		disk.broken = true
+		time.Sleep(2 * journal.RootInterval)
+		synctest.Wait()
+		if sdk.ReasonOf(r.Err()) != "store_io" {
+			t.Errorf("Err: %v", r.Err())
+		}
+		disk.broken = false
+		time.Sleep(journal.RootInterval)
+		synctest.Wait()
+		if r.Err() != nil || b.rootSeq() != 1 {
+			t.Errorf("Err: %v, %d entries", r.Err(), b.rootSeq())
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAHeadThatCannotBeReadKeepsNoOtherFromTheRoot.
+func TestAHeadThatCannotBeReadKeepsNoOtherFromTheRoot(t *testing.T) {
+	b := newBook(t)
+	b.append("run/a", "run/b")
+	b.change(func(tx core.Tx) error { return tx.Put([]byte("event-head/run/a"), []byte("?")) })
+	if _, err := journal.Record(t.Context(), b.Writer); sdk.ReasonOf(err) != "journal_broken" {
+		t.Errorf("%v", err)
+	}
+	if b.rootSeq() != 1 {
+		t.Errorf("the root has %d entries", b.rootSeq())
+	}
+}
+
+func TestSubscribersAreToldAfterTheCommit(t *testing.T) {
+	b := newBook(t)
+	var lines []string
+	var counters journal.Counters
+	b.Subscribers = []journal.Subscriber{
+		journal.LogTo(func(message string, args ...any) {
+			lines = append(lines, fmt.Sprintln(append([]any{message}, args[:4]...)...))
+		}),
+		counters.Subscribe,
+	}
+	b.append("run/a", "run/a")
+	failed := errors.New("no")
+	err := b.Update(t.Context(), func(tx *journal.Tx) error {
+		_ = tx.Append("run/a", journal.RunResumed{})
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	b.record()
+	if got := fmt.Sprint(counters.Counts()); got != "map[heads_recorded:1 run_resumed:2]" {
+		t.Errorf("counted %s", got)
+	}
+	want := "run_resumed stream run/a seq 1\nrun_resumed stream run/a seq 2\nheads_recorded stream root seq 1\n"
+	if got := strings.Join(lines, ""); got != want {
+		t.Errorf("logged\n%s", got)
+	}
+}
+
+// TestTheCatalogueHasEveryEvent reads the names from the source.
+func TestTheCatalogueHasEveryEvent(t *testing.T) {
+	var known []string
+	for _, info := range journal.Catalogue() {
+		known = append(known, info.Type)
+		for _, f := range info.Fields {
+			if f.Name == "" || f.Name == "-" {
+				t.Errorf("%s has a field without a name in JSON", info.Type)
+			}
+		}
+	}
+	if !slices.IsSorted(known) || len(slices.Compact(slices.Clone(known))) != len(known) {
+		t.Errorf("not sorted, or twice: %v", known)
+	}
+	written := typesInSource(t)
+	slices.Sort(written)
+	if !slices.Equal(known, written) {
+		t.Errorf("the catalogue has\n%q\nthe source\n%q", known, written)
+	}
+}
+
+// typesInSource are what the methods eventType return.
+func typesInSource(t *testing.T) (types []string) {
+	t.Helper()
+	files, err := filepath.Glob("event_*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name == "eventType" {
+				literal := f.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.BasicLit).Value
+				types = append(types, strings.Trim(literal, `"`))
+			}
+			return true
+		})
+	}
+	return types
+}
+
+func TestTheCatalogueDescribesFields(t *testing.T) {
+	for _, info := range journal.Catalogue() {
+		switch info.Type {
+		case "run_ended":
+			want := `[{"name":"status","kind":"text"},{"name":"stop_reason","kind":"text","optional":true},{"name":"result","kind":"text"}]`
+			if got := string(core.MustJSON(info.Fields)); got != want {
+				t.Errorf("%s: %s", info.Type, got)
+			}
+		case "agent.injection.block.truncated":
+			if got := info.Fields[0].Name; got != "session_id" {
+				t.Errorf("%s begins with %s: fields that events share come first", info.Type, got)
+			}
+		}
+	}
+}
+
+// counting is a store that counts its commits and the looks at it.
+type counting struct {
+	core.Store
+	commits uint64
+	views   int
+}
+
+func (c *counting) Commits() uint64 { return c.commits }
+
+func (c *counting) View(ctx context.Context, fn func(core.Reader) error) error {
+	c.views++
+	return c.Store.View(ctx, fn)
+}
+
+func (c *counting) Update(ctx context.Context, fn func(core.Tx) error) error {
+	c.commits++
+	return c.Store.Update(ctx, fn)
+}
+
+func TestTheRooterRestsWhereNothingIsCommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(t)
+		b.append("run/a") // by an earlier host
+		c := &counting{Store: b.Store}
+		w := *b.Writer
+		w.Store = c
+		r := journal.StartRooter(&w)
+		time.Sleep(5 * journal.RootInterval)
+		synctest.Wait()
+		if b.rootSeq() != 1 {
+			t.Error("what an earlier host left isn't recorded")
+		}
+		looks := c.views
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if c.views != looks {
+			t.Errorf("%d looks in an idle hour", c.views-looks)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

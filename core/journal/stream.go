@@ -1,0 +1,39 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Streams calls fn for each stream that has entries, by name, until it returns
+// false or an error. It takes the heads as they are.
+func Streams(r core.Reader, fn func(StreamHead) (more bool, err error)) error {
+	from, to := all(headPrefix)
+	return r.Scan(from, to, func(key, value []byte) (bool, error) {
+		s := StreamHead{Stream: string(key[len(headPrefix):])}
+		if err := json.Unmarshal(value, &s.Head); err != nil {
+			return false, broken(s.Stream, 0, "the head can't be decoded: "+err.Error())
+		}
+		return fn(s)
+	})
+}
+
+// String is the head as it is kept elsewhere, such as "12:sha256:…".
+func (h Head) String() string { return fmt.Sprintf("%d:%s", h.Seq, h.Hash) }
+
+// ParseHead reads what [Head.String] wrote.
+func ParseHead(text string) (Head, error) {
+	number, hash, ok := strings.Cut(strings.TrimSpace(text), ":")
+	seq, err := strconv.ParseUint(number, 10, 64)
+	wellFormed := hash == "" && seq == 0 || len(hash) == len(core.Digest(nil)) && strings.HasPrefix(hash, "sha256:")
+	if !ok || err != nil || !wellFormed {
+		return Head{}, sdk.Errorf(sdk.Invalid, "head_invalid", "%.100q is no head of the journal", text).
+			WithHint("give what audit head printed, such as 12:sha256:…")
+	}
+	return Head{seq, hash}, nil
+}
