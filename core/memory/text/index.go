@@ -16,9 +16,11 @@ type Index struct {
 	postings []list
 	free     []uint32
 	docs     []document
-	// count and length are of all documents: how many, and their words.
+	// count and length are of all documents: how many, and their words; places
+	// counts the postings.
 	count  int
 	length int64
+	places int64
 }
 
 // list is where a word occurs, by rising document.
@@ -68,6 +70,7 @@ func (x *Index) Put(doc uint32, text string) {
 	x.docs[doc] = d
 	x.count++
 	x.length += int64(length)
+	x.places += int64(len(d.terms))
 }
 
 // Remove takes a document out, where it is there.
@@ -88,6 +91,7 @@ func (x *Index) Remove(doc uint32) {
 	}
 	x.count--
 	x.length -= int64(x.docs[doc].length)
+	x.places -= int64(len(x.docs[doc].terms))
 	x.docs[doc] = document{}
 }
 
@@ -119,10 +123,7 @@ func find(at []posting, doc uint32) (int, bool) {
 
 // Bytes estimates the memory that the index takes.
 func (x *Index) Bytes() int64 {
-	const perTerm, perDoc, perPosting = 80, 40, 8 + 4
-	postings := int64(0)
-	for i := range x.postings {
-		postings += int64(cap(x.postings[i].at))
-	}
-	return perTerm*int64(len(x.postings)) + perDoc*int64(len(x.docs)) + perPosting*postings
+	// A posting lies in its list, which has room to grow, and in its document.
+	const perTerm, perDoc, perPosting = 120, 40, 8 + 2 + 4
+	return perTerm*int64(len(x.postings)) + perDoc*int64(len(x.docs)) + perPosting*x.places
 }

@@ -81,15 +81,29 @@ func (x *Index) Top(q *Query, k int, keep func(doc uint32) bool) []top.Hit {
 func (x *Index) scores(q *Query) []float64 {
 	scores := make([]float64, len(x.docs))
 	for _, w := range q.words {
-		term, known := x.terms[w.word]
-		if !known {
-			continue
-		}
-		for _, p := range x.postings[term].at {
-			times := float64(p.times)
-			norm := k1 * (1 - b + b*float64(x.docs[p.doc].length)/q.length)
-			scores[p.doc] += w.weight * times * (k1 + 1) / (times + norm)
+		if term, known := x.terms[w.word]; known {
+			for _, p := range x.postings[term].at {
+				scores[p.doc] += x.score(q, w.weight, p)
+			}
 		}
 	}
 	return scores
+}
+
+// score is what one word adds to a document's.
+func (x *Index) score(q *Query, weight float64, p posting) float64 {
+	times := float64(p.times)
+	return weight * times * (k1 + 1) / (times + k1*(1-b+b*float64(x.docs[p.doc].length)/q.length))
+}
+
+// Score is that of one document.
+func (x *Index) Score(q *Query, doc uint32) (score float64) {
+	for _, w := range q.words {
+		if term, known := x.terms[w.word]; known {
+			if i, found := find(x.postings[term].at, doc); found {
+				score += x.score(q, w.weight, x.postings[term].at[i])
+			}
+		}
+	}
+	return score
 }

@@ -114,6 +114,12 @@ func (x *Index) Top(v []float32, k int, keep func(doc uint32) bool) ([]top.Hit, 
 	return best.Hits(), nil
 }
 
+// Has reports whether a document has a vector here.
+func (x *Index) Has(doc uint32) bool {
+	_, known := x.rows[doc]
+	return known
+}
+
 // Similarity is the rounded cosine of a document's vector to v, and whether it
 // has one.
 func (x *Index) Similarity(doc uint32, v []float32) (float64, bool) {
