@@ -32,12 +32,28 @@ type GateDecision struct {
 	NextAction string `json:"next_action"`
 	// Numbers are what each lane and the formula came to.
 	Numbers GateNumbers `json:"numbers"`
-	// Policy says which rule decided.
+	// Policy says which rule decided. Its latency is left out, so that the same
+	// evidence gives the same record.
 	Policy Decision `json:"policy"`
-	// Unmet are the engine's conditions that turned a purge or promotion into a
-	// retain, and Intended what it would have been.
-	Unmet    []string `json:"unmet,omitempty"`
-	Intended string   `json:"intended,omitempty"`
+	// Conditions are those of the engine that a purge or promotion met or failed;
+	// none for a policy that retains.
+	Conditions []GateCondition `json:"conditions,omitempty"`
+	// Unmet names the conditions that turned a purge or promotion into a retain.
+	// Intended is the verdict that it would have been, and IntendedConfidence that
+	// verdict's.
+	Unmet              []string `json:"unmet,omitempty"`
+	Intended           string   `json:"intended,omitempty"`
+	IntendedConfidence float64  `json:"intended_confidence,omitempty"`
+}
+
+// GateCondition is one of the engine's conditions for a purge or promotion: it
+// is met where Have is at least Need.
+type GateCondition struct {
+	// Name is stable, such as "confidence" or "failed_turns".
+	Name string  `json:"name"`
+	Need float64 `json:"need"`
+	Have float64 `json:"have"`
+	Met  bool    `json:"met"`
 }
 
 // What follows from a decision of the gate.
@@ -57,17 +73,21 @@ type OmegaRecord struct {
 
 // GateNumbers are the figures behind a decision.
 type GateNumbers struct {
-	React             float64 `json:"react"`
-	ToolFailures      int64   `json:"tool_failures"`
-	RecoverySuccess   int64   `json:"recovery_success"`
-	Recurrence        float64 `json:"recurrence_score"`
-	Graph             float64 `json:"graph"`
-	GraphKnown        bool    `json:"graph_known"`
-	PathReachable     bool    `json:"path_reachable"`
-	Dependency        float64 `json:"dependency_relevance_score"`
-	Decomposition     float64 `json:"decomposition_impact_score"`
-	Omega             float64 `json:"omega"`
-	Q                 float64 `json:"q_value"`
+	React           float64 `json:"react"`
+	ToolFailures    int64   `json:"tool_failures"`
+	RecoverySuccess int64   `json:"recovery_success"`
+	Recurrence      float64 `json:"recurrence_score"`
+	Graph           float64 `json:"graph"`
+	GraphKnown      bool    `json:"graph_known"`
+	PathReachable   bool    `json:"path_reachable"`
+	Dependency      float64 `json:"dependency_relevance_score"`
+	Decomposition   float64 `json:"decomposition_impact_score"`
+	// Workflow is the one whose graph counted; "" without a graph.
+	Workflow string  `json:"workflow,omitempty"`
+	Omega    float64 `json:"omega"`
+	Q        float64 `json:"q_value"`
+	// Utility is what the lanes and q come to, by the default policy's weights.
+	Utility           float64 `json:"utility"`
 	Uses              int64   `json:"uses"`
 	RelevantTurns     int64   `json:"relevant_turns"`
 	Sessions          int64   `json:"sessions"`

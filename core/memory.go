@@ -129,9 +129,12 @@ type TurnRef struct {
 
 // Link is a directed relation between two memories.
 type Link struct {
-	From      string          `json:"from"`
-	Relation  string          `json:"relation"`
-	To        string          `json:"to"`
+	From     string `json:"from"`
+	Relation string `json:"relation"`
+	To       string `json:"to"`
+	// Position counts, from 0, the links of the relation that were made at once: a
+	// reflection's are in the order of its sources.
+	Position  int             `json:"position,omitempty"`
 	CreatedAt time.Time       `json:"created_at"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 }

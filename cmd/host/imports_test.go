@@ -38,8 +38,11 @@ var imports = map[string][]string{
 
 	"core":                  {"sdk"},
 	"core/coretest":         {"core", "sdk"},
+	"core/gate":             {"core", "core/journal", "sdk"},
 	"core/journal":          {"core", "sdk"},
 	"core/loop":             {"core", "sdk"},
+	"core/memory":           {"core", "core/journal", "core/memory/lifecycle", "sdk"},
+	"core/memory/lifecycle": {"core", "sdk"},
 	"core/plugin":           {"core", "sdk"},
 	"core/plugin/guard":     {"sdk"},
 	"core/plugin/install":   {"core", "core/plugin", "sdk"},

@@ -1,0 +1,110 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// What a purge or promotion needs whatever a policy says (spec 3.5), by the
+// names of the conditions.
+const (
+	needRefs         = 1
+	needSessions     = 2
+	needRevalidation = 0.6
+	needFailedTurns  = 3
+)
+
+// conditions checks what a purge or promotion needs beyond the policy. An
+// outcome that retains needs nothing.
+func conditions(c *core.GateCase, in *core.GateInput, out core.GateOutcome) []core.GateCondition {
+	var list []core.GateCondition
+	need := func(name string, need, have float64) {
+		list = append(list, core.GateCondition{Name: name, Need: need, Have: have, Met: rounded(have) >= rounded(need)})
+	}
+	if out.Verdict == core.VerdictRetain {
+		return nil
+	}
+	if c.Governance != nil && c.Governance.Failure != nil { // it fails closed
+		need("governance_readable", 1, 0)
+	}
+	need("confidence", minimumConfidence(c.Governance), out.Confidence)
+	need("react_evidence_refs", needRefs, float64(in.React.Refs))
+	need("graph_evidence_refs", needRefs, float64(in.Graph.Refs))
+	if out.Verdict == core.VerdictPromote {
+		need("sessions", needSessions, float64(in.Sessions))
+		if score := c.Memory.Signals.Revalidation; score != nil {
+			need("revalidation_score", needRevalidation, *score)
+		}
+	}
+	if out.Verdict == core.VerdictObsolete && in.Uses() > 0 {
+		need("failed_turns", needFailedTurns, float64(in.Failures))
+	}
+	return list
+}
+
+// unmet names the conditions that aren't met.
+func unmet(list []core.GateCondition) (names []string) {
+	for _, c := range list {
+		if !c.Met {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// shortfall says what a verdict falls short of.
+func shortfall(verdict string, list []core.GateCondition) string {
+	var parts []string
+	for _, c := range list {
+		if !c.Met {
+			parts = append(parts, fmt.Sprintf("%s is %s, of at least %s", c.Name, figure(c.Have), figure(c.Need)))
+		}
+	}
+	return fmt.Sprintf("it would be %s, but %s", verdict, strings.Join(parts, " and "))
+}
+
+// figure renders a number as it is compared.
+func figure(x float64) string { return fmt.Sprintf("%.9g", rounded(x)) }
+
+// minimumConfidence is what governance asks for, which may raise the engine's but
+// never lower it.
+func minimumConfidence(g *core.Governance) float64 {
+	if g == nil {
+		return core.DefaultMinGateConfidence
+	}
+	return max(core.DefaultMinGateConfidence, g.MinGateConfidence)
+}
+
+// Weights and bounds of the documented formula (spec 3.5), by which the engine
+// tells how sure a retain is that it makes of another verdict.
+const (
+	weightReact = 0.32
+	weightGraph = 0.23
+	weightOmega = 0.25
+	weightQ     = 0.20
+
+	promoteUtility  = 0.78
+	obsoleteUtility = 0.32
+)
+
+// utility is what the lanes and q come to.
+func utility(in *core.GateInput) float64 {
+	return rounded(clamp(weightReact*in.React.Lane() + weightGraph*in.Graph.Lane() + weightOmega*in.Omega.Lane() + weightQ*in.Q))
+}
+
+// retainConfidence is how sure a retain is: the surer the farther from both
+// other verdicts.
+func retainConfidence(utility float64) float64 {
+	return min(0.85, 0.42+0.6*min(math.Abs(promoteUtility-utility), math.Abs(utility-obsoleteUtility)))
+}
+
+// clamp brings a number into [0,1]; what isn't a number is 0.
+func clamp(x float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return max(0, min(1, x))
+}

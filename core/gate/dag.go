@@ -1,0 +1,223 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// DAGRecorded is what recording a graph came to.
+type DAGRecorded struct {
+	Workflow string `json:"workflow"`
+	// Digest names the graph, in whatever order it was given.
+	Digest   string `json:"digest"`
+	Nodes    int    `json:"nodes"`
+	Edges    int    `json:"edges"`
+	Memories int    `json:"memories"`
+	// Unreachable are memories that no entry leads to, sorted, at most 20. The
+	// names of their nodes may be misspelt.
+	Unreachable []string `json:"unreachable,omitempty"`
+	// Unchanged is whether the same graph was there before.
+	Unchanged bool `json:"unchanged,omitempty"`
+}
+
+// maxUnreachable is how many unreachable memories are listed.
+const maxUnreachable = 20
+
+// keptDAG is a graph as it is kept, with its digest, by which equal ones are
+// known.
+type keptDAG struct {
+	Digest string    `json:"digest"`
+	At     time.Time `json:"at"`
+	Graph  *graph    `json:"graph"`
+}
+
+// DAGStream is the journal's stream of a workflow's graphs.
+func DAGStream(workflow string) string { return "evidence/" + workflow }
+
+// RecordDAG keeps the graph of a workflow in place of the one before, and tells
+// of it on [DAGStream]. The same graph again changes nothing. A graph without
+// memories takes back what was said of them. The memories needn't be there: a
+// workflow may name what was purged. A node that only a memory names is one that
+// nothing leads to.
+func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, error) {
+	g, err := checkDAG(dag)
+	if err != nil {
+		return nil, err
+	}
+	encoded := core.MustJSON(g)
+	kept := keptDAG{Digest: core.Digest(encoded), At: tx.Now().UTC(), Graph: g}
+	done := &DAGRecorded{
+		Workflow: dag.Workflow, Digest: kept.Digest, Nodes: len(g.Nodes), Edges: len(g.Edges),
+		Memories: len(g.Memories), Unreachable: g.unreachable(),
+	}
+	before, err := readDAG(tx, dag.Workflow)
+	if err != nil && sdk.ReasonOf(err) != "evidence_broken" { // a broken one is mended
+		return nil, err
+	}
+	if done.Unchanged = before.Digest == kept.Digest; done.Unchanged {
+		return done, nil
+	}
+	if err := index(tx, dag.Workflow, before.Graph, g); err != nil {
+		return nil, err
+	}
+	if err := tx.Put(dagKey(dag.Workflow), core.MustJSON(kept)); err != nil {
+		return nil, err
+	}
+	return done, tx.Append(DAGStream(dag.Workflow), journal.DAGEvidenceRecorded{
+		Workflow: done.Workflow, Nodes: done.Nodes, Edges: done.Edges, Memories: done.Memories,
+		Graph: done.Digest, Replaced: before.Digest,
+	})
+}
+
+// index keeps the memories' keys in step with the graph that names them.
+func index(tx core.Tx, workflow string, before, after *graph) error {
+	for _, memory := range sortedKeys(before.Memories) {
+		if _, stays := after.Memories[memory]; stays {
+			continue
+		}
+		if err := tx.Delete(indexKey(memory, workflow)); err != nil {
+			return err
+		}
+	}
+	for _, memory := range sortedKeys(after.Memories) {
+		others, err := workflowsOf(tx, memory)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(others, workflow) {
+			continue
+		}
+		if len(others) >= MaxWorkflows {
+			return sdk.Errorf(sdk.Exhausted, "evidence_full", "memory %s is named by %d workflows, and can't be by another", memory, len(others)).
+				WithHint("leave it out, or record one of those graphs anew without it")
+		}
+		if err := tx.Put(indexKey(memory, workflow), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// workflowsOf are the workflows whose graphs name a memory, sorted.
+func workflowsOf(r core.Reader, memory string) (list []string, err error) {
+	prefix := indexKey(memory, "")
+	err = r.Scan(prefix, prefixEnd(prefix), func(key, _ []byte) (bool, error) {
+		list = append(list, string(key[len(prefix):]))
+		return len(list) < MaxWorkflows, nil
+	})
+	return list, err
+}
+
+// readDAG reads the graph of a workflow, an empty one where there is none.
+func readDAG(r core.Reader, workflow string) (keptDAG, error) {
+	none := keptDAG{Graph: &graph{}}
+	value, found, err := r.Get(dagKey(workflow))
+	if err != nil || !found {
+		return none, err
+	}
+	var kept keptDAG
+	if err := json.Unmarshal(value, &kept); err != nil {
+		return none, broken("the graph of workflow "+workflow, err)
+	}
+	if kept.Graph == nil || !kept.Graph.sound() {
+		return none, broken("the graph of workflow "+workflow, errors.New("it names nodes that aren't in it"))
+	}
+	return kept, nil
+}
+
+// unreachable are memories without a node that an entry leads to.
+func (g *graph) unreachable() []string {
+	reached := g.follow().reach(g.Entry, nil)
+	var list []string
+	for memory, nodes := range g.Memories {
+		if !slices.ContainsFunc(nodes, func(n int32) bool { return reached[n] }) {
+			list = append(list, memory)
+		}
+	}
+	slices.Sort(list)
+	return list[:min(len(list), maxUnreachable)]
+}
+
+// checkDAG refuses a graph that isn't one, or too large, and lists all that is
+// wrong with it.
+func checkDAG(dag *core.WorkflowDAG) (*graph, error) {
+	var p problems
+	p.name("workflow", dag.Workflow)
+	places := 0
+	for _, nodes := range dag.Memories {
+		places += len(nodes)
+	}
+	small := p.atMost("edges", len(dag.Edges), MaxEdges)
+	small = p.atMost("entries", len(dag.Entry), MaxNodes) && small
+	small = p.atMost("exits", len(dag.Exits), MaxNodes) && small
+	small = p.atMost("memories", len(dag.Memories), MaxGraphMemories) && small
+	small = p.atMost("nodes of memories", places, MaxGraphPlaces) && small
+	if !small {
+		return nil, p.err()
+	}
+	g := newGraph(dag)
+	p.atMost("nodes", len(g.Nodes), MaxNodes)
+	p.nodes(dag)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	if cycle := g.cycle(); cycle != nil {
+		return nil, cyclic(dag.Workflow, cycle)
+	}
+	return g, nil
+}
+
+// nodes checks what a graph names.
+func (p *problems) nodes(dag *core.WorkflowDAG) {
+	p.list("entry", dag.Entry)
+	p.list("exits", dag.Exits)
+	for i, edge := range dag.Edges {
+		for _, node := range edge {
+			p.id(fmt.Sprintf("edge %d: a node", i+1), node)
+		}
+	}
+	for _, memory := range sortedKeys(dag.Memories) {
+		p.id("a memory", memory)
+		p.list(fmt.Sprintf("memory %.128q", memory), dag.Memories[memory])
+	}
+}
+
+// list checks a list of nodes.
+func (p *problems) list(where string, nodes []string) {
+	if len(nodes) == 0 {
+		p.add("name at least one node", "%s: there is no node", where)
+	}
+	for i, node := range nodes {
+		p.id(fmt.Sprintf("%s: node %d", where, i+1), node)
+	}
+}
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// maxShown is how many nodes of a cycle a message names.
+const maxShown = 20
+
+// cyclic names the cycle. The detail has up to 100 of its nodes.
+func cyclic(workflow string, cycle []string) error {
+	shown := strings.Join(cycle, " → ")
+	if len(cycle) > maxShown {
+		shown = fmt.Sprintf("%s → … %d more … → %s", strings.Join(cycle[:maxShown], " → "), len(cycle)-maxShown-1, cycle[len(cycle)-1])
+	}
+	return sdk.Errorf(sdk.Invalid, "dag_cyclic", "the graph of workflow %q has a cycle: %s", workflow, shown).
+		WithHint("leave one of its edges out: a graph shows what leads to what, so a loop is one node").
+		WithDetail("cycle", cycle[:min(len(cycle), 5*maxShown)])
+}

@@ -1,0 +1,185 @@
+package gate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Explanation shows how a decision came about.
+type Explanation struct {
+	MemoryID  string `json:"memory_id"`
+	Namespace string `json:"namespace"`
+	// Decision is what is explained; it may be one that wasn't recorded.
+	Decision *core.GateDecision `json:"decision"`
+	// Lanes are what the evidence comes to: react, graph, omega, and q beside them.
+	Lanes []LaneExplanation `json:"lanes"`
+	// Utility is their weighted sum, as the documented formula takes it.
+	Utility float64 `json:"utility"`
+	// Rule is the one that fired.
+	Rule RuleExplanation `json:"rule"`
+	// Note says what must not be read out of the numbers.
+	Note string `json:"note"`
+}
+
+// LaneExplanation is a lane with the numbers that it is made of.
+type LaneExplanation struct {
+	Name   string  `json:"name"`
+	Score  float64 `json:"score"`
+	Weight float64 `json:"weight"`
+	// Formula says how the score is made of the parts.
+	Formula string      `json:"formula"`
+	Parts   []Explained `json:"parts"`
+	Refs    []string    `json:"evidence_refs,omitempty"`
+}
+
+// Explained is a part of a lane. A null value is one that is absent.
+type Explained struct {
+	Name  string `json:"name"`
+	Value any    `json:"value"`
+}
+
+// RuleExplanation is the rule that fired: which policy's, where in its file, and
+// its condition, "" for one that always holds.
+type RuleExplanation struct {
+	File      string `json:"file"`
+	ID        string `json:"id"`
+	Path      string `json:"path,omitempty"`
+	Condition string `json:"condition,omitempty"`
+	// Failure is why no rule could decide.
+	Failure string `json:"failure,omitempty"`
+}
+
+// note stands with every explanation (spec 3.5).
+const note = "confidences of different verdicts aren't comparable: each verdict has a formula of its own"
+
+// Explain shows how a decision came about, from what it records.
+func Explain(d *core.GateDecision) *Explanation {
+	e := &Explanation{
+		MemoryID: d.MemoryID, Namespace: d.Namespace, Decision: d, Lanes: lanes(d), Utility: d.Numbers.Utility, Note: note,
+		Rule: RuleExplanation{File: d.Policy.File, ID: d.Policy.Rule, Path: d.Policy.Path, Condition: oneLine(d.Policy.Condition)},
+	}
+	if d.Policy.Failure != nil {
+		e.Rule.Failure = d.Policy.Failure.Message
+	}
+	return e
+}
+
+func lanes(d *core.GateDecision) []LaneExplanation {
+	n := &d.Numbers
+	react := LaneExplanation{
+		Name: "react", Score: n.React, Weight: weightReact, Refs: d.ReactRefs,
+		Formula: "p · (0.4 + 0.6 · recurrence_score), p = (recovery_success + 1) / (recovery_success + tool_failures + 2)",
+		Parts: []Explained{
+			{"tool_failures", n.ToolFailures}, {"recovery_success", n.RecoverySuccess}, {"recurrence_score", n.Recurrence},
+		},
+	}
+	graph := LaneExplanation{
+		Name: "graph", Score: n.Graph, Weight: weightGraph, Refs: d.GraphRefs, Formula: "0.5 without a graph",
+		Parts: []Explained{{"graph_known", n.GraphKnown}},
+	}
+	if n.GraphKnown {
+		graph.Formula = "0 if not reachable, else 0.4 + 0.35 · dependency_relevance_score + 0.25 · decomposition_impact_score"
+		graph.Parts = []Explained{
+			{"workflow", n.Workflow}, {"path_reachable", n.PathReachable},
+			{"dependency_relevance_score", n.Dependency}, {"decomposition_impact_score", n.Decomposition},
+		}
+	}
+	omega := LaneExplanation{
+		Name: "omega", Score: n.Omega, Weight: weightOmega, Formula: "the mean of the three, an absent one 0.5",
+		Parts: []Explained{
+			{"upstream_status_score", absent(d.Omega.UpstreamStatus)},
+			{"codebase_verification_score", absent(d.Omega.CodebaseVerification)},
+			{"runtime_utility_trend_score", absent(d.Omega.RuntimeUtilityTrend)},
+		},
+	}
+	q := LaneExplanation{
+		Name: "q", Score: n.Q, Weight: weightQ, Formula: "what recall learned of it",
+		Parts: []Explained{
+			{"uses", n.Uses}, {"failure_rate", n.FailureRate}, {"relevant_turns", n.RelevantTurns}, {"sessions", n.Sessions},
+		},
+	}
+	return []LaneExplanation{react, graph, omega, q}
+}
+
+// absent is a factor's value, or nil.
+func absent(factor *float64) any {
+	if factor == nil {
+		return nil
+	}
+	return *factor
+}
+
+// Lines are the explanation as text, without line breaks of their own.
+func (e *Explanation) Lines() []string {
+	d := e.Decision
+	lines := []string{
+		fmt.Sprintf("memory %s in %s", e.MemoryID, e.Namespace),
+		fmt.Sprintf("verdict: %s, confidence %s, next %s", d.Verdict, short(d.Confidence), d.NextAction),
+		"reason: " + oneLine(d.Reason),
+	}
+	if d.Intended != "" {
+		lines = append(lines, fmt.Sprintf("intended: %s, confidence %s", d.Intended, short(d.IntendedConfidence)))
+	}
+	lines = append(lines, "rule: "+e.Rule.line())
+	for _, lane := range e.Lanes {
+		lines = append(lines, lane.lines()...)
+	}
+	lines = append(lines, fmt.Sprintf("utility: %s = %g · react + %g · graph + %g · omega + %g · q",
+		short(e.Utility), weightReact, weightGraph, weightOmega, weightQ))
+	for _, c := range d.Conditions {
+		met := "met"
+		if !c.Met {
+			met = "not met"
+		}
+		lines = append(lines, fmt.Sprintf("condition %s: %s, of at least %s: %s", c.Name, figure(c.Have), figure(c.Need), met))
+	}
+	for _, text := range d.Omega.Notes {
+		lines = append(lines, "noted: "+oneLine(text))
+	}
+	return append(lines, "note: "+e.Note)
+}
+
+func (l *LaneExplanation) lines() []string {
+	parts := make([]string, len(l.Parts))
+	for i, part := range l.Parts {
+		value := "absent"
+		switch v := part.Value.(type) {
+		case nil:
+		case float64:
+			value = short(v)
+		default:
+			value = fmt.Sprint(v)
+		}
+		parts[i] = part.Name + " " + value
+	}
+	lines := []string{
+		fmt.Sprintf("%s: %s = %s", l.Name, short(l.Score), l.Formula),
+		"  " + strings.Join(parts, ", "),
+	}
+	if len(l.Refs) > 0 {
+		lines = append(lines, "  evidence: "+oneLine(strings.Join(l.Refs, ", ")))
+	}
+	return lines
+}
+
+func (r *RuleExplanation) line() string {
+	line := r.File + ", rule " + r.ID
+	if r.Path != "" {
+		line += " at " + r.Path
+	}
+	switch {
+	case r.Failure != "":
+		return line + " failed: " + oneLine(r.Failure)
+	case r.Condition == "":
+		return line + ": always"
+	}
+	return line + ": " + r.Condition
+}
+
+// short renders a number for people.
+func short(x float64) string { return fmt.Sprintf("%.4g", x) }
+
+// oneLine puts a text into one line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,23 @@
+package gate
+
+import "github.com/reflectory/reflectory/core"
+
+// Graph checks a graph and tells what it shows of a memory.
+func Graph(dag *core.WorkflowDAG, memory string) (core.GraphEvidence, error) {
+	g, err := checkDAG(dag)
+	if err != nil {
+		return core.GraphEvidence{}, err
+	}
+	return g.evidence(memory), nil
+}
+
+// The keys of the layout.
+var (
+	ToolKey  = toolKey
+	TallyKey = tallyKey
+	DAGKey   = dagKey
+	IndexKey = indexKey
+)
+
+// RetainConfidence is the engine's own formula.
+var RetainConfidence = retainConfidence

@@ -1,0 +1,46 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// The layout of keys. core/store/FORMAT.md is its table.
+const (
+	toolPrefix  = "evidence-tool/"
+	tallyPrefix = "evidence-tally/"
+	dagPrefix   = "evidence-dag/"
+	indexPrefix = "evidence-dag-index/"
+)
+
+// toolKey is where an outcome is kept: one per memory, session, turn, tool and
+// reference (spec 3.5). Ids hold no "/", which ends them.
+func toolKey(o *core.ToolOutcome) []byte {
+	sum := sha256.Sum256(core.MustJSON([]string{o.Tool, o.Ref}))
+	return append(turnKey(o.MemoryID, core.TurnRef{Session: o.Session, Turn: o.Turn}), sum[:]...)
+}
+
+// turnKey is the prefix of the outcomes of one turn.
+func turnKey(memory string, turn core.TurnRef) []byte {
+	key := []byte(toolPrefix + memory + "/" + turn.Session + "/")
+	return binary.BigEndian.AppendUint64(key, uint64(turn.Turn))
+}
+
+func tallyKey(memory string) []byte { return []byte(tallyPrefix + memory) }
+func dagKey(workflow string) []byte { return []byte(dagPrefix + workflow) }
+
+// indexKey says that a workflow's graph names a memory.
+func indexKey(memory, workflow string) []byte { return []byte(indexPrefix + memory + "/" + workflow) }
+
+// prefixEnd is the first key after all keys that start with prefix, and none
+// where there is no such key.
+func prefixEnd(prefix []byte) []byte {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xff {
+			return append(append([]byte{}, prefix[:i]...), prefix[i]+1)
+		}
+	}
+	return nil
+}

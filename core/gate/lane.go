@@ -1,0 +1,90 @@
+package gate
+
+import (
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// window is how many relevant turns the recurrence looks back (spec 3.5).
+const window = 20
+
+// react collects the evidence of tool outcomes, and its references, the newest
+// first.
+func react(r core.Reader, m *core.Memory) (core.ReactEvidence, []string, error) {
+	t, err := readTally(r, m.ID)
+	if err != nil {
+		return core.ReactEvidence{}, nil, err
+	}
+	recent := m.Signals.Recent[max(0, len(m.Signals.Recent)-window):]
+	recorded := 0
+	for _, turn := range recent {
+		has, err := hasOutcome(r, m.ID, turn)
+		if err != nil {
+			return core.ReactEvidence{}, nil, err
+		}
+		if has {
+			recorded++
+		}
+	}
+	refs := append([]string{}, t.Refs...)
+	if m.Signals.Uses() == 0 { // the turns that offered it show that it wasn't used
+		for _, turn := range slices.Backward(recent) {
+			if name := turnName(turn); !slices.Contains(refs, name) {
+				refs = append(refs, name)
+			}
+		}
+	}
+	turns := max(int64(len(recent)), min(window, m.Signals.RelevantTurns))
+	return core.ReactEvidence{
+		ToolFailures: t.Failures, RecoverySuccess: t.Recoveries,
+		Recurrence: share(recorded, int(turns)), Refs: int64(len(refs)),
+	}, refs, nil
+}
+
+// hasOutcome reports whether a turn has an outcome of a tool for a memory.
+func hasOutcome(r core.Reader, memory string, turn core.TurnRef) (has bool, err error) {
+	prefix := turnKey(memory, turn)
+	err = r.Scan(prefix, prefixEnd(prefix), func(_, _ []byte) (bool, error) {
+		has = true
+		return false, nil
+	})
+	return has, err
+}
+
+// inGraphs is the evidence of the workflows' graphs.
+type inGraphs struct {
+	core.GraphEvidence
+	// workflow is the one whose evidence counts.
+	workflow string
+	refs     []string
+}
+
+// graphs collects the evidence of all graphs that name a memory. The best lane
+// counts: what a memory is worth shows where it is worth most, and a workflow
+// that could do without it takes nothing from one that couldn't. So a memory is
+// unreachable only if it is in every workflow, which is what a purge has to
+// know; all the graphs are then what shows it, and each is a reference.
+func graphs(r core.Reader, memory string) (inGraphs, error) {
+	var best inGraphs
+	workflows, err := workflowsOf(r, memory)
+	if err != nil {
+		return best, err
+	}
+	for _, workflow := range workflows {
+		kept, err := readDAG(r, workflow)
+		if err != nil {
+			return best, err
+		}
+		if _, named := kept.Graph.Memories[memory]; !named {
+			continue // a key left by a graph that couldn't be read
+		}
+		best.refs = append(best.refs, "dag:"+workflow+"@"+kept.Digest)
+		found := kept.Graph.evidence(memory)
+		if !best.Known || found.Lane() > best.Lane() {
+			best.GraphEvidence, best.workflow = found, workflow
+		}
+	}
+	best.Refs = int64(len(best.refs))
+	return best, nil
+}

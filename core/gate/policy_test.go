@@ -1,0 +1,151 @@
+package gate_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/policy"
+)
+
+// defaults are the policies that the program ships.
+func defaults() core.GatePolicy { return policy.New(policy.NewPoints(), policy.Options{}) }
+
+// The numbers were computed by hand from spec 3.5.
+func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
+	all := func(x float64) core.OmegaFactors {
+		return core.OmegaFactors{UpstreamStatus: of(x), CodebaseVerification: of(x), RuntimeUtilityTrend: of(x)}
+	}
+	outcomes := func(n int64, ok, recovered bool) (list []core.ToolOutcome) {
+		for turn := range n {
+			list = append(list, tool(turn+1, ok, recovered, ""))
+		}
+		return list
+	}
+	cases := []struct {
+		name       string
+		signals    core.Signals
+		tools      []core.ToolOutcome
+		node       string // in a → b → c; "" is no graph
+		omega      core.OmegaFactors
+		verdict    string
+		confidence float64
+		utility    float64
+		rule       string // the condition that fired holds this
+		unmet      []string
+	}{
+		{ // react .9, graph .4+.35+.25/3, omega 1, q .9: .288+.1916667+.25+.18; .55+1.8·.1296667+.2
+			"proven", core.Signals{Successes: 8, Sessions: 2, RelevantTurns: 8, Recent: turns("s", 1, 8), Q: .9},
+			outcomes(8, false, true), "b", all(1), core.VerdictPromote, .9834, .909666667, "variables.utility >= 0.78", nil,
+		},
+		{ // react .8·(.4+.6·.75) = .68, graph 5/6, omega .9, q .9: .2176+.1916667+.225+.18; .55+1.8·.0342667+.2
+			"proven just so", core.Signals{Successes: 4, Sessions: 2, RelevantTurns: 4, Recent: turns("s", 1, 4), Q: .9},
+			outcomes(3, false, true), "b", all(.9), core.VerdictPromote, .81168, .814266667, "variables.utility >= 0.78", nil,
+		},
+		{ // as before, in one session
+			"proven in one session", core.Signals{Successes: 4, Sessions: 1, RelevantTurns: 4, Recent: turns("s", 1, 4), Q: .9},
+			outcomes(3, false, true), "b", all(.9), core.VerdictRetain, .42 + .6*.034266667, .814266667, "variables.utility >= 0.78", []string{"sessions"},
+		},
+		{ // as before, with a failure in four: .55+1.8·.0342667 is below .7
+			"proven, but not surely", core.Signals{Successes: 3, Failures: 1, Sessions: 2, RelevantTurns: 4, Recent: turns("s", 1, 4), Q: .9},
+			outcomes(3, false, true), "b", all(.9), core.VerdictRetain, .42 + .6*.034266667, .814266667, "variables.utility >= 0.78", []string{"confidence"},
+		},
+		{ // react 1/5, graph 0, omega 0, q .1: .064+.02
+			"failing and useless", core.Signals{Failures: 3, Sessions: 1, RelevantTurns: 3, Recent: turns("s", 1, 3), Q: .1},
+			outcomes(3, false, false), "gone", all(0), core.VerdictObsolete, 1, .084, "failure_rate >= 0.70", nil,
+		},
+		{ // react 1/4, graph 0, omega 0, q .1: .08+.02
+			"failing twice", core.Signals{Failures: 2, Sessions: 1, RelevantTurns: 2, Recent: turns("s", 1, 2), Q: .1},
+			outcomes(2, false, false), "gone", all(0), core.VerdictRetain, .42 + .6*.22, .1, "failure_rate >= 0.70", []string{"failed_turns"},
+		},
+		{ // react .2, graph 0, omega .5, q .5: .064+.125+.1; .75+1.8·.031
+			"never used, and nothing leads to it", core.Signals{RelevantTurns: 10, Recent: turns("s", 1, 10), Q: .5},
+			nil, "gone", core.OmegaFactors{}, core.VerdictObsolete, .8058, .289, "uses == 0", nil,
+		},
+		{ // react .2, graph .5, omega .5, q .5: .064+.115+.125+.1; retain .42+.6·.084
+			"never used, without a graph", core.Signals{RelevantTurns: 10, Recent: turns("s", 1, 10), Q: .5},
+			nil, "", core.OmegaFactors{}, core.VerdictRetain, .4704, .404, "", nil,
+		},
+		{ // the same by a turn less
+			"offered nine times", core.Signals{RelevantTurns: 9, Recent: turns("s", 1, 9), Q: .5},
+			nil, "gone", core.OmegaFactors{}, core.VerdictRetain, .42 + .6*.031, .289, "", nil,
+		},
+		{ // react .2, graph 5/6, omega .5, q .7: .064+.1916667+.125+.14
+			"useful without tools", core.Signals{Successes: 9, Sessions: 3, RelevantTurns: 9, Recent: turns("s", 1, 9), Q: .7},
+			nil, "b", core.OmegaFactors{}, core.VerdictRetain, .42 + .6*.200666667, .520666667, "", nil,
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			d := newMem(t)
+			d.tools(c.tools...)
+			if c.node != "" {
+				d.dag(line("w", map[string][]string{"m": {c.node}}))
+			}
+			made := d.decide(defaults(), &core.GateCase{Memory: memory(c.signals), Omega: c.omega})
+			if made.Verdict != c.verdict || math.Abs(made.Confidence-c.confidence) > 1e-8 || math.Abs(made.Numbers.Utility-c.utility) > 1e-8 {
+				t.Errorf("%s %v, utility %v: %s", made.Verdict, made.Confidence, made.Numbers.Utility, made.Reason)
+			}
+			if made.Policy.Rule != "gate" || !strings.Contains(made.Policy.Condition, c.rule) || (c.rule == "") != (made.Policy.Condition == "") {
+				t.Errorf("rule %q: %q", made.Policy.Rule, made.Policy.Condition)
+			}
+			if !slices.Equal(made.Unmet, c.unmet) {
+				t.Errorf("unmet %q", made.Unmet)
+			}
+		})
+	}
+}
+
+// TestTheEnginesRetainIsThePolicys: where the default policy retains, it is as
+// sure as the engine would be.
+func TestTheEnginesRetainIsThePolicys(t *testing.T) {
+	d := newMem(t)
+	for q := range 101 {
+		made := d.decide(defaults(), &core.GateCase{Memory: memory(core.Signals{Q: float64(q) / 100})})
+		if want := gate.RetainConfidence(made.Numbers.Utility); made.Verdict != core.VerdictRetain || math.Abs(made.Confidence-want) > 1e-9 {
+			t.Errorf("q %d: %s %v, want %v", q, made.Verdict, made.Confidence, want)
+		}
+	}
+}
+
+func TestAFailingPolicyRetainsAndIsNamed(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d := newMem(t)
+	c := proven(d)
+	d.view(func(r core.Reader) error {
+		made, err := gate.New(defaults()).Decide(ctx, r, c)
+		if err != nil || made.Verdict != core.VerdictRetain || made.Confidence != 0 || made.NextAction != core.NextRetain {
+			t.Errorf("%+v, error %v", made, err)
+		}
+		return nil
+	})
+}
+
+// TestTheSameEvidenceGivesTheSameRecord decides twice, on stores of their own.
+func TestTheSameEvidenceGivesTheSameRecord(t *testing.T) {
+	var records []string
+	onEngines(t, func(t *testing.T, d *desk) {
+		c := proven(d)
+		c.Notes = []string{"note"}
+		first, again := d.decide(defaults(), c), d.decide(defaults(), c)
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Error(diff)
+		}
+		records = append(records, string(core.MustJSON(first)))
+	})
+	if records[0] != records[1] {
+		t.Errorf("%s\n%s", records[0], records[1])
+	}
+	for _, part := range []string{`"decision_id":""`, `"next_action":"retain"`, `"notes":["note"]`, `"upstream_status_score":null`, `"react_evidence_refs":["log:1"]`, `"latency_ns":0`} {
+		if !strings.Contains(records[0], part) {
+			t.Errorf("%s isn't in %s", part, records[0])
+		}
+	}
+}

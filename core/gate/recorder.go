@@ -1,0 +1,97 @@
+package gate
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+)
+
+// Memories tells where memories live.
+type Memories interface {
+	// Namespace is where a memory lives; sdk.NotFound for one that isn't there.
+	Namespace(r core.Reader, memoryID string) (string, error)
+}
+
+// Recorder records evidence in transactions of its own.
+type Recorder struct {
+	Writer   *journal.Writer
+	Memories Memories
+}
+
+// ToolsRecorded is what recording outcomes of tools came to.
+type ToolsRecorded struct {
+	Recorded int `json:"recorded"`
+	// Duplicates were there before.
+	Duplicates int `json:"duplicates"`
+}
+
+// RecordTool records one outcome; see [Evidence.RecordTools]. The memory has to
+// be there.
+func (r *Recorder) RecordTool(ctx context.Context, o core.ToolOutcome) (ToolsRecorded, error) {
+	return r.RecordTools(ctx, []core.ToolOutcome{o})
+}
+
+// RecordTools records up to 10,000 outcomes, 1,000 in a transaction. It checks
+// all of them first. Where it fails midway, what it returns was recorded, and
+// the same call again records the rest.
+func (r *Recorder) RecordTools(ctx context.Context, outcomes []core.ToolOutcome) (ToolsRecorded, error) {
+	var done ToolsRecorded
+	if err := checkTools(outcomes, MaxToolOutcomes); err != nil {
+		return done, err
+	}
+	for len(outcomes) > 0 {
+		n := min(batch, len(outcomes))
+		recorded, err := r.commit(ctx, outcomes[:n])
+		if err != nil {
+			return done, err
+		}
+		done.Recorded += recorded
+		done.Duplicates += n - recorded
+		outcomes = outcomes[n:]
+	}
+	return done, nil
+}
+
+// commit records outcomes in one transaction, by the namespaces of their
+// memories.
+func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (recorded int, err error) {
+	err = r.Writer.Update(ctx, func(tx *journal.Tx) error {
+		recorded = 0
+		homes := map[string]string{} // of the memories
+		byHome := map[string][]core.ToolOutcome{}
+		for _, o := range outcomes {
+			home, known := homes[o.MemoryID]
+			if !known {
+				var err error
+				if home, err = r.Memories.Namespace(tx, o.MemoryID); err != nil {
+					return err
+				}
+				homes[o.MemoryID] = home
+			}
+			byHome[home] = append(byHome[home], o)
+		}
+		for _, home := range sortedKeys(byHome) {
+			n, err := Evidence{}.RecordTools(tx, home, byHome[home])
+			if err != nil {
+				return err
+			}
+			recorded += n
+		}
+		return nil
+	})
+	return recorded, err
+}
+
+// RecordDAG records the graph of a workflow; see [Evidence.RecordDAG].
+func (r *Recorder) RecordDAG(ctx context.Context, dag *core.WorkflowDAG) (*DAGRecorded, error) {
+	var done *DAGRecorded
+	err := r.Writer.Update(ctx, func(tx *journal.Tx) (err error) {
+		done, err = Evidence{}.RecordDAG(tx, dag)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done, nil
+}

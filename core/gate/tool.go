@@ -1,0 +1,148 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// maxRefs is how many of a memory's references a decision names, the newest.
+const maxRefs = 20
+
+// Evidence keeps evidence within a transaction of the caller. The zero value is
+// ready.
+type Evidence struct{}
+
+// outcome is a tool's outcome as it is kept; the rest of it is its key.
+type outcome struct {
+	Tool      string    `json:"tool"`
+	OK        bool      `json:"ok"`
+	Recovered bool      `json:"recovered,omitempty"`
+	Ref       string    `json:"ref,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// tally sums up all outcomes of a memory, so that a decision needn't read them.
+type tally struct {
+	Outcomes   int64 `json:"outcomes"`
+	Failures   int64 `json:"failures"`
+	Recoveries int64 `json:"recoveries"`
+	// Refs are the newest references, the newest first.
+	Refs []string `json:"refs"`
+}
+
+// count adds an outcome. A failure that was got over counts as a recovery only:
+// the lane takes the two as the ways in which a difficulty can end. A call that
+// went well at once was no difficulty, and counts as neither.
+func (t *tally) count(o *core.ToolOutcome) {
+	t.Outcomes++
+	switch {
+	case o.Recovered:
+		t.Recoveries++
+	case !o.OK:
+		t.Failures++
+	}
+	ref := o.Ref
+	if ref == "" {
+		ref = turnName(core.TurnRef{Session: o.Session, Turn: o.Turn})
+	}
+	if !slices.Contains(t.Refs, ref) {
+		t.Refs = slices.Insert(t.Refs, 0, ref)
+		t.Refs = t.Refs[:min(len(t.Refs), maxRefs)]
+	}
+}
+
+// turnName is the reference to a turn.
+func turnName(turn core.TurnRef) string { return fmt.Sprintf("turn:%s/%d", turn.Session, turn.Turn) }
+
+// RecordTools keeps outcomes of tool calls that memories of one namespace had to
+// do with, at most 1,000, and tells of each on the namespace's stream. An
+// outcome is kept once per memory, session, turn, tool and reference; the first
+// one stands. It returns how many are new. That the memories are there is the
+// caller's to check.
+func (Evidence) RecordTools(tx *journal.Tx, namespace string, outcomes []core.ToolOutcome) (recorded int, err error) {
+	if err := checkTools(outcomes, batch); err != nil {
+		return 0, err
+	}
+	var events []journal.Event
+	for i := range outcomes {
+		isNew, err := recordTool(tx, &outcomes[i])
+		if err != nil {
+			return 0, err
+		}
+		if isNew {
+			events = append(events, toolEvent(&outcomes[i]))
+		}
+	}
+	if len(events) == 0 {
+		return 0, nil
+	}
+	return len(events), tx.Append(journal.NamespaceStream(namespace), events...)
+}
+
+// recordTool keeps an outcome, and counts it, unless it is there.
+func recordTool(tx *journal.Tx, o *core.ToolOutcome) (isNew bool, err error) {
+	key := toolKey(o)
+	if _, found, err := tx.Get(key); err != nil || found {
+		return false, err
+	}
+	t, err := readTally(tx, o.MemoryID)
+	if err != nil {
+		return false, err
+	}
+	t.count(o)
+	if err := tx.Put(tallyKey(o.MemoryID), core.MustJSON(t)); err != nil {
+		return false, err
+	}
+	kept := outcome{Tool: o.Tool, OK: o.OK, Recovered: o.Recovered, Ref: o.Ref, At: tx.Now().UTC()}
+	return true, tx.Put(key, core.MustJSON(kept))
+}
+
+func toolEvent(o *core.ToolOutcome) journal.Event {
+	return journal.ToolEvidenceRecorded{
+		MemoryID: o.MemoryID, SessionID: o.Session, TurnID: o.Turn, OK: o.OK, Recovered: o.Recovered,
+		Outcome: core.Digest(core.MustJSON([]string{o.Tool, o.Ref})),
+	}
+}
+
+func checkTools(outcomes []core.ToolOutcome, limit int) error {
+	var p problems
+	if !p.atMost("tool outcomes at once", len(outcomes), limit) {
+		return p.err()
+	}
+	for i := range outcomes {
+		o := &outcomes[i]
+		where := func(field string) string { return fmt.Sprintf("outcome %d: %s", i+1, field) }
+		p.id(where("memory_id"), o.MemoryID)
+		p.id(where("session"), o.Session)
+		p.name(where("tool"), o.Tool)
+		p.text(where("ref"), o.Ref)
+		if o.Turn < 0 {
+			p.add("turns count from 0", "%s is %d", where("turn"), o.Turn)
+		}
+	}
+	return p.err()
+}
+
+func readTally(r core.Reader, memory string) (*tally, error) {
+	t := &tally{}
+	value, found, err := r.Get(tallyKey(memory))
+	if err != nil || !found {
+		return t, err
+	}
+	if err := json.Unmarshal(value, t); err != nil {
+		return nil, broken("the tally of memory "+memory, err)
+	}
+	return t, nil
+}
+
+// broken is evidence in the store that can't be read. Nothing is decided by it.
+func broken(what string, err error) error {
+	return sdk.Errorf(sdk.Internal, "evidence_broken", "%s can't be read: %w", what, err).
+		WithHint("run: reflectory store check")
+}

@@ -1,0 +1,29 @@
+package journal
+
+// ToolEvidenceRecorded says that the outcome of a tool call was kept as evidence
+// for the gate.
+type ToolEvidenceRecorded struct {
+	MemoryID  string `json:"memory_id"`
+	SessionID string `json:"session_id"`
+	TurnID    int64  `json:"turn_id"`
+	OK        bool   `json:"ok"`
+	Recovered bool   `json:"recovered"`
+	// Outcome is a digest of the tool and the reference.
+	Outcome string `json:"outcome"`
+}
+
+// DAGEvidenceRecorded says that a workflow's graph was kept as evidence for the
+// gate.
+type DAGEvidenceRecorded struct {
+	Workflow string `json:"workflow"`
+	Nodes    int    `json:"nodes"`
+	Edges    int    `json:"edges"`
+	Memories int    `json:"memories"`
+	// Graph is the digest of the graph, and Replaced of the one that was kept
+	// before; "" for none.
+	Graph    string `json:"graph"`
+	Replaced string `json:"replaced,omitempty"`
+}
+
+func (ToolEvidenceRecorded) eventType() string { return "agent.evidence.tool_recorded" }
+func (DAGEvidenceRecorded) eventType() string  { return "agent.evidence.dag_recorded" }

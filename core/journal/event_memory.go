@@ -1,0 +1,120 @@
+package journal
+
+import "github.com/reflectory/reflectory/core"
+
+// MemoryObserved says that a memory was stored.
+type MemoryObserved struct {
+	MemoryID string          `json:"memory_id"`
+	AgentID  string          `json:"agent_id"`
+	Kind     core.MemoryKind `json:"kind"`
+	// Title and Content are digests.
+	Title   string `json:"title"`
+	Content string `json:"content"`
+	// Turn is the namespace's turn counter.
+	Turn           int64  `json:"turn"`
+	EmbeddingModel string `json:"embedding_model,omitempty"`
+	// EmbeddingFailure is the reason why it has no vector, though there is an
+	// embedder.
+	EmbeddingFailure string `json:"embedding_failure,omitempty"`
+}
+
+// ReflectionRecorded says that a memory was derived from others.
+type ReflectionRecorded struct {
+	MemoryID string          `json:"memory_id"`
+	AgentID  string          `json:"agent_id"`
+	Kind     core.MemoryKind `json:"kind"`
+	Depth    int             `json:"depth"`
+	// Cap is what the depth was held against, DecidedBy the level that gave it.
+	Cap       int      `json:"cap"`
+	DecidedBy string   `json:"decided_by"`
+	SourceIDs []string `json:"source_ids"`
+	// Title and Content are digests.
+	Title            string `json:"title"`
+	Content          string `json:"content"`
+	Turn             int64  `json:"turn"`
+	EmbeddingModel   string `json:"embedding_model,omitempty"`
+	EmbeddingFailure string `json:"embedding_failure,omitempty"`
+	// Policy is the digest of the policy that allowed it, Rule its rule's id.
+	Policy string `json:"policy,omitempty"`
+	Rule   string `json:"rule,omitempty"`
+	// PendingID is what was approved, and ApprovedBy who did it.
+	PendingID  string `json:"pending_id,omitempty"`
+	ApprovedBy string `json:"approved_by,omitempty"`
+}
+
+// DepthExceeded says that a reflection was refused since it is too deep.
+type DepthExceeded struct {
+	AgentID   string `json:"agent_id"`
+	Attempted int    `json:"attempted"`
+	Cap       int    `json:"cap"`
+	Namespace string `json:"namespace"`
+	// DecidedBy is the level that gave the cap.
+	DecidedBy string `json:"decided_by"`
+	// Title is a digest.
+	Title     string   `json:"title"`
+	SourceIDs []string `json:"source_ids"`
+	// Failure is the reason why the level's settings can't be read.
+	Failure   string `json:"failure,omitempty"`
+	PendingID string `json:"pending_id,omitempty"`
+}
+
+// ReflectionPending says that a reflection waits for an approval.
+type ReflectionPending struct {
+	PendingID string `json:"pending_id"`
+	AgentID   string `json:"agent_id"`
+	Depth     int    `json:"depth"`
+	// Above is the depth above which an approval is needed.
+	Above int `json:"above"`
+	// Title and Content are digests.
+	Title     string   `json:"title"`
+	Content   string   `json:"content"`
+	SourceIDs []string `json:"source_ids"`
+}
+
+// ReflectionRejected says that a pending reflection was given up.
+type ReflectionRejected struct {
+	PendingID string `json:"pending_id"`
+	AgentID   string `json:"agent_id"`
+	// Cause is "rejected", or "source_purged".
+	Cause string `json:"cause"`
+	// Reason is a digest of what the agent gave as one.
+	Reason string `json:"reason,omitempty"`
+}
+
+// MemoryLinked says that a link was made, other than a reflection's own.
+type MemoryLinked struct {
+	From     string `json:"from"`
+	Relation string `json:"relation"`
+	To       string `json:"to"`
+	AgentID  string `json:"agent_id,omitempty"`
+	// Metadata is a digest.
+	Metadata string `json:"metadata,omitempty"`
+}
+
+// MemoryTransitioned says that a memory came into another state.
+type MemoryTransitioned struct {
+	MemoryID string           `json:"memory_id"`
+	Before   core.MemoryState `json:"state_before"`
+	After    core.MemoryState `json:"state_after"`
+	TTLScore float64          `json:"ttl_score"`
+	// Cause is what changed it: "retention", "gate", "dream" or "restore".
+	Cause     string `json:"cause"`
+	SessionID string `json:"session_id,omitempty"`
+	TurnID    int64  `json:"turn_id,omitempty"`
+	AgentID   string `json:"agent_id,omitempty"`
+	// Policy is the digest of the policy that decided, Rule its rule's id.
+	Policy string `json:"policy,omitempty"`
+	Rule   string `json:"rule,omitempty"`
+	// DecisionID, Verdict and Confidence are the gate's.
+	DecisionID string  `json:"decision_id,omitempty"`
+	Verdict    string  `json:"decision.verdict,omitempty"`
+	Confidence float64 `json:"decision.confidence,omitempty"`
+}
+
+func (MemoryObserved) eventType() string     { return "agent.memory.observed" }
+func (ReflectionRecorded) eventType() string { return "agent.reflection.recorded" }
+func (DepthExceeded) eventType() string      { return "reflection.depth_exceeded" }
+func (ReflectionPending) eventType() string  { return "agent.reflection.pending" }
+func (ReflectionRejected) eventType() string { return "agent.reflection.rejected" }
+func (MemoryLinked) eventType() string       { return "agent.memory.linked" }
+func (MemoryTransitioned) eventType() string { return "agent.memory.lifecycle.transition" }

@@ -1,0 +1,115 @@
+package memory
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// anyMemory draws memories of every shape, also such as no request may make.
+func anyMemory() *rapid.Generator[*core.Memory] {
+	return rapid.Custom(func(t *rapid.T) *core.Memory {
+		at := func(label string) time.Time {
+			zone := time.FixedZone("", 60*rapid.IntRange(-14*60, 14*60).Draw(t, label+" offset"))
+			return time.Unix(0, rapid.Int64Range(0, 1<<61).Draw(t, label)).In(zone)
+		}
+		unit := rapid.Float64Range(-1e22, 1e22)
+		m := &core.Memory{
+			ID: "id", Namespace: rapid.String().Draw(t, "namespace"), AgentID: rapid.String().Draw(t, "agent"),
+			Kind: core.KindObservation, Title: rapid.String().Draw(t, "title"),
+			Content: string(rapid.SliceOf(rapid.Byte()).Draw(t, "content")),
+			Tags:    rapid.SliceOf(rapid.String()).Draw(t, "tags"), Priority: rapid.Int().Draw(t, "priority"),
+			Importance: unit.Draw(t, "importance"), Confidence: rapid.Float64Range(-1e-5, 1e-5).Draw(t, "confidence"),
+			AccessCount: rapid.Int64().Draw(t, "access"), State: core.StateOpen,
+			EmbeddingModel: rapid.String().Draw(t, "model"), CreatedAt: at("created"), UpdatedAt: at("updated"),
+			MergedInto: rapid.String().Draw(t, "merged"), Version: rapid.Int64().Draw(t, "version"),
+		}
+		if rapid.Bool().Draw(t, "rest") {
+			accessed, score := at("accessed"), unit.Draw(t, "revalidation")
+			m.LastAccessedAt, m.PromotedTo, m.Metadata = &accessed, "k", []byte(`{"a":[1]}`)
+			m.Signals = core.Signals{
+				HitCount: 1, Utility: score, Revalidation: &score, Gated: true, GatedAt: 4, LastOutcomeError: true,
+				Recent: []core.TurnRef{{Session: "s\n", Turn: 1}, {Session: "ß", Turn: 2}},
+			}
+		}
+		return m
+	})
+}
+
+func TestRecordsAreEncodedAsTheGeneralEncoderDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := anyMemory().Draw(t, "memory")
+		if diff := cmp.Diff(string(core.MustJSON(m)), string(encodeMemory(m))); diff != "" {
+			t.Fatalf("(-general +ours):\n%s", diff)
+		}
+	})
+}
+
+func TestRecordsSurviveEncoding(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := anyMemory().Draw(t, "memory")
+		m.Content = strings.ToValidUTF8(m.Content, "")
+		first := encodeMemory(m)
+		decoded, err := decodeMemory("id", first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(first), string(encodeMemory(decoded))); diff != "" {
+			t.Fatalf("(-first +second):\n%s", diff)
+		}
+	})
+}
+
+func TestVectorsSurviveEncoding(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		model := rapid.StringN(0, 50, 100).Draw(t, "model")
+		vector := rapid.SliceOfN(rapid.Float32(), 0, 400).Draw(t, "vector")
+		gotModel, got, err := decodeVector("id", encodeVector(model, vector))
+		if err != nil || gotModel != model || !cmp.Equal(got, append([]float32{}, vector...)) {
+			t.Fatalf("%q %v, error %v", gotModel, got, err)
+		}
+	})
+}
+
+func FuzzDecodeRecords(f *testing.F) {
+	f.Add([]byte(`{"id":"id"}`))
+	f.Add(encodeVector("m", []float32{1, 2}))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if m, err := decodeMemory("id", value); err == nil && m.ID != "id" {
+			t.Errorf("memory %q", m.ID)
+		}
+		if model, vector, err := decodeVector("id", value); err == nil && 2+len(model)+4*len(vector) != len(value) {
+			t.Errorf("%d numbers of %d bytes", len(vector), len(value))
+		}
+	})
+}
+
+func BenchmarkEncodeMemory(b *testing.B) {
+	m := &core.Memory{ID: "0193f2a0-0000-7000-8000-000000000001", Namespace: "team/project", Title: "a title", Content: string(make([]byte, 0)), State: core.StateOpen}
+	b.Run("ours", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			encodeMemory(m)
+		}
+	})
+	b.Run("general", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			core.MustJSON(m)
+		}
+	})
+	value := encodeMemory(m)
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := decodeMemory(m.ID, value); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// decisionMemoryPrefix is the index of the gate's decisions by memory.
+const decisionMemoryPrefix = "gate-decision-memory/"
+
+func decisionMemoryKey(memory, id string) []byte {
+	return []byte(decisionMemoryPrefix + memory + "/" + id)
+}
+
+// record writes a decision with its events, and notes it in its turn.
+func (v *verdict) record(t *tx) error {
+	d := v.decision
+	value := core.MustJSON(d)
+	if err := t.Put(decisionKey(d.ID), value); err != nil {
+		return err
+	}
+	if err := t.Put(decisionMemoryKey(d.MemoryID, d.ID), nil); err != nil {
+		return err
+	}
+	started := journal.RevalidateStarted{MemoryID: d.MemoryID, SessionID: v.by.Session, TurnID: v.by.Turn, AgentID: v.request.AgentID}
+	if err := t.record(d.Namespace, started, d.MemoryID); err != nil {
+		return err
+	}
+	made := journal.RevalidateDecision{
+		MemoryID: d.MemoryID, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence, NextAction: d.NextAction,
+		Decision: core.Digest(value), SessionID: v.by.Session, TurnID: v.by.Turn,
+	}
+	if err := t.record(d.Namespace, made, d.MemoryID); err != nil || v.by.Session == "" {
+		return err
+	}
+	record, err := readTurnRecord(t, v.by.Session, v.by.Turn)
+	if err != nil || record == nil {
+		return err
+	}
+	record.Decisions = append(record.Decisions, d.ID)
+	return putTurnRecord(t, v.by.Session, v.by.Turn, record)
+}
+
+func readDecision(r core.Reader, id string) (*core.GateDecision, error) {
+	value, found, err := r.Get(decisionKey(id))
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, sdk.Errorf(sdk.NotFound, "decision_not_found", "there is no decision %q", cut(id)).
+			WithHint("those on a memory are listed by: reflectory memory explain ID")
+	}
+	var d core.GateDecision
+	if err := json.Unmarshal(value, &d); err != nil {
+		return nil, damaged(decisionPrefix+id, err)
+	}
+	return &d, nil
+}
+
+// Decision returns a recorded decision of the gate.
+func (m *Memories) Decision(ctx context.Context, id string) (d *core.GateDecision, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		d, err = readDecision(r, id)
+		return err
+	})
+	return d, err
+}
+
+// Decisions returns what the gate decided on a memory, the oldest first. They
+// stay when the memory is purged.
+func (m *Memories) Decisions(ctx context.Context, memoryID string) (list []*core.GateDecision, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		list, err = decisionsOn(r, memoryID)
+		return err
+	})
+	return list, err
+}
+
+func decisionsOn(r core.Reader, memoryID string) (list []*core.GateDecision, err error) {
+	if !validID(memoryID) {
+		return nil, notFound(memoryID)
+	}
+	start := decisionMemoryKey(memoryID, "")
+	var ids []string
+	err = r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(start):]))
+		return true, nil
+	})
+	for _, id := range ids {
+		d, missing := readDecision(r, id)
+		if missing != nil {
+			return nil, missing
+		}
+		list = append(list, d)
+	}
+	return list, err
+}

@@ -1,0 +1,109 @@
+package memory
+
+import (
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// timeFormat is how times are written inside metadata.
+const timeFormat = time.RFC3339Nano
+
+// depthCap is how deep a reflection may be, and the level that says so.
+type depthCap struct {
+	most      int
+	decidedBy string
+	// failure is why the level's settings can't be read.
+	failure error
+}
+
+// capOf is a namespace's own. One whose settings can't be read has none to give.
+func capOf(g *core.Governance) depthCap {
+	if g.Failure != nil {
+		return depthCap{0, g.DecidedBy, g.Failure}
+	}
+	return depthCap{g.MaxReflectionDepth, g.DecidedBy, nil}
+}
+
+// resolveCap is step 4: the target's cap, or a smaller one that a source's own
+// chain locks. Settings of a source that can't be read may lock it, so they
+// count as if they did.
+func (a *attempt) resolveCap() (err error) {
+	if a.governance, err = a.memories.governance(a.t, a.memory.Namespace); err != nil {
+		return err
+	}
+	a.cap = capOf(a.governance)
+	seen := map[string]bool{a.memory.Namespace: true}
+	for _, source := range a.sources {
+		if seen[source.Namespace] {
+			continue
+		}
+		seen[source.Namespace] = true
+		g, err := a.memories.governance(a.t, source.Namespace)
+		if err != nil {
+			return err
+		}
+		if own := capOf(g); (g.DepthLocked || g.Failure != nil) && own.most < a.cap.most {
+			a.cap = own
+		}
+	}
+	return nil
+}
+
+// askPolicy is the first half of step 5.
+func (a *attempt) askPolicy(ctx context.Context) error {
+	if a.memories.options.Reflection == nil {
+		return nil
+	}
+	in := &core.ReflectInput{
+		Namespace: a.memory.Namespace, AgentID: a.memory.AgentID, Kind: string(a.memory.Kind), Title: a.memory.Title,
+		Tags: a.memory.Tags, Depth: int64(a.memory.ReflectionDepth), Cap: int64(a.cap.most),
+		Priority: int64(a.memory.Priority), Confidence: a.memory.Confidence, SourceIDs: a.draft.request.SourceIDs,
+	}
+	for _, source := range a.sources {
+		in.SourceNamespaces = append(in.SourceNamespaces, source.Namespace)
+		in.SourceKinds = append(in.SourceKinds, string(source.Kind))
+	}
+	said := a.memories.options.Reflection.Reflect(ctx, in)
+	if a.decision = said.Decision; said.Allow {
+		return nil
+	}
+	err := sdk.Errorf(sdk.Denied, "policy_veto", "the reflect policy denies it: %s (%s)", said.Reason, said.Code).
+		WithHint("policy %s decided; see: reflectory policy explain reflect", said.Decision.File).
+		WithDetail("code", said.Code).WithDetail("reason", said.Reason).
+		WithDetail("policy", said.Decision.File).WithDetail("rule", said.Decision.Rule)
+	if said.Decision.Failure != nil {
+		err = err.WithDetail("failure", said.Decision.Failure)
+	}
+	return err
+}
+
+// checkDepth is the second half of step 5: a depth equal to the cap is allowed.
+func (a *attempt) checkDepth() error {
+	depth := a.memory.ReflectionDepth
+	if depth <= a.cap.most {
+		return nil
+	}
+	e := &journal.DepthExceeded{
+		AgentID: a.memory.AgentID, Attempted: depth, Cap: a.cap.most, Namespace: a.memory.Namespace,
+		DecidedBy: a.cap.decidedBy, Title: digest(a.memory.Title), SourceIDs: a.draft.request.SourceIDs,
+		Failure: sdk.ReasonOf(a.cap.failure),
+	}
+	if a.draft.approved != nil {
+		e.PendingID = a.draft.approved.ID
+	}
+	a.exceeded = e
+	err := sdk.Errorf(sdk.Denied, "depth_exceeded", "reflection depth %d would exceed namespace max_reflection_depth %d (namespace='%s')",
+		depth, a.cap.most, a.memory.Namespace).
+		WithHint("%s decides; see: reflectory governance explain %s", a.cap.decidedBy, a.memory.Namespace).
+		WithDetail("attempted", depth).WithDetail("cap", a.cap.most).
+		WithDetail("namespace", a.memory.Namespace).WithDetail("decided_by", a.cap.decidedBy)
+	if a.cap.failure != nil {
+		err = err.WithHint("the settings of %s can't be read, so nothing may be reflected on: %s", a.cap.decidedBy, a.cap.failure).
+			WithDetail("failure", sdk.ReasonOf(a.cap.failure))
+	}
+	return err
+}

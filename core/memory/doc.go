@@ -1,0 +1,23 @@
+// Package memory keeps what agents know: memories, the links between them, and
+// the reflections that are derived from them, each within its namespace.
+//
+// [Memories] is the repository. Every change is one transaction that holds the
+// record, its indices, its links and its journal entry. No surface holds a rule
+// of its own: the command line, MCP and HTTP only call it.
+//
+// # Layout
+//
+// core/store/FORMAT.md has the table of keys. A memory's record is
+// plain JSON under its id, its vector lies beside it, and each index ends in the
+// complement of the memory's creation time and its id, so that a scan of any of
+// them finds the newest first.
+//
+// A memory's title and content never change. What changes is where it is in its
+// life and what its use has shown.
+//
+// # Contention
+//
+// A namespace has a head of its journal stream, a counter of what it holds and
+// a counter of its turns. Writers of one namespace meet there and nowhere else;
+// writers of different namespaces don't meet.
+package memory

@@ -1,0 +1,84 @@
+package memory
+
+import (
+	"context"
+	"math"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// evaluation asks the retention policy about memories of one namespace, within
+// one transaction.
+type evaluation struct {
+	policy     core.RetentionPolicy
+	governance *core.Governance
+	// number is the namespace's turn counter.
+	number int64
+	// by is the turn that led to it; zero in a sweep.
+	by core.TurnRef
+}
+
+// evaluation prepares for the memories of a namespace. Where its settings can't
+// be read, that is told once, and no memory changes its state (spec 3.3).
+func (m *Memories) evaluation(t *tx, namespace string, number int64, by core.TurnRef) (*evaluation, error) {
+	g, err := m.governance(t, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if g.Failure != nil {
+		err = t.record(namespace, halted(g))
+	}
+	return &evaluation{policy: m.options.Retention, governance: g, number: number, by: by}, err
+}
+
+// halted is the event of a namespace whose settings can't be read.
+func halted(g *core.Governance) journal.Event {
+	return journal.LifecycleHalted{Level: g.DecidedBy, Code: sdk.ReasonOf(g.Failure)}
+}
+
+// decide sets the score that the policy gives a memory and returns what is to
+// become of it: nil where it stays as it is. What the policy may not ask for is
+// told in the journal, and nothing follows.
+func (e *evaluation) decide(ctx context.Context, t *tx, memory *core.Memory) (*journal.MemoryTransitioned, error) {
+	if e.policy == nil || e.governance.Failure != nil || !lifecycle.Evaluated(memory.State) {
+		return nil, nil
+	}
+	out := e.policy.Retention(ctx, lifecycle.RetentionInput(memory, e.number, e.governance.Retention))
+	if err := ctx.Err(); err != nil {
+		return nil, err // a policy that was stopped says nothing about the memory
+	}
+	if out.Decision.Failure != nil {
+		return nil, nil
+	}
+	refusal := e.check(memory, &out)
+	if refusal != nil {
+		return nil, t.record(memory.Namespace, journal.LifecycleRefused{
+			MemoryID: memory.ID, State: memory.State, Wanted: out.State, Code: sdk.ReasonOf(refusal),
+			File: out.Decision.File, Digest: out.Decision.Digest,
+		}, memory.ID)
+	}
+	memory.Signals.TTLScore = out.TTLScore
+	if out.State == string(memory.State) {
+		return nil, nil
+	}
+	memory.State = core.MemoryState(out.State)
+	return &journal.MemoryTransitioned{
+		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: e.by.Turn,
+		Policy: out.Decision.Digest, Rule: out.Decision.Rule,
+	}, nil
+}
+
+// check refuses an outcome that a policy may not have.
+func (e *evaluation) check(memory *core.Memory, out *core.RetentionOutcome) error {
+	if math.IsNaN(out.TTLScore) || math.IsInf(out.TTLScore, 0) {
+		return sdk.Errorf(sdk.Invalid, "score_invalid", "the retention policy %s gave a score of %v", out.Decision.File, out.TTLScore).
+			WithHint("see that it divides by nothing that can be 0")
+	}
+	if out.State == string(memory.State) {
+		return nil
+	}
+	return lifecycle.Check(memory.State, core.MemoryState(out.State), lifecycle.ByRetention)
+}

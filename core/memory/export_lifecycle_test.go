@@ -1,0 +1,41 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+)
+
+// RecordTurn records what a recall returned.
+func (m *Memories) RecordTurn(ctx context.Context, session string, turn int64, results []core.Recalled) error {
+	return m.update(ctx, func(t *tx) error { return recordTurn(t, session, turn, results) })
+}
+
+// Dream moves a memory as a step of a dream pass does.
+func (m *Memories) Dream(ctx context.Context, id string, to core.MemoryState, into string) error {
+	return m.update(ctx, func(t *tx) error {
+		before, err := read(t, id)
+		if err != nil {
+			return err
+		}
+		if err := lifecycle.Check(before.State, to, lifecycle.ByDream); err != nil {
+			return err
+		}
+		after := *before
+		after.State, after.MergedInto = to, into
+		return transition(t, before, &after, journal.MemoryTransitioned{Cause: string(lifecycle.ByDream)})
+	})
+}
+
+// Put writes a memory as it is given.
+func (m *Memories) Put(ctx context.Context, after *core.Memory) error {
+	return m.update(ctx, func(t *tx) error {
+		before, err := read(t, after.ID)
+		if err != nil {
+			return err
+		}
+		return put(t, before, after)
+	})
+}

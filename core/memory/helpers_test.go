@@ -1,0 +1,135 @@
+package memory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// onEngines runs a test on an empty store of each engine.
+func onEngines(t *testing.T, test func(t *testing.T, s core.Store)) {
+	t.Run("mem", func(t *testing.T) { test(t, mem.Open()) })
+	t.Run("pebble", func(t *testing.T) { test(t, openPebble(t)) })
+}
+
+func openPebble(t *testing.T) core.Store {
+	t.Helper()
+	s, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// world is the memories of a test, with what they are made of.
+type world struct {
+	*memory.Memories
+	store    core.Store
+	clock    *coretest.Clock
+	governor governor
+	entries  []journal.Entry
+}
+
+// newWorld returns memories on a store, with a standing clock and counted ids.
+// Change may set further options.
+func newWorld(t *testing.T, s core.Store, change func(*memory.Options)) *world {
+	t.Helper()
+	w := &world{store: s, clock: &coretest.Clock{}, governor: governor{}}
+	o := memory.Options{
+		Store: s, Clock: w.clock, IDs: &coretest.IDs{}, Governor: w.governor,
+		Subscribers: []journal.Subscriber{func(_ string, e journal.Entry) { w.entries = append(w.entries, e) }},
+	}
+	if change != nil {
+		change(&o)
+	}
+	var err error
+	if w.Memories, err = memory.New(o); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// events counts the entries of a type that were committed.
+func (w *world) events(name string) (n int) {
+	for _, e := range w.entries {
+		if e.Type == name {
+			n++
+		}
+	}
+	return n
+}
+
+// observe stores a memory that must be taken.
+func (w *world) observe(t *testing.T, r core.ObserveRequest) *core.Memory {
+	t.Helper()
+	if r.Namespace == "" {
+		r.Namespace = "ns"
+	}
+	m, err := w.Observe(t.Context(), &r)
+	if err != nil {
+		t.Fatalf("Observe(%+v): %v", r, err)
+	}
+	return m
+}
+
+// governor is a [core.Governor] for tests: the settings of each namespace, by
+// its name, without inheritance.
+type governor map[string]core.Governance
+
+// Resolve implements [core.Governor].
+func (g governor) Resolve(_ core.Reader, namespace string) (*core.Governance, error) {
+	settings, set := g[namespace]
+	settings.Namespace = namespace
+	if !set {
+		settings.MaxReflectionDepth, settings.DecidedBy = core.DefaultMaxReflectionDepth, "default"
+	}
+	settings.MinGateConfidence = core.DefaultMinGateConfidence
+	settings.Retention = core.DefaultRetentionWeights()
+	return &settings, nil
+}
+
+// wantReason fails unless an error has a reason and says what to do about it.
+func wantReason(t *testing.T, err error, code sdk.Code, reason string) {
+	t.Helper()
+	if sdk.CodeOf(err) != code || sdk.ReasonOf(err) != reason {
+		t.Errorf("error %v (%s %s), want %s %s", err, sdk.CodeOf(err), sdk.ReasonOf(err), code, reason)
+	}
+}
+
+// view reads a store.
+func view(t *testing.T, s core.Store, fn func(core.Reader) error) {
+	t.Helper()
+	if err := s.View(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dump is everything that a store holds.
+func dump(t *testing.T, s core.Store) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	view(t, s, func(r core.Reader) error {
+		return r.Scan([]byte{1}, nil, func(key, value []byte) (bool, error) {
+			all[string(key)] = string(value)
+			return true, nil
+		})
+	})
+	return all
+}
+
+// zoned is a clock somewhere else than UTC.
+type zoned struct{ at time.Time }
+
+func (z zoned) Now() time.Time { return z.at }

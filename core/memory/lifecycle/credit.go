@@ -1,0 +1,37 @@
+package lifecycle
+
+import "github.com/reflectory/reflectory/core"
+
+// Place is where a recall put a memory among what it returned.
+type Place struct {
+	// Rank counts from 0; Of is how many the recall returned.
+	Rank, Of int
+	Score    float64
+}
+
+// Weight is how much of a turn's credit a memory in this place is due, from .15
+// to 1 (spec 3.6).
+func (p Place) Weight() float64 {
+	return min(1, max(.15, .20+float64(.55*p.rankWeight())+float64(.25*(p.Score+1))/2))
+}
+
+// rankWeight is 1 for the first and 0 for the last.
+func (p Place) rankWeight() float64 {
+	if p.Of <= 1 {
+		return 1
+	}
+	return 1 - float64(p.Rank)/float64(p.Of-1)
+}
+
+// Bias returns a session's bias after a turn, in [-1,1]: below 0 recall has been
+// of little help lately (spec 3.6).
+func Bias(before float64, o core.Outcome) float64 {
+	after := float64(.85 * before)
+	switch o {
+	case core.OutcomeSuccess:
+		after += .15
+	case core.OutcomeFailure:
+		after -= .15
+	}
+	return min(1, max(-1, after))
+}

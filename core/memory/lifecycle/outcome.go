@@ -1,0 +1,53 @@
+package lifecycle
+
+import (
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The sources of an outcome, the best first (spec 3.6).
+const (
+	SourceUser = "user" // somebody said so
+	SourceTool = "tool" // calls of tools showed it
+	SourceText = "text" // it was read out of a text
+)
+
+// Judge tells how a turn went by the best evidence of its feedback, and which
+// source that is: a user's word, else the outcomes of tools, else what a text
+// says. Without a word and without tools it is sdk.Invalid, reason
+// "outcome_missing".
+func Judge(r *core.FeedbackRequest) (core.Outcome, string, error) {
+	source := r.Source
+	if source == "" {
+		source = SourceText
+	}
+	switch {
+	case r.Outcome != "" && (source != SourceText || len(r.ToolOutcomes) == 0):
+		return r.Outcome, source, nil
+	case len(r.ToolOutcomes) > 0:
+		return ofTools(r.ToolOutcomes), SourceTool, nil
+	}
+	return "", "", sdk.Errorf(sdk.Invalid, "outcome_missing", "the feedback doesn't say how the turn went").
+		WithHint("give an outcome (success, failure or partial), or the outcomes of its tools")
+}
+
+// ofTools is the outcome that calls of tools show: success where each went well,
+// failure where none did and none was recovered from.
+func ofTools(calls []core.ToolOutcome) core.Outcome {
+	well, saved := 0, 0
+	for _, c := range calls {
+		switch {
+		case c.OK:
+			well++
+		case c.Recovered:
+			saved++
+		}
+	}
+	switch {
+	case well == len(calls):
+		return core.OutcomeSuccess
+	case well+saved == 0:
+		return core.OutcomeFailure
+	}
+	return core.OutcomePartial
+}

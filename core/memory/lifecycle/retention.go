@@ -1,0 +1,31 @@
+package lifecycle
+
+import "github.com/reflectory/reflectory/core"
+
+// RetentionInput is what the retention policy is to see of a memory, at a turn
+// of its namespace, under the namespace's weights.
+func RetentionInput(m *core.Memory, number int64, weights core.RetentionWeights) *core.RetentionInput {
+	s := &m.Signals
+	return &core.RetentionInput{
+		Namespace: m.Namespace, State: string(m.State),
+		Turn: number, CreatedTurn: m.CreatedTurn, LastHitTurn: s.LastHitTurn,
+		Hits: s.HitCount, MissStreak: s.MissStreak, RelevantTurns: s.RelevantTurns,
+		Gated: s.Gated, SinceGate: s.RelevantTurns - s.GatedAt, Sessions: s.Sessions,
+		Successes: s.Successes, Partials: s.Partials, Failures: s.Failures,
+		HitRate: s.HitRate, Utility: s.Utility, Q: s.Q, TTLScore: s.TTLScore,
+		Weights: weights,
+	}
+}
+
+// Evaluated reports whether the retention policy is asked about a memory in this
+// state. One that waits for the gate gets its score, but stays.
+func Evaluated(s core.MemoryState) bool { return s.Recallable() }
+
+// AfterRetain is the state that a retain leads to (spec 3.5): the score is the
+// last one that the retention policy gave.
+func AfterRetain(s *core.Signals, weights core.RetentionWeights) core.MemoryState {
+	if s.TTLScore < weights.Active {
+		return core.StateCooling
+	}
+	return core.StateActive
+}

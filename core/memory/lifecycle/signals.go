@@ -1,0 +1,118 @@
+package lifecycle
+
+import (
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Numbers of spec 3.4 and 3.6.
+const (
+	rate        = 0.2 // how far a reward moves hit rate, utility and q at most
+	initial     = 0.5 // utility and q before the first use
+	recentTurns = 20  // relevant turns that the gate's recurrence looks back on (spec 3.5)
+)
+
+// Initial are the signals of a new memory.
+func Initial() core.Signals { return core.Signals{Utility: initial, Q: initial} }
+
+// Turn is a turn that is relevant to a memory: recall returned it there.
+type Turn struct {
+	core.TurnRef
+	// Number is the turn counter of the memory's namespace, this turn included.
+	Number  int64
+	Outcome core.Outcome
+	// Used is whether the memory was reported as used.
+	Used bool
+	// FirstOfSession is whether the session didn't use it before.
+	FirstOfSession bool
+	// Place is the one that recall gave it.
+	Place Place
+}
+
+// Reward is what the memory earns in the turn: nothing where it wasn't used.
+func (t *Turn) Reward() float64 {
+	if !t.Used {
+		return 0
+	}
+	return Reward(t.Outcome)
+}
+
+// Reward is what a use earns: success 1, partial .5, failure 0 (spec 3.6).
+func Reward(o core.Outcome) float64 {
+	switch o {
+	case core.OutcomeSuccess:
+		return 1
+	case core.OutcomePartial:
+		return 0.5
+	}
+	return 0
+}
+
+// After returns the signals after a relevant turn. What it was given isn't
+// changed.
+func After(s core.Signals, t *Turn) core.Signals {
+	s.RelevantTurns++
+	s.Recent = remember(s.Recent, t.TurnRef)
+	s.HitRate = toward(s.HitRate, t.Reward(), rate)
+	if !t.Used {
+		s.MissStreak++
+		return s
+	}
+	s.HitCount++
+	s.LastHitTurn = t.Number
+	if t.FirstOfSession {
+		s.Sessions++
+	}
+	s.Utility = toward(s.Utility, t.Reward(), rate)
+	s.Q = toward(s.Q, t.Reward(), rate*t.Place.Weight())
+	return count(s, t.Outcome)
+}
+
+// count counts a use by its outcome. A success, at least in part, ends a streak
+// of misses, and a failure adds to it.
+func count(s core.Signals, o core.Outcome) core.Signals {
+	s.LastOutcomeError = false
+	switch o {
+	case core.OutcomeSuccess:
+		s.Successes++
+		s.MissStreak = 0
+	case core.OutcomePartial:
+		s.Partials++
+		s.MissStreak = 0
+	default:
+		s.Failures++
+		s.MissStreak++
+		s.LastOutcomeError = true
+	}
+	return s
+}
+
+// Retained returns the signals after the gate decided to retain, at a turn of
+// the namespace (spec 3.5). The memory can't become pending before 10 more
+// relevant turns, which the retention policy counts from GatedAt.
+func Retained(s core.Signals, number int64, confidence float64) core.Signals {
+	s.MissStreak = 0
+	s.LastHitTurn = number
+	s.Revalidation = &confidence
+	return Decided(s)
+}
+
+// Decided returns the signals after any decision of the gate.
+func Decided(s core.Signals) core.Signals {
+	s.Gated = true
+	s.GatedAt = s.RelevantTurns
+	return s
+}
+
+// remember adds a turn to the last ones, of which 20 are kept.
+func remember(recent []core.TurnRef, t core.TurnRef) []core.TurnRef {
+	recent = append(slices.Clone(recent), t)
+	return recent[max(0, len(recent)-recentTurns):]
+}
+
+// toward moves a value a share of the way to a goal. The conversion keeps the
+// compiler from fusing the two operations, which not every machine can.
+func toward(value, goal, share float64) float64 {
+	return value + float64(share*(goal-value))
+}

@@ -1,0 +1,129 @@
+package memory
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// linkKey is a link's; linkToKey finds it from its other end.
+func linkKey(from, relation, to string) []byte {
+	return []byte(linkPrefix + from + "/" + relation + "/" + to)
+}
+
+func linkToKey(to, relation, from string) []byte {
+	return []byte(linkToPrefix + to + "/" + relation + "/" + from)
+}
+
+// putLink writes a link and its other end's entry.
+func putLink(t *tx, l *core.Link) error {
+	value, err := core.EncodeJSON(l)
+	if err != nil {
+		return err
+	}
+	if err := t.Put(linkKey(l.From, l.Relation, l.To), value); err != nil {
+		return err
+	}
+	return t.Put(linkToKey(l.To, l.Relation, l.From), nil)
+}
+
+func deleteLink(t *tx, from, relation, to string) error {
+	if err := t.Delete(linkKey(from, relation, to)); err != nil {
+		return err
+	}
+	return t.Delete(linkToKey(to, relation, from))
+}
+
+// linksFrom returns the links that start at a memory, of a relation or with ""
+// of all, in the order of their keys.
+func linksFrom(r core.Reader, id, relation string) (links []core.Link, err error) {
+	start := []byte(linkPrefix + id + "/")
+	if relation != "" {
+		start = append(start, relation+"/"...)
+	}
+	err = r.Scan(start, prefixEnd(start), func(key, value []byte) (bool, error) {
+		var l core.Link
+		if err := json.Unmarshal(value, &l); err != nil {
+			return false, corrupt(id, string(key), "it can't be decoded: "+err.Error())
+		}
+		links = append(links, l)
+		return true, nil
+	})
+	return links, err
+}
+
+// end is a link without what it carries.
+type end struct{ relation, from string }
+
+// linksTo returns which links lead to a memory, in the order of their keys.
+func linksTo(r core.Reader, id string) (ends []end, err error) {
+	start := []byte(linkToPrefix + id + "/")
+	err = r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		relation, from, _ := strings.Cut(string(key[len(start):]), "/")
+		ends = append(ends, end{relation, from})
+		return true, nil
+	})
+	return ends, err
+}
+
+// readLink returns a link that linksTo named.
+func readLink(r core.Reader, from, relation, to string) (*core.Link, error) {
+	key := linkKey(from, relation, to)
+	value, found, err := r.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, corrupt(from, string(key), "the link is missing, though its other end names it")
+	}
+	var l core.Link
+	if err := json.Unmarshal(value, &l); err != nil {
+		return nil, corrupt(from, string(key), "it can't be decoded: "+err.Error())
+	}
+	return &l, nil
+}
+
+// unlink removes the links of a memory that is purged. Those that led to it lead
+// to "purged:<id>" from then on, without what they carried.
+func unlink(t *tx, id string) error {
+	links, err := linksFrom(t, id, "")
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if err := deleteLink(t, id, l.Relation, l.To); err != nil {
+			return err
+		}
+	}
+	ends, err := linksTo(t, id)
+	if err != nil {
+		return err
+	}
+	for _, e := range ends {
+		l, err := readLink(t, e.from, e.relation, id)
+		if err != nil {
+			return err
+		}
+		if err := deleteLink(t, e.from, e.relation, id); err != nil {
+			return err
+		}
+		l.To, l.Metadata = purgedMark+id, nil
+		if err := putLink(t, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reflectsOn writes the links of a reflection to its sources.
+func reflectsOn(t *tx, id string, sources []string, at time.Time) error {
+	for i, source := range sources {
+		l := &core.Link{From: id, Relation: core.RelationReflectsOn, To: source, Position: i, CreatedAt: at}
+		if err := putLink(t, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}

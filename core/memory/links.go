@@ -1,0 +1,213 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// maxLinksShown is how many links of either direction [Memories.Links] returns.
+	maxLinksShown = 1000
+	// maxAncestors is how many memories are looked at to keep reflects_on acyclic.
+	maxAncestors = 10_000
+)
+
+// LinkRequest asks for a link between two memories.
+type LinkRequest struct {
+	From     string `json:"from"`
+	Relation string `json:"relation"`
+	To       string `json:"to"`
+	// Metadata is a JSON object.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	AgentID  string          `json:"agent_id,omitempty"`
+}
+
+// Link makes a link. One that is there already, with the same metadata, is
+// returned as it is. A link to itself is refused ("link_self"), and one of
+// reflects_on that would close a circle ("link_cycle"). A link doesn't change
+// how deep a memory is: that is its sources' when it was made.
+func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, err error) {
+	var p problems
+	p.id("from", r.From)
+	p.id("to", r.To)
+	if !validRelation(r.Relation) {
+		p.add("relation", "%q isn't 1 to %d of a-z 0-9 _", cut(r.Relation), maxRelationBytes)
+	}
+	p.word("agent_id", r.AgentID, maxAgentBytes)
+	metadata := p.metadata(r.Metadata)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	if r.From == r.To {
+		return nil, sdk.Errorf(sdk.Invalid, "link_self", "memory %s can't be linked to itself", r.From).WithHint("name another memory")
+	}
+	err = m.update(ctx, func(t *tx) error {
+		link = &core.Link{From: r.From, Relation: r.Relation, To: r.To, CreatedAt: t.Now().Round(0), Metadata: metadata}
+		return m.link(t, link, r.AgentID)
+	})
+	return link, err
+}
+
+// link writes a checked link. Of one that is there it takes the stored form.
+func (m *Memories) link(t *tx, link *core.Link, agentID string) error {
+	from, err := read(t, link.From)
+	if err != nil {
+		return err
+	}
+	to, err := read(t, link.To)
+	if err != nil {
+		return err
+	}
+	if there, err := storedLink(t, link); there || err != nil {
+		return err
+	}
+	if link.Relation == core.RelationReflectsOn {
+		if err := checkAcyclic(t, link); err != nil {
+			return err
+		}
+	}
+	if err := m.checkLinks(t, from); err != nil {
+		return err
+	}
+	if err := putLink(t, link); err != nil {
+		return err
+	}
+	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, AgentID: agentID}
+	if link.Metadata != nil {
+		event.Metadata = core.Digest(link.Metadata)
+	}
+	about := []string{from.ID}
+	if to.Namespace == from.Namespace {
+		about = append(about, to.ID)
+	}
+	return t.record(from.Namespace, event, about...)
+}
+
+// storedLink reports whether a link is there already, and takes its form.
+func storedLink(r core.Reader, link *core.Link) (bool, error) {
+	key := linkKey(link.From, link.Relation, link.To)
+	if _, found, err := r.Get(key); err != nil || !found {
+		return false, err
+	}
+	stored, err := readLink(r, link.From, link.Relation, link.To)
+	if err != nil {
+		return false, err
+	}
+	if string(stored.Metadata) != string(link.Metadata) {
+		return false, sdk.Errorf(sdk.Conflict, "link_exists", "memory %s is linked to %s by %s already, with other metadata", link.From, link.To, link.Relation).
+			WithHint("a link doesn't change: use another relation")
+	}
+	*link = *stored
+	return true, nil
+}
+
+// checkAcyclic refuses a reflects_on link whose end reflects on its beginning.
+func checkAcyclic(r core.Reader, link *core.Link) error {
+	// above maps each memory that was met to the one that reflects on it.
+	above := map[string]string{link.To: link.From}
+	for queue := []string{link.To}; len(queue) > 0; queue = queue[1:] {
+		links, err := linksFrom(r, queue[0], core.RelationReflectsOn)
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			if _, met := above[l.To]; met {
+				continue
+			}
+			above[l.To] = queue[0]
+			if l.To == link.From {
+				return cycle(above, link)
+			}
+			queue = append(queue, l.To)
+		}
+		if len(above) > maxAncestors {
+			return sdk.Errorf(sdk.Exhausted, "link_graph_too_large", "memory %s reflects on more than %d others, too many to keep links acyclic", link.To, maxAncestors).
+				WithHint("use another relation, such as %s", core.RelationDerivedFrom)
+		}
+	}
+	return nil
+}
+
+func cycle(above map[string]string, link *core.Link) error {
+	path := []string{link.From}
+	for id := above[link.From]; id != link.From; id = above[id] {
+		path = append(path, id)
+	}
+	path = append(path, link.From)
+	slices.Reverse(path)
+	return sdk.Errorf(sdk.Conflict, "link_cycle", "the link would close a circle of reflections: %s", strings.Join(path, " → ")).
+		WithHint("use another relation, such as %s", core.RelationRelatedTo).WithDetail("cycle", path)
+}
+
+// checkLinks refuses another link from a memory that has all it may have.
+func (m *Memories) checkLinks(t *tx, from *core.Memory) error {
+	g, err := m.governance(t, from.Namespace)
+	if err != nil {
+		return err
+	}
+	most := g.Limits.MaxLinksPerMemory
+	if most == 0 {
+		return nil
+	}
+	start, n := []byte(linkPrefix+from.ID+"/"), int64(0)
+	err = t.Scan(start, prefixEnd(start), func(_, _ []byte) (bool, error) {
+		n++
+		return n < most, nil
+	})
+	if err == nil && n >= most {
+		err = linksFull(from.ID, from.Namespace, most)
+	}
+	return err
+}
+
+func linksFull(id, namespace string, most int64) error {
+	return sdk.Errorf(sdk.Exhausted, "links_full", "memory %s can't have more links: max_links_per_memory is %d in namespace %s", id, most, namespace).
+		WithHint("raise it with: reflectory governance set %s limits.max_links_per_memory=…", namespace).
+		WithDetail("namespace", namespace).WithDetail("limit", "max_links_per_memory").WithDetail("most", most)
+}
+
+// Links returns the links that start at a memory and those that lead to it, the
+// oldest first, at most 1,000 of each.
+func (m *Memories) Links(ctx context.Context, id string) (from, to []core.Link, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		if _, err := read(r, id); err != nil {
+			return err
+		}
+		from, to, err = readLinks(r, id)
+		return err
+	})
+	return from, to, err
+}
+
+func readLinks(r core.Reader, id string) (from, to []core.Link, err error) {
+	if from, err = linksFrom(r, id, ""); err != nil {
+		return nil, nil, err
+	}
+	ends, err := linksTo(r, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range ends[:min(len(ends), maxLinksShown)] {
+		l, err := readLink(r, e.from, e.relation, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		to = append(to, *l)
+	}
+	slices.SortFunc(from, compareLinks)
+	slices.SortFunc(to, compareLinks)
+	return from[:min(len(from), maxLinksShown)], to, nil
+}
+
+// compareLinks orders links by their making.
+func compareLinks(a, b core.Link) int {
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.From, b.From),
+		cmp.Compare(a.Relation, b.Relation), cmp.Compare(a.Position, b.Position), cmp.Compare(a.To, b.To))
+}

@@ -1,0 +1,231 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// DefaultListLimit is how many memories a page has unless told.
+	DefaultListLimit = 50
+	// MaxListLimit is how many it has at most.
+	MaxListLimit = 1000
+	// maxExamined is how many memories are read for a page, whether they fit or
+	// not, so that a filter that fits little takes no longer than another.
+	maxExamined = 10_000
+)
+
+// ListFilter selects memories. A zero field selects all.
+type ListFilter struct {
+	Namespace string
+	// Subtree takes the namespaces below as well. With Namespace "" it is all there
+	// are.
+	Subtree bool
+	// Kinds and States, where set, are what a memory must have one of; Tags what it
+	// must have all of.
+	Kinds   []core.MemoryKind
+	States  []core.MemoryState
+	Tags    []string
+	AgentID string
+	// Limit is how many are returned: 0 is [DefaultListLimit], the most
+	// [MaxListLimit].
+	Limit int
+	// After is the Next of the page before.
+	After string
+}
+
+// Page is a part of a list.
+type Page struct {
+	Memories []*core.Memory `json:"memories"`
+	// Next gives the page that follows; "" is the end. A page may have fewer
+	// memories than asked for, even none, and still not be the last one.
+	Next string `json:"next,omitempty"`
+}
+
+// List returns memories without their vectors: namespace by namespace, in each
+// the newest first.
+func (m *Memories) List(ctx context.Context, f ListFilter) (*Page, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	var page *Page
+	err := m.options.Store.View(ctx, func(r core.Reader) (err error) {
+		page, err = f.page(ctx, r)
+		return err
+	})
+	return page, err
+}
+
+func (f *ListFilter) check() error {
+	var p problems
+	if f.Namespace != "" {
+		p.check(core.CheckNamespace(f.Namespace))
+	} else if !f.Subtree {
+		p.add("namespace", "is missing")
+	}
+	p.tags(f.Tags)
+	p.word("agent_id", f.AgentID, maxAgentBytes)
+	for _, state := range f.States {
+		if !slices.Contains(core.MemoryStates(), state) {
+			p.add("states", "have %q, which is none of %v", cut(string(state)), core.MemoryStates())
+		}
+	}
+	if f.Limit < 0 || f.Limit > MaxListLimit {
+		p.add("limit", "is %d, not from 1 to %d", f.Limit, MaxListLimit)
+	}
+	if _, _, ok := f.after(); !ok {
+		p.add("after", "isn't what an earlier page gave as next")
+	}
+	return p.err()
+}
+
+// cursor names the place after a memory, for the next page.
+func cursor(namespace string, at []byte) string {
+	return base64.RawURLEncoding.EncodeToString(append(append([]byte(namespace), 0), at...))
+}
+
+// after is where the page begins: after a place of a namespace.
+func (f *ListFilter) after() (namespace string, at []byte, ok bool) {
+	data, err := base64.RawURLEncoding.DecodeString(f.After)
+	if err != nil || f.After == "" {
+		return "", nil, err == nil
+	}
+	before, at, found := bytes.Cut(data, []byte{0})
+	return string(before), at, found && placeID(at) != "" && f.inScope(string(before))
+}
+
+// inScope reports whether the filter takes a namespace.
+func (f *ListFilter) inScope(namespace string) bool {
+	if !f.Subtree {
+		return namespace == f.Namespace
+	}
+	return f.Namespace == "" || namespace == f.Namespace || strings.HasPrefix(namespace, f.Namespace+"/")
+}
+
+// page reads a page, namespace by namespace.
+func (f *ListFilter) page(ctx context.Context, r core.Reader) (*Page, error) {
+	p := &pager{filter: f, page: &Page{Memories: []*core.Memory{}}, limit: f.Limit}
+	if p.limit == 0 {
+		p.limit = DefaultListLimit
+	}
+	namespace, at, _ := f.after()
+	if namespace != "" {
+		if done, err := p.read(r, namespace, at); done || err != nil {
+			return p.page, err
+		}
+	}
+	if !f.Subtree {
+		if namespace == "" {
+			_, err := p.read(r, f.Namespace, nil)
+			return p.page, err
+		}
+		return p.page, nil
+	}
+	for {
+		next, err := nextNamespace(r, f.Namespace, namespace)
+		if err != nil || next == "" {
+			return p.page, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		namespace = next
+		if done, err := p.read(r, namespace, nil); done || err != nil {
+			return p.page, err
+		}
+	}
+}
+
+// nextNamespace returns the namespace that follows one among those that hold or
+// held memories: root and those below it, or all where root is "". after is ""
+// for the first, and the answer "" after the last.
+func nextNamespace(r core.Reader, root, after string) (next string, err error) {
+	if root != "" && after == "" {
+		return root, nil
+	}
+	from, to := []byte(countPrefix), prefixEnd([]byte(countPrefix))
+	if root != "" {
+		from = countKey(root + "/")
+		to = prefixEnd(from)
+	}
+	if after != "" && after != root {
+		from = append(countKey(after), 0)
+	}
+	err = r.Scan(from, to, func(key, _ []byte) (bool, error) {
+		next = string(key[len(countPrefix):])
+		return false, nil
+	})
+	return next, err
+}
+
+// pager collects a page.
+type pager struct {
+	filter   *ListFilter
+	page     *Page
+	limit    int
+	examined int
+}
+
+// read adds the memories of a namespace after a place, and reports whether the
+// page is done.
+func (p *pager) read(r core.Reader, namespace string, after []byte) (done bool, err error) {
+	start := p.filter.index(namespace)
+	from := start
+	if after != nil {
+		from = append(append(slices.Clone(start), after...), 0)
+	}
+	err = r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		at := key[len(start):]
+		m, err := readIndexed(r, placeID(at), key)
+		if err != nil {
+			return false, err
+		}
+		if p.filter.fits(m) {
+			p.page.Memories = append(p.page.Memories, m)
+		}
+		p.examined++
+		if done = len(p.page.Memories) == p.limit || p.examined == maxExamined; done {
+			p.page.Next = cursor(namespace, at)
+		}
+		return !done, nil
+	})
+	return done, err
+}
+
+// index is the part of the index that leaves the fewest memories to look at.
+func (f *ListFilter) index(namespace string) []byte {
+	switch {
+	case len(f.Tags) > 0:
+		return indexStart(tagPrefix, namespace, f.Tags[0])
+	case f.AgentID != "":
+		return indexStart(agentPrefix, namespace, f.AgentID)
+	case len(f.States) == 1:
+		return indexStart(statePrefix, namespace, string(f.States[0]))
+	case len(f.Kinds) == 1:
+		return indexStart(kindPrefix, namespace, string(f.Kinds[0]))
+	}
+	return indexStart(timePrefix, namespace, "")
+}
+
+func (f *ListFilter) fits(m *core.Memory) bool {
+	return (len(f.Kinds) == 0 || slices.Contains(f.Kinds, m.Kind)) &&
+		(len(f.States) == 0 || slices.Contains(f.States, m.State)) &&
+		(f.AgentID == "" || f.AgentID == m.AgentID) &&
+		!slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(m.Tags, tag) })
+}
+
+// readIndexed reads the memory that a key of an index names.
+func readIndexed(r core.Reader, id string, key []byte) (*core.Memory, error) {
+	m, err := read(r, id)
+	if sdk.CodeOf(err) == sdk.NotFound {
+		return nil, corrupt(id, string(key), "the index names a memory that isn't there").
+			WithHint("rebuild the indices with: reflectory store check --repair")
+	}
+	return m, err
+}

@@ -1,0 +1,122 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options are what the memories need of the rest of the program. A zero field
+// but for Store is its default.
+type Options struct {
+	// Store keeps them. It is required.
+	Store core.Store
+	// Clock dates what is written; the default is the system's.
+	Clock core.Clock
+	// IDs names memories; the default is [core.SystemIDs].
+	IDs core.IDs
+	// Governor tells what holds in a namespace; without it the built-in defaults
+	// hold everywhere (spec 3.3).
+	Governor core.Governor
+	// Reflection may deny reflections (spec 3.2); without it none is denied.
+	Reflection core.ReflectPolicy
+	// Retention decides which state a memory is in (spec 3.4).
+	Retention core.RetentionPolicy
+	// Gate decides on memories that wait for it (spec 3.5).
+	Gate core.Gate
+	// DeferGate leaves it to the caller to have the gate decide, as a server does
+	// that runs jobs: a feedback and a sweep only tell which memories wait for it.
+	DeferGate bool
+	// Evidence keeps the tool outcomes that feedback brings; without it they only
+	// help to judge the turn.
+	Evidence Evidence
+	// Summarizer says what is reusable in a memory that is promoted; without it
+	// that is its title and beginning.
+	Summarizer Summarizer
+	// Embedder makes the vectors of new memories; without it they have none.
+	Embedder core.Embedder
+	// Index is told of what was committed, so that recall finds it at once.
+	Index Index
+	// Subscribers are told of each journal entry.
+	Subscribers []journal.Subscriber
+}
+
+// Memories is the repository of memories. It is safe for concurrent use.
+type Memories struct {
+	options Options
+	writer  journal.Writer
+}
+
+// New returns the repository on a store.
+func New(o Options) (*Memories, error) {
+	if o.Store == nil {
+		return nil, sdk.Errorf(sdk.Invalid, "memory_options_invalid", "memory options: no store is given").
+			WithHint("open one, such as core/store/pebble's")
+	}
+	if o.Clock == nil {
+		o.Clock = core.SystemClock{}
+	}
+	if o.IDs == nil {
+		o.IDs = &core.SystemIDs{}
+	}
+	return &Memories{
+		options: o,
+		writer:  journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers},
+	}, nil
+}
+
+// tx is a transaction on memories. Like the one in it, it is valid only inside
+// its update.
+type tx struct {
+	*journal.Tx
+	changes []Change
+}
+
+// update runs fn in a transaction and after the commit tells the index what fn
+// changed. fn may run several times, so it must have no effects outside tx.
+func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
+	var last *tx
+	err := m.writer.Update(ctx, func(inner *journal.Tx) error {
+		last = &tx{Tx: inner}
+		return fn(last)
+	})
+	if err != nil {
+		return err
+	}
+	if m.options.Index != nil && len(last.changes) > 0 {
+		m.options.Index.Apply(last.changes)
+	}
+	return nil
+}
+
+// record appends an event to a namespace's stream, and notes it in the history
+// of the memories that it is about. They must be of that namespace.
+func (t *tx) record(namespace string, event journal.Event, ids ...string) error {
+	stream := journal.NamespaceStream(namespace)
+	if err := t.Append(stream, event); err != nil || len(ids) == 0 {
+		return err
+	}
+	head, err := journal.ReadHead(t, stream)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := t.Put(historyKey(id, head.Seq), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// governance is what holds in a namespace, read within the transaction.
+func (m *Memories) governance(r core.Reader, namespace string) (*core.Governance, error) {
+	if m.options.Governor != nil {
+		return m.options.Governor.Resolve(r, namespace)
+	}
+	return &core.Governance{
+		Namespace: namespace, MaxReflectionDepth: core.DefaultMaxReflectionDepth, DecidedBy: "default",
+		Retention: core.DefaultRetentionWeights(), MinGateConfidence: core.DefaultMinGateConfidence,
+	}, nil
+}

@@ -1,0 +1,174 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// MaxBatch is how many memories [Memories.ObserveAll] takes at once.
+const MaxBatch = 1000
+
+// Observe stores a new memory of depth 0, open. An id that was ever given is
+// sdk.Conflict, reason "id_taken"; a namespace at its limits is sdk.Exhausted,
+// "namespace_full". All problems of the request are told together.
+func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.Memory, error) {
+	var p problems
+	memory := m.observed(&p, r)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	if err := m.observe(ctx, []*core.Memory{memory}); err != nil {
+		return nil, sdk.Wrap("observe", err)
+	}
+	return memory, nil
+}
+
+// ObserveAll stores up to [MaxBatch] new memories in one transaction: all of
+// them or none. It is for imports.
+func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveRequest) ([]*core.Memory, error) {
+	if len(requests) == 0 {
+		return nil, nil
+	}
+	if len(requests) > MaxBatch {
+		return nil, sdk.Errorf(sdk.Invalid, "batch_invalid", "%d memories at once, of at most %d", len(requests), MaxBatch).
+			WithHint("store them in several batches")
+	}
+	var p problems
+	memories := make([]*core.Memory, len(requests))
+	for i, r := range requests {
+		p.of = fmt.Sprintf("memories[%d].", i)
+		memories[i] = m.observed(&p, r)
+	}
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	if err := m.observe(ctx, memories); err != nil {
+		return nil, sdk.Wrap(fmt.Sprintf("observe %d memories", len(memories)), err)
+	}
+	return memories, nil
+}
+
+// observed checks a request and makes the memory of it.
+func (m *Memories) observed(p *problems, r *core.ObserveRequest) *core.Memory {
+	memory := &core.Memory{
+		ID: r.ID, Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
+		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
+		Importance: orDefault(r.Importance, defaultImportance), Confidence: orDefault(r.Confidence, defaultConfidence),
+		State: core.StateOpen, Signals: core.Signals{Utility: defaultUtility, Q: defaultQ},
+	}
+	if memory.ID == "" {
+		memory.ID = m.options.IDs.NewID()
+	}
+	if memory.Kind == "" {
+		memory.Kind = core.KindObservation
+	}
+	if memory.Title == "" {
+		memory.Title = derivedTitle(r.Content)
+	}
+	p.id("id", memory.ID)
+	p.check(core.CheckNamespace(r.Namespace))
+	p.observedKind(memory.Kind)
+	p.content(r.Content)
+	if r.Title != "" {
+		p.title(r.Title)
+	}
+	p.word("agent_id", r.AgentID, maxAgentBytes)
+	p.tags(r.Tags)
+	p.priority(r.Priority)
+	p.unit("importance", r.Importance)
+	p.unit("confidence", r.Confidence)
+	memory.Metadata = p.metadata(r.Metadata)
+	return memory
+}
+
+// observedKind refuses kinds that can't be observed. A reflection is made from
+// its sources only, so that none gets around the depth cap.
+func (p *problems) observedKind(kind core.MemoryKind) {
+	switch kind {
+	case core.KindObservation, core.KindSemantic, core.KindProcedural, core.KindNotification:
+	case core.KindReflection:
+		p.add("kind", "is reflection: what has no sources isn't one; make it with reflect")
+	default:
+		p.add("kind", "is %q, not observation, semantic, procedural or notification", cut(string(kind)))
+	}
+}
+
+// observe writes new memories in one transaction.
+func (m *Memories) observe(ctx context.Context, memories []*core.Memory) error {
+	embeddings, err := m.embed(ctx, memories)
+	if err != nil {
+		return err
+	}
+	return m.update(ctx, func(t *tx) error {
+		settings := map[string]*core.Governance{}
+		for i, memory := range memories {
+			g := settings[memory.Namespace]
+			if g == nil {
+				var err error
+				if g, err = m.governance(t, memory.Namespace); err != nil {
+					return err
+				}
+				settings[memory.Namespace] = g
+			}
+			if err := create(t, g, memory, &embeddings[i]); err != nil {
+				return err
+			}
+			if err := t.record(memory.Namespace, observedEvent(memory, &embeddings[i]), memory.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {
+	return journal.MemoryObserved{
+		MemoryID: memory.ID, AgentID: memory.AgentID, Kind: memory.Kind,
+		Title: digest(memory.Title), Content: digest(memory.Content), Turn: memory.CreatedTurn,
+		EmbeddingModel: e.model, EmbeddingFailure: e.failure,
+	}
+}
+
+// create writes a memory that is new, where its namespace has room for it. The
+// caller writes the event.
+func create(t *tx, g *core.Governance, memory *core.Memory, e *embedding) error {
+	if err := checkFree(t, memory.ID); err != nil {
+		return err
+	}
+	if err := checkRoom(t, g, memory); err != nil {
+		return err
+	}
+	turn, err := readTurn(t, memory.Namespace)
+	if err != nil {
+		return err
+	}
+	memory.CreatedTurn, memory.EmbeddingModel = turn, e.model
+	if err := put(t, nil, memory); err != nil || e.model == "" {
+		return err
+	}
+	return putVector(t, memory.ID, e.model, e.vector)
+}
+
+// checkFree refuses an id that a memory has or had.
+func checkFree(r core.Reader, id string) error {
+	_, taken, err := r.Get(memoryKey(id))
+	if err != nil {
+		return err
+	}
+	gone, err := readTombstone(r, id)
+	if err != nil {
+		return err
+	}
+	if taken || gone != nil {
+		return sdk.Errorf(sdk.Conflict, "id_taken", "there is or was a memory %s", id).
+			WithHint("leave the id out to have one made").WithDetail("memory_id", id)
+	}
+	return nil
+}
+
+// digest names a text in an event, which holds no content.
+func digest(s string) string { return core.Digest([]byte(s)) }

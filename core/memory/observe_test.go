@@ -1,0 +1,249 @@
+package memory_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestObserveHasTheDefaults(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := newWorld(t, s, nil)
+		got := w.observe(t, core.ObserveRequest{Namespace: "a/b", Content: "  the build fails without cgo"})
+		want := &core.Memory{
+			ID: "00000000-0000-7000-8000-000000000001", Namespace: "a/b", Kind: core.KindObservation,
+			Title: "the build fails without cgo", Content: "  the build fails without cgo",
+			Priority: 5, Importance: 0.5, Confidence: 1, State: core.StateOpen,
+			CreatedAt: coretest.Epoch(), UpdatedAt: coretest.Epoch(),
+			Signals: core.Signals{Utility: 0.5, Q: 0.5}, Version: 1,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		stored, err := w.Get(t.Context(), got.ID)
+		if diff := cmp.Diff(want, stored); diff != "" || err != nil {
+			t.Errorf("Get: error %v (-want +got):\n%s", err, diff)
+		}
+		if n := w.events("agent.memory.observed"); n != 1 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+func TestObserveKeepsWhatIsGiven(t *testing.T) {
+	priority, importance, confidence := 9, 0.0, 0.25
+	r := core.ObserveRequest{
+		ID: "my:id@1", Namespace: "ns", AgentID: "alice", Kind: core.KindProcedural, Title: "how\tto", Content: "c",
+		Tags: []string{"b", "a", "b"}, Priority: &priority, Importance: &importance, Confidence: &confidence,
+		Metadata: json.RawMessage(` {"k": [1, 2.50]} `),
+	}
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := newWorld(t, s, nil)
+		m := w.observe(t, r)
+		if m.ID != r.ID || m.AgentID != "alice" || m.Kind != core.KindProcedural || m.Title != "how\tto" ||
+			m.Priority != 9 || m.Importance != 0 || m.Confidence != 0.25 {
+			t.Errorf("got %+v", m)
+		}
+		if string(m.Metadata) != `{"k":[1,2.50]}` || !cmp.Equal(m.Tags, []string{"b", "a"}) {
+			t.Errorf("metadata %s, tags %v", m.Metadata, m.Tags)
+		}
+		_, err := w.Observe(t.Context(), &r)
+		wantReason(t, err, sdk.Conflict, "id_taken")
+	})
+}
+
+func TestTimesKeepTheWritersOffset(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		at := time.Date(2026, 11, 21, 1, 2, 3, 4, time.FixedZone("", 3600))
+		w := newWorld(t, s, func(o *memory.Options) { o.Clock = zoned{at} })
+		m, err := w.Get(t.Context(), w.observe(t, core.ObserveRequest{Content: "c"}).ID)
+		if err != nil || m.CreatedAt.Format(time.RFC3339Nano) != "2026-11-21T01:02:03.000000004+01:00" {
+			t.Errorf("created at %s, error %v", m.CreatedAt.Format(time.RFC3339Nano), err)
+		}
+	})
+}
+
+func TestMissingTitleIsTheContentsBeginning(t *testing.T) {
+	cases := map[string]string{
+		strings.Repeat("ä", 100):            strings.Repeat("ä", 80),
+		"\n\n  short \x00text\n":            "short  text",
+		strings.Repeat(" ", 200) + "behind": "behind",
+		"two\nlines":                        "two\nlines",
+	}
+	for content, title := range cases {
+		w := newWorld(t, openPebble(t), nil)
+		if m := w.observe(t, core.ObserveRequest{Content: content}); m.Title != title || m.Content != content {
+			t.Errorf("%q has title %q, want %q", content, m.Title, title)
+		}
+	}
+}
+
+func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
+	nan, big, low, high := math.NaN(), 1.01, 0, 11
+	deep := strings.Repeat(`{"a":`, 33) + "1" + strings.Repeat("}", 33)
+	many := make([]string, 51)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	cases := []struct {
+		name   string
+		change func(*core.ObserveRequest)
+		reason string
+		says   string
+	}{
+		{"blank title", func(r *core.ObserveRequest) { r.Title = " \n" }, "title_invalid", "title is blank"},
+		{"long title", func(r *core.ObserveRequest) { r.Title = strings.Repeat("ä", 513) }, "title_invalid", "title has 513 characters, of at most 512"},
+		{"control in title", func(r *core.ObserveRequest) { r.Title = "a\rb" }, "title_invalid", "title has a control character at byte 1"},
+		{"no content", func(r *core.ObserveRequest) { r.Content = "" }, "content_invalid", "content is blank"},
+		{"long content", func(r *core.ObserveRequest) { r.Content = strings.Repeat("x", 65_537) }, "content_invalid", "content has 65537 bytes, of at most 65536"},
+		{"content isn't UTF-8", func(r *core.ObserveRequest) { r.Content = "a\xff" }, "content_invalid", "content isn't UTF-8"},
+		{"many tags", func(r *core.ObserveRequest) { r.Tags = many }, "tags_invalid", "tags has 51 tags, of at most 50"},
+		{"long tag", func(r *core.ObserveRequest) { r.Tags = []string{strings.Repeat("x", 129)} }, "tags_invalid", "129 bytes, of at most 128"},
+		{"blank tag", func(r *core.ObserveRequest) { r.Tags = []string{" "} }, "tags_invalid", "blank"},
+		{"tag with a zero", func(r *core.ObserveRequest) { r.Tags = []string{"a\x00b"} }, "tags_invalid", "control character"},
+		{"metadata isn't an object", func(r *core.ObserveRequest) { r.Metadata = []byte(`[1]`) }, "metadata_invalid", "metadata isn't a JSON object"},
+		{"metadata isn't JSON", func(r *core.ObserveRequest) { r.Metadata = []byte(`{"a":}`) }, "metadata_invalid", "not JSON"},
+		{"metadata with an infinite number", func(r *core.ObserveRequest) { r.Metadata = []byte(`{"a":1e999}`) }, "metadata_invalid", "1e999 is out of range"},
+		{"metadata isn't UTF-8", func(r *core.ObserveRequest) { r.Metadata = []byte("{\"a\":\"\xff\"}") }, "metadata_invalid", "UTF-8"},
+		{"large metadata", func(r *core.ObserveRequest) {
+			r.Metadata = []byte(`{"a":"` + strings.Repeat("x", 65_536) + `"}`)
+		}, "metadata_invalid", "metadata has 65544 bytes, of at most 65536"},
+		{"deep metadata", func(r *core.ObserveRequest) { r.Metadata = []byte(deep) }, "metadata_invalid", "metadata has 33 levels, of at most 32"},
+		{"importance over 1", func(r *core.ObserveRequest) { r.Importance = &big }, "importance_invalid", "importance is 1.01"},
+		{"confidence that is no number", func(r *core.ObserveRequest) { r.Confidence = &nan }, "confidence_invalid", "confidence is NaN"},
+		{"priority 0", func(r *core.ObserveRequest) { r.Priority = &low }, "priority_invalid", "priority is 0, not from 1 to 10"},
+		{"priority 11", func(r *core.ObserveRequest) { r.Priority = &high }, "priority_invalid", "priority is 11"},
+		{"id with dots", func(r *core.ObserveRequest) { r.ID = "a..b" }, "id_invalid", `id "a..b"`},
+		{"id with a slash", func(r *core.ObserveRequest) { r.ID = "a/b" }, "id_invalid", `id "a/b"`},
+		{"long id", func(r *core.ObserveRequest) { r.ID = strings.Repeat("a", 129) }, "id_invalid", "128"},
+		{"id of a purged one", func(r *core.ObserveRequest) { r.ID = "purged:a" }, "id_invalid", "purged:"},
+		{"no namespace", func(r *core.ObserveRequest) { r.Namespace = "" }, "namespace_invalid", "empty"},
+		{"namespace", func(r *core.ObserveRequest) { r.Namespace = "a/../b" }, "namespace_invalid", ".."},
+		{"agent", func(r *core.ObserveRequest) { r.AgentID = "a\nb" }, "agent_id_invalid", "control character"},
+		{"unknown kind", func(r *core.ObserveRequest) { r.Kind = "thought" }, "kind_invalid", `kind is "thought"`},
+		{"a reflection without sources", func(r *core.ObserveRequest) { r.Kind = core.KindReflection }, "kind_invalid", "no sources"},
+	}
+	w := newWorld(t, openPebble(t), nil)
+	before := dump(t, w.store)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := core.ObserveRequest{Namespace: "ns", Content: "c"}
+			c.change(&r)
+			_, err := w.Observe(t.Context(), &r)
+			wantReason(t, err, sdk.Invalid, c.reason)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want %q in it", err, c.says)
+			}
+		})
+	}
+	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
+		t.Errorf("refused memories left something:\n%s", diff)
+	}
+}
+
+func TestObserveTakesWhatIsAtItsBounds(t *testing.T) {
+	zero, one, lowest, highest := 0.0, 1.0, 1, 10
+	tags := make([]string, 50)
+	for i := range tags {
+		tags[i] = fmt.Sprintf("%0128d", i)
+	}
+	w := newWorld(t, openPebble(t), nil)
+	w.observe(t, core.ObserveRequest{
+		ID: strings.Repeat("x", 128), Namespace: strings.Repeat("ä/", 7) + strings.Repeat("ä", 498), Title: strings.Repeat("ä", 512),
+		Content: strings.Repeat("x", 65_536), Tags: tags, Importance: &zero, Confidence: &one, Priority: &lowest,
+		Metadata: []byte(strings.Repeat(`{"a":`, 32) + "1" + strings.Repeat("}", 32)),
+	})
+	w.observe(t, core.ObserveRequest{Content: "c", Importance: &one, Confidence: &zero, Priority: &highest, Metadata: []byte(" null ")})
+}
+
+func TestAllProblemsAreToldTogether(t *testing.T) {
+	w := newWorld(t, openPebble(t), nil)
+	priority := 0
+	_, err := w.Observe(t.Context(), &core.ObserveRequest{Title: "\x01", Priority: &priority})
+	wantReason(t, err, sdk.Invalid, "several_problems")
+	for _, field := range []string{"namespace", "title", "content", "priority"} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("%v doesn't name %s", err, field)
+		}
+	}
+	_, err = w.ObserveAll(t.Context(), []*core.ObserveRequest{{Namespace: "ns", Content: "c"}, {Namespace: "ns"}, {Content: "c"}})
+	if err == nil || !strings.Contains(err.Error(), "memories[1].content is blank") || !strings.Contains(err.Error(), "memories[2]: namespace") {
+		t.Errorf("a batch: %v", err)
+	}
+}
+
+func TestABatchIsStoredAsAWhole(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := newWorld(t, s, nil)
+		batch := make([]*core.ObserveRequest, memory.MaxBatch+1)
+		for i := range batch {
+			batch[i] = &core.ObserveRequest{Namespace: fmt.Sprintf("ns%d", i%3), Content: fmt.Sprint(i)}
+		}
+		_, err := w.ObserveAll(t.Context(), batch)
+		wantReason(t, err, sdk.Invalid, "batch_invalid")
+		batch = batch[:20]
+		batch[19].ID, batch[18].ID = "same", "same"
+		before := dump(t, s)
+		_, err = w.ObserveAll(t.Context(), batch)
+		wantReason(t, err, sdk.Conflict, "id_taken")
+		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
+			t.Errorf("a refused batch left something:\n%s", diff)
+		}
+		batch[19].ID = "other"
+		memories, err := w.ObserveAll(t.Context(), batch)
+		if err != nil || len(memories) != 20 || w.events("agent.memory.observed") != 20 {
+			t.Fatalf("%d memories, error %v", len(memories), err)
+		}
+		for i, m := range memories {
+			if got, err := w.Get(t.Context(), m.ID); err != nil || got.Content != fmt.Sprint(i) {
+				t.Errorf("memory %d: %+v, error %v", i, got, err)
+			}
+		}
+	})
+}
+
+func TestFindTakesAUniquePrefix(t *testing.T) {
+	w := newWorld(t, openPebble(t), nil)
+	for _, id := range []string{"abcdefgh-1", "abcdefgh-2", "abcdefgi-1", "ab"} {
+		w.observe(t, core.ObserveRequest{ID: id, Content: "c"})
+	}
+	cases := []struct{ prefix, id, reason string }{
+		{"abcdefgh-1", "abcdefgh-1", ""}, {"abcdefgi", "abcdefgi-1", ""}, {"ab", "ab", ""},
+		{"abcdefgh", "", "id_ambiguous"}, {"abcdefg", "", "id_prefix_short"},
+		{"zzzzzzzz", "", "memory_not_found"}, {"", "", "memory_not_found"}, {"a/", "", "memory_not_found"},
+	}
+	for _, c := range cases {
+		m, err := w.Find(t.Context(), c.prefix)
+		if sdk.ReasonOf(err) != c.reason || err == nil && m.ID != c.id {
+			t.Errorf("Find(%q) = %+v, error %v", c.prefix, m, err)
+		}
+	}
+}
+
+func TestNamespacesHoldWhatTheirLimitsAllow(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := newWorld(t, s, nil)
+		w.governor["few"] = core.Governance{Limits: core.NamespaceLimits{MaxMemories: 2}}
+		w.governor["small"] = core.Governance{Limits: core.NamespaceLimits{MaxBytes: 20}}
+		for range 2 {
+			w.observe(t, core.ObserveRequest{Namespace: "few", Content: "c"})
+		}
+		w.observe(t, core.ObserveRequest{Namespace: "few/below", Content: "c"})
+		_, err := w.Observe(t.Context(), &core.ObserveRequest{Namespace: "few", Content: "c"})
+		wantReason(t, err, sdk.Exhausted, "namespace_full")
+		w.observe(t, core.ObserveRequest{Namespace: "small", Title: "12345", Content: "12345", Tags: []string{"12345"}, Metadata: []byte("{}")})
+		_, err = w.Observe(t.Context(), &core.ObserveRequest{Namespace: "small", Title: "1", Content: "123"})
+		wantReason(t, err, sdk.Exhausted, "namespace_full")
+		w.observe(t, core.ObserveRequest{Namespace: "small", Title: "1", Content: "12"})
+	})
+}

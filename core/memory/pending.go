@@ -1,0 +1,248 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// maxPending bounds what waits in a namespace: more than that nobody reads.
+	maxPending = 1000
+	// maxReasonBytes bounds the reason of a rejection.
+	maxReasonBytes = 1024
+)
+
+// The status of a reflection that isn't written.
+const (
+	StatusPending  = "pending"
+	StatusRejected = "rejected"
+)
+
+// Pending is a reflection that waits for an approval (spec 3.2).
+type Pending struct {
+	ID        string `json:"id"`
+	Namespace string `json:"namespace"`
+	AgentID   string `json:"agent_id"`
+	// Depth is what its sources made it when it was asked for, Above the depth
+	// above which an approval is needed.
+	Depth     int                  `json:"depth"`
+	Above     int                  `json:"above"`
+	CreatedAt time.Time            `json:"created_at"`
+	Request   *core.ReflectRequest `json:"request"`
+}
+
+func pendingKey(id string) []byte { return []byte(pendingPrefix + id) }
+
+func pendingStart(namespace string) []byte {
+	return append([]byte(pendingNamespacePrefix+namespace), 0)
+}
+
+// pendingKeys are the keys of a pending reflection's indices.
+func pendingKeys(p *Pending) [][]byte {
+	keys := [][]byte{append(pendingStart(p.Namespace), p.ID...)}
+	for _, source := range p.Request.SourceIDs {
+		keys = append(keys, []byte(pendingSourcePrefix+source+"/"+p.ID))
+	}
+	return keys
+}
+
+// postpone keeps a reflection until it is approved, in place of writing it.
+func (a *attempt) postpone(above int) (*core.ReflectResult, error) {
+	if err := a.checkPendingRoom(); err != nil {
+		return nil, err
+	}
+	p := &Pending{
+		ID: a.memory.ID, Namespace: a.memory.Namespace, AgentID: a.memory.AgentID, Depth: a.memory.ReflectionDepth,
+		Above: above, CreatedAt: a.t.Now().Round(0), Request: a.draft.request,
+	}
+	value, err := core.EncodeJSON(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.t.Put(pendingKey(p.ID), value); err != nil {
+		return nil, err
+	}
+	for _, key := range pendingKeys(p) {
+		if err := a.t.Put(key, nil); err != nil {
+			return nil, err
+		}
+	}
+	event := journal.ReflectionPending{
+		PendingID: p.ID, AgentID: p.AgentID, Depth: p.Depth, Above: above,
+		Title: digest(a.memory.Title), Content: digest(a.memory.Content), SourceIDs: p.Request.SourceIDs,
+	}
+	if err := a.t.record(p.Namespace, event); err != nil {
+		return nil, err
+	}
+	result := &core.ReflectResult{Namespace: p.Namespace, Status: StatusPending, PendingID: p.ID}
+	return result, writeOutcome(a.t, p.Request, result)
+}
+
+func (a *attempt) checkPendingRoom() error {
+	start, n := pendingStart(a.memory.Namespace), 0
+	err := a.t.Scan(start, prefixEnd(start), func(_, _ []byte) (bool, error) {
+		n++
+		return n < maxPending, nil
+	})
+	if err == nil && n == maxPending {
+		err = sdk.Errorf(sdk.Exhausted, "pending_full", "%d reflections wait for an approval in namespace %s already", n, a.memory.Namespace).
+			WithHint("approve or reject some: reflectory memory pending --namespace %s", a.memory.Namespace)
+	}
+	return err
+}
+
+// Pending returns the reflections of a namespace that wait for an approval, in
+// the order of their ids, at most 1,000; of all namespaces if it is "".
+func (m *Memories) Pending(ctx context.Context, namespace string) (list []*Pending, err error) {
+	start, skip := []byte(pendingPrefix), len(pendingPrefix)
+	if namespace != "" {
+		start = pendingStart(namespace)
+		skip = len(start)
+	}
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		list = nil
+		return r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+			p, err := readPending(r, string(key[skip:]))
+			list = append(list, p)
+			return len(list) < maxPending, err
+		})
+	})
+	return list, err
+}
+
+// FindPending returns the pending reflection whose id is, or alone starts with,
+// prefix.
+func (m *Memories) FindPending(ctx context.Context, prefix string) (p *Pending, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		id := prefix
+		if len(prefix) >= MinPrefix && validID(prefix) {
+			found, err := onlyID(r, pendingPrefix, prefix)
+			if err != nil {
+				return err
+			}
+			if found != "" {
+				id = found
+			}
+		}
+		p, err = readPending(r, id)
+		return err
+	})
+	return p, err
+}
+
+func readPending(r core.Reader, id string) (*Pending, error) {
+	key := pendingKey(id)
+	value, found, err := r.Get(key)
+	if err == nil && !found {
+		err = sdk.Errorf(sdk.NotFound, "pending_not_found", "no reflection %q waits for an approval", cut(id)).
+			WithHint("list them with: reflectory memory pending").WithDetail("pending_id", cut(id))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var p Pending
+	if err := json.Unmarshal(value, &p); err != nil {
+		return nil, damaged(string(key), err)
+	}
+	if p.Request == nil {
+		return nil, damaged(string(key), sdk.Errorf(sdk.Internal, "record_corrupt", "it holds no request"))
+	}
+	return &p, nil
+}
+
+// Approve writes a pending reflection, for an agent that approves it. Every step
+// of [Memories.Reflect] runs again, so it may be refused, and then it stays
+// pending: an approval never lifts the cap.
+func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.ReflectResult, error) {
+	var check problems
+	check.word("agent_id", agentID, maxAgentBytes)
+	if err := check.err(); err != nil {
+		return nil, err
+	}
+	p, err := m.FindPending(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d, err := m.draft(p.Request)
+	if err != nil {
+		return nil, err
+	}
+	d.memory.Namespace, d.approved, d.approver = p.Namespace, p, agentID
+	return m.reflect(ctx, d)
+}
+
+// Reject gives a pending reflection up, for an agent and a reason, of which a
+// digest is kept.
+func (m *Memories) Reject(ctx context.Context, id, agentID, reason string) (*Pending, error) {
+	var check problems
+	check.word("agent_id", agentID, maxAgentBytes)
+	check.over("reason", len(reason), maxReasonBytes, "bytes")
+	if err := check.err(); err != nil {
+		return nil, err
+	}
+	p, err := m.FindPending(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	event := journal.ReflectionRejected{AgentID: agentID, Cause: StatusRejected}
+	if reason != "" {
+		event.Reason = digest(reason)
+	}
+	return p, m.update(ctx, func(t *tx) error {
+		if _, err := readPending(t, p.ID); err != nil {
+			return err
+		}
+		return giveUp(t, p, event)
+	})
+}
+
+// giveUp removes a pending reflection that isn't written, with its event.
+func giveUp(t *tx, p *Pending, event journal.ReflectionRejected) error {
+	if err := deletePending(t, p); err != nil {
+		return err
+	}
+	event.PendingID = p.ID
+	if err := t.record(p.Namespace, event); err != nil {
+		return err
+	}
+	return writeOutcome(t, p.Request, &core.ReflectResult{Namespace: p.Namespace, Status: StatusRejected, PendingID: p.ID})
+}
+
+func deletePending(t *tx, p *Pending) error {
+	for _, key := range slices.Concat([][]byte{pendingKey(p.ID)}, pendingKeys(p)) {
+		if err := t.Delete(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropPending gives up the reflections on a memory that is purged: they hold
+// what was made of it, and could never be approved.
+func dropPending(t *tx, source string) error {
+	start := []byte(pendingSourcePrefix + source + "/")
+	var ids []string
+	err := t.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		ids = append(ids, string(key[len(start):]))
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		p, err := readPending(t, id)
+		if err != nil {
+			return err
+		}
+		if err := giveUp(t, p, journal.ReflectionRejected{Cause: "source_purged"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

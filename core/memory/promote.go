@@ -1,0 +1,153 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	promotionPrefix = "promotion/"
+
+	// summaryRunes is how much of the content is the pattern where no model says
+	// it better (spec 3.1); maxSummaryRunes bounds what a model says.
+	summaryRunes    = 280
+	maxSummaryRunes = 4000
+)
+
+// Summarizer says in a few words what is reusable in a memory, such as a model
+// does.
+type Summarizer interface {
+	Summarize(ctx context.Context, m *core.Memory) (string, error)
+}
+
+// Promotion is the record of how a memory became knowledge.
+type Promotion struct {
+	MemoryID    string `json:"memory_id"`
+	KnowledgeID string `json:"promoted_to_knowledge_id"`
+	// Decision is the id of the gate's.
+	Decision string `json:"decision"`
+	Summary  string `json:"reusable_pattern_summary"`
+}
+
+func promotionKey(memoryID string) []byte { return []byte(promotionPrefix + memoryID) }
+
+// readPromotion returns nil for a memory that wasn't promoted.
+func readPromotion(r core.Reader, memoryID string) (*Promotion, error) {
+	value, found, err := r.Get(promotionKey(memoryID))
+	if err != nil || !found {
+		return nil, err
+	}
+	var p Promotion
+	if err := json.Unmarshal(value, &p); err != nil {
+		return nil, damaged(promotionPrefix+memoryID, err)
+	}
+	return &p, nil
+}
+
+// Promotion returns how a memory became knowledge. One that didn't is
+// sdk.NotFound, reason "promotion_not_found".
+func (m *Memories) Promotion(ctx context.Context, memoryID string) (p *Promotion, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		p, err = readPromotion(r, memoryID)
+		return err
+	})
+	if err == nil && p == nil {
+		err = sdk.Errorf(sdk.NotFound, "promotion_not_found", "memory %q wasn't promoted", cut(memoryID)).
+			WithHint("see where it is with: reflectory memory explain ID")
+	}
+	return p, err
+}
+
+// summary is a pattern that a summarizer said, or why it didn't.
+type summary struct{ text, failure string }
+
+// summarize asks the summarizer about a memory that is going to be promoted,
+// outside any transaction since it may take long. A memory's content never
+// changes, so what it says holds in the transaction that follows. Without a
+// summarizer, or where it fails, the summary is empty. The error is the gate's
+// or the context's.
+func (m *Memories) summarize(ctx context.Context, id string, r *RevalidateRequest) (summary, error) {
+	if m.options.Summarizer == nil {
+		return summary{}, nil
+	}
+	c, d, err := m.ask(ctx, id, r)
+	if err != nil || d.NextAction != core.NextPromote {
+		return summary{}, err
+	}
+	text, err := m.options.Summarizer.Summarize(ctx, c.Memory)
+	if ctx.Err() != nil {
+		return summary{}, ctx.Err()
+	}
+	if err != nil {
+		return summary{failure: sdk.ReasonOf(err)}, nil
+	}
+	return summary{text: firstRunes(strings.TrimSpace(strings.ToValidUTF8(text, "�")), maxSummaryRunes)}, nil
+}
+
+// patternOf is the reusable pattern of a memory without a summarizer: its title
+// and the beginning of its content.
+func patternOf(m *core.Memory) string {
+	return m.Title + "\n" + firstRunes(m.Content, summaryRunes)
+}
+
+// firstRunes is the beginning of a text.
+func firstRunes(s string, most int) string {
+	count := 0
+	for i := range s {
+		if count == most {
+			return s[:i]
+		}
+		count++
+	}
+	return s
+}
+
+// promote makes knowledge of the memory: the entry, the record of it and the
+// memory's state are one commit. A memory that was promoted before keeps its
+// entry.
+func (v *verdict) promote(t *tx, memory *core.Memory) error {
+	if err := lifecycle.Check(memory.State, core.StatePromoted, lifecycle.ByGate); err != nil {
+		return err
+	}
+	p, err := readPromotion(t, memory.ID)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		if p, err = v.enter(t, memory); err != nil {
+			return err
+		}
+	}
+	after := *memory
+	after.State, after.PromotedTo = core.StatePromoted, p.KnowledgeID
+	after.Signals = lifecycle.Decided(memory.Signals)
+	return transition(t, memory, &after, v.transitioned())
+}
+
+// enter writes the entry that a memory becomes, and the record of it.
+func (v *verdict) enter(t *tx, memory *core.Memory) (*Promotion, error) {
+	k := &core.Knowledge{
+		ID: v.knowledgeID, Namespace: memory.Namespace, Title: memory.Title, Content: memory.Content, Summary: v.summary.text,
+		PromotedFrom: memory.ID, DecisionID: v.decision.ID, CreatedAt: t.Now().Round(0),
+	}
+	if k.Summary == "" {
+		k.Summary = patternOf(memory)
+	}
+	p := &Promotion{MemoryID: memory.ID, KnowledgeID: k.ID, Decision: v.decision.ID, Summary: k.Summary}
+	if err := createKnowledge(t, k); err != nil {
+		return nil, err
+	}
+	if err := t.Put(promotionKey(memory.ID), core.MustJSON(p)); err != nil {
+		return nil, err
+	}
+	return p, t.record(memory.Namespace, journal.MemoryPromoted{
+		MemoryID: memory.ID, KnowledgeID: k.ID, DecisionID: v.decision.ID, Content: digest(k.Content), Summary: digest(k.Summary),
+		SummaryFailure: v.summary.failure, SessionID: v.by.Session, TurnID: v.by.Turn,
+	}, memory.ID)
+}

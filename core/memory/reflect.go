@@ -1,0 +1,292 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// maxSources bounds what one reflection is derived from: each source is read,
+// and linked to, in its transaction.
+const maxSources = 256
+
+// Reflect derives a memory from others, in the steps and with the refusals of
+// spec 3.2: "source_not_found", "source_purged", "source_consolidated",
+// "depth_mismatch", "policy_veto", "depth_exceeded", "title_taken",
+// "namespace_full", "links_full". A refusal leaves nothing but, for
+// "depth_exceeded", its event. Above the depth that needs an approval the result
+// is pending.
+func (m *Memories) Reflect(ctx context.Context, r *core.ReflectRequest) (*core.ReflectResult, error) {
+	d, err := m.draft(r)
+	if err != nil {
+		return nil, err
+	}
+	return m.reflect(ctx, d)
+}
+
+// draft is a reflection to be written: all but what follows from its sources.
+type draft struct {
+	request *core.ReflectRequest
+	memory  core.Memory
+	// approved is the pending action that was approved, by approver; nil where the
+	// request comes from its maker.
+	approved *Pending
+	approver string
+}
+
+// draft is step 1: it checks a request before anything is loaded.
+func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
+	var p problems
+	d := &draft{request: r, memory: core.Memory{
+		Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
+		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
+		Importance: defaultImportance, Confidence: orDefault(r.Confidence, defaultConfidence),
+		State: core.StateOpen, Signals: core.Signals{Utility: defaultUtility, Q: defaultQ},
+	}}
+	if d.memory.Kind == "" {
+		d.memory.Kind = core.KindReflection
+	}
+	p.sources(r.SourceIDs)
+	p.title(r.Title)
+	p.content(r.Content)
+	p.derivedKind(d.memory.Kind)
+	if r.Namespace != "" {
+		p.check(core.CheckNamespace(r.Namespace))
+	}
+	p.word("agent_id", r.AgentID, maxAgentBytes)
+	p.tags(r.Tags)
+	p.priority(r.Priority)
+	p.unit("confidence", r.Confidence)
+	d.memory.Metadata = p.metadata(r.Metadata)
+	p.word("idempotency_key", r.IdempotencyKey, maxRequestKeyBytes)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	d.memory.ID = m.options.IDs.NewID()
+	return d, nil
+}
+
+func (p *problems) sources(ids []string) {
+	if len(ids) == 0 {
+		p.add("source_ids", "cannot be empty")
+	}
+	p.over("source_ids", len(ids), maxSources, "ids")
+	for i, id := range ids[:min(len(ids), maxSources)] {
+		field := fmt.Sprintf("source_ids[%d]", i)
+		p.id(field, id)
+		if first := slices.Index(ids, id); first < i {
+			p.add(field, "repeats source_ids[%d] (%s)", first, cut(id))
+		}
+	}
+}
+
+func (p *problems) derivedKind(kind core.MemoryKind) {
+	if kind != core.KindReflection && kind != core.KindSemantic && kind != core.KindProcedural {
+		p.add("kind", "is %q, not reflection, semantic or procedural", cut(string(kind)))
+	}
+}
+
+// reflect carries a checked draft through steps 2 to 6, in one transaction.
+func (m *Memories) reflect(ctx context.Context, d *draft) (*core.ReflectResult, error) {
+	embeddings, err := m.embed(ctx, []*core.Memory{&d.memory})
+	if err != nil {
+		return nil, err
+	}
+	var result *core.ReflectResult
+	var refusal error
+	err = m.update(ctx, func(t *tx) error {
+		refusal = nil // it may run again
+		var err error
+		if result, err = d.earlier(t); err != nil || result != nil {
+			return err
+		}
+		a := &attempt{memories: m, t: t, draft: d, memory: d.memory, embedding: &embeddings[0]}
+		if result, err = a.run(ctx); a.exceeded == nil {
+			return err
+		}
+		refusal = err // what is committed is the event
+		return t.record(a.memory.Namespace, *a.exceeded)
+	})
+	if err == nil {
+		err = refusal
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// earlier returns what the same request came to before, if it did. An approval
+// goes on from there, if its reflection still waits.
+func (d *draft) earlier(r core.Reader) (*core.ReflectResult, error) {
+	if d.approved == nil {
+		return readOutcome(r, d.request)
+	}
+	_, err := readPending(r, d.approved.ID)
+	return nil, err
+}
+
+// attempt is one run of a reflection's transaction.
+type attempt struct {
+	memories  *Memories
+	t         *tx
+	draft     *draft
+	memory    core.Memory
+	embedding *embedding
+
+	sources    []*core.Memory
+	governance *core.Governance
+	cap        depthCap
+	decision   core.Decision
+	// exceeded is the event of a reflection that is too deep.
+	exceeded *journal.DepthExceeded
+}
+
+// run is steps 2 to 6 of spec 3.2, in that order.
+func (a *attempt) run(ctx context.Context) (*core.ReflectResult, error) {
+	if err := a.readSources(); err != nil {
+		return nil, err
+	}
+	if err := a.computeDepth(); err != nil {
+		return nil, err
+	}
+	if err := a.resolveCap(); err != nil {
+		return nil, err
+	}
+	if err := a.askPolicy(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.checkDepth(); err != nil {
+		return nil, err
+	}
+	above := a.governance.RequireApprovalAbove
+	if above != nil && a.memory.ReflectionDepth > *above && a.draft.approved == nil {
+		return a.postpone(*above)
+	}
+	return a.write()
+}
+
+// readSources is step 2.
+func (a *attempt) readSources() error {
+	for i, id := range a.draft.request.SourceIDs {
+		source, err := read(a.t, id)
+		switch {
+		case sdk.ReasonOf(err) == "memory_not_found":
+			return sdk.Errorf(sdk.NotFound, "source_not_found", "source_ids[%d]: there is no memory %s", i, id).
+				WithHint("find it with: reflectory memory list").WithDetail("source_id", id)
+		case sdk.ReasonOf(err) == "memory_purged":
+			return unusable(i, id, core.StatePurged).WithHint("leave it out: a purge can't be undone")
+		case err != nil:
+			return err
+		case source.State == core.StateConsolidated:
+			return unusable(i, id, source.State).WithHint("reflect on what it became part of: %s", source.MergedInto)
+		case source.State == core.StatePurged:
+			return unusable(i, id, source.State)
+		}
+		a.sources = append(a.sources, source)
+	}
+	if a.memory.Namespace == "" {
+		a.memory.Namespace = a.sources[0].Namespace
+	}
+	return nil
+}
+
+func unusable(i int, id string, state core.MemoryState) *sdk.Error {
+	return sdk.Errorf(sdk.Conflict, "source_"+string(state), "source_ids[%d]: memory %s is %s and can't be reflected on", i, id, state).
+		WithDetail("source_id", id).WithDetail("state", state)
+}
+
+// computeDepth is step 3.
+func (a *attempt) computeDepth() error {
+	for _, source := range a.sources {
+		a.memory.ReflectionDepth = max(a.memory.ReflectionDepth, source.ReflectionDepth+1)
+	}
+	asserted := a.draft.request.Depth
+	if asserted == nil || *asserted == a.memory.ReflectionDepth {
+		return nil
+	}
+	return sdk.Errorf(sdk.Invalid, "depth_mismatch", "depth is given as %d, but the sources make it %d", *asserted, a.memory.ReflectionDepth).
+		WithHint("leave depth out: it is computed").
+		WithDetail("asserted", *asserted).WithDetail("computed", a.memory.ReflectionDepth)
+}
+
+// write is step 6.
+func (a *attempt) write() (*core.ReflectResult, error) {
+	memory, r := &a.memory, a.draft.request
+	if err := checkTitle(a.t, memory); err != nil {
+		return nil, err
+	}
+	if most := a.governance.Limits.MaxLinksPerMemory; most > 0 && int64(len(a.sources)) > most {
+		return nil, linksFull(memory.ID, memory.Namespace, most)
+	}
+	memory.Metadata = a.metadata()
+	if err := create(a.t, a.governance, memory, a.embedding); err != nil {
+		return nil, err
+	}
+	if err := reflectsOn(a.t, memory.ID, r.SourceIDs, memory.CreatedAt); err != nil {
+		return nil, err
+	}
+	if err := a.t.record(memory.Namespace, a.event(), memory.ID); err != nil {
+		return nil, err
+	}
+	result := &core.ReflectResult{
+		ID: memory.ID, ReflectionDepth: memory.ReflectionDepth, Namespace: memory.Namespace,
+		ReflectsOn: slices.Clone(r.SourceIDs),
+	}
+	if a.draft.approved != nil {
+		if err := deletePending(a.t, a.draft.approved); err != nil {
+			return nil, err
+		}
+	}
+	return result, writeOutcome(a.t, r, result)
+}
+
+// checkTitle refuses a title that a live memory of the namespace has.
+func checkTitle(r core.Reader, m *core.Memory) error {
+	start := titleStart(m.Namespace, m.Title)
+	taker := ""
+	err := r.Scan(start, append(slices.Clone(start), 0x7f), func(key, _ []byte) (bool, error) {
+		taker = string(key[len(start):])
+		return false, nil
+	})
+	if err != nil || taker == "" {
+		return err
+	}
+	return sdk.Errorf(sdk.Conflict, "title_taken", "memory %s of namespace %s has that title: %q", taker, m.Namespace, cut(m.Title)).
+		WithHint("choose another title, or look at it with: reflectory memory get %s", taker).
+		WithDetail("memory_id", taker).WithDetail("namespace", m.Namespace)
+}
+
+// metadata is the caller's with what the reflection's origin adds. What the
+// caller set as reflection_metadata stands, an agent_id never does.
+func (a *attempt) metadata() json.RawMessage {
+	members := slices.DeleteFunc(core.Members(a.memory.Metadata), func(m core.Member) bool { return m.Key == "agent_id" })
+	if !slices.ContainsFunc(members, func(m core.Member) bool { return m.Key == "reflection_metadata" }) {
+		origin := struct {
+			Sources []string `json:"reflected_on_source_ids"`
+			Depth   int      `json:"reflection_depth"`
+			At      string   `json:"reflection_created_at"`
+		}{a.draft.request.SourceIDs, a.memory.ReflectionDepth, a.t.Now().Format(timeFormat)}
+		members = append(members, core.Member{Key: "reflection_metadata", Value: core.MustJSON(origin)})
+	}
+	return core.JoinMembers(append(members, core.Member{Key: "agent_id", Value: core.MustJSON(a.memory.AgentID)}))
+}
+
+func (a *attempt) event() journal.ReflectionRecorded {
+	e := journal.ReflectionRecorded{
+		MemoryID: a.memory.ID, AgentID: a.memory.AgentID, Kind: a.memory.Kind, Depth: a.memory.ReflectionDepth,
+		Cap: a.cap.most, DecidedBy: a.cap.decidedBy, SourceIDs: a.draft.request.SourceIDs,
+		Title: digest(a.memory.Title), Content: digest(a.memory.Content), Turn: a.memory.CreatedTurn,
+		EmbeddingModel: a.embedding.model, EmbeddingFailure: a.embedding.failure,
+		Policy: a.decision.Digest, Rule: a.decision.Rule, ApprovedBy: a.draft.approver,
+	}
+	if a.draft.approved != nil {
+		e.PendingID = a.draft.approved.ID
+	}
+	return e
+}

@@ -1,0 +1,55 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Restore brings a memory back that a dream pass archived or consolidated: it is
+// active again. Any other state is sdk.Conflict, reason "state_conflict".
+func (m *Memories) Restore(ctx context.Context, id, agentID string) (*core.Memory, error) {
+	var p problems
+	p.word("agent_id", agentID, maxAgentBytes)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	var restored *core.Memory
+	var refusal error // told in the journal
+	err := m.update(ctx, func(t *tx) (err error) {
+		restored, refusal, err = m.restore(t, id, agentID)
+		return err
+	})
+	if err == nil {
+		err = refusal
+	}
+	if err != nil {
+		return nil, sdk.Wrap("restore memory "+cut(id), err)
+	}
+	return restored, nil
+}
+
+// restore brings a memory back within a transaction, or says why it doesn't
+// though the transaction is to be committed.
+func (m *Memories) restore(t *tx, id, agentID string) (after *core.Memory, refusal, err error) {
+	before, err := read(t, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := lifecycle.Check(before.State, core.StateActive, lifecycle.ByRestore); err != nil {
+		return nil, nil, err
+	}
+	g, err := m.governance(t, before.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	if g.Failure != nil {
+		return nil, unreadableSettings(g), t.record(before.Namespace, halted(g), id)
+	}
+	restored := *before
+	restored.State, restored.MergedInto = core.StateActive, ""
+	return &restored, nil, transition(t, before, &restored, journal.MemoryTransitioned{Cause: string(lifecycle.ByRestore), AgentID: agentID})
+}

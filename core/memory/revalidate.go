@@ -1,0 +1,214 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// RevalidateRequest is what somebody knows who asks the gate about a memory.
+type RevalidateRequest struct {
+	// DryRun decides and writes nothing; the decision has no id then.
+	DryRun bool
+	// Omega are factors that callers or plugins know, and Notes a line for each.
+	Omega   core.OmegaFactors
+	Notes   []string
+	AgentID string
+}
+
+// Revalidate asks the gate about a memory that waits for it, records the
+// decision, and does what follows: the memory is retained, becomes knowledge, or
+// is purged (spec 3.5). Evidence, decision and consequence are one transaction.
+// It is the only way to a purge or a promotion.
+//
+// A memory in any other state is sdk.Conflict, reason "state_conflict". A
+// namespace whose settings can't be read is sdk.Denied, "governance_unreadable".
+func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
+	d, err := m.revalidate(ctx, id, &r, core.TurnRef{})
+	if err != nil {
+		return nil, sdk.Wrap("revalidate memory "+cut(id), err)
+	}
+	return d, nil
+}
+
+// gateAfter lets the gate decide on the candidates of a turn, and adds the
+// decisions to its result. One that somebody else decided on meanwhile is left.
+func (m *Memories) gateAfter(ctx context.Context, result *core.FeedbackResult, ids []string) error {
+	if m.options.Gate == nil {
+		return nil
+	}
+	by := core.TurnRef{Session: result.Session, Turn: result.Turn}
+	for _, id := range ids {
+		d, err := m.revalidate(ctx, id, &RevalidateRequest{}, by)
+		if left(err) {
+			continue
+		}
+		if err != nil {
+			return sdk.Wrap("gate of memory "+id, err)
+		}
+		result.Decisions = append(result.Decisions, d)
+	}
+	return nil
+}
+
+// left reports whether a memory is left as it is: it doesn't wait for the gate
+// any more, or its namespace's settings can't be read.
+func left(err error) bool {
+	reason := sdk.ReasonOf(err)
+	return reason == "state_conflict" || reason == unreadableReason || isGone(err)
+}
+
+const unreadableReason = "governance_unreadable"
+
+// revalidate is Revalidate, by the turn that led to it, if one did.
+func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateRequest, by core.TurnRef) (*core.GateDecision, error) {
+	if m.options.Gate == nil {
+		return nil, sdk.Errorf(sdk.Unavailable, "gate_missing", "there is no gate here").
+			WithHint("give one in the options of the memories, such as core/gate's")
+	}
+	if r.DryRun {
+		_, d, err := m.ask(ctx, id, r)
+		return d, err
+	}
+	summary, err := m.summarize(ctx, id, r)
+	if err != nil {
+		return nil, err
+	}
+	made := verdict{request: r, by: by, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
+	err = m.update(ctx, func(t *tx) error { return m.conclude(ctx, t, id, &made) })
+	if err == nil {
+		err = made.refusal
+	}
+	return made.decision, err
+}
+
+// ask lets the gate decide and writes nothing.
+func (m *Memories) ask(ctx context.Context, id string, r *RevalidateRequest) (c *core.GateCase, d *core.GateDecision, err error) {
+	err = m.options.Store.View(ctx, func(reader core.Reader) error {
+		c, d, err = m.decide(ctx, reader, id, r)
+		return err
+	})
+	return c, d, err
+}
+
+// decide lets the gate decide on a memory that waits for it.
+func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request *RevalidateRequest) (*core.GateCase, *core.GateDecision, error) {
+	memory, err := read(r, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if memory.State != core.StateRevalidatePending {
+		return nil, nil, sdk.Errorf(sdk.Conflict, "state_conflict", "memory %s is %s: the gate decides on what is %s", id, memory.State, core.StateRevalidatePending).
+			WithHint("its use decides when it comes to the gate; see: reflectory memory explain %s", id).
+			WithDetail("memory_id", id).WithDetail("state", memory.State)
+	}
+	c := &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
+	if c.Governance, err = m.governance(r, memory.Namespace); err != nil {
+		return nil, nil, err
+	}
+	if c.Governance.Failure != nil {
+		return c, nil, unreadableSettings(c.Governance)
+	}
+	if c.Turn, err = readTurn(r, memory.Namespace); err != nil {
+		return nil, nil, err
+	}
+	d, err := m.options.Gate.Decide(ctx, r, c)
+	if err == nil {
+		err = ctx.Err() // a gate that was stopped says nothing about the memory
+	}
+	return c, d, err
+}
+
+// unreadableSettings refuses a transition where a namespace's settings can't be
+// read: it fails closed (spec 3.3).
+func unreadableSettings(g *core.Governance) error {
+	return sdk.Errorf(sdk.Denied, unreadableReason, "no memory of namespace %s may change its state: its settings can't be read: %w", g.Namespace, g.Failure).
+		WithHint("set them anew, see: reflectory governance explain %s", g.Namespace).
+		WithDetail("namespace", g.Namespace)
+}
+
+// verdict is a decision while it is carried out.
+type verdict struct {
+	request                 *RevalidateRequest
+	by                      core.TurnRef
+	summary                 summary
+	decisionID, knowledgeID string
+	decision                *core.GateDecision
+	// refusal is why there is no decision though the transaction is committed.
+	refusal error
+}
+
+// conclude decides within a transaction, records that, and carries it out.
+func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) error {
+	v.decision, v.refusal = nil, nil
+	c, d, err := m.decide(ctx, t, id, v.request)
+	if sdk.ReasonOf(err) == unreadableReason {
+		v.refusal = err
+		return t.record(c.Memory.Namespace, halted(c.Governance), id)
+	}
+	if err != nil {
+		return err
+	}
+	d.ID, d.MemoryID, d.Namespace = v.decisionID, id, c.Memory.Namespace
+	v.decision = d
+	if err := v.record(t); err != nil {
+		return err
+	}
+	switch d.NextAction {
+	case core.NextRetain:
+		return v.retain(t, c)
+	case core.NextPromote:
+		return v.promote(t, c.Memory)
+	case core.NextPurge:
+		return v.purge(t, c.Memory)
+	}
+	return sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's next action is %q, not %s, %s or %s", d.NextAction, core.NextRetain, core.NextPromote, core.NextPurge).
+		WithHint("this is a defect of the gate; please report it")
+}
+
+// retain keeps the memory, and lets it live on (spec 3.5).
+func (v *verdict) retain(t *tx, c *core.GateCase) error {
+	after := *c.Memory
+	after.State = lifecycle.AfterRetain(&c.Memory.Signals, c.Governance.Retention)
+	after.Signals = lifecycle.Retained(c.Memory.Signals, c.Turn, v.decision.Confidence)
+	if err := lifecycle.Check(c.Memory.State, after.State, lifecycle.ByGate); err != nil {
+		return err
+	}
+	return transition(t, c.Memory, &after, v.transitioned())
+}
+
+// purge removes the memory. In the same commit its tombstone is written, which
+// holds digests only, and the record of the decision stays.
+func (v *verdict) purge(t *tx, memory *core.Memory) error {
+	if err := lifecycle.Check(memory.State, core.StatePurged, lifecycle.ByGate); err != nil {
+		return err
+	}
+	if err := remove(t, memory); err != nil {
+		return err
+	}
+	if err := forgetUsers(t, memory.ID); err != nil {
+		return err
+	}
+	event := v.transitioned()
+	event.MemoryID, event.Before, event.After = memory.ID, memory.State, core.StatePurged
+	event.TTLScore = memory.Signals.TTLScore
+	if err := t.record(memory.Namespace, event, memory.ID); err != nil {
+		return err
+	}
+	return t.record(memory.Namespace, journal.MemoryPurged{
+		MemoryID: memory.ID, DecisionID: v.decision.ID, Title: digest(memory.Title), Content: digest(memory.Content),
+		SessionID: v.by.Session, TurnID: v.by.Turn,
+	}, memory.ID)
+}
+
+// transitioned is the event of what the decision leads to.
+func (v *verdict) transitioned() journal.MemoryTransitioned {
+	d := v.decision
+	return journal.MemoryTransitioned{
+		Cause: string(lifecycle.ByGate), SessionID: v.by.Session, TurnID: v.by.Turn, AgentID: v.request.AgentID,
+		Policy: d.Policy.Digest, Rule: d.Policy.Rule, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence,
+	}
+}

@@ -1,0 +1,193 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// revalidate asks without knowing anything.
+var revalidate memory.RevalidateRequest
+
+func TestTheGateDecidesOnPendingMemoriesOnly(t *testing.T) {
+	w := living(t, openPebble(t), decides(core.NextPurge, 1), deferred)
+	states := map[core.MemoryState]string{}
+	open := w.observe(t, core.ObserveRequest{Content: "open"})
+	states[core.StateOpen] = open.ID
+	for _, state := range []core.MemoryState{core.StateActive, core.StateCooling, core.StateArchived, core.StateConsolidated, core.StatePromoted} {
+		m := w.observe(t, core.ObserveRequest{Content: string(state)})
+		m.State = state
+		if err := w.Put(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		states[state] = m.ID
+	}
+	before := dump(t, w.store)
+	for state, id := range states {
+		for _, dry := range []bool{false, true} {
+			_, err := w.Revalidate(t.Context(), id, memory.RevalidateRequest{DryRun: dry})
+			wantReason(t, err, sdk.Conflict, "state_conflict")
+			if !strings.Contains(err.Error(), string(state)) {
+				t.Errorf("%s isn't named: %v", state, err)
+			}
+		}
+	}
+	_, err := w.Revalidate(t.Context(), "nobody", revalidate)
+	wantReason(t, err, sdk.NotFound, "memory_not_found")
+	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
+		t.Errorf("a refused gate wrote:\n%s", diff)
+	}
+}
+
+func TestRetain(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextRetain, .61), deferred)
+		m := w.pending(t, core.ObserveRequest{Content: "c"})
+		d, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{AgentID: "me"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := w.get(t, m.ID)
+		g := after.Signals
+		if after.State != core.StateCooling || g.MissStreak != 0 || g.LastHitTurn != 3 || g.Revalidation == nil || *g.Revalidation != .61 || !g.Gated || g.GatedAt != 3 {
+			t.Errorf("after the retain: %s, %+v", after.State, g)
+		}
+		recorded, err := w.Decision(t.Context(), d.ID)
+		if err != nil || cmp.Diff(d, recorded) != "" || d.MemoryID != m.ID || d.Namespace != "ns" {
+			t.Errorf("recorded %+v, %v; decided %+v", recorded, err, d)
+		}
+		for turn := int64(3); turn < 12; turn++ {
+			w.live(t, "failing-"+m.ID, turn, m.ID, core.OutcomeFailure)
+			if state := w.get(t, m.ID).State; state != core.StateCooling {
+				t.Fatalf("%d relevant turns after the retain it is %s", turn-2, state)
+			}
+		}
+		w.live(t, "failing-"+m.ID, 12, m.ID, core.OutcomeFailure)
+		if state := w.get(t, m.ID).State; state != core.StateRevalidatePending {
+			t.Errorf("10 relevant turns after the retain it is %s", state)
+		}
+	})
+}
+
+func TestRetainOfWhatScoresWellLeadsToActive(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextRetain, .5), nil)
+		m := w.observe(t, core.ObserveRequest{Content: "c"})
+		w.live(t, "one", 1, m.ID, core.OutcomeSuccess)
+		w.live(t, "two", 1, m.ID, core.OutcomeSuccess)
+		result := w.live(t, "one", 2, m.ID, core.OutcomeSuccess)
+		if len(result.Decisions) != 1 || result.Items[0].After != core.StateRevalidatePending || w.get(t, m.ID).State != core.StateActive {
+			t.Errorf("%+v, and then it is %s", result, w.get(t, m.ID).State)
+		}
+	})
+}
+
+func TestPurgeLeavesATombstoneOnly(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextPurge, .9), deferred)
+		m := w.pending(t, core.ObserveRequest{Content: "the content", Tags: []string{"t"}, AgentID: "a"})
+		w.clock.Advance(time.Minute)
+		d, err := w.Revalidate(t.Context(), m.ID, revalidate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.Get(t.Context(), m.ID)
+		wantReason(t, err, sdk.NotFound, "memory_purged")
+		_, err = w.Revalidate(t.Context(), m.ID, revalidate)
+		wantReason(t, err, sdk.NotFound, "memory_purged")
+		for key, value := range dump(t, s) {
+			if strings.Contains(key+value, "the content") || strings.HasPrefix(key, "memory-session/"+m.ID) {
+				t.Errorf("%q is left", key)
+			}
+		}
+		last := w.entries[len(w.entries)-1]
+		for _, part := range []string{m.ID, d.ID, core.Digest([]byte("the content"))} {
+			if last.Type != "agent.memory.purged" || !strings.Contains(string(last.Data), part) {
+				t.Errorf("the tombstone %s %s lacks %s", last.Type, last.Data, part)
+			}
+		}
+		list, err := w.Decisions(t.Context(), m.ID)
+		if err != nil || len(list) != 1 || list[0].ID != d.ID {
+			t.Errorf("decisions on it: %+v, %v", list, err)
+		}
+		_, err = w.Observe(t.Context(), &core.ObserveRequest{ID: m.ID, Namespace: "ns", Content: "again"})
+		wantReason(t, err, sdk.Conflict, "id_taken")
+	})
+}
+
+func TestDryRunDecidesAndWritesNothing(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		for _, next := range []string{core.NextRetain, core.NextPurge, core.NextPromote} {
+			w := living(t, s, decides(next, .9), deferred)
+			m := w.pending(t, core.ObserveRequest{ID: next, Namespace: next, Content: "c"})
+			before := dump(t, s)
+			d, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{DryRun: true})
+			if err != nil || d.NextAction != next || d.ID != "" {
+				t.Errorf("%s: %+v, %v", next, d, err)
+			}
+			if diff := cmp.Diff(before, dump(t, s)); diff != "" {
+				t.Errorf("%s: a dry run wrote:\n%s", next, diff)
+			}
+		}
+	})
+}
+
+func TestWhatTheGateIsAsked(t *testing.T) {
+	var asked *core.GateCase
+	w := living(t, openPebble(t), gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
+		asked = c
+		return decides(core.NextRetain, .5)(c)
+	}), deferred)
+	m := w.pending(t, core.ObserveRequest{Content: "c"})
+	half := .5
+	r := memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &half}, Notes: []string{"n"}}
+	if _, err := w.Revalidate(t.Context(), m.ID, r); err != nil {
+		t.Fatal(err)
+	}
+	if asked.Memory.ID != m.ID || asked.Turn != 3 || asked.Omega != r.Omega || len(asked.Notes) != 1 || asked.Governance.MinGateConfidence != .7 {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
+func TestAGateThatFailsOrTalksNonsenseWritesNothing(t *testing.T) {
+	broken := errors.New("broken")
+	for name, gate := range map[string]gateFunc{
+		"error":    func(*core.GateCase) (*core.GateDecision, error) { return nil, broken },
+		"nonsense": decides("destroy", 1),
+	} {
+		w := living(t, openPebble(t), gate, deferred)
+		m := w.pending(t, core.ObserveRequest{Content: "c"})
+		before := dump(t, w.store)
+		_, err := w.Revalidate(t.Context(), m.ID, revalidate)
+		if want := map[string]string{"error": "internal", "nonsense": "decision_invalid"}[name]; sdk.ReasonOf(err) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
+			t.Errorf("%s wrote:\n%s", name, diff)
+		}
+	}
+	w := living(t, openPebble(t), nil, nil)
+	_, err := w.Revalidate(t.Context(), w.pending(t, core.ObserveRequest{Content: "c"}).ID, revalidate)
+	wantReason(t, err, sdk.Unavailable, "gate_missing")
+}
+
+func TestACancelledGateWritesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := living(t, openPebble(t), gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
+		cancel()
+		return decides(core.NextPurge, 1)(c)
+	}), deferred)
+	m := w.pending(t, core.ObserveRequest{Content: "c"})
+	_, err := w.Revalidate(ctx, m.ID, revalidate)
+	wantReason(t, err, sdk.Cancelled, "cancelled")
+	if state := w.get(t, m.ID).State; state != core.StateRevalidatePending {
+		t.Errorf("it is %s", state)
+	}
+}

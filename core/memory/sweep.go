@@ -1,0 +1,186 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// sweepBatch is how many memories one transaction of a sweep evaluates: few
+// enough that it seldom meets a feedback.
+const sweepBatch = 256
+
+// SweepResult is what a sweep came to.
+type SweepResult struct {
+	Namespace string `json:"namespace"`
+	// Turn is the namespace's turn counter.
+	Turn      int64 `json:"turn"`
+	Evaluated int   `json:"evaluated"`
+	// Changed counts the memories whose score or state changed, Transitions the
+	// states that they came into.
+	Changed     int                      `json:"changed"`
+	Transitions map[core.MemoryState]int `json:"transitions"`
+	// Gated counts the gate's decisions by what followed. Pending are the memories
+	// that wait for the gate still: all that do, where it is deferred.
+	Gated   map[string]int `json:"gated"`
+	Pending []string       `json:"pending,omitempty"`
+}
+
+// Sweep evaluates the memories of a namespace, those below it not included, by
+// the retention policy, as a feedback does for those that it touches (spec 3.4).
+// It works in transactions of 256 memories and may be repeated at any time: what
+// it did isn't done again.
+//
+// Memories that wait for the gate are decided on, those too that a crash left
+// waiting, unless [Options.DeferGate] leaves that to the caller.
+func (m *Memories) Sweep(ctx context.Context, namespace string) (*SweepResult, error) {
+	if err := core.CheckNamespace(namespace); err != nil {
+		return nil, err
+	}
+	s := &sweep{
+		memories: m, moved: map[string]bool{},
+		result: SweepResult{Namespace: namespace, Transitions: map[core.MemoryState]int{}, Gated: map[string]int{}},
+	}
+	if err := s.run(ctx); err != nil {
+		return nil, sdk.Wrap("sweep namespace "+namespace, err)
+	}
+	return &s.result, nil
+}
+
+// sweep is a sweep under way.
+type sweep struct {
+	memories *Memories
+	// moved are the memories that came into another state, so that none is
+	// evaluated twice.
+	moved  map[string]bool
+	result SweepResult
+}
+
+func (s *sweep) run(ctx context.Context) error {
+	for _, state := range []core.MemoryState{core.StateOpen, core.StateActive, core.StateCooling} {
+		err := s.pages(ctx, state, func(ids []string) error { return s.evaluate(ctx, ids) })
+		if err != nil {
+			return err
+		}
+	}
+	return s.pages(ctx, core.StateRevalidatePending, func(ids []string) error { return s.gate(ctx, ids) })
+}
+
+// pages calls fn with the ids of the memories in a state, page by page.
+func (s *sweep) pages(ctx context.Context, state core.MemoryState, fn func(ids []string) error) error {
+	start := indexStart(statePrefix, s.result.Namespace, string(state))
+	from := start
+	for {
+		var ids []string
+		err := s.memories.options.Store.View(ctx, func(r core.Reader) error {
+			ids = nil
+			return r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
+				ids = append(ids, placeID(key[len(start):]))
+				from = append(append([]byte(nil), key...), 0)
+				return len(ids) < sweepBatch, nil
+			})
+		})
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		if err := fn(ids); err != nil {
+			return err
+		}
+	}
+}
+
+// evaluate evaluates memories in one transaction.
+func (s *sweep) evaluate(ctx context.Context, ids []string) error {
+	var changes []*change
+	var event journal.MemorySwept
+	err := s.memories.update(ctx, func(t *tx) (err error) {
+		changes, event, err = s.batch(ctx, t, ids)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.result.Turn, s.result.Evaluated, s.result.Changed = event.Turn, s.result.Evaluated+event.Evaluated, s.result.Changed+event.Changed
+	for _, c := range changes {
+		if c.event != nil {
+			s.moved[c.after.ID] = true
+			s.result.Transitions[c.after.State]++
+		}
+	}
+	return nil
+}
+
+func (s *sweep) batch(ctx context.Context, t *tx, ids []string) ([]*change, journal.MemorySwept, error) {
+	var event journal.MemorySwept
+	var changes []*change
+	number, err := readTurn(t, s.result.Namespace)
+	if err != nil {
+		return nil, event, err
+	}
+	event.Turn = number
+	e, err := s.memories.evaluation(t, s.result.Namespace, number, core.TurnRef{})
+	if err != nil {
+		return nil, event, err
+	}
+	for _, id := range ids {
+		if s.moved[id] {
+			continue
+		}
+		before, err := read(t, id)
+		if isGone(err) {
+			continue
+		}
+		if err != nil {
+			return nil, event, err
+		}
+		after := *before
+		moved, err := e.decide(ctx, t, &after)
+		if err != nil {
+			return nil, event, err
+		}
+		event.Evaluated++
+		if moved != nil || after.Signals.TTLScore != before.Signals.TTLScore {
+			changes = append(changes, &change{before, &after, moved})
+		}
+	}
+	event.Changed = len(changes)
+	if len(changes) == 0 {
+		return nil, event, nil
+	}
+	if err := t.record(s.result.Namespace, event); err != nil {
+		return nil, event, err
+	}
+	return changes, event, writeAll(t, changes)
+}
+
+// gate lets the gate decide on memories that wait for it.
+func (s *sweep) gate(ctx context.Context, ids []string) error {
+	if s.memories.options.Gate == nil || s.memories.options.DeferGate {
+		s.result.Pending = append(s.result.Pending, ids...)
+		return nil
+	}
+	for _, id := range ids {
+		d, err := s.memories.revalidate(ctx, id, &RevalidateRequest{}, core.TurnRef{})
+		switch {
+		case sdk.ReasonOf(err) == unreadableReason:
+			s.result.Pending = append(s.result.Pending, id)
+		case left(err):
+		case err != nil:
+			return sdk.Wrap("gate of memory "+id, err)
+		default:
+			s.result.Gated[d.NextAction]++
+		}
+	}
+	return nil
+}
+
+// Turn returns a namespace's turn counter: how many feedbacks it had.
+func (m *Memories) Turn(ctx context.Context, namespace string) (turn int64, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		turn, err = readTurn(r, namespace)
+		return err
+	})
+	return turn, err
+}

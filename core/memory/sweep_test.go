@@ -1,0 +1,268 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// turnsOfOthers advances a namespace's counter by turns that offer another memory.
+func (w *world) turnsOfOthers(t *testing.T, session string, n int) {
+	t.Helper()
+	other := w.observe(t, core.ObserveRequest{Content: "other " + session})
+	for turn := range int64(n) {
+		w.live(t, session, turn, other.ID, core.OutcomeSuccess)
+	}
+}
+
+func TestASweepEvaluatesTheRest(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextRetain, .5), nil)
+		// Used once, and then for 20 turns of others not even offered.
+		m := w.observe(t, core.ObserveRequest{Content: "m"})
+		w.live(t, "s", 1, m.ID, core.OutcomeSuccess)
+		w.turnsOfOthers(t, "others", 20)
+		if state := w.get(t, m.ID).State; state != core.StateActive {
+			t.Fatalf("turns of others alone made it %s", state)
+		}
+		elsewhere := w.observe(t, core.ObserveRequest{Namespace: "ns/sub", Content: "elsewhere"})
+		result, err := w.Sweep(t.Context(), "ns")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &memory.SweepResult{
+			Namespace: "ns", Turn: 21, Evaluated: 2, Changed: 1,
+			Transitions: map[core.MemoryState]int{core.StateCooling: 1}, Gated: map[string]int{},
+		}
+		if diff := cmp.Diff(want, result); diff != "" {
+			t.Errorf("result:\n%s", diff)
+		}
+		if g := w.get(t, m.ID); g.State != core.StateCooling || !near(g.Signals.TTLScore, .3) || w.get(t, elsewhere.ID).Version != 1 {
+			t.Errorf("it is %s with score %v", g.State, g.Signals.TTLScore)
+		}
+		before := dump(t, s)
+		if result, err = w.Sweep(t.Context(), "ns"); err != nil || result.Changed != 0 {
+			t.Errorf("the second sweep: %+v, %v", result, err)
+		}
+		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
+			t.Errorf("a second sweep right after changed:\n%s", diff)
+		}
+	})
+}
+
+func TestASweepTakesUpWhatACrashLeftWaiting(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		left := living(t, s, decides(core.NextPurge, .9), deferred)
+		m := left.pending(t, core.ObserveRequest{Content: "c"})
+		result, err := left.Sweep(t.Context(), "ns")
+		if err != nil || len(result.Pending) != 1 || result.Pending[0] != m.ID || len(result.Gated) != 0 {
+			t.Errorf("deferred: %+v, %v", result, err)
+		}
+		w := living(t, s, decides(core.NextPurge, .9), nil)
+		result, err = w.Sweep(t.Context(), "ns")
+		if err != nil || len(result.Pending) != 0 || result.Gated[core.NextPurge] != 1 {
+			t.Errorf("at once: %+v, %v", result, err)
+		}
+	})
+}
+
+func TestASweepOfManyPages(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextRetain, .5), nil)
+		const n = 600
+		var requests []*core.ObserveRequest
+		for i := range n {
+			requests = append(requests, &core.ObserveRequest{Namespace: "ns", Content: fmt.Sprint(i)})
+		}
+		memories, err := w.ObserveAll(t.Context(), requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range memories {
+			m.Signals.RelevantTurns = 5
+			m.Signals.MissStreak = 2
+			if err := w.Put(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		result, err := w.Sweep(t.Context(), "ns")
+		if err != nil || result.Evaluated != n || result.Transitions[core.StateCooling] != n || len(result.Transitions) != 1 {
+			t.Errorf("%+v, %v: want each to move once", result, err)
+		}
+	})
+}
+
+func TestIdleTimeChangesNothing(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextPurge, 1), nil)
+		for i, outcomes := range [][]core.Outcome{{}, {core.OutcomeSuccess}, {"", "", "", "", ""}, {core.OutcomeFailure, core.OutcomeFailure}} {
+			m := w.observe(t, core.ObserveRequest{Content: fmt.Sprint(i)})
+			for turn, o := range outcomes {
+				w.live(t, fmt.Sprint("s", i), int64(turn), m.ID, o)
+			}
+		}
+		if _, err := w.Sweep(t.Context(), "ns"); err != nil {
+			t.Fatal(err)
+		}
+		before := dump(t, s)
+		for range 100 {
+			w.clock.Advance(100 * time.Hour)
+			if _, err := w.Sweep(t.Context(), "ns"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
+			t.Errorf("10,000 idle hours changed:\n%s", diff)
+		}
+	})
+}
+
+func TestRestore(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, nil, nil)
+		for _, state := range []core.MemoryState{core.StateArchived, core.StateConsolidated} {
+			m := w.observe(t, core.ObserveRequest{Content: string(state)})
+			if err := w.Dream(t.Context(), m.ID, state, "keeper"); err != nil {
+				t.Fatal(err)
+			}
+			back, err := w.Restore(t.Context(), m.ID, "me")
+			if err != nil || back.State != core.StateActive || back.MergedInto != "" {
+				t.Errorf("%s: %+v, %v", state, back, err)
+			}
+			if diff := cmp.Diff(back, w.get(t, m.ID)); diff != "" {
+				t.Errorf("%s: what was returned isn't what was stored:\n%s", state, diff)
+			}
+			_, err = w.Restore(t.Context(), m.ID, "me")
+			wantReason(t, err, sdk.Conflict, "state_conflict")
+		}
+		_, err := w.Restore(t.Context(), "nobody", "")
+		wantReason(t, err, sdk.NotFound, "memory_not_found")
+	})
+}
+
+func TestUnreadableSettingsStopTheLifecycle(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextPurge, 1), deferred)
+		pending := w.pending(t, core.ObserveRequest{Content: "pending"})
+		archived := w.observe(t, core.ObserveRequest{Content: "archived"})
+		if err := w.Dream(t.Context(), archived.ID, core.StateArchived, ""); err != nil {
+			t.Fatal(err)
+		}
+		m := w.observe(t, core.ObserveRequest{Content: "m"})
+		w.governor["ns"] = core.Governance{Failure: errors.New("damaged"), DecidedBy: "ns"}
+
+		for turn := range int64(6) {
+			w.live(t, "s", turn, m.ID, core.OutcomeFailure)
+		}
+		if g := w.get(t, m.ID); g.State != core.StateOpen || g.Signals.Failures != 6 {
+			t.Errorf("it is %s after %d failures", g.State, g.Signals.Failures)
+		}
+		if n := w.events("agent.memory.lifecycle.halted"); n != 6 {
+			t.Errorf("%d events, want one for each feedback", n)
+		}
+		_, err := w.Revalidate(t.Context(), pending.ID, revalidate)
+		wantReason(t, err, sdk.Denied, "governance_unreadable")
+		_, err = w.Restore(t.Context(), archived.ID, "")
+		wantReason(t, err, sdk.Denied, "governance_unreadable")
+		if n := w.events("agent.memory.lifecycle.halted"); n != 8 {
+			t.Errorf("%d events, want one more for each refusal", n)
+		}
+		result, err := w.Sweep(t.Context(), "ns")
+		if err != nil || result.Changed != 0 || len(result.Pending) != 1 {
+			t.Errorf("sweep: %+v, %v", result, err)
+		}
+		for id, state := range map[string]core.MemoryState{pending.ID: core.StateRevalidatePending, archived.ID: core.StateArchived} {
+			if got := w.get(t, id).State; got != state {
+				t.Errorf("%s became %s", state, got)
+			}
+		}
+	})
+}
+
+// says is a [core.RetentionPolicy] that always says the same.
+type says core.RetentionOutcome
+
+func (s says) Retention(context.Context, *core.RetentionInput) core.RetentionOutcome {
+	return core.RetentionOutcome(s)
+}
+
+func TestWhatAPolicyMayNotAskForIsToldAndLeft(t *testing.T) {
+	for name, out := range map[string]core.RetentionOutcome{
+		"purge":          {State: string(core.StatePurged), TTLScore: .1},
+		"promotion":      {State: string(core.StatePromoted), TTLScore: .1},
+		"archive":        {State: string(core.StateArchived), TTLScore: .1},
+		"unknown state":  {State: "gone", TTLScore: .1},
+		"not a number":   {State: string(core.StateActive), TTLScore: math.NaN()},
+		"infinite score": {State: string(core.StateOpen), TTLScore: math.Inf(-1)},
+	} {
+		w := living(t, openPebble(t), decides(core.NextPurge, 1), func(o *memory.Options) { o.Retention = says(out) })
+		m := w.observe(t, core.ObserveRequest{Content: "c"})
+		w.live(t, "s", 1, m.ID, core.OutcomeFailure)
+		if g := w.get(t, m.ID); g.State != core.StateOpen || g.Signals.TTLScore != 0 || g.Signals.Failures != 1 {
+			t.Errorf("%s: it is %s, %+v", name, g.State, g.Signals)
+		}
+		if n := w.events("agent.memory.lifecycle.refused"); n != 1 {
+			t.Errorf("%s: %d events", name, n)
+		}
+	}
+	failed := core.RetentionOutcome{State: string(core.StateActive), Decision: core.Decision{Failure: &core.ErrorInfo{}}}
+	w := living(t, openPebble(t), nil, func(o *memory.Options) { o.Retention = says(failed) })
+	m := w.observe(t, core.ObserveRequest{Content: "c"})
+	w.live(t, "s", 1, m.ID, core.OutcomeSuccess)
+	if state := w.get(t, m.ID).State; state != core.StateOpen {
+		t.Errorf("a policy that failed made it %s", state)
+	}
+}
+
+func TestAPendingMemoryStaysUntilTheGateDecides(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextRetain, .5), deferred)
+		m := w.pending(t, core.ObserveRequest{Content: "c"})
+		score := m.Signals.TTLScore
+		for turn := range int64(20) {
+			w.live(t, "later", turn, m.ID, core.OutcomeSuccess)
+		}
+		g := w.get(t, m.ID)
+		if g.State != core.StateRevalidatePending || g.Signals.TTLScore <= score || g.Signals.Successes != 20 {
+			t.Errorf("it is %s: %+v", g.State, g.Signals)
+		}
+		if _, err := w.Revalidate(t.Context(), m.ID, revalidate); err != nil || w.get(t, m.ID).State != core.StateActive {
+			t.Errorf("the retain made it %s, %v: its score is %v", w.get(t, m.ID).State, err, g.Signals.TTLScore)
+		}
+	})
+}
+
+// TestSameCallsGiveTheSameStore holds on both engines, down to the byte.
+func TestSameCallsGiveTheSameStore(t *testing.T) {
+	var dumps []map[string]string
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextRetain, .5), nil)
+		for i := range int64(4) {
+			m := w.observe(t, core.ObserveRequest{Content: fmt.Sprint(i), Namespace: fmt.Sprintf("n%d", i%2)})
+			for turn := range int64(8) {
+				w.clock.Advance(time.Second)
+				w.live(t, fmt.Sprint("s", i), turn, m.ID, []core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial, ""}[(turn*i+turn)%4])
+			}
+		}
+		for _, namespace := range []string{"n0", "n1"} {
+			if _, err := w.Sweep(t.Context(), namespace); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all := dump(t, s)
+		maps.DeleteFunc(all, func(key, _ string) bool { return key == "meta/format" })
+		dumps = append(dumps, all)
+	})
+	if diff := cmp.Diff(dumps[0], dumps[1]); diff != "" {
+		t.Errorf("mem and pebble differ:\n%s", diff)
+	}
+}

@@ -1,0 +1,91 @@
+package memory_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestRecallCountsAnAccessOncePerTurn(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, nil, nil)
+		a, b := w.observe(t, core.ObserveRequest{Content: "a"}), w.observe(t, core.ObserveRequest{Content: "b"})
+		w.clock.Advance(time.Hour)
+		w.offer(t, "s", 1, a.ID)
+		w.offer(t, "s", 1, b.ID, a.ID)
+		for _, id := range []string{a.ID, b.ID} {
+			m := w.get(t, id)
+			if m.AccessCount != 1 || m.LastAccessedAt == nil || !m.LastAccessedAt.Equal(w.clock.Now()) {
+				t.Errorf("memory %s: %d accesses, the last at %v", id, m.AccessCount, m.LastAccessedAt)
+			}
+			if m.Signals.HitCount != 0 || m.Signals.RelevantTurns != 0 {
+				t.Errorf("a recall alone counted as a hit or a turn: %+v", m.Signals)
+			}
+		}
+		w.feedback(t, "s", 1, core.OutcomeSuccess)
+		before := dump(t, s)
+		w.offer(t, "s", 1, a.ID)
+		if after := dump(t, s); len(after) != len(before) || w.get(t, a.ID).AccessCount != 1 {
+			t.Error("a recall after the turn's feedback was recorded")
+		}
+		w.offer(t, "s", 2, a.ID)
+		if n := w.get(t, a.ID).AccessCount; n != 2 {
+			t.Errorf("%d accesses after another turn, want 2", n)
+		}
+	})
+}
+
+func TestPlacesAreThoseOfTheFirstRecallOfATurn(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, nil, nil)
+		a, b, c := w.observe(t, core.ObserveRequest{Content: "a"}), w.observe(t, core.ObserveRequest{Content: "b"}), w.observe(t, core.ObserveRequest{Content: "c"})
+		w.offer(t, "s", 1, a.ID)             // alone, score 1: weight 1
+		w.offer(t, "s", 1, b.ID, c.ID, a.ID) // b first of three, score 1; c second, .9
+		w.feedback(t, "s", 1, core.OutcomeSuccess, a.ID, b.ID, c.ID)
+		for id, weight := range map[string]float64{a.ID: 1, b.ID: 1, c.ID: .20 + .55*.5 + .25*1.9/2} {
+			if q := w.get(t, id).Signals.Q; !near(q, .5+.2*weight*.5) {
+				t.Errorf("memory %s has q %v, want that of weight %v", id, q, weight)
+			}
+		}
+	})
+}
+
+func TestWhatCantNameATurnIsRefused(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, nil, nil)
+		before := dump(t, s)
+		for _, session := range []string{"", "a/b", "a..b", "ä", "x y"} {
+			wantReason(t, w.RecordTurn(t.Context(), session, 1, nil), sdk.Invalid, "session_invalid")
+		}
+		wantReason(t, w.RecordTurn(t.Context(), "s", -1, nil), sdk.Invalid, "turn_invalid")
+		if len(dump(t, s)) != len(before) {
+			t.Error("a refused turn wrote something")
+		}
+	})
+}
+
+func TestAPurgedMemoryIsLeftOutOfItsTurn(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextPurge, .9), deferred)
+		m, other := w.pending(t, core.ObserveRequest{Content: "gone soon"}), w.observe(t, core.ObserveRequest{Content: "stays"})
+		found := w.recalled(t, m.ID, other.ID)
+		w.offer(t, "s", 1, m.ID)
+		if _, err := w.Revalidate(t.Context(), m.ID, revalidate); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.RecordTurn(t.Context(), "s", 2, found); err != nil {
+			t.Fatal(err)
+		}
+		result := w.feedback(t, "s", 2, core.OutcomeSuccess, other.ID)
+		if len(result.Items) != 1 || result.Items[0].ID != other.ID {
+			t.Errorf("the turn has %+v", result.Items)
+		}
+		// It was there when turn 1 recalled it.
+		result = w.feedback(t, "s", 1, core.OutcomeSuccess, m.ID)
+		if len(result.Items) != 1 || result.Items[0].After != core.StatePurged || result.Items[0].Reward != 0 {
+			t.Errorf("turn 1 has %+v", result.Items)
+		}
+	})
+}

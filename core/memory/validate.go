@@ -1,0 +1,211 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The bounds of a memory (spec 3.1). Agents have none there: theirs is a tag's.
+const (
+	maxTitleRunes    = 512
+	maxContentBytes  = 65_536
+	maxTags          = 50
+	maxTagBytes      = 128
+	maxMetadataBytes = 65_536
+	maxMetadataDepth = 32
+	maxIDBytes       = 128
+	maxAgentBytes    = 128
+	maxRelationBytes = 64
+	minPriority      = 1
+	maxPriority      = 10
+
+	// derivedTitleRunes is how much of the content becomes a missing title.
+	derivedTitleRunes = 80
+)
+
+// The defaults of a memory (spec 3.1, and 3.4 for the signals).
+const (
+	defaultPriority   = 5
+	defaultImportance = 0.5
+	defaultConfidence = 1.0
+	defaultUtility    = 0.5
+	defaultQ          = 0.5
+)
+
+// purgedMark stands before the id of a purged memory, where a link led to it. No
+// memory's id may begin with it.
+const purgedMark = "purged:"
+
+// validID reports whether id can name a memory: [A-Za-z0-9_:.@-]{1,128} without
+// "..", and not the name of a purged one.
+func validID(id string) bool {
+	if id == "" || len(id) > maxIDBytes || strings.Contains(id, "..") || strings.HasPrefix(id, purgedMark) {
+		return false
+	}
+	for _, c := range []byte(id) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("_:.@-", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *problems) id(field, id string) {
+	if !validID(id) {
+		p.add(field, "%q isn't 1 to %d of A-Z a-z 0-9 _ : . @ - without .. (and without %q at its start)", cut(id), maxIDBytes, purgedMark)
+	}
+}
+
+// text checks what titles and contents have in common.
+func (p *problems) text(field, s string) {
+	switch {
+	case strings.TrimSpace(s) == "":
+		p.add(field, "is blank")
+	case !utf8.ValidString(s):
+		p.add(field, "isn't UTF-8")
+	}
+}
+
+func (p *problems) title(title string) {
+	p.text("title", title)
+	p.over("title", utf8.RuneCountInString(title), maxTitleRunes, "characters")
+	control := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
+	if i := strings.IndexFunc(title, control); i >= 0 {
+		p.add("title", "has a control character at byte %d: only line breaks and tabs may be in it", i)
+	}
+}
+
+func (p *problems) content(content string) {
+	p.text("content", content)
+	p.over("content", len(content), maxContentBytes, "bytes")
+}
+
+// word checks a short text that becomes part of a key.
+func (p *problems) word(field, s string, most int) {
+	p.over(field, len(s), most, "bytes")
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+		p.add(field, "%q has a control character or isn't UTF-8", cut(s))
+	}
+}
+
+func (p *problems) tags(tags []string) {
+	p.over("tags", len(tags), maxTags, "tags")
+	for _, tag := range tags[:min(len(tags), maxTags)] {
+		if strings.TrimSpace(tag) == "" {
+			p.add("tags", "have a blank one")
+		}
+		p.word("tags", tag, maxTagBytes)
+	}
+}
+
+func (p *problems) unit(field string, f *float64) {
+	if f != nil && !(*f >= 0 && *f <= 1) {
+		p.add(field, "is %v, not a number from 0 to 1", *f)
+	}
+}
+
+func (p *problems) priority(n *int) {
+	if n != nil && (*n < minPriority || *n > maxPriority) {
+		p.add("priority", "is %d, not from %d to %d", *n, minPriority, maxPriority)
+	}
+}
+
+// metadata checks a JSON object and returns it without white space; nil where
+// there is none.
+func (p *problems) metadata(data json.RawMessage) json.RawMessage {
+	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || string(trimmed) == "null" {
+		return nil
+	}
+	p.over("metadata", len(data), maxMetadataBytes, "bytes")
+	if len(data) > maxMetadataBytes {
+		return nil
+	}
+	value, err := core.DecodeJSON(data)
+	object, isObject := value.(map[string]any)
+	switch {
+	case err != nil:
+		p.add("metadata", "can't be used: %s", sdk.AsError(err).Message)
+	case !isObject:
+		p.add("metadata", "isn't a JSON object")
+	case !utf8.Valid(data):
+		p.add("metadata", "isn't UTF-8")
+	default:
+		p.over("metadata", levels(object), maxMetadataDepth, "levels")
+		var b bytes.Buffer
+		if json.Compact(&b, data) == nil { // it was decoded, so it can
+			return b.Bytes()
+		}
+	}
+	return nil
+}
+
+// levels is how deep a decoded value is nested: 0 for what isn't an object or an
+// array.
+func levels(value any) int {
+	deepest := -1
+	switch v := value.(type) {
+	case map[string]any:
+		for _, e := range v {
+			deepest = max(deepest, levels(e))
+		}
+		return max(deepest, 0) + 1
+	case []any:
+		for _, e := range v {
+			deepest = max(deepest, levels(e))
+		}
+		return max(deepest, 0) + 1
+	}
+	return 0
+}
+
+func validRelation(relation string) bool {
+	if relation == "" || len(relation) > maxRelationBytes {
+		return false
+	}
+	for _, c := range []byte(relation) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// derivedTitle is a title for a memory that came without one: the beginning of
+// its content, with spaces for what a title can't hold.
+func derivedTitle(content string) string {
+	runes := []rune(strings.TrimSpace(content[:min(len(content), maxContentBytes)]))
+	runes = runes[:min(len(runes), derivedTitleRunes)]
+	for i, r := range runes {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			runes[i] = ' '
+		}
+	}
+	return strings.TrimSpace(string(runes))
+}
+
+// distinct returns the tags without repetitions, in their order.
+func distinct(tags []string) []string {
+	var list []string
+	for _, tag := range tags {
+		if !slices.Contains(list, tag) {
+			list = append(list, tag)
+		}
+	}
+	return list
+}
+
+// orDefault is what a pointer points to, or a default for nil.
+func orDefault[T int | float64](p *T, value T) T {
+	if p == nil {
+		return value
+	}
+	return *p
+}

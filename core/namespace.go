@@ -1,0 +1,95 @@
+package core
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The bounds of a namespace's name (spec 3.1).
+const (
+	MaxNamespaceRunes    = 512
+	MaxNamespaceSegments = 8
+)
+
+// EveryNamespace is the level above all namespaces. It is no namespace itself.
+const EveryNamespace = "*"
+
+// CheckNamespace tells all that is wrong with a namespace's name, in one error:
+// sdk.Invalid, reason "namespace_invalid".
+func CheckNamespace(namespace string) error {
+	problems := namespaceProblems(namespace)
+	if len(problems) == 0 {
+		return nil
+	}
+	return sdk.Errorf(sdk.Invalid, "namespace_invalid", "namespace %s: %s", shown(namespace), strings.Join(problems, "; ")).
+		WithHint("a namespace is 1 to %d names with / between them, such as team/project", MaxNamespaceSegments).
+		WithDetail("field", "namespace")
+}
+
+func namespaceProblems(namespace string) []string {
+	if namespace == "" {
+		return []string{"it is empty"}
+	}
+	var problems []string
+	if !utf8.ValidString(namespace) {
+		problems = append(problems, "it isn't UTF-8")
+	}
+	if n := utf8.RuneCountInString(namespace); n > MaxNamespaceRunes {
+		problems = append(problems, fmt.Sprintf("it has %d characters, of at most %d", n, MaxNamespaceRunes))
+	}
+	if n := strings.Count(namespace, "/") + 1; n > MaxNamespaceSegments {
+		problems = append(problems, fmt.Sprintf("it has %d segments, of at most %d", n, MaxNamespaceSegments))
+	}
+	if strings.ContainsFunc(namespace, func(r rune) bool { return r == '\\' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		problems = append(problems, "white space, backslashes and control characters aren't allowed")
+	}
+	return append(problems, segmentProblems(namespace)...)
+}
+
+// segmentProblems says what is wrong with the segments, each problem once.
+func segmentProblems(namespace string) []string {
+	var problems []string
+	if strings.HasPrefix(namespace, "/") || strings.HasSuffix(namespace, "/") {
+		problems = append(problems, "it begins or ends with /")
+	}
+	inner := strings.Trim(namespace, "/")
+	if inner == "" || strings.Contains(inner, "//") {
+		problems = append(problems, "a segment is empty")
+	}
+	for _, reserved := range []string{".", "..", EveryNamespace} {
+		if strings.Contains("/"+namespace+"/", "/"+reserved+"/") {
+			problems = append(problems, "no segment may be "+reserved)
+		}
+	}
+	return problems
+}
+
+// shown is a name from outside as messages have it: quoted, and not too long.
+func shown(name string) string {
+	const most = 80
+	runes := []rune(name[:min(len(name), 4*most)])
+	if len(runes) <= most && len(name) <= 4*most {
+		return strconv.Quote(name)
+	}
+	return strconv.Quote(string(runes[:min(len(runes), most)])) + "…"
+}
+
+// NamespaceChain lists the levels that a namespace's settings may come from, the
+// most general first: "*", "a", "a/b" and "a/b/c" for "a/b/c".
+func NamespaceChain(namespace string) []string {
+	levels := []string{EveryNamespace}
+	if namespace == EveryNamespace {
+		return levels
+	}
+	for i := range len(namespace) {
+		if namespace[i] == '/' {
+			levels = append(levels, namespace[:i])
+		}
+	}
+	return append(levels, namespace)
+}

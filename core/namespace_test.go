@@ -1,0 +1,67 @@
+package core_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestNamespaces(t *testing.T) {
+	longest := strings.Repeat("ü", core.MaxNamespaceRunes)
+	for _, good := range []string{"a", "a/b/c", "team-1/Projekt.Ä/日本", "a/b/c/d/e/f/g/h", "a*", "...", longest} {
+		if err := core.CheckNamespace(good); err != nil {
+			t.Errorf("%.20q: %v", good, err)
+		}
+	}
+	cases := []struct{ name, says string }{
+		{"", "it is empty"},
+		{"/a", "begins or ends with /"},
+		{"a/", "begins or ends with /"},
+		{"/", "a segment is empty"},
+		{"a//b", "a segment is empty"},
+		{"a/./b", "no segment may be ."},
+		{"..", "no segment may be .."},
+		{"*", "no segment may be *"},
+		{"a/*", "no segment may be *"},
+		{"a b", "white space"},
+		{"a\u00a0b", "white space"},
+		{`a\b`, "backslashes"},
+		{"a\x00b", "control characters"},
+		{"a\u0085b", "control characters"},
+		{"a\xffb", "isn't UTF-8"},
+		{"a/b/c/d/e/f/g/h/i", "9 segments, of at most 8"},
+		{longest + "u", "513 characters, of at most 512"},
+	}
+	for _, c := range cases {
+		err := core.CheckNamespace(c.name)
+		if sdk.ReasonOf(err) != "namespace_invalid" || !strings.Contains(err.Error(), c.says) || sdk.AsError(err).Hint == "" {
+			t.Errorf("%.20q: %v, want %q", c.name, err, c.says)
+		}
+	}
+}
+
+func TestAllProblemsOfANamespaceAreTold(t *testing.T) {
+	hostile := "/ /../" + strings.Repeat("\xf0\x9f\x98", 1<<20)
+	err := core.CheckNamespace(hostile)
+	for _, want := range []string{"isn't UTF-8", "characters, of at most 512", "white space", "begins or ends with /", "no segment may be .."} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("missing: %s", want)
+		}
+	}
+	if len(err.Error()) > 10_000 {
+		t.Errorf("the message has %d bytes", len(err.Error()))
+	}
+}
+
+func TestNamespaceChain(t *testing.T) {
+	for name, want := range map[string][]string{
+		"*": {"*"}, "a": {"*", "a"}, "a/b/c": {"*", "a", "a/b", "a/b/c"},
+	} {
+		if got := core.NamespaceChain(name); !slices.Equal(got, want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
