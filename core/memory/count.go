@@ -59,7 +59,15 @@ func recount(t *tx, before, after *core.Memory) error {
 		return err
 	}
 	c.Memories, c.Bytes = c.Memories+change.Memories, c.Bytes+change.Bytes
-	return t.Put(countKey(namespace), core.MustJSON(c))
+	return putCount(t, namespace, c)
+}
+
+// putCount writes what a namespace holds. One that holds nothing has no count.
+func putCount(tx core.Tx, namespace string, c Count) error {
+	if c == (Count{}) {
+		return tx.Delete(countKey(namespace))
+	}
+	return tx.Put(countKey(namespace), core.MustJSON(c))
 }
 
 // checkRoom refuses a new memory for which its namespace has no room.

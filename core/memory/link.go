@@ -17,6 +17,13 @@ func linkToKey(to, relation, from string) []byte {
 	return []byte(linkToPrefix + to + "/" + relation + "/" + from)
 }
 
+// splitLink is what a key of a link names.
+func splitLink(key string) (from, relation, to string, ok bool) {
+	from, rest, _ := strings.Cut(strings.TrimPrefix(key, linkPrefix), "/")
+	relation, to, ok = strings.Cut(rest, "/")
+	return from, relation, to, ok
+}
+
 // putLink writes a link and its other end's entry.
 func putLink(t *tx, l *core.Link) error {
 	value, err := core.EncodeJSON(l)

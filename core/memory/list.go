@@ -142,8 +142,8 @@ func (f *ListFilter) page(ctx context.Context, r core.Reader) (*Page, error) {
 	}
 }
 
-// nextNamespace returns the namespace that follows one among those that hold or
-// held memories: root and those below it, or all where root is "". after is ""
+// nextNamespace returns the namespace that follows one among those that hold
+// memories: root and those below it, or all where root is "". after is ""
 // for the first, and the answer "" after the last.
 func nextNamespace(r core.Reader, root, after string) (next string, err error) {
 	if root != "" && after == "" {

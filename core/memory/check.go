@@ -1,0 +1,219 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+var _ core.Rebuilder = (*Memories)(nil)
+
+// Derived implements [core.Rebuilder]: the prefixes of what follows from the
+// records and links.
+func (m *Memories) Derived() []string {
+	return append(secondary(), countPrefix, linkToPrefix, pendingNamespacePrefix, pendingSourcePrefix)
+}
+
+// secondary are the prefixes of a memory's indices.
+func secondary() []string {
+	return []string{agentPrefix, kindPrefix, statePrefix, tagPrefix, timePrefix, titlePrefix}
+}
+
+// Check implements [core.Checker]: it proves that records, indices, vectors,
+// counts, links, approvals and events agree.
+func (m *Memories) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	c := &checker{ctx: ctx, r: r, report: report}
+	for _, pass := range []func() error{
+		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.linkEnds, c.pendings, c.strayPendings,
+	} {
+		if err := pass(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checker is a check under way.
+type checker struct {
+	ctx    context.Context
+	r      core.Reader
+	report func(core.Problem)
+
+	// indexed counts the entries of indices that the records should have.
+	indexed int64
+}
+
+// each calls fn for each pair of a prefix, until ctx ends.
+func (c *checker) each(prefix string, fn func(key string, value []byte) error) error {
+	start := []byte(prefix)
+	return c.r.Scan(start, prefixEnd(start), func(key, value []byte) (bool, error) {
+		if err := c.ctx.Err(); err != nil {
+			return false, err
+		}
+		return true, fn(string(key), value)
+	})
+}
+
+func (c *checker) problem(key, format string, args ...any) {
+	c.add(key, false, format, args...)
+}
+
+// derived reports a problem that a rebuild mends.
+func (c *checker) derived(key, format string, args ...any) {
+	c.add(key, true, format, args...)
+}
+
+func (c *checker) add(key string, rebuildable bool, format string, args ...any) {
+	c.report(core.Problem{
+		Part: "memories", Key: strings.Trim(strconv.Quote(key), `"`), Message: fmt.Sprintf(format, args...), Rebuildable: rebuildable,
+	})
+}
+
+// has reports whether a key is there.
+func (c *checker) has(key []byte) (bool, error) {
+	_, found, err := c.r.Get(key)
+	return found, err
+}
+
+// memories checks each record, what indices it should be in, and its events.
+func (c *checker) memories() error {
+	return c.each(memoryPrefix, func(key string, value []byte) error {
+		m, err := decodeMemory(key[len(memoryPrefix):], value)
+		if err != nil {
+			c.problem(key, "%s", sdk.AsError(err).Message)
+			return nil
+		}
+		if m.EmbeddingModel != "" {
+			if found, err := c.has(vectorKey(m.ID)); err != nil {
+				return err
+			} else if !found {
+				c.problem(key, "its vector is missing")
+			}
+		}
+		for i, index := range indexKeys(m) {
+			c.indexed++
+			value, found, err := c.r.Get(index)
+			if err != nil {
+				return err
+			}
+			if !found || i == 0 && string(value) != string(sizeValue(m)) {
+				c.derived(string(index), "the index misses memory %s, or its size", m.ID)
+			}
+		}
+		return c.history(key, m)
+	})
+}
+
+// history checks a memory against the event of its making.
+func (c *checker) history(key string, m *core.Memory) error {
+	start := []byte(historyPrefix + m.ID + "/")
+	var first []byte
+	err := c.r.Scan(start, prefixEnd(start), func(k, _ []byte) (bool, error) {
+		first = append(first, k...)
+		return false, nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(first) != len(start)+8 {
+		c.problem(key, "it has no event")
+		return nil
+	}
+	e, found, err := journal.Get(c.r, journal.NamespaceStream(m.Namespace), seqOf(first))
+	if sdk.ReasonOf(err) == "journal_broken" || err == nil && !found {
+		c.problem(string(first), "the event of its making is gone or broken")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.making(key, m, e)
+}
+
+// making checks a memory against the event of its making: who and what it is,
+// and for a reflection its depth and sources.
+func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
+	// ReflectionRecorded has all that MemoryObserved has.
+	var made journal.ReflectionRecorded
+	if err := json.Unmarshal(e.Data, &made); err != nil {
+		c.problem(key, "the event of its making can't be decoded")
+		return nil
+	}
+	switch {
+	case e.Type != "agent.memory.observed" && e.Type != "agent.reflection.recorded" || made.MemoryID != m.ID:
+		c.problem(key, "its first event isn't that of its making")
+	case made.Title != digest(m.Title) || made.Content != digest(m.Content):
+		c.problem(key, "its title or content isn't what its event says")
+	case made.Depth != m.ReflectionDepth:
+		c.problem(key, "its depth is %d, but %d in its event", m.ReflectionDepth, made.Depth)
+	}
+	for _, source := range made.SourceIDs {
+		link, err := c.has(linkKey(m.ID, core.RelationReflectsOn, source))
+		if err != nil {
+			return err
+		}
+		gone, err := c.has(linkKey(m.ID, core.RelationReflectsOn, purgedMark+source))
+		if err != nil {
+			return err
+		}
+		if !link && !gone {
+			c.problem(string(linkKey(m.ID, core.RelationReflectsOn, source)), "the link to its source is missing")
+		}
+	}
+	return nil
+}
+
+// strayIndices looks for entries of indices that no memory has. Only where there
+// are more entries than there should be is each one's memory read.
+func (c *checker) strayIndices() error {
+	found := int64(0)
+	for _, prefix := range secondary() {
+		if err := c.each(prefix, func(string, []byte) error { found++; return nil }); err != nil {
+			return err
+		}
+	}
+	if found == c.indexed {
+		return nil
+	}
+	for _, prefix := range secondary() {
+		err := c.each(prefix, func(key string, _ []byte) error {
+			stray, err := strayIndex(c.r, key)
+			if stray {
+				c.derived(key, "the index names a memory that isn't there or has changed")
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strayIndex reports whether no memory has an entry of an index. A memory that
+// can't be decoded has none.
+func strayIndex(r core.Reader, key string) (bool, error) {
+	id := indexedID(key)
+	if !validID(id) {
+		return true, nil
+	}
+	m, err := read(r, id)
+	switch {
+	case sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt":
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	for _, index := range indexKeys(m) {
+		if string(index) == key {
+			return false, nil
+		}
+	}
+	return true, nil
+}

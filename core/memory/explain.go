@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Explanation says why a memory is where it is.
+type Explanation struct {
+	ID        string           `json:"id"`
+	Namespace string           `json:"namespace"`
+	State     core.MemoryState `json:"state"`
+	// Memory is nil for one that was purged.
+	Memory *core.Memory `json:"memory,omitempty"`
+	// Turn is the namespace's turn counter.
+	Turn int64 `json:"turn"`
+	// Why has a line for each thing that counts, the state first.
+	Why []string `json:"why"`
+	// LinksFrom start at the memory, LinksTo lead to it, at most 1,000 of each.
+	LinksFrom []core.Link `json:"links_from,omitempty"`
+	LinksTo   []core.Link `json:"links_to,omitempty"`
+	// History are the entries of the journal that are about it, the oldest first,
+	// at most the newest 1,000. They hold no content.
+	History []journal.Entry `json:"history"`
+	// Decisions are the gate's, the oldest first.
+	Decisions []*core.GateDecision `json:"decisions,omitempty"`
+}
+
+// Explain tells why a memory is where it is, also of one that was purged.
+func (m *Memories) Explain(ctx context.Context, id string) (e *Explanation, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		e, err = m.explain(r, id)
+		return err
+	})
+	return e, err
+}
+
+func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
+	memory, err := read(r, id)
+	e := &Explanation{ID: id, State: core.StatePurged, Memory: memory}
+	switch {
+	case err == nil:
+		e.Namespace, e.State = memory.Namespace, memory.State
+	case sdk.ReasonOf(err) != "memory_purged":
+		return nil, err
+	default:
+		gone, err := readTombstone(r, id)
+		if err != nil {
+			return nil, err
+		}
+		e.Namespace = gone.Namespace
+	}
+	if e.Turn, err = readTurn(r, e.Namespace); err != nil {
+		return nil, err
+	}
+	if e.LinksFrom, e.LinksTo, err = readLinks(r, id); err != nil {
+		return nil, err
+	}
+	if e.History, err = readHistory(r, e.Namespace, id); err != nil {
+		return nil, err
+	}
+	if e.Decisions, err = decisionsIn(r, e.History); err != nil {
+		return nil, err
+	}
+	g, err := m.governance(r, e.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	e.explainState()
+	e.explainUse(g)
+	return e, nil
+}
+
+// decisionsIn returns the gate's decisions that a history names.
+func decisionsIn(r core.Reader, history []journal.Entry) (list []*core.GateDecision, err error) {
+	for _, entry := range history {
+		if entry.Type != "agent.memory.revalidate.decision" {
+			continue
+		}
+		var named struct {
+			DecisionID string `json:"decision_id"`
+		}
+		if err := json.Unmarshal(entry.Data, &named); err != nil {
+			return nil, damaged("event "+entry.Type, err)
+		}
+		value, found, err := r.Get(decisionKey(named.DecisionID))
+		if err != nil || !found {
+			return nil, err
+		}
+		var d core.GateDecision
+		if err := json.Unmarshal(value, &d); err != nil {
+			return nil, damaged(decisionPrefix+named.DecisionID, err)
+		}
+		list = append(list, &d)
+	}
+	return list, nil
+}
+
+// explainState says how the memory came into its state.
+func (e *Explanation) explainState() {
+	line := fmt.Sprintf("%s since it was made", e.State)
+	for _, entry := range e.History {
+		at := entry.At.Format(time.RFC3339)
+		var moved journal.MemoryTransitioned
+		switch {
+		case entry.Type == "agent.memory.purged":
+			line = "purged at " + at
+		case entry.Type != "agent.memory.lifecycle.transition" || json.Unmarshal(entry.Data, &moved) != nil:
+		default:
+			line = fmt.Sprintf("%s since %s: %s moved it from %s at a ttl_score of %.4g", moved.After, at, moved.Cause, moved.Before, moved.TTLScore)
+			if moved.Rule != "" {
+				line += ", by rule " + moved.Rule
+			}
+			if moved.DecisionID != "" {
+				line += fmt.Sprintf(", by decision %s (%s, confidence %.2f)", moved.DecisionID, moved.Verdict, moved.Confidence)
+			}
+		}
+	}
+	e.Why = append(e.Why, line)
+}
+
+// explainUse says what the memory's use has shown, against what its namespace
+// asks for.
+func (e *Explanation) explainUse(g *core.Governance) {
+	if e.Memory == nil {
+		return
+	}
+	add := func(format string, args ...any) { e.Why = append(e.Why, fmt.Sprintf(format, args...)) }
+	m, s := e.Memory, &e.Memory.Signals
+	switch {
+	case m.MergedInto != "":
+		add("it became part of %s", m.MergedInto)
+	case m.PromotedTo != "":
+		add("it became knowledge %s", m.PromotedTo)
+	}
+	if m.ReflectionDepth > 0 {
+		add("a reflection of depth %d, of at most %d (%s)", m.ReflectionDepth, g.MaxReflectionDepth, g.DecidedBy)
+	}
+	add("used in %d of the %d turns that recalled it: %d successes, %d partial, %d failures, in %d sessions",
+		s.Uses(), s.RelevantTurns, s.Successes, s.Partials, s.Failures, s.Sessions)
+	since := m.CreatedTurn
+	if s.HitCount > 0 {
+		since = s.LastHitTurn
+	}
+	add("ttl_score %.4g (active from %.4g, revalidated below %.4g): hit rate %.4g, utility %.4g, miss streak %d, %d turns since the last hit",
+		s.TTLScore, g.Retention.Active, g.Retention.Revalidate, s.HitRate, s.Utility, s.MissStreak, e.Turn-since)
+	add("q %.4g, recalled %d times", s.Q, m.AccessCount)
+	if g.Failure != nil {
+		add("nothing in %s changes its state: the settings of %s can't be read", e.Namespace, g.DecidedBy)
+	}
+}

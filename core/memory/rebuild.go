@@ -1,0 +1,162 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// rebuildStep is how many keys one transaction of a rebuild looks at.
+const rebuildStep = 500
+
+// Rebuild implements [core.Rebuilder].
+func (m *Memories) Rebuild(ctx context.Context, s core.Store) error {
+	for _, prefix := range secondary() {
+		if err := sweepStrays(ctx, s, prefix, strayIndex); err != nil {
+			return err
+		}
+	}
+	if err := sweepStrays(ctx, s, linkToPrefix, strayEnd); err != nil {
+		return err
+	}
+	for _, prefix := range []string{pendingNamespacePrefix, pendingSourcePrefix} {
+		if err := sweepStrays(ctx, s, prefix, strayPending); err != nil {
+			return err
+		}
+	}
+	if err := inSteps(ctx, s, memoryPrefix, restoreIndices); err != nil {
+		return err
+	}
+	if err := inSteps(ctx, s, linkPrefix, restoreEnd); err != nil {
+		return err
+	}
+	if err := inSteps(ctx, s, pendingPrefix, restorePending); err != nil {
+		return err
+	}
+	return restoreCounts(ctx, s)
+}
+
+// inSteps calls fn for each key of a prefix, in transactions of a few keys each.
+func inSteps(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, key string) error) error {
+	for from := []byte(prefix); from != nil; {
+		var next []byte
+		err := s.Update(ctx, func(tx core.Tx) error {
+			next = nil
+			keys, err := someKeys(tx, from, prefixEnd([]byte(prefix)))
+			if err != nil {
+				return err
+			}
+			for _, key := range keys {
+				if err := fn(tx, key); err != nil {
+					return err
+				}
+			}
+			if len(keys) == rebuildStep {
+				next = []byte(keys[len(keys)-1] + "\x00")
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		from = next
+	}
+	return nil
+}
+
+func someKeys(r core.Reader, from, to []byte) (keys []string, err error) {
+	err = r.Scan(from, to, func(key, _ []byte) (bool, error) {
+		keys = append(keys, string(key))
+		return len(keys) < rebuildStep, nil
+	})
+	return keys, err
+}
+
+// sweepStrays deletes the keys of a prefix that are stray.
+func sweepStrays(ctx context.Context, s core.Store, prefix string, stray func(core.Reader, string) (bool, error)) error {
+	return inSteps(ctx, s, prefix, func(tx core.Tx, key string) error {
+		gone, err := stray(tx, key)
+		if err != nil || !gone {
+			return err
+		}
+		return tx.Delete([]byte(key))
+	})
+}
+
+// restore writes a key if it isn't there with that value.
+func restore(tx core.Tx, key, value []byte) error {
+	there, found, err := tx.Get(key)
+	if err != nil || found && string(there) == string(value) {
+		return err
+	}
+	return tx.Put(key, value)
+}
+
+// restoreIndices writes what a memory's indices miss. A record that can't be
+// decoded is left as it is: it is the check's to tell.
+func restoreIndices(tx core.Tx, key string) error {
+	m, err := read(tx, key[len(memoryPrefix):])
+	if sdk.ReasonOf(err) == "record_corrupt" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i, index := range indexKeys(m) {
+		var value []byte
+		if i == 0 {
+			value = sizeValue(m)
+		}
+		if err := restore(tx, index, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreEnd writes the other end of a link, which its key names.
+func restoreEnd(tx core.Tx, key string) error {
+	from, relation, to, ok := splitLink(key)
+	if !ok {
+		return nil
+	}
+	return restore(tx, linkToKey(to, relation, from), nil)
+}
+
+func restorePending(tx core.Tx, key string) error {
+	p, err := readPending(tx, key[len(pendingPrefix):])
+	if sdk.ReasonOf(err) == "record_corrupt" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, index := range pendingKeys(p) {
+		if err := restore(tx, index, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreCounts counts each namespace anew, in a transaction of its own.
+func restoreCounts(ctx context.Context, s core.Store) error {
+	for namespace := ""; ; {
+		var next string
+		err := s.Update(ctx, func(tx core.Tx) (err error) {
+			if next, err = nextCounted(tx, namespace); err != nil || next == "" {
+				return err
+			}
+			found, err := countIndex(tx, next)
+			if err != nil {
+				return err
+			}
+			return putCount(tx, next, found)
+		})
+		if err != nil || next == "" {
+			return err
+		}
+		namespace = next
+	}
+}
