@@ -1,122 +1,173 @@
 package gate
 
 import (
-	"math"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/sdk"
 )
 
-// Bounds of evidence.
-const (
-	// MaxNodes and MaxEdges bound a graph: room for any workflow that people draw,
-	// and decided on within milliseconds.
-	MaxNodes = 10_000
-	MaxEdges = 100_000
-	// MaxGraphMemories bounds the memories that a graph names, and MaxGraphPlaces
-	// their nodes, counted for each memory.
-	MaxGraphMemories = 10_000
-	MaxGraphPlaces   = 100_000
-	// MaxWorkflows is how many workflows may name one memory: a decision reads the
-	// graph of each.
-	MaxWorkflows = 32
-	// MaxRefBytes bounds a reference or a note.
-	MaxRefBytes = 512
-	// MaxNotes bounds the notes of a decision.
-	MaxNotes = 20
-	// MaxToolOutcomes bounds the outcomes of one call.
-	MaxToolOutcomes = 10_000
-	// batch is how many outcomes one transaction records.
-	batch = 1_000
+var _ core.Rebuilder = Evidence{}
 
-	maxNameBytes = 128 // of an id or name (spec 3.1)
-	maxProblems  = 20  // that are listed
-	idHint       = "an id is 1 to 128 of A-Z a-z 0-9 _ : . @ - without two dots in a row"
-)
+// Derived implements [core.Rebuilder]: tallies follow from the outcomes, and the
+// index from the graphs.
+func (Evidence) Derived() []string { return []string{indexPrefix, tallyPrefix} }
 
-// problems collects all that is wrong with an input.
-type problems struct {
-	listed []error
-	more   int
+// checker looks for problems in the evidence of one snapshot.
+type checker struct {
+	r      core.Reader
+	named  naming
+	report func(core.Problem)
+	// looked is the memory whose tally was looked for last.
+	looked string
 }
 
-func (p *problems) add(hint, format string, args ...any) {
-	if len(p.listed) == maxProblems {
-		p.more++
-		return
-	}
-	p.listed = append(p.listed, sdk.Errorf(sdk.Invalid, "evidence_invalid", format, args...).WithHint("%s", hint))
-}
-
-// err is one error of all problems; nil for none.
-func (p *problems) err() error {
-	if p.more > 0 {
-		p.listed = append(p.listed, sdk.Errorf(sdk.Invalid, "evidence_invalid", "and %d more problems", p.more).
-			WithHint("mend those above first"))
-		p.more = 0
-	}
-	return core.Together(p.listed...)
-}
-
-// id refuses what isn't an id of spec 3.1.
-func (p *problems) id(where, id string) {
-	if !validID(id) {
-		p.add(idHint, "%s is %.64q, which isn't an id", where, id)
-	}
-}
-
-// name refuses what can't name a tool or a workflow.
-func (p *problems) name(where, name string) {
-	if len(name) > maxNameBytes || strings.TrimSpace(name) == "" || !plain(name) {
-		p.add("a name has 1 to 128 bytes of text without control characters",
-			"%s is %.64q (%d bytes), which can't be a name", where, name, len(name))
-	}
-}
-
-// text refuses a reference or note that is too long or not plain.
-func (p *problems) text(where, text string) {
-	if len(text) > MaxRefBytes || !plain(text) {
-		p.add("say where the evidence is found, such as a log's line, rather than what it says",
-			"%s has %d bytes: it takes up to %d bytes of text without control characters", where, len(text), MaxRefBytes)
-	}
-}
-
-// atMost refuses too many of something.
-func (p *problems) atMost(what string, n, limit int) bool {
-	if n > limit {
-		p.add("split it, or leave out what no memory has to do with", "%d %s, of at most %d", n, what, limit)
-	}
-	return n <= limit
-}
-
-// factor refuses a factor of omega that is no share.
-func (p *problems) factor(name string, factor *float64) {
-	if factor != nil && !(*factor >= 0 && *factor <= 1) { // also NaN
-		p.add("leave a factor out that isn't known", "%s is %v: a factor is from 0 to 1", name, *factor)
-	}
-}
-
-func validID(id string) bool {
-	if id == "" || len(id) > maxNameBytes || strings.Contains(id, "..") {
-		return false
-	}
-	for _, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("_:.@-", rune(c)) {
-			return false
+// Check implements [core.Checker]: all evidence can be read, the index names the
+// memories of each graph and no others, and each tally is that of its outcomes.
+// That a memory is gone is no problem, since evidence outlives it.
+func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	c := &checker{r: r, named: naming{}, report: report}
+	for _, each := range []struct {
+		prefix string
+		look   func(key, value []byte) error
+	}{
+		{indexPrefix, c.index}, {dagPrefix, c.dag}, {tallyPrefix, c.tally}, {toolPrefix, c.tool},
+	} {
+		prefix := []byte(each.prefix)
+		err := r.Scan(prefix, prefixEnd(prefix), func(key, value []byte) (bool, error) {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			return true, each.look(key, value)
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
-// plain reports whether a text is UTF-8 without control characters.
-func plain(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+func (c *checker) problem(key []byte, rebuildable bool, message string) {
+	c.report(core.Problem{
+		Part: "evidence", Key: strings.Trim(strconv.Quote(string(key)), `"`), Message: message, Rebuildable: rebuildable,
+	})
 }
 
-// rounded is a number as it is compared (spec 3.4): sums of decimal fractions
-// are off by less.
-func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
+func (c *checker) index(key, _ []byte) error {
+	memory, workflow := splitIndex(key)
+	names, err := c.named.by(c.r, workflow)
+	if err == nil && !names[memory] {
+		c.problem(key, true, "no graph of that workflow names the memory")
+	}
+	return err
+}
+
+func (c *checker) dag(key, _ []byte) error {
+	workflow := strings.TrimPrefix(string(key), dagPrefix)
+	kept, err := readDAG(c.r, workflow)
+	if isBroken(err) {
+		c.problem(key, false, err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if kept.Digest != core.Digest(core.MustJSON(kept.Graph)) {
+		c.problem(key, false, "the digest isn't that of the graph")
+	}
+	for _, memory := range sortedKeys(kept.Graph.Memories) {
+		index := indexKey(memory, workflow)
+		if _, found, err := c.r.Get(index); err != nil {
+			return err
+		} else if !found {
+			c.problem(index, true, "the graph names the memory, and the index doesn't")
+		}
+	}
+	return nil
+}
+
+// tally compares a tally with the outcomes of its memory.
+func (c *checker) tally(key, value []byte) error {
+	memory := strings.TrimPrefix(string(key), tallyPrefix)
+	var stored tally
+	if err := json.Unmarshal(value, &stored); err != nil {
+		c.problem(key, true, "it can't be read: "+err.Error())
+		return nil
+	}
+	right, err := tallyOf(c.r, memory)
+	if err != nil {
+		if !isBroken(err) {
+			return err
+		}
+		return nil // told by tool
+	}
+	if !reflect.DeepEqual(stored, *right) {
+		c.problem(key, true, "it isn't the sum of the memory's outcomes")
+	}
+	return nil
+}
+
+// tool checks that an outcome can be read, and that its memory has a tally.
+func (c *checker) tool(key, value []byte) error {
+	memory, _, ok := splitTool(key)
+	if !ok {
+		c.problem(key, false, "the key isn't one of an outcome")
+		return nil
+	}
+	if err := json.Unmarshal(value, &outcome{}); err != nil {
+		c.problem(key, false, "it can't be read: "+err.Error())
+	}
+	if memory == c.looked {
+		return nil
+	}
+	c.looked = memory
+	_, found, err := c.r.Get(tallyKey(memory))
+	if err == nil && !found {
+		c.problem(key, true, "the memory has no tally")
+	}
+	return err
+}
+
+// tallyOf sums up the outcomes of a memory.
+func tallyOf(r core.Reader, memory string) (*tally, error) {
+	t, prefix := &tally{}, memoryTools(memory)
+	err := r.Scan(prefix, prefixEnd(prefix), func(key, value []byte) (bool, error) {
+		var o outcome
+		_, turn, ok := splitTool(key)
+		if !ok {
+			return false, broken("the key of an outcome of memory "+memory, errors.New("it has another form"))
+		}
+		if err := json.Unmarshal(value, &o); err != nil {
+			return false, broken("an outcome of memory "+memory, err)
+		}
+		t.count(turn, &o)
+		return true, nil
+	})
+	return t, err
+}
+
+// naming knows which memories the graphs of workflows name. It forgets all when
+// it knows many.
+type naming map[string]map[string]bool
+
+func (n naming) by(r core.Reader, workflow string) (map[string]bool, error) {
+	if names, known := n[workflow]; known {
+		return names, nil
+	}
+	kept, err := readDAG(r, workflow)
+	if err != nil && !isBroken(err) {
+		return nil, err
+	}
+	if len(n) == MaxWorkflows {
+		clear(n)
+	}
+	n[workflow] = map[string]bool{}
+	for memory := range kept.Graph.Memories {
+		n[workflow][memory] = true
+	}
+	return n[workflow], nil
+}

@@ -59,7 +59,7 @@ func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, 
 		Memories: len(g.Memories), Unreachable: g.unreachable(),
 	}
 	before, err := readDAG(tx, dag.Workflow)
-	if err != nil && sdk.ReasonOf(err) != "evidence_broken" { // a broken one is mended
+	if err != nil && !isBroken(err) { // a broken one is mended
 		return nil, err
 	}
 	if done.Unchanged = before.Digest == kept.Digest; done.Unchanged {

@@ -40,7 +40,7 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*co
 		Q: s.Q, React: tools, Graph: found.GraphEvidence, Omega: c.Omega,
 	}
 	d := g.decide(ctx, c, in)
-	d.ReactRefs, d.GraphRefs = append([]string{}, toolRefs...), append([]string{}, found.refs...)
+	d.ReactRefs, d.GraphRefs = toolRefs, append([]string{}, found.refs...)
 	d.Numbers = numbers(c, in)
 	d.Numbers.Workflow = found.workflow
 	return d, nil

@@ -39,21 +39,24 @@ func newDesk(t *testing.T, s core.Store) *desk {
 
 func newMem(t *testing.T) *desk { return newDesk(t, mem.Open()) }
 
+func newPebble(t *testing.T) *desk {
+	t.Helper()
+	s, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newDesk(t, s)
+}
+
 // onEngines runs a test on an empty store of each engine.
 func onEngines(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Run("mem", func(t *testing.T) { test(t, newMem(t)) })
-	t.Run("pebble", func(t *testing.T) {
-		s, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		test(t, newDesk(t, s))
-	})
+	t.Run("pebble", func(t *testing.T) { test(t, newPebble(t)) })
 }
 
 func (d *desk) tools(outcomes ...core.ToolOutcome) gate.ToolsRecorded {

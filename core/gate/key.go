@@ -3,6 +3,7 @@ package gate
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 )
@@ -28,11 +29,32 @@ func turnKey(memory string, turn core.TurnRef) []byte {
 	return binary.BigEndian.AppendUint64(key, uint64(turn.Turn))
 }
 
+// splitTool is what [toolKey] put into the prefix of a turn; ok is false for a
+// key that it didn't make.
+func splitTool(key []byte) (memory string, turn core.TurnRef, ok bool) {
+	rest := strings.TrimPrefix(string(key), toolPrefix)
+	memory, rest, _ = strings.Cut(rest, "/")
+	session, rest, _ := strings.Cut(rest, "/")
+	if len(rest) != 8+sha256.Size || !validID(memory) || !validID(session) {
+		return "", turn, false
+	}
+	return memory, core.TurnRef{Session: session, Turn: int64(binary.BigEndian.Uint64([]byte(rest[:8])))}, true
+}
+
+// memoryTools is the prefix of all outcomes of a memory.
+func memoryTools(memory string) []byte { return []byte(toolPrefix + memory + "/") }
+
 func tallyKey(memory string) []byte { return []byte(tallyPrefix + memory) }
 func dagKey(workflow string) []byte { return []byte(dagPrefix + workflow) }
 
 // indexKey says that a workflow's graph names a memory.
 func indexKey(memory, workflow string) []byte { return []byte(indexPrefix + memory + "/" + workflow) }
+
+// splitIndex is what [indexKey] made a key of.
+func splitIndex(key []byte) (memory, workflow string) {
+	memory, workflow, _ = strings.Cut(strings.TrimPrefix(string(key), indexPrefix), "/")
+	return memory, workflow
+}
 
 // prefixEnd is the first key after all keys that start with prefix, and none
 // where there is no such key.

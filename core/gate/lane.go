@@ -27,7 +27,7 @@ func react(r core.Reader, m *core.Memory) (core.ReactEvidence, []string, error) 
 			recorded++
 		}
 	}
-	refs := append([]string{}, t.Refs...)
+	refs := t.refs()
 	if m.Signals.Uses() == 0 { // the turns that offered it show that it wasn't used
 		for _, turn := range slices.Backward(recent) {
 			if name := turnName(turn); !slices.Contains(refs, name) {

@@ -63,7 +63,7 @@ func TestTheReferencesOfTools(t *testing.T) {
 		want    []string
 	}{
 		{"none", core.Signals{Successes: 1, Recent: recent}, nil, []string{}},
-		{"the newest first, each once", core.Signals{Failures: 1}, []core.ToolOutcome{tool(1, true, false, "one"), tool(2, true, false, "two"), tool(3, true, false, "one")}, []string{"two", "one"}},
+		{"the newest first, each once", core.Signals{Failures: 1}, []core.ToolOutcome{tool(1, true, false, "one"), tool(2, true, false, "two"), tool(3, true, false, "one")}, []string{"one", "two"}},
 		{"a turn for want of one", core.Signals{Partials: 1}, []core.ToolOutcome{tool(4, true, false, "")}, []string{"turn:s/4"}},
 		{"the turns that offered what was never used", core.Signals{Recent: recent}, nil, []string{"turn:s/3", "turn:s/2", "turn:s/1"}},
 		{"those after what tools say", core.Signals{Recent: recent}, []core.ToolOutcome{tool(2, false, false, ""), tool(9, false, false, "x")}, []string{"x", "turn:s/2", "turn:s/3", "turn:s/1"}},

@@ -81,6 +81,7 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 			nil, "b", core.OmegaFactors{}, core.VerdictRetain, .42 + .6*.200666667, .520666667, "", nil,
 		},
 	}
+	policies := defaults()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			d := newMem(t)
@@ -88,7 +89,7 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 			if c.node != "" {
 				d.dag(line("w", map[string][]string{"m": {c.node}}))
 			}
-			made := d.decide(defaults(), &core.GateCase{Memory: memory(c.signals), Omega: c.omega})
+			made := d.decide(policies, &core.GateCase{Memory: memory(c.signals), Omega: c.omega})
 			if made.Verdict != c.verdict || math.Abs(made.Confidence-c.confidence) > 1e-8 || math.Abs(made.Numbers.Utility-c.utility) > 1e-8 {
 				t.Errorf("%s %v, utility %v: %s", made.Verdict, made.Confidence, made.Numbers.Utility, made.Reason)
 			}
@@ -105,9 +106,9 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 // TestTheEnginesRetainIsThePolicys: where the default policy retains, it is as
 // sure as the engine would be.
 func TestTheEnginesRetainIsThePolicys(t *testing.T) {
-	d := newMem(t)
+	d, policies := newMem(t), defaults()
 	for q := range 101 {
-		made := d.decide(defaults(), &core.GateCase{Memory: memory(core.Signals{Q: float64(q) / 100})})
+		made := d.decide(policies, &core.GateCase{Memory: memory(core.Signals{Q: float64(q) / 100})})
 		if want := gate.RetainConfidence(made.Numbers.Utility); made.Verdict != core.VerdictRetain || math.Abs(made.Confidence-want) > 1e-9 {
 			t.Errorf("q %d: %s %v, want %v", q, made.Verdict, made.Confidence, want)
 		}

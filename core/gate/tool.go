@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,6 +21,8 @@ type Evidence struct{}
 
 // outcome is a tool's outcome as it is kept; the rest of it is its key.
 type outcome struct {
+	// Seq counts the memory's outcomes, from 1.
+	Seq       int64     `json:"seq"`
 	Tool      string    `json:"tool"`
 	OK        bool      `json:"ok"`
 	Recovered bool      `json:"recovered,omitempty"`
@@ -32,14 +35,21 @@ type tally struct {
 	Outcomes   int64 `json:"outcomes"`
 	Failures   int64 `json:"failures"`
 	Recoveries int64 `json:"recoveries"`
-	// Refs are the newest references, the newest first.
-	Refs []string `json:"refs"`
+	// Newest are the references of the newest outcomes, the newest first.
+	Newest []reference `json:"newest"`
 }
 
-// count adds an outcome. A failure that was got over counts as a recovery only:
-// the lane takes the two as the ways in which a difficulty can end. A call that
-// went well at once was no difficulty, and counts as neither.
-func (t *tally) count(o *core.ToolOutcome) {
+// reference is where an outcome is found, by the place of the outcome.
+type reference struct {
+	Seq int64  `json:"seq"`
+	Ref string `json:"ref"`
+}
+
+// count adds an outcome of a turn, in whatever order they come. A failure that
+// was got over counts as a recovery only: the lane takes the two as the ways in
+// which a difficulty can end. A call that went well at once was no difficulty,
+// and counts as neither.
+func (t *tally) count(turn core.TurnRef, o *outcome) {
 	t.Outcomes++
 	switch {
 	case o.Recovered:
@@ -49,12 +59,22 @@ func (t *tally) count(o *core.ToolOutcome) {
 	}
 	ref := o.Ref
 	if ref == "" {
-		ref = turnName(core.TurnRef{Session: o.Session, Turn: o.Turn})
+		ref = turnName(turn)
 	}
-	if !slices.Contains(t.Refs, ref) {
-		t.Refs = slices.Insert(t.Refs, 0, ref)
-		t.Refs = t.Refs[:min(len(t.Refs), maxRefs)]
+	at, _ := slices.BinarySearchFunc(t.Newest, o.Seq, func(r reference, seq int64) int { return cmp.Compare(seq, r.Seq) })
+	t.Newest = slices.Insert(t.Newest, at, reference{o.Seq, ref})
+	t.Newest = t.Newest[:min(len(t.Newest), maxRefs)]
+}
+
+// refs are the references, each once.
+func (t *tally) refs() []string {
+	refs := make([]string, 0, len(t.Newest))
+	for _, r := range t.Newest {
+		if !slices.Contains(refs, r.Ref) {
+			refs = append(refs, r.Ref)
+		}
 	}
+	return refs
 }
 
 // turnName is the reference to a turn.
@@ -95,11 +115,11 @@ func recordTool(tx *journal.Tx, o *core.ToolOutcome) (isNew bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	t.count(o)
+	kept := outcome{Seq: t.Outcomes + 1, Tool: o.Tool, OK: o.OK, Recovered: o.Recovered, Ref: o.Ref, At: tx.Now().UTC()}
+	t.count(core.TurnRef{Session: o.Session, Turn: o.Turn}, &kept)
 	if err := tx.Put(tallyKey(o.MemoryID), core.MustJSON(t)); err != nil {
 		return false, err
 	}
-	kept := outcome{Tool: o.Tool, OK: o.OK, Recovered: o.Recovered, Ref: o.Ref, At: tx.Now().UTC()}
 	return true, tx.Put(key, core.MustJSON(kept))
 }
 
@@ -146,3 +166,5 @@ func broken(what string, err error) error {
 	return sdk.Errorf(sdk.Internal, "evidence_broken", "%s can't be read: %w", what, err).
 		WithHint("run: reflectory store check")
 }
+
+func isBroken(err error) bool { return sdk.ReasonOf(err) == "evidence_broken" }

@@ -88,7 +88,7 @@ func TestEvidenceOfAMissingMemoryIsRefused(t *testing.T) {
 
 // TestManyOutcomes crosses the bounds of a transaction and of a call.
 func TestManyOutcomes(t *testing.T) {
-	d := newMem(t)
+	d := newPebble(t)
 	var list []core.ToolOutcome
 	for turn := range int64(1001) {
 		list = append(list, tool(turn, true, false, fmt.Sprint("log:", turn)))

@@ -1,0 +1,186 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+)
+
+// furnished has evidence of each kind.
+func furnished(d *desk) {
+	d.Helper()
+	d.Memories = homes{"m": "a", "m.": "a", "m2": "b"}
+	for i, id := range []string{"m", "m.", "m2", "m"} {
+		o := tool(int64(i), i%2 == 0, i == 3, fmt.Sprint("log:", i))
+		o.MemoryID = id
+		d.tools(o)
+	}
+	d.dag(line("v", map[string][]string{"m": {"a"}, "m.": {"b"}}))
+	d.dag(line("w", map[string][]string{"m": {"b"}}))
+}
+
+func problemsOf(d *desk) (list []core.Problem) {
+	d.Helper()
+	d.view(func(r core.Reader) error {
+		return gate.Evidence{}.Check(d.Context(), r, func(p core.Problem) { list = append(list, p) })
+	})
+	return list
+}
+
+// pairs is all that is stored.
+func pairs(d *desk) map[string]string {
+	d.Helper()
+	all := map[string]string{}
+	d.view(func(r core.Reader) error {
+		return r.Scan([]byte("\x00"), nil, func(key, value []byte) (bool, error) {
+			all[string(key)] = string(value)
+			return true, nil
+		})
+	})
+	return all
+}
+
+func TestEvidenceIsFoundWhole(t *testing.T) {
+	onEngines(t, func(t *testing.T, d *desk) {
+		furnished(d)
+		if got := problemsOf(d); got != nil {
+			t.Errorf("%+v", got)
+		}
+		before := pairs(d)
+		if err := (gate.Evidence{}).Rebuild(t.Context(), d.store); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, pairs(d)); diff != "" {
+			t.Errorf("rebuilding changed what was right:\n%s", diff)
+		}
+	})
+}
+
+func del(d *desk, key []byte) {
+	d.Helper()
+	if err := d.store.Update(d.Context(), func(tx core.Tx) error { return tx.Delete(key) }); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func TestWhatIsWrongWithEvidenceIsFoundAndMended(t *testing.T) {
+	first := tool(0, true, false, "log:0")
+	cases := []struct {
+		name    string
+		damage  func(*desk)
+		key     string
+		message string
+		mended  bool
+	}{
+		{"a memory missing in the index", func(d *desk) { del(d, gate.IndexKey("m", "w")) }, "evidence-dag-index/m/w", "the graph names the memory, and the index doesn't", true},
+		{"a stray memory in the index", func(d *desk) { put(d, gate.IndexKey("m2", "w"), "") }, "evidence-dag-index/m2/w", "no graph of that workflow names the memory", true},
+		{"a stray workflow in the index", func(d *desk) { put(d, gate.IndexKey("m", "x"), "") }, "evidence-dag-index/m/x", "no graph of that workflow names the memory", true},
+		{"a stray tally", func(d *desk) { put(d, gate.TallyKey("x"), `{"outcomes":1}`) }, "evidence-tally/x", "it isn't the sum of the memory's outcomes", true},
+		{"a missing tally", func(d *desk) { del(d, gate.TallyKey("m")) }, `evidence-tool/m/s/\x00\x00\x00\x00\x00\x00\x00\x00`, "the memory has no tally", true},
+		{"a wrong tally", func(d *desk) { put(d, gate.TallyKey("m"), `{"outcomes":2,"failures":2}`) }, "evidence-tally/m", "it isn't the sum of the memory's outcomes", true},
+		{"a tally that can't be read", func(d *desk) { put(d, gate.TallyKey("m"), "?") }, "evidence-tally/m", "it can't be read", true},
+		{"an outcome that can't be read", func(d *desk) { put(d, gate.ToolKey(&first), "?") }, "evidence-tool/m/s/", "it can't be read", false},
+		{"an outcome's key of another form", func(d *desk) { put(d, []byte("evidence-tool/x"), "{}") }, "evidence-tool/x", "the key isn't one of an outcome", false},
+		{"a changed graph", func(d *desk) { put(d, gate.DAGKey("x"), `{"digest":"sha256:0","graph":{"nodes":[]}}`) }, "evidence-dag/x", "the digest isn't that of the graph", false},
+		{"a graph that can't be read", func(d *desk) { put(d, gate.DAGKey("x"), "?") }, "evidence-dag/x", "the graph of workflow x can't be read", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			onEngines(t, func(t *testing.T, d *desk) {
+				furnished(d)
+				before := pairs(d)
+				c.damage(d)
+				got := problemsOf(d)
+				if len(got) != 1 || !startsWith(got[0].Key, c.key) || !startsWith(got[0].Message, c.message) || got[0].Rebuildable != c.mended || got[0].Part != "evidence" {
+					t.Errorf("%+v", got)
+				}
+				if err := (gate.Evidence{}).Rebuild(t.Context(), d.store); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(before, pairs(d)); c.mended && diff != "" {
+					t.Errorf("rebuilt:\n%s", diff)
+				}
+				if again := problemsOf(d); !c.mended && len(again) != 1 {
+					t.Errorf("a problem that can't be mended went: %+v", again)
+				}
+			})
+		})
+	}
+}
+
+func startsWith(text, prefix string) bool {
+	return len(text) >= len(prefix) && text[:len(prefix)] == prefix
+}
+
+// TestDerivedKeysAreMadeAnew is what an import does, which has only the others.
+func TestDerivedKeysAreMadeAnew(t *testing.T) {
+	onEngines(t, func(t *testing.T, d *desk) {
+		furnished(d)
+		for turn := range int64(30) { // more than a tally's references
+			d.tools(tool(turn, false, false, ""))
+		}
+		before := pairs(d)
+		for key := range before {
+			for _, prefix := range (gate.Evidence{}).Derived() {
+				if startsWith(key, prefix) {
+					del(d, []byte(key))
+				}
+			}
+		}
+		if len(pairs(d)) != len(before)-6 {
+			t.Fatalf("%d of %d keys are left", len(pairs(d)), len(before))
+		}
+		if err := (gate.Evidence{}).Rebuild(t.Context(), d.store); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, pairs(d)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestManyStrayKeysAreDeleted crosses the bound of a transaction.
+func TestManyStrayKeysAreDeleted(t *testing.T) {
+	d := newPebble(t)
+	furnished(d)
+	before := pairs(d)
+	err := d.store.Update(t.Context(), func(tx core.Tx) error {
+		for i := range 2500 {
+			if err := tx.Put(gate.IndexKey(fmt.Sprint("m", i), "w"), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (gate.Evidence{}).Rebuild(t.Context(), d.store); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, pairs(d)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestACheckEndsWhenItIsCancelled(t *testing.T) {
+	d := newMem(t)
+	furnished(d)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.view(func(r core.Reader) error {
+		if err := (gate.Evidence{}).Check(ctx, r, func(core.Problem) {}); !errors.Is(err, context.Canceled) {
+			t.Errorf("Check: %v", err)
+		}
+		return nil
+	})
+	if err := (gate.Evidence{}).Rebuild(ctx, d.store); !errors.Is(err, context.Canceled) {
+		t.Errorf("Rebuild: %v", err)
+	}
+}

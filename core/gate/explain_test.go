@@ -1,0 +1,85 @@
+package gate_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+)
+
+func TestAnExplanationHasTheNumbersOfEveryLaneAndTheRule(t *testing.T) {
+	d := newMem(t)
+	c := proven(d)
+	c.Omega.UpstreamStatus, c.Notes = of(.9), []string{"CI is  green"}
+	made := d.decide(says{Verdict: core.VerdictPromote, Confidence: .65, Decision: core.Decision{
+		File: "gate/strict.yaml", Rule: "strict", Path: "rule.match[1]", Condition: "uses >= 3\n  && q_value > 0.1",
+	}}, c)
+	made.GraphRefs[0] = "dag:w@sha256:…" // any digest
+	want := `memory m in team/a
+verdict: retain, confidence 0.5236, next retain
+reason: it would be promote, but confidence is 0.65, of at least 0.7
+intended: promote, confidence 0.65
+rule: gate/strict.yaml, rule strict at rule.match[1]: uses >= 3 && q_value > 0.1
+react: 0.1333 = p · (0.4 + 0.6 · recurrence_score), p = (recovery_success + 1) / (recovery_success + tool_failures + 2)
+  tool_failures 1, recovery_success 0, recurrence_score 0
+  evidence: log:1
+graph: 0.8333 = 0 if not reachable, else 0.4 + 0.35 · dependency_relevance_score + 0.25 · decomposition_impact_score
+  workflow w, path_reachable true, dependency_relevance_score 1, decomposition_impact_score 0.3333
+  evidence: dag:w@sha256:…
+omega: 0.6333 = the mean of the three, an absent one 0.5
+  upstream_status_score 0.9, codebase_verification_score absent, runtime_utility_trend_score absent
+q: 0.5 = what recall learned of it
+  uses 8, failure_rate 0.375, relevant_turns 8, sessions 2
+utility: 0.4927 = 0.32 · react + 0.23 · graph + 0.25 · omega + 0.2 · q
+condition confidence: 0.65, of at least 0.7: not met
+condition react_evidence_refs: 1, of at least 1: met
+condition graph_evidence_refs: 1, of at least 1: met
+condition sessions: 2, of at least 2: met
+noted: CI is green
+note: confidences of different verdicts aren't comparable: each verdict has a formula of its own`
+	got := strings.Join(gate.Explain(made).Lines(), "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnExplanationSurvivesTheStore(t *testing.T) {
+	d := newMem(t)
+	made := d.decide(defaults(), proven(d))
+	var stored core.GateDecision
+	if err := json.Unmarshal(core.MustJSON(made), &stored); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(gate.Explain(made), gate.Explain(&stored)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnExplanationOfAFailureSaysIt(t *testing.T) {
+	d := newMem(t)
+	made := d.decide(says{Decision: core.Decision{File: "gate/x.yaml", Rule: "x", Failure: &core.ErrorInfo{Message: "no\nkey"}}},
+		&core.GateCase{Memory: memory(core.Signals{})})
+	lines := strings.Join(gate.Explain(made).Lines(), "\n")
+	for _, part := range []string{"rule: gate/x.yaml, rule x failed: no key", "reason: the policy failed: no key", "graph: 0.5 = 0.5 without a graph\n  graph_known false\nomega"} {
+		if !strings.Contains(lines, part) {
+			t.Errorf("%q isn't in\n%s", part, lines)
+		}
+	}
+}
+
+func TestAnExplanationAsJSON(t *testing.T) {
+	d := newMem(t)
+	data := string(core.MustJSON(gate.Explain(d.decide(defaults(), proven(d)))))
+	for _, part := range []string{
+		`"lanes":[{"name":"react","score":`, `"evidence_refs":["log:1"]`, `{"name":"upstream_status_score","value":null}`, `"utility":`,
+		`"rule":{"file":"default/gate.yaml","id":"gate"`, `"note":"confidences of different verdicts aren't comparable`, `"decision":{"decision_id"`,
+	} {
+		if !strings.Contains(data, part) {
+			t.Errorf("%s isn't in %s", part, data)
+		}
+	}
+}
