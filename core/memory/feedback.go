@@ -6,16 +6,9 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// Evidence keeps outcomes of tool calls for the gate, within the transaction of
-// the feedback that brought them. All are of memories of one namespace.
-type Evidence interface {
-	RecordTools(tx *journal.Tx, namespace string, outcomes []core.ToolOutcome) (recorded int, err error)
-}
 
 // Feedback says how a turn went, and lets the memories that its recall returned
 // learn from it: one commit for all of them, their bias, their signals and their

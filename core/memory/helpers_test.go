@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -116,13 +117,15 @@ func view(t *testing.T, s core.Store, fn func(core.Reader) error) {
 	}
 }
 
-// dump is everything that a store holds.
+// dump is everything that a store holds, but for what the engine keeps there.
 func dump(t *testing.T, s core.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	view(t, s, func(r core.Reader) error {
 		return r.Scan([]byte{1}, nil, func(key, value []byte) (bool, error) {
-			all[string(key)] = string(value)
+			if !strings.HasPrefix(string(key), "meta/") {
+				all[string(key)] = string(value)
+			}
 			return true, nil
 		})
 	})

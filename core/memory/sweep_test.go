@@ -78,7 +78,7 @@ func TestASweepTakesUpWhatACrashLeftWaiting(t *testing.T) {
 func TestASweepOfManyPages(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextRetain, .5), nil)
-		const n = 600
+		const n = 300
 		var requests []*core.ObserveRequest
 		for i := range n {
 			requests = append(requests, &core.ObserveRequest{Namespace: "ns", Content: fmt.Sprint(i)})

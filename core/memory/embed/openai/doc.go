@@ -1,0 +1,9 @@
+// Package openai is the embedder that asks an OpenAI-compatible endpoint, such as
+// OpenAI's own or Ollama's, with POST {url}/embeddings.
+//
+// What it sends are titles and contents, so the endpoint must be one that may read
+// them. What comes back is checked, bounded and scaled to unit length. A key is
+// sent over https or to this machine only, is read from the variable that the
+// options name, and never shows: replies of the endpoint aren't quoted in errors,
+// since endpoints echo keys.
+package openai

@@ -1,0 +1,167 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/reflectory/reflectory/core/memory/vector"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// maxNumberBytes is what a number takes in JSON at most, with its comma and
+	// white space around it.
+	maxNumberBytes = 48
+	// maxReplyBytes bounds a reply.
+	maxReplyBytes = batchTexts * vector.MaxDims * maxNumberBytes
+	// maxWait is the longest Retry-After, in seconds, that is waited for.
+	maxWait = 60
+)
+
+type request struct {
+	Model      string   `json:"model"`
+	Input      []string `json:"input"`
+	Dimensions int      `json:"dimensions,omitempty"`
+	// Format is "float"; not all endpoints know others.
+	Format string `json:"encoding_format"`
+}
+
+type reply struct {
+	Data []struct {
+		Index     int       `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	} `json:"data"`
+}
+
+// exchange sends texts once. An error that a repetition won't mend is permanent to
+// the retry.
+func (e *Embedder) exchange(ctx context.Context, texts []string, dims int) ([][]float32, error) {
+	body, err := json.Marshal(request{Model: e.model, Input: texts, Dimensions: e.dims, Format: "float"})
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if e.key != "" {
+		req.Header.Set("Authorization", "Bearer "+e.key)
+	}
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return nil, e.unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, e.refused(resp)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxReplyBytes+1))
+	if err != nil {
+		return nil, e.unreachable(ctx, err)
+	}
+	vectors, err := decode(data, len(texts), dims)
+	if err != nil {
+		return nil, backoff.Permanent(sdk.Wrap(e.url, err))
+	}
+	return vectors, nil
+}
+
+// unreachable is an exchange that didn't come to a reply. The error of the HTTP
+// client is left out but for its kind: it may name proxies with their passwords.
+func (e *Embedder) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return backoff.Permanent(ctx.Err())
+	}
+	why := "the connection failed"
+	var network net.Error
+	if errors.As(err, &network) && network.Timeout() {
+		why = "it didn't answer within " + e.client.Timeout.String()
+	}
+	return sdk.Errorf(sdk.Unavailable, "embedder_unavailable", "embedder %s: %s", e.url, why).
+		WithHint("see that it runs and can be reached; until then memories are found by their words")
+}
+
+// refused is a reply that isn't one.
+func (e *Embedder) refused(resp *http.Response) error {
+	status := resp.StatusCode
+	passing := status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500
+	code, hint := sdk.Invalid, "see that the URL ends as the endpoint's documentation says, that it has the model, and what its log says"
+	switch {
+	case passing:
+		code, hint = sdk.Unavailable, "try again later; until then memories are found by their words"
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		code, hint = sdk.Denied, "see that the key's variable holds a key that may use the model"
+	}
+	err := sdk.Errorf(code, "embedder_refused", "embedder %s: it answered with status %d to model %q", e.url, status, e.model).
+		WithHint("%s", hint).WithDetail("status", status)
+	if !passing {
+		return backoff.Permanent(err)
+	}
+	seconds, parseErr := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if parseErr == nil && seconds > 0 && seconds <= maxWait {
+		return errors.Join(err, backoff.RetryAfter(seconds))
+	}
+	return err
+}
+
+// decode reads the vectors of so many texts, of so many dimensions where that is
+// known, and scales them to unit length.
+func decode(data []byte, texts, dims int) ([][]float32, error) {
+	invalid := func(format string, args ...any) error {
+		return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the reply "+format, args...).
+			WithHint("see that the URL is that of an OpenAI-compatible endpoint, and that the model makes embeddings")
+	}
+	if len(data) > maxReplyBytes {
+		return nil, invalid("is longer than %d bytes", maxReplyBytes)
+	}
+	var r reply
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, invalid("isn't the protocol's JSON")
+	}
+	if len(r.Data) != texts {
+		return nil, invalid("has %d vectors of %d texts", len(r.Data), texts)
+	}
+	vectors := make([][]float32, texts)
+	for _, d := range r.Data {
+		if d.Index < 0 || d.Index >= texts || vectors[d.Index] != nil {
+			return nil, invalid("has a vector for text %d twice, or there is no such text", d.Index)
+		}
+		if dims == 0 {
+			dims = len(d.Embedding)
+		}
+		if n := len(d.Embedding); n != dims || n == 0 || n > vector.MaxDims {
+			return nil, invalid("has a vector of %d dimensions, where %d are expected, and at most %d", n, dims, vector.MaxDims)
+		}
+		if !scale(d.Embedding) {
+			return nil, invalid("has a vector without a length")
+		}
+		vectors[d.Index] = d.Embedding
+	}
+	return vectors, nil
+}
+
+// scale brings a vector to unit length, and reports whether that can be done.
+func scale(v []float32) bool {
+	sum := 0.0
+	for _, c := range v {
+		sum += float64(c) * float64(c)
+	}
+	if sum == 0 || math.IsInf(sum, 0) || math.IsNaN(sum) {
+		return false
+	}
+	factor := 1 / math.Sqrt(sum)
+	for i, c := range v {
+		v[i] = float32(float64(c) * factor)
+	}
+	return true
+}

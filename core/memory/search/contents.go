@@ -1,0 +1,216 @@
+package search
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"unique"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/core/memory/vector"
+)
+
+// Doc is what can be found: a memory or a knowledge entry as a search sees it.
+type Doc struct {
+	ID      string
+	AgentID string
+	Kind    core.MemoryKind
+	State   core.MemoryState
+	Tags    []string
+	Depth   int
+	Q       float64
+	// Version tells the newer of two: changes may arrive in any order.
+	Version int64
+	// Text is what it is found by.
+	Text string
+	// Model names the model of its vector; "" where it has none. Without Vector the
+	// one of that model that came before stays.
+	Model  string
+	Vector []float32
+}
+
+// contents are the documents of one namespace, under numbers of their own. They
+// change by apply only; a search holds mu for reading.
+type contents struct {
+	mu      sync.RWMutex
+	seed    maphash.Seed
+	numbers map[string]uint32
+	docs    []doc
+	free    []uint32
+	// gone are the versions that documents went with, so that an older change
+	// that arrives late doesn't bring them back.
+	gone    map[string]int64
+	words   *text.Index
+	vectors map[string]*vector.Index
+}
+
+// doc is what is kept of a [Doc] besides words and vector.
+type doc struct {
+	id      string
+	agent   string
+	kind    core.MemoryKind
+	state   core.MemoryState
+	tags    []string
+	depth   int
+	q       float64
+	version int64
+	// text is a hash, to leave the words be when only something else changed.
+	text  uint64
+	model string
+}
+
+func newContents() *contents {
+	c := &contents{
+		seed: maphash.MakeSeed(), numbers: map[string]uint32{}, gone: map[string]int64{},
+		vectors: map[string]*vector.Index{},
+	}
+	c.words = text.New(c.order)
+	return c
+}
+
+// order is that of ids.
+func (c *contents) order(a, b uint32) int { return cmp.Compare(c.docs[a].id, c.docs[b].id) }
+
+// apply takes a change in.
+func (c *contents) apply(change Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if change.Doc == nil {
+		c.remove(change.ID, change.Version)
+		return
+	}
+	c.put(change.Doc)
+}
+
+// count is the number of documents.
+func (c *contents) count() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.numbers)
+}
+
+// put adds a document, or replaces it by a newer version. One whose vector can't
+// be held is found by its words.
+func (c *contents) put(d *Doc) {
+	if d.Version <= c.version(d.ID) {
+		c.catchUp(d)
+		return
+	}
+	delete(c.gone, d.ID)
+	n, known := c.numbers[d.ID]
+	if !known {
+		n = c.number()
+		c.numbers[d.ID] = n
+	}
+	hash := maphash.String(c.seed, d.Text)
+	before := c.docs[n]
+	c.docs[n] = doc{
+		id: d.ID, agent: intern(d.AgentID), kind: core.MemoryKind(intern(string(d.Kind))),
+		state: core.MemoryState(intern(string(d.State))), tags: interned(d.Tags),
+		depth: d.Depth, q: d.Q, version: d.Version, text: hash, model: intern(d.Model),
+	}
+	if !known || before.text != hash {
+		c.words.Put(n, d.Text)
+	}
+	if before.model != d.Model {
+		c.removeVector(n, before.model)
+	}
+	c.putVector(n, d)
+}
+
+// catchUp takes the vector of an older version that arrives late, where a newer
+// one came without it.
+func (c *contents) catchUp(d *Doc) {
+	n, known := c.numbers[d.ID]
+	if !known || c.docs[n].model != d.Model {
+		return
+	}
+	if x := c.vectors[d.Model]; x == nil || !x.Has(n) {
+		c.putVector(n, d)
+	}
+}
+
+func (c *contents) putVector(n uint32, d *Doc) {
+	if d.Model == "" || len(d.Vector) == 0 {
+		return
+	}
+	x := c.vectors[d.Model]
+	if x == nil {
+		var err error
+		if x, err = vector.New(len(d.Vector), c.order); err != nil {
+			return
+		}
+	}
+	if err := x.Put(n, d.Vector); err != nil {
+		c.removeVector(n, d.Model)
+		return
+	}
+	c.vectors[d.Model] = x
+}
+
+func (c *contents) removeVector(n uint32, model string) {
+	if x := c.vectors[model]; x != nil {
+		if x.Remove(n); x.Len() == 0 {
+			delete(c.vectors, model)
+		}
+	}
+}
+
+// remove takes a document out, unless what is here is newer.
+func (c *contents) remove(id string, version int64) {
+	if version <= c.version(id) {
+		return
+	}
+	c.gone[id] = version
+	n, known := c.numbers[id]
+	if !known {
+		return
+	}
+	c.words.Remove(n)
+	c.removeVector(n, c.docs[n].model)
+	c.docs[n] = doc{}
+	delete(c.numbers, id)
+	c.free = append(c.free, n)
+}
+
+// version is the newest that is known of a document; 0 for none.
+func (c *contents) version(id string) int64 {
+	if n, known := c.numbers[id]; known {
+		return c.docs[n].version
+	}
+	return c.gone[id]
+}
+
+func (c *contents) number() uint32 {
+	if last := len(c.free) - 1; last >= 0 {
+		n := c.free[last]
+		c.free = c.free[:last]
+		return n
+	}
+	c.docs = append(c.docs, doc{})
+	return uint32(len(c.docs) - 1)
+}
+
+// bytes estimates the memory that the contents take. Only what changes them may
+// call it.
+func (c *contents) bytes() int64 {
+	const perDoc, perGone = 300, 100
+	sum := perDoc*int64(len(c.docs)) + perGone*int64(len(c.gone)) + c.words.Bytes()
+	for _, x := range c.vectors {
+		sum += x.Bytes()
+	}
+	return sum
+}
+
+// intern keeps one copy of texts that many documents share.
+func intern(s string) string { return unique.Make(s).Value() }
+
+func interned(list []string) []string {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i] = intern(out[i])
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+//go:build quality
+
+package search_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/memory/search"
+)
+
+// The measure is R@10 on LoCoMo (github.com/snap-research/LoCoMo,
+// data/locomo10.json): each turn of a conversation is a memory, titled by its
+// speaker; a question finds the turns that its answer rests on. Questions whose
+// answer isn't in the conversation (category 5) are left out.
+const (
+	found      = 10
+	noAnswer   = 5
+	resamples  = 10_000
+	sampleFile = "REFLECTORY_LOCOMO"
+)
+
+// TestRecallQuality compares plain BM25, vectors and both on the half of the
+// conversations that nothing was fitted on: those with odd places in the file.
+func TestRecallQuality(t *testing.T) {
+	file := os.Getenv(sampleFile)
+	if file == "" {
+		t.Fatalf("%s doesn't name the data: run make recall-quality DATA=…/locomo10.json", sampleFile)
+	}
+	conversations := readConversations(t, file)
+	for half, name := range []string{"fitted on", "not fitted on"} {
+		got := map[string][]float64{}
+		for i, c := range conversations {
+			if i%2 == half {
+				c.measure(t, got)
+			}
+		}
+		fmt.Printf("R@%d, %d questions, %s\n", found, len(got["hybrid"]), name)
+		for _, way := range []string{"BM25", "vectors", "hybrid"} {
+			fmt.Printf("  %-8s %.4f\n", way, mean(got[way]))
+		}
+		low, high := interval(got["hybrid"], got["BM25"])
+		fmt.Printf("  hybrid − BM25: %+.4f, 95%% of %d paired bootstrap samples in [%+.4f, %+.4f]\n",
+			mean(got["hybrid"])-mean(got["BM25"]), resamples, low, high)
+		if half == 1 && (low <= 0 || mean(got["hybrid"])-mean(got["BM25"]) < 0.02) {
+			t.Error("hybrid recall isn't better than BM25 by 0.02 beyond doubt")
+		}
+	}
+}
+
+// conversation is one of the data set.
+type conversation struct {
+	docs      []*search.Doc
+	questions []question
+}
+
+type question struct {
+	text     string
+	evidence []string
+}
+
+func readConversations(t *testing.T, file string) []conversation {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw []struct {
+		Conversation map[string]json.RawMessage `json:"conversation"`
+		QA           []struct {
+			Question string   `json:"question"`
+			Evidence []string `json:"evidence"`
+			Category int      `json:"category"`
+		} `json:"qa"`
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		t.Fatal(err)
+	}
+	list := make([]conversation, len(raw))
+	for i, r := range raw {
+		c := &list[i]
+		ids := c.readTurns(t, r.Conversation)
+		for _, qa := range r.QA {
+			q := question{text: qa.Question}
+			for _, e := range strings.FieldsFunc(strings.Join(qa.Evidence, " "), func(r rune) bool { return strings.ContainsRune(" ;,", r) }) {
+				if ids[e] && !slices.Contains(q.evidence, e) {
+					q.evidence = append(q.evidence, e)
+				}
+			}
+			if qa.Category != noAnswer && len(q.evidence) > 0 {
+				c.questions = append(c.questions, q)
+			}
+		}
+	}
+	return list
+}
+
+// readTurns makes documents of a conversation's turns and returns their ids. The
+// caption of a picture is part of its turn.
+func (c *conversation) readTurns(t *testing.T, sessions map[string]json.RawMessage) map[string]bool {
+	t.Helper()
+	ids := map[string]bool{}
+	for n := range 100 {
+		session := sessions[fmt.Sprintf("session_%d", n)]
+		if session == nil {
+			continue
+		}
+		var turns []struct {
+			Speaker string `json:"speaker"`
+			ID      string `json:"dia_id"`
+			Text    string `json:"text"`
+			Caption string `json:"blip_caption"`
+		}
+		if err := json.Unmarshal(session, &turns); err != nil {
+			t.Fatal(err)
+		}
+		for _, turn := range turns {
+			text := turn.Speaker + "\n" + turn.Text
+			if turn.Caption != "" {
+				text += " [" + turn.Caption + "]"
+			}
+			ids[turn.ID] = true
+			c.docs = append(c.docs, &search.Doc{ID: turn.ID, State: core.StateOpen, Q: 0.5, Version: 1, Text: text})
+		}
+	}
+	return ids
+}
+
+// measure adds the share of the evidence that each way finds, question by
+// question.
+func (c *conversation) measure(t *testing.T, got map[string][]float64) {
+	t.Helper()
+	texts := make([]string, len(c.docs))
+	for i, d := range c.docs {
+		texts[i] = d.Text
+	}
+	vectors, err := embed.Hashed{}.Embed(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range c.docs {
+		d.Model, d.Vector = embed.Model, vectors[i]
+	}
+	x := search.New(one(c.docs), search.Options{})
+	for _, q := range c.questions {
+		v, err := embed.Hashed{}.Embed(t.Context(), []string{q.text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for way, query := range map[string]search.Query{
+			"BM25": {Text: q.text}, "vectors": {Vector: v[0], Model: embed.Model},
+			"hybrid": {Text: q.text, Vector: v[0], Model: embed.Model},
+		} {
+			query.Filter.Namespace, query.Limit = "ns", found
+			query.Nearest, _ = search.Widths(0)
+			results, err := x.Search(t.Context(), &query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hits := 0
+			for _, r := range results {
+				if slices.Contains(q.evidence, r.ID) {
+					hits++
+				}
+			}
+			got[way] = append(got[way], float64(hits)/float64(len(q.evidence)))
+		}
+	}
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// interval is where the middle 95 % of the differences lie when questions are
+// drawn again and again from those that there are.
+func interval(a, b []float64) (low, high float64) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	differences := make([]float64, resamples)
+	for i := range differences {
+		for range a {
+			q := rnd.IntN(len(a))
+			differences[i] += (a[q] - b[q]) / float64(len(a))
+		}
+	}
+	slices.Sort(differences)
+	return differences[resamples*25/1000], differences[resamples*975/1000]
+}

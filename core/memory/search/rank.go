@@ -1,0 +1,123 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/top"
+)
+
+// The figures of the ranking (spec 3.6).
+const (
+	// rankConstant is k of the reciprocal rank fusion.
+	rankConstant = 60
+	// qWeight is λ, how much q counts against likeness.
+	qWeight = 0.3
+	// DefaultDepthBoost is the factor of reflections. On top of it each level of
+	// depth adds depthStep, up to maxDepth.
+	DefaultDepthBoost = 1.2
+	depthStep         = 0.05
+	maxDepth          = 3
+)
+
+// Widths are how many candidates a recall looks at (k1) and how many it returns
+// (k2): more where a session's turns went badly lately, fewer where they went well
+// (spec 3.6).
+func Widths(bias float64) (nearest, limit int) {
+	switch {
+	case bias <= -0.25:
+		return 40, 8
+	case bias >= 0.35:
+		return 10, 3
+	}
+	return 20, 5
+}
+
+// hit is a document in one of several spaces.
+type hit struct {
+	*candidate
+	score float64
+}
+
+// hits are those of one space.
+func (s *scan) hits(space int, found []top.Hit) []hit {
+	list := make([]hit, len(found))
+	for i, h := range found {
+		c := &candidate{space: space, number: h.Doc, doc: &s.contents[space].docs[h.Doc], name: s.spaces[space].namespace}
+		list[i] = hit{c, h.Score}
+	}
+	return list
+}
+
+// best are the k first of what several spaces found.
+func best(all []hit, k int) []hit {
+	slices.SortFunc(all, func(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), byID(a.candidate, b.candidate)) })
+	return all[:min(k, len(all))]
+}
+
+// fuse joins what was found by vector and by words by reciprocal rank, and returns
+// the first 1½·k: what is high in one list, or fair in both.
+func fuse(near, worded []hit, k int) []*candidate {
+	type place struct {
+		space  int
+		number uint32
+	}
+	known := map[place]*candidate{}
+	var list []*candidate
+	join := func(h hit) *candidate {
+		at := place{h.space, h.number}
+		if known[at] == nil {
+			known[at] = h.candidate
+			list = append(list, h.candidate)
+		}
+		return known[at]
+	}
+	for i, h := range near {
+		join(h).nearRank = i + 1
+	}
+	for i, h := range worded {
+		join(h).wordRank = i + 1
+	}
+	slices.SortFunc(list, func(a, b *candidate) int { return cmp.Or(cmp.Compare(b.reciprocal(), a.reciprocal()), byID(a, b)) })
+	return list[:min(len(list), (3*k+1)/2)]
+}
+
+// reciprocal is the sum of the reciprocal ranks.
+func (c *candidate) reciprocal() (sum float64) {
+	for _, rank := range []int{c.nearRank, c.wordRank} {
+		if rank > 0 {
+			sum += 1 / float64(rankConstant+rank)
+		}
+	}
+	return sum
+}
+
+// rank is phase two.
+func (x *Index) rank(candidates []*candidate, q *Query) []Found {
+	found := make([]Found, 0, len(candidates))
+	for _, c := range candidates {
+		why := core.Reasons{
+			Similarity: c.cosine, LexicalRank: c.wordRank, Fused: c.fused, Q: c.doc.q, DepthBoost: x.boost(c.doc.depth),
+		}
+		f := Found{Namespace: c.name, ID: c.doc.id, Why: why, Score: round((float64((1-qWeight)*c.fused) + float64(qWeight*c.doc.q)) * why.DepthBoost)}
+		if x.options.Plain {
+			f.Score = why.Fused
+		}
+		if f.Score >= q.Filter.MinScore {
+			found = append(found, f)
+		}
+	}
+	slices.SortFunc(found, func(a, b Found) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return found[:min(len(found), q.Limit)]
+}
+
+// boost is the factor for a depth: 1 for what isn't a reflection.
+func (x *Index) boost(depth int) float64 {
+	if depth < 1 || x.options.Plain || x.options.DepthBoost == 1 {
+		return 1
+	}
+	return x.options.DepthBoost * (1 + depthStep*float64(min(depth, maxDepth)))
+}

@@ -1,0 +1,110 @@
+package search_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core/memory/search"
+)
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
+
+// The figures are worked out by hand.
+func TestScoresSayWhatTheyAreMadeOf(t *testing.T) {
+	corpus := one{
+		doc("likeness", "alpha", 0.8, 0.6),
+		with(doc("liked", "beta", 0.6, 0.8), func(d *search.Doc) { d.Q = 1 }),
+		with(doc("deep", "gamma", 0.8, 0.6), func(d *search.Doc) { d.Depth = 2 }),
+		with(doc("deeper", "delta", 0.8, 0.6), func(d *search.Doc) { d.Depth = 9 }),
+		doc("opposite", "epsilon", -1, 0),
+		doc("words", "zeta eta"),
+	}
+	east := search.Query{Vector: []float32{1, 0}, Model: "m", Nearest: 20, Limit: 10}
+	cases := []struct {
+		name, id          string
+		options           search.Options
+		text              string
+		similarity, fused float64
+		rank              int
+		boost, q, score   float64
+	}{
+		{name: "cosine and q", id: "likeness", similarity: 0.8, fused: 0.8, boost: 1, q: 0.5, score: 0.71},
+		{name: "q lifts", id: "liked", similarity: 0.6, fused: 0.6, boost: 1, q: 1, score: 0.72},
+		{name: "a reflection", id: "deep", similarity: 0.8, fused: 0.8, boost: 1.32, q: 0.5, score: 0.71 * 1.32},
+		{name: "depth counts up to 3", id: "deeper", similarity: 0.8, fused: 0.8, boost: 1.38, q: 0.5, score: 0.71 * 1.38},
+		{name: "boosts off", id: "deep", options: search.Options{DepthBoost: 1}, similarity: 0.8, fused: 0.8, boost: 1, q: 0.5, score: 0.71},
+		{name: "another boost", id: "deep", options: search.Options{DepthBoost: 2}, similarity: 0.8, fused: 0.8, boost: 2.2, q: 0.5, score: 0.71 * 2.2},
+		{name: "plain", id: "deep", options: search.Options{Plain: true}, similarity: 0.8, fused: 0.8, boost: 1, q: 0.5, score: 0.8},
+		{name: "clamped", id: "opposite", similarity: 0, fused: 0, boost: 1, q: 0.5, score: 0.15},
+		// "zeta eta" is the longest of the texts, so that its words count a little less
+		// than once each: 1/(1+1.2·(0.25+0.75·2/(7/6))) of 2.2 is 0.7739.
+		{name: "all words, no vector", id: "words", text: "eta zeta", similarity: -1, fused: 0.773869, rank: 1, boost: 1, q: 0.5, score: 0.7*0.773869 + 0.15},
+		{name: "likeness where others have words", id: "likeness", text: "eta zeta", similarity: 0.8, fused: 0.4, boost: 1, q: 0.5, score: 0.43},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			q := east
+			q.Text = c.text
+			for _, f := range find(t, search.New(corpus, c.options), q) {
+				if f.ID != c.id {
+					continue
+				}
+				similarity := -1.0
+				if f.Why.Similarity != nil {
+					similarity = *f.Why.Similarity
+				}
+				if !near(similarity, c.similarity) || !near(f.Why.Fused, c.fused) || f.Why.LexicalRank != c.rank ||
+					!near(f.Why.DepthBoost, c.boost) || f.Why.Q != c.q || !near(f.Score, c.score) {
+					t.Errorf("similarity %v, score %v, why %+v", similarity, f.Score, f.Why)
+				}
+				return
+			}
+			t.Error("it wasn't found")
+		})
+	}
+}
+
+func TestEqualScoresComeByID(t *testing.T) {
+	store := several{
+		"ns":   {doc("c", "word", 1, 0), doc("a", "word", 1, 0)},
+		"ns/1": {doc("b", "word", 1, 0), doc("d", "word", 1, 0)},
+	}
+	for _, q := range []search.Query{
+		{Text: "word"}, {Vector: []float32{1, 0}, Model: "m"}, {Text: "word", Vector: []float32{1, 0}, Model: "m"},
+	} {
+		q.Filter.Namespace, q.Filter.Subtree, q.Nearest, q.Limit = "ns", true, 3, 3
+		if got := ids(find(t, search.New(store, search.Options{}), q)); got != "a b c" {
+			t.Errorf("%+v: got %q", q, got)
+		}
+	}
+}
+
+// Two of each list, and of these four the first three by reciprocal rank: what is
+// second in both lists goes before what is first in one.
+func TestCandidatesAreFusedByReciprocalRank(t *testing.T) {
+	first, second := []float32{1, 0}, []float32{0.8, 0.6}
+	cases := []struct {
+		name   string
+		corpus one
+		want   string
+	}{
+		{"equal ranks by id", one{
+			doc("n1", "nothing", first...), doc("n2", "nothing", second...), doc("w1", "word"), doc("w2", "word and more"),
+		}, "n1 n2 w1"},
+		{"in both lists", one{
+			doc("n1", "nothing", first...), doc("z", "word and more", second...), doc("w1", "word"), doc("w3", "word and more than all"),
+		}, "n1 w1 z"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			q := search.Query{Text: "word", Vector: first, Model: "m", Nearest: 2, Limit: 5}
+			got := strings.Fields(ids(find(t, search.New(c.corpus, search.Options{}), q)))
+			slices.Sort(got)
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}

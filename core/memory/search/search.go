@@ -1,0 +1,176 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/text"
+)
+
+// Query is what to search for.
+type Query struct {
+	Text string
+	// Vector is the text's, by Model; nil searches by words only.
+	Vector []float32
+	Model  string
+	Filter core.RecallFilter
+	// Nearest is k1, how many candidates each of vectors and words gives, and Limit
+	// is k2, how many are returned.
+	Nearest, Limit int
+}
+
+// Found is a document that was found, with the reasons for its place.
+type Found struct {
+	Namespace string
+	ID        string
+	Score     float64
+	Why       core.Reasons
+}
+
+// Search returns what fits a query best, the best first, equal ones by id. It
+// loads what isn't loaded yet.
+func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
+	spaces, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree)
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := x.load(ctx, spaces)
+	if err != nil {
+		return nil, err
+	}
+	s := scan{query: q, spaces: spaces, contents: loaded}
+	// In the order of the namespaces, so that no two searches wait for each other.
+	for _, c := range loaded {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+	}
+	candidates, err := s.candidates()
+	if err != nil {
+		return nil, err
+	}
+	return x.rank(candidates, q), nil
+}
+
+// scan is one search in locked contents.
+type scan struct {
+	query    *Query
+	spaces   []*space
+	contents []*contents
+	words    *text.Query
+	// worded is whether any document has words of the query.
+	worded bool
+}
+
+// candidate is a document that may be returned.
+type candidate struct {
+	space  int
+	number uint32
+	doc    *doc
+	name   string // of the namespace
+	// nearRank and wordRank are the places by vector and by words, from 1; 0 is
+	// none.
+	nearRank, wordRank int
+	// cosine is nil where there is nothing to compare.
+	cosine *float64
+	// share is how much of the query's words there is, in [0,1].
+	share float64
+	// fused is both together; see the package comment.
+	fused float64
+}
+
+// candidates are phase one.
+func (s *scan) candidates() ([]*candidate, error) {
+	near, err := s.nearest()
+	if err != nil {
+		return nil, err
+	}
+	indices := make([]*text.Index, len(s.contents))
+	for i, c := range s.contents {
+		indices[i] = c.words
+	}
+	s.words = text.NewQuery(s.query.Text, indices...)
+	worded := s.byWords()
+	s.worded = len(worded) > 0
+	list := fuse(near, worded, s.query.Nearest)
+	for _, c := range list {
+		s.compare(c)
+	}
+	return list, nil
+}
+
+// nearest are the candidates by vector, the nearest first.
+func (s *scan) nearest() ([]hit, error) {
+	if len(s.query.Vector) == 0 {
+		return nil, nil
+	}
+	var all []hit
+	for i, c := range s.contents {
+		x := c.vectors[s.query.Model]
+		if x == nil {
+			continue
+		}
+		hits, err := x.Top(s.query.Vector, s.query.Nearest, c.filter(&s.query.Filter))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s.hits(i, hits)...)
+	}
+	return best(all, s.query.Nearest), nil
+}
+
+// byWords are the candidates by BM25, the best first.
+func (s *scan) byWords() []hit {
+	var all []hit
+	for i, c := range s.contents {
+		all = append(all, s.hits(i, c.words.Top(s.words, s.query.Nearest, c.filter(&s.query.Filter)))...)
+	}
+	return best(all, s.query.Nearest)
+}
+
+// compare works out the likenesses of a candidate to the query, whichever way it
+// was found.
+func (s *scan) compare(c *candidate) {
+	in := s.contents[c.space]
+	if x := in.vectors[s.query.Model]; x != nil && len(s.query.Vector) > 0 {
+		if cosine, has := x.Similarity(c.number, s.query.Vector); has {
+			cosine = max(0, cosine)
+			c.cosine = &cosine
+		}
+	}
+	if s.worded {
+		c.share = min(1, round(in.words.Score(s.words, c.number)/s.words.Whole()))
+	}
+	switch {
+	case c.cosine == nil:
+		c.fused = c.share
+	case !s.worded:
+		c.fused = *c.cosine
+	default:
+		c.fused = (*c.cosine + c.share) / 2
+	}
+}
+
+// round takes off the digits in which processors differ.
+func round(f float64) float64 { return math.Round(f*1e9) / 1e9 }
+
+// filter tells which documents a query wants; nil is all.
+func (c *contents) filter(f *core.RecallFilter) func(n uint32) bool {
+	if len(f.Kinds) == 0 && len(f.Tags) == 0 && len(f.States) == 0 && f.AgentID == "" {
+		return nil
+	}
+	return func(n uint32) bool {
+		d := &c.docs[n]
+		return (f.AgentID == "" || d.agent == f.AgentID) &&
+			(len(f.Kinds) == 0 || slices.Contains(f.Kinds, d.kind)) &&
+			(len(f.States) == 0 || slices.Contains(f.States, d.state)) &&
+			!slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(d.tags, tag) })
+	}
+}
+
+// byID is the order of equal ones.
+func byID(a, b *candidate) int {
+	return cmp.Or(cmp.Compare(a.doc.id, b.doc.id), cmp.Compare(a.name, b.name))
+}

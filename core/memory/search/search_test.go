@@ -1,0 +1,211 @@
+package search_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/search"
+)
+
+// one is a store of one namespace, "ns".
+type one []*search.Doc
+
+func (o one) Namespaces(context.Context) ([]string, error) { return []string{"ns"}, nil }
+
+func (o one) Load(_ context.Context, _ string, fn func(*search.Doc) error) error {
+	for _, d := range o {
+		if err := fn(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// several is a store of namespaces.
+type several map[string]one
+
+func (s several) Namespaces(context.Context) ([]string, error) {
+	var names []string
+	for name := range s {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (s several) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) error {
+	return s[namespace].Load(ctx, namespace, fn)
+}
+
+// doc makes an open document with the model "m" where it has a vector.
+func doc(id, text string, vector ...float32) *search.Doc {
+	d := &search.Doc{ID: id, Text: text, Kind: core.KindObservation, State: core.StateOpen, Q: 0.5, Version: 1}
+	if len(vector) > 0 {
+		d.Model, d.Vector = "m", vector
+	}
+	return d
+}
+
+// with changes a document.
+func with(d *search.Doc, change func(*search.Doc)) *search.Doc {
+	change(d)
+	return d
+}
+
+func find(t *testing.T, x *search.Index, q search.Query) []search.Found {
+	t.Helper()
+	if q.Filter.Namespace == "" {
+		q.Filter.Namespace = "ns"
+	}
+	if q.Limit == 0 {
+		q.Nearest, q.Limit = search.Widths(0)
+	}
+	found, err := x.Search(t.Context(), &q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// ids is what was found, in order.
+func ids(found []search.Found) string {
+	var list []string
+	for _, f := range found {
+		list = append(list, f.ID)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestSearchFindsWhatFits(t *testing.T) {
+	east, north := []float32{1, 0}, []float32{0, 1}
+	corpus := one{
+		doc("a", "retry the upload", 1, 0),
+		doc("b", "certificates expire", 0.8, 0.6),
+		doc("c", "upload of certificates", 0, 1),
+		doc("d", "the log is full"),
+		with(doc("e", "retry nothing", 1, 0), func(d *search.Doc) { d.Model = "other" }),
+	}
+	cases := []struct {
+		name  string
+		query search.Query
+		want  string
+	}{
+		{"by vector alone", search.Query{Vector: east, Model: "m"}, "a b c"},
+		{"by words alone", search.Query{Text: "upload retry"}, "a e c"},
+		{"by both", search.Query{Text: "certificates", Vector: north, Model: "m"}, "c b a"},
+		{"words find what has no vector", search.Query{Text: "full log", Vector: east, Model: "m"}, "d a b c"},
+		{"another model's vectors aren't compared", search.Query{Vector: east, Model: "other"}, "e"},
+		{"a model that nothing has", search.Query{Vector: east, Model: "none"}, ""},
+		{"no word of it is known", search.Query{Text: "zebra"}, ""},
+		{"nothing asked", search.Query{}, ""},
+		{"the first ones", search.Query{Vector: east, Model: "m", Limit: 1, Nearest: 20}, "a"},
+		{"one candidate", search.Query{Vector: east, Model: "m", Limit: 5, Nearest: 1}, "a"},
+		{"a minimum", search.Query{Vector: east, Model: "m", Filter: core.RecallFilter{MinScore: 0.5}}, "a b"},
+		{"another namespace", search.Query{Text: "upload", Filter: core.RecallFilter{Namespace: "other"}}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := ids(find(t, search.New(corpus, search.Options{}), c.query)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFilters(t *testing.T) {
+	corpus := one{
+		doc("a", "word"),
+		with(doc("b", "word"), func(d *search.Doc) { d.Kind = core.KindSemantic }),
+		with(doc("c", "word"), func(d *search.Doc) { d.State = core.StateCooling }),
+		with(doc("d", "word"), func(d *search.Doc) { d.AgentID = "robot" }),
+		with(doc("e", "word"), func(d *search.Doc) { d.Tags = []string{"x", "y"} }),
+		with(doc("f", "word"), func(d *search.Doc) { d.Tags = []string{"x"} }),
+	}
+	cases := []struct {
+		name   string
+		filter core.RecallFilter
+		want   string
+	}{
+		{"none", core.RecallFilter{}, "a b c d e f"},
+		{"a kind", core.RecallFilter{Kinds: []core.MemoryKind{core.KindSemantic}}, "b"},
+		{"either kind", core.RecallFilter{Kinds: []core.MemoryKind{core.KindSemantic, core.KindObservation}}, "a b c d e f"},
+		{"a state", core.RecallFilter{States: []core.MemoryState{core.StateCooling}}, "c"},
+		{"an agent", core.RecallFilter{AgentID: "robot"}, "d"},
+		{"a tag", core.RecallFilter{Tags: []string{"x"}}, "e f"},
+		{"all tags", core.RecallFilter{Tags: []string{"x", "y"}}, "e"},
+		{"all at once", core.RecallFilter{Tags: []string{"x"}, AgentID: "robot"}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			q := search.Query{Text: "word", Filter: c.filter, Nearest: 20, Limit: 10}
+			if got := ids(find(t, search.New(corpus, search.Options{}), q)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A filter comes before the nearest are chosen, so that it doesn't leave fewer
+// than there are.
+func TestFiltersLeaveAsManyAsThereAre(t *testing.T) {
+	var corpus one
+	for i := range 100 {
+		d := doc(fmt.Sprintf("%03d", i), "word word", 1, 0)
+		if i >= 90 {
+			d = doc(fmt.Sprintf("%03d", i), "word and many others that make it worse", 0.6, 0.8)
+			d.Tags = []string{"t"}
+		}
+		corpus = append(corpus, d)
+	}
+	q := search.Query{Text: "word", Vector: []float32{1, 0}, Model: "m", Filter: core.RecallFilter{Tags: []string{"t"}}}
+	if got, want := ids(find(t, search.New(corpus, search.Options{}), q)), "090 091 092 093 094"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestSubtree(t *testing.T) {
+	store := several{
+		"a":   {doc("1", "word")},
+		"a/b": {doc("2", "word other"), doc("0", "word")},
+		"ab":  {doc("3", "word")},
+		"b/a": {doc("4", "word")},
+	}
+	x := search.New(store, search.Options{})
+	for _, c := range []struct {
+		namespace string
+		subtree   bool
+		want      string
+	}{
+		{"a", false, "1"}, {"a", true, "0 1 2"}, {"a/b", true, "0 2"}, {"b", true, "4"}, {"b", false, ""}, {"c", true, ""},
+	} {
+		got := ids(find(t, x, search.Query{Text: "word", Filter: core.RecallFilter{Namespace: c.namespace, Subtree: c.subtree}}))
+		if got != c.want {
+			t.Errorf("%s, subtree %v: got %q, want %q", c.namespace, c.subtree, got, c.want)
+		}
+	}
+	x.Apply(search.Change{Namespace: "a/new", ID: "5", Version: 1, Doc: doc("5", "word")})
+	if got := ids(find(t, x, search.Query{Text: "word", Filter: core.RecallFilter{Namespace: "a", Subtree: true}})); got != "0 1 2" {
+		// The store has no a/new, and a space that wasn't loaded reads the store.
+		t.Errorf("got %q", got)
+	}
+	store["a/new"] = one{doc("5", "word")}
+	x = search.New(store, search.Options{})
+	if got := ids(find(t, x, search.Query{Text: "word", Filter: core.RecallFilter{Namespace: "a", Subtree: true}})); got != "0 1 5 2" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWidths(t *testing.T) {
+	for _, c := range []struct {
+		bias           float64
+		nearest, limit int
+	}{{-1, 40, 8}, {-0.25, 40, 8}, {-0.24, 20, 5}, {0, 20, 5}, {0.34, 20, 5}, {0.35, 10, 3}, {1, 10, 3}} {
+		if n, l := search.Widths(c.bias); n != c.nearest || l != c.limit {
+			t.Errorf("Widths(%v) = %d, %d, want %d, %d", c.bias, n, l, c.nearest, c.limit)
+		}
+	}
+}

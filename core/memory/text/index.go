@@ -1,0 +1,129 @@
+package text
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Index holds the words of documents. It is not safe for concurrent changes;
+// searches may run beside one another.
+type Index struct {
+	order func(a, b uint32) int
+	// terms numbers the words, and postings are by that number; free are numbers
+	// without a word.
+	terms    map[string]uint32
+	postings []list
+	free     []uint32
+	docs     []document
+	// count and length are of all documents: how many, and their words; places
+	// counts the postings.
+	count  int
+	length int64
+	places int64
+}
+
+// list is where a word occurs, by rising document.
+type list struct {
+	word string
+	at   []posting
+}
+
+type posting struct{ doc, times uint32 }
+
+// document is what has to be undone when a document goes.
+type document struct {
+	terms  []uint32
+	length uint32
+	here   bool
+}
+
+// New makes an index whose equal scores are ordered by the given comparison of
+// documents.
+func New(order func(a, b uint32) int) *Index {
+	return &Index{order: order, terms: map[string]uint32{}}
+}
+
+// Len is the number of documents.
+func (x *Index) Len() int { return x.count }
+
+// Put adds a document, or replaces the one of that number.
+func (x *Index) Put(doc uint32, text string) {
+	x.Remove(doc)
+	times := map[string]uint32{}
+	length := uint32(0)
+	for word := range Words(text) {
+		times[word]++
+		length++
+	}
+	if missing := int(doc) + 1 - len(x.docs); missing > 0 {
+		x.docs = append(x.docs, make([]document, missing)...)
+	}
+	d := document{terms: make([]uint32, 0, len(times)), length: length, here: true}
+	for word, n := range times {
+		term := x.term(word)
+		d.terms = append(d.terms, term)
+		at := &x.postings[term].at
+		i, _ := find(*at, doc)
+		*at = slices.Insert(*at, i, posting{doc, n})
+	}
+	x.docs[doc] = d
+	x.count++
+	x.length += int64(length)
+	x.places += int64(len(d.terms))
+}
+
+// Remove takes a document out, where it is there.
+func (x *Index) Remove(doc uint32) {
+	if int(doc) >= len(x.docs) || !x.docs[doc].here {
+		return
+	}
+	for _, term := range x.docs[doc].terms {
+		l := &x.postings[term]
+		if i, found := find(l.at, doc); found {
+			l.at = slices.Delete(l.at, i, i+1)
+		}
+		if len(l.at) == 0 {
+			delete(x.terms, l.word)
+			*l = list{}
+			x.free = append(x.free, term)
+		}
+	}
+	x.count--
+	x.length -= int64(x.docs[doc].length)
+	x.places -= int64(len(x.docs[doc].terms))
+	x.docs[doc] = document{}
+}
+
+// term returns the number of a word, a new one where it has none.
+func (x *Index) term(word string) uint32 {
+	if n, known := x.terms[word]; known {
+		return n
+	}
+	// The word is part of its text, which mustn't stay in memory for it.
+	word = strings.Clone(word)
+	n := uint32(len(x.postings))
+	if last := len(x.free) - 1; last >= 0 {
+		n, x.free = x.free[last], x.free[:last]
+		x.postings[n].word = word
+	} else {
+		x.postings = append(x.postings, list{word: word})
+	}
+	x.terms[word] = n
+	return n
+}
+
+func find(at []posting, doc uint32) (int, bool) {
+	// Most documents are new, and come last.
+	if n := len(at); n == 0 || at[n-1].doc < doc {
+		return n, false
+	}
+	return slices.BinarySearchFunc(at, doc, func(p posting, doc uint32) int { return cmp.Compare(p.doc, doc) })
+}
+
+// Bytes estimates the memory that the index takes.
+func (x *Index) Bytes() int64 {
+	// A posting lies in its list, which has room to grow, and in its document.
+	const perTerm, perDoc, perPosting = 120, 40, 8 + 2 + 4
+	return perTerm*int64(len(x.postings)) + perDoc*int64(len(x.docs)) + perPosting*x.places
+}

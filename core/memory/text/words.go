@@ -1,0 +1,87 @@
+package text
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxWordBytes is where a word is cut, so that a text without spaces doesn't
+// become one huge word.
+const maxWordBytes = 128
+
+// Words yields the words of a text in their order: runs of letters, marks and
+// digits, in lower case and in Unicode's compatibility form (NFKC). In scripts
+// that don't put spaces between words each two neighbouring characters are one.
+func Words(text string) iter.Seq[string] {
+	text = strings.ToLower(norm.NFKC.String(text))
+	return func(yield func(string) bool) {
+		for len(text) > 0 {
+			run, spaced := nextRun(text)
+			text = text[len(run):]
+			switch {
+			case run == "":
+				_, size := utf8.DecodeRuneInString(text)
+				text = text[size:]
+			case spaced:
+				if !yield(cut(run)) {
+					return
+				}
+			case !yieldPairs(run, yield):
+				return
+			}
+		}
+	}
+}
+
+// nextRun returns the characters at the text's start that belong together, and
+// whether their script puts spaces between words.
+func nextRun(text string) (run string, spaced bool) {
+	for i, r := range text {
+		if !unicode.In(r, unicode.Letter, unicode.Digit, unicode.Mark) {
+			return text[:i], spaced
+		}
+		if mark := unicode.Is(unicode.Mark, r); i == 0 {
+			spaced = !unspaced(r)
+		} else if !mark && spaced == unspaced(r) {
+			return text[:i], spaced
+		}
+	}
+	return text, spaced
+}
+
+// unspaced is whether a character is of a script without spaces between words.
+func unspaced(r rune) bool {
+	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// yieldPairs yields each two neighbouring characters, or the only one.
+func yieldPairs(run string, yield func(string) bool) bool {
+	first, second := 0, 0
+	for i := range run {
+		if i > 0 && second > 0 {
+			if !yield(run[first:i]) {
+				return false
+			}
+			first = second
+		}
+		second = i
+	}
+	return yield(run[first:])
+}
+
+// cut shortens a word to its bound, at a character's end.
+func cut(word string) string {
+	if len(word) <= maxWordBytes {
+		return word
+	}
+	end := maxWordBytes
+	for !utf8.RuneStart(word[end]) {
+		end--
+	}
+	return word[:end]
+}
