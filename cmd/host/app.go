@@ -40,6 +40,7 @@ type flags struct {
 	lock      string
 	sandbox   string
 	logLevel  string
+	agent     string
 }
 
 // Run runs a command line and returns the exit code.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +34,8 @@ type Config struct {
 	Sandbox Setting `json:"sandbox"`
 	// LogLevel is the least level of plugin logs that is shown.
 	LogLevel Setting `json:"log_level"`
+	// Agent is who writes: the author of memories and of changes.
+	Agent Setting `json:"agent"`
 
 	dev  []string // of DevPlugins
 	file string   // reflectory.yaml; "" where there is none
@@ -94,6 +97,7 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.Settings.LLM.Endpoints, ","), ""),
 		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.Sandbox, "prefer"),
 		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.LogLevel, "warn"),
+		Agent:        choose("agent", f.agent, "REFLECTORY_AGENT", "", userName()),
 	}
 	if err := c.check(); err != nil {
 		return Config{}, err
@@ -121,6 +125,15 @@ func (c Config) check() error {
 		}
 	}
 	return nil
+}
+
+// userName is the name of who runs the program, as the system has it (spec 8).
+func userName() string {
+	u, err := user.Current()
+	if err != nil {
+		return "unknown"
+	}
+	return u.Username
 }
 
 // lockBeside is the lock beside a configuration file; "" without one.

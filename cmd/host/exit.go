@@ -94,6 +94,12 @@ func (a *App) report(err error) {
 	}
 }
 
+// say prints a line of a result.
+func (a *App) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.Stdout, format+"\n", args...)
+	return err
+}
+
 // printJSON prints one value as indented JSON.
 func printJSON(w io.Writer, v any) error {
 	var out bytes.Buffer

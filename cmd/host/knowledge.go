@@ -38,7 +38,7 @@ func (a *App) knowledgeListCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&f.Namespace, "namespace", "", "the namespace to look in")
-	c.Flags().IntVar(&f.Limit, "limit", 0, "how many at most (default 50)")
+	c.Flags().IntVar(&f.Limit, "limit", 0, "how many at most (default 100)")
 	c.Flags().StringVar(&f.After, "after", "", "go on after what an earlier list ended with: its `next`")
 	return c
 }
@@ -64,7 +64,7 @@ func (a *App) printKnowledge(list []*core.Knowledge, next string) error {
 func (a *App) knowledgeGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "Show an entry whole",
-		Example: "  reflectory knowledge get 01939f2c-7e57-7000-8000-000000000001",
+		Example: "  reflectory knowledge get 01939f2c",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 func (a *App) memoryGetCommand() *cobra.Command {
@@ -24,17 +26,18 @@ func (a *App) memoryGetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				links, err := m.Links(c.Context(), found.ID)
+				from, to, err := m.Links(c.Context(), found.ID)
 				if err != nil {
 					return err
 				}
 				if a.flags.json {
 					return printJSON(a.Stdout, struct {
 						*core.Memory
-						Links []core.Link `json:"links"`
-					}{found, orEmpty(links)})
+						LinksFrom []core.Link `json:"links_from"`
+						LinksTo   []core.Link `json:"links_to"`
+					}{found, orEmpty(from), orEmpty(to)})
 				}
-				return a.printMemory(found, links)
+				return a.printMemory(found, slices.Concat(from, to))
 			})
 		},
 	}
@@ -68,13 +71,16 @@ func (a *App) memoryListCommand() *cobra.Command {
 		Use: "list", Short: "List memories, the newest first",
 		Example: "  reflectory memory list --namespace team/mail --state cooling",
 		RunE: func(c *cobra.Command, _ []string) error {
-			filter := memory.ListFilter{RecallFilter: f.filter(), Limit: limit, After: after}
+			sel := f.filter()
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				list, next, err := m.List(c.Context(), filter)
+				page, err := m.List(c.Context(), memory.ListFilter{
+					Namespace: sel.Namespace, Subtree: sel.Subtree, Kinds: sel.Kinds, States: sel.States,
+					Tags: sel.Tags, AgentID: sel.AgentID, Limit: limit, After: after,
+				})
 				if err != nil {
 					return err
 				}
-				return a.printMemories(list, next)
+				return a.printMemories(page)
 			})
 		},
 	}
@@ -84,14 +90,12 @@ func (a *App) memoryListCommand() *cobra.Command {
 	return c
 }
 
-func (a *App) printMemories(list []*core.Memory, next string) error {
+func (a *App) printMemories(page *memory.Page) error {
+	list := orEmpty(page.Memories)
 	if a.flags.json {
-		return printJSON(a.Stdout, struct {
-			Memories []*core.Memory `json:"memories"`
-			Next     string         `json:"next,omitempty"`
-		}{orEmpty(list), next})
+		return printJSON(a.Stdout, memory.Page{Memories: list, Next: page.Next})
 	}
-	if len(list) == 0 {
+	if len(list) == 0 && page.Next == "" {
 		a.term.Line("no such memories")
 		return nil
 	}
@@ -103,8 +107,8 @@ func (a *App) printMemories(list []*core.Memory, next string) error {
 	if err := a.table([]string{"MEMORY", "NAMESPACE", "KIND", "STATE", "DEPTH", "USED", "TITLE"}, rows); err != nil {
 		return err
 	}
-	if next != "" {
-		a.term.Line("hint: there are more: --after %s", next)
+	if page.Next != "" {
+		a.term.Line("hint: there are more: --after %s", page.Next)
 	}
 	return nil
 }
@@ -132,7 +136,7 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 				return a.recallFile(c.Context(), queries, r)
 			}
 			if len(args) == 0 {
-				return usageErrorf("recall needs a QUERY, or --queries")
+				return usageError{sdk.Errorf(sdk.Invalid, "usage", "recall needs a QUERY, or --queries")}
 			}
 			r.Query = args[0]
 			return a.recall(c.Context(), r)
@@ -192,7 +196,11 @@ gate, and what happened to it, from the journal of its namespace.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				e, err := m.Explain(c.Context(), args[0])
+				ids, err := m.sources(c.Context(), args) // a purged one is explained by its whole id
+				if err != nil {
+					return err
+				}
+				e, err := m.Explain(c.Context(), ids[0])
 				if err != nil {
 					return err
 				}
@@ -203,6 +211,26 @@ gate, and what happened to it, from the journal of its namespace.`,
 			})
 		},
 	}
+}
+
+func (a *App) printExplanation(e *memory.Explanation) error {
+	fmt.Fprintf(a.Stdout, "memory     %s\nnamespace  %s\nstate      %s, at turn %d\n\n", e.ID, oneLine(e.Namespace), e.State, e.Turn)
+	for _, line := range e.Why {
+		fmt.Fprintf(a.Stdout, "%s\n", term.Clean(line))
+	}
+	for _, l := range slices.Concat(e.LinksFrom, e.LinksTo) {
+		fmt.Fprintf(a.Stdout, "link: %s %s %s\n", l.From, l.Relation, l.To)
+	}
+	if len(e.History) > 0 {
+		fmt.Fprintln(a.Stdout)
+	}
+	for _, entry := range e.History {
+		fmt.Fprintf(a.Stdout, "%s  %s\n", entry.At.Local().Format(time.DateTime), entry.Type)
+	}
+	for _, d := range e.Decisions {
+		fmt.Fprintf(a.Stdout, "decision %s: %s, confidence %.2f: %s\n", d.ID, d.NextAction, d.Confidence, oneLine(d.Reason))
+	}
+	return nil
 }
 
 // orEmpty makes a list that is nil an empty one, which JSON shows as [].

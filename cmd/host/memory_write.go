@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -158,7 +159,9 @@ func (a *App) link(ctx context.Context, from, relation, to string, metadata json
 		if err != nil {
 			return err
 		}
-		link, err := m.Link(ctx, &core.Link{From: ids[0], Relation: relation, To: ids[1], Metadata: metadata})
+		link, err := m.Link(ctx, &memory.LinkRequest{
+			From: ids[0], Relation: relation, To: ids[1], Metadata: metadata, AgentID: a.config.Agent.Value,
+		})
 		if err != nil {
 			return err
 		}

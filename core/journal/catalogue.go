@@ -25,7 +25,9 @@ type FieldInfo struct {
 
 // events has one of each type. Each part lists its own.
 func events() []Event {
-	return slices.Concat(rootEvents(), runEvents(), governanceEvents(), injectionEvents())
+	return slices.Concat(
+		rootEvents(), runEvents(), governanceEvents(), memoryEvents(), lifecycleEvents(), evidenceEvents(), injectionEvents(),
+	)
 }
 
 // Catalogue lists all types of events, by name.

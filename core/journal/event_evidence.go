@@ -27,3 +27,7 @@ type DAGEvidenceRecorded struct {
 
 func (ToolEvidenceRecorded) eventType() string { return "agent.evidence.tool_recorded" }
 func (DAGEvidenceRecorded) eventType() string  { return "agent.evidence.dag_recorded" }
+
+func evidenceEvents() []Event {
+	return []Event{ToolEvidenceRecorded{}, DAGEvidenceRecorded{}}
+}

@@ -119,3 +119,7 @@ func (RevalidateDecision) eventType() string  { return "agent.memory.revalidate.
 func (MemoryPurged) eventType() string        { return "agent.memory.purged" }
 func (MemoryPromoted) eventType() string      { return "agent.memory.promoted" }
 func (KnowledgeSuperseded) eventType() string { return "agent.knowledge.superseded" }
+
+func lifecycleEvents() []Event {
+	return []Event{MemoryRecalled{}, EvolutionApplied{}, LifecycleRefused{}, LifecycleHalted{}, MemorySwept{}, RevalidateStarted{}, RevalidateDecision{}, MemoryPurged{}, MemoryPromoted{}, KnowledgeSuperseded{}}
+}

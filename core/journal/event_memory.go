@@ -18,8 +18,8 @@ type MemoryObserved struct {
 	EmbeddingFailure string `json:"embedding_failure,omitempty"`
 }
 
-// ReflectionRecorded says that a memory was derived from others.
-type ReflectionRecorded struct {
+// MemoryReflected says that a memory was derived from others.
+type MemoryReflected struct {
 	MemoryID string          `json:"memory_id"`
 	AgentID  string          `json:"agent_id"`
 	Kind     core.MemoryKind `json:"kind"`
@@ -112,9 +112,13 @@ type MemoryTransitioned struct {
 }
 
 func (MemoryObserved) eventType() string     { return "agent.memory.observed" }
-func (ReflectionRecorded) eventType() string { return "agent.reflection.recorded" }
+func (MemoryReflected) eventType() string    { return "agent.memory.reflected" }
 func (DepthExceeded) eventType() string      { return "reflection.depth_exceeded" }
 func (ReflectionPending) eventType() string  { return "agent.reflection.pending" }
 func (ReflectionRejected) eventType() string { return "agent.reflection.rejected" }
 func (MemoryLinked) eventType() string       { return "agent.memory.linked" }
 func (MemoryTransitioned) eventType() string { return "agent.memory.lifecycle.transition" }
+
+func memoryEvents() []Event {
+	return []Event{MemoryObserved{}, MemoryReflected{}, DepthExceeded{}, ReflectionPending{}, ReflectionRejected{}, MemoryLinked{}, MemoryTransitioned{}}
+}

@@ -139,14 +139,14 @@ func (c *checker) history(key string, m *core.Memory) error {
 // making checks a memory against the event of its making: who and what it is,
 // and for a reflection its depth and sources.
 func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
-	// ReflectionRecorded has all that MemoryObserved has.
-	var made journal.ReflectionRecorded
+	// MemoryReflected has all that MemoryObserved has.
+	var made journal.MemoryReflected
 	if err := json.Unmarshal(e.Data, &made); err != nil {
 		c.problem(key, "the event of its making can't be decoded")
 		return nil
 	}
 	switch {
-	case e.Type != "agent.memory.observed" && e.Type != "agent.reflection.recorded" || made.MemoryID != m.ID:
+	case e.Type != "agent.memory.observed" && e.Type != "agent.memory.reflected" || made.MemoryID != m.ID:
 		c.problem(key, "its first event isn't that of its making")
 	case made.Title != digest(m.Title) || made.Content != digest(m.Content):
 		c.problem(key, "its title or content isn't what its event says")

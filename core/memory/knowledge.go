@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -61,6 +62,22 @@ func knowledgeNotFound(id string) error {
 // "knowledge_not_found".
 func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge, err error) {
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		k, err = readKnowledge(r, id)
+		return err
+	})
+	return k, err
+}
+
+// FindKnowledge returns the entry whose id is, or alone starts with, prefix.
+func (m *Memories) FindKnowledge(ctx context.Context, prefix string) (k *core.Knowledge, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		if k, err = readKnowledge(r, prefix); sdk.CodeOf(err) != sdk.NotFound || len(prefix) < MinPrefix || !validID(prefix) {
+			return err
+		}
+		id, findErr := onlyID(r, knowledgePrefix, prefix)
+		if findErr != nil || id == "" {
+			return cmp.Or(findErr, err)
+		}
 		k, err = readKnowledge(r, id)
 		return err
 	})

@@ -57,7 +57,7 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 			t.Errorf("the same key after the approval (-approved +again):\n%s", diff)
 		}
 		last := w.entries[len(w.entries)-1]
-		if last.Type != "agent.reflection.recorded" || !strings.Contains(string(last.Data), `"pending_id":"`+p.PendingID+`","approved_by":"boss"`) {
+		if last.Type != "agent.memory.reflected" || !strings.Contains(string(last.Data), `"pending_id":"`+p.PendingID+`","approved_by":"boss"`) {
 			t.Errorf("event %s %s", last.Type, last.Data)
 		}
 	})

@@ -277,8 +277,8 @@ func (a *attempt) metadata() json.RawMessage {
 	return core.JoinMembers(append(members, core.Member{Key: "agent_id", Value: core.MustJSON(a.memory.AgentID)}))
 }
 
-func (a *attempt) event() journal.ReflectionRecorded {
-	e := journal.ReflectionRecorded{
+func (a *attempt) event() journal.MemoryReflected {
+	e := journal.MemoryReflected{
 		MemoryID: a.memory.ID, AgentID: a.memory.AgentID, Kind: a.memory.Kind, Depth: a.memory.ReflectionDepth,
 		Cap: a.cap.most, DecidedBy: a.cap.decidedBy, SourceIDs: a.draft.request.SourceIDs,
 		Title: digest(a.memory.Title), Content: digest(a.memory.Content), Turn: a.memory.CreatedTurn,

@@ -95,7 +95,7 @@ func TestAReflectionIsDerivedFromItsSources(t *testing.T) {
 		if _, to, err := w.Links(t.Context(), a); err != nil || len(to) != 1 || to[0].From != got.ID {
 			t.Errorf("links to the source: %v, error %v", to, err)
 		}
-		if n := w.events("agent.reflection.recorded"); n != 2 {
+		if n := w.events("agent.memory.reflected"); n != 2 {
 			t.Errorf("%d events", n)
 		}
 	})
