@@ -65,7 +65,7 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	if e.History, err = readHistory(r, e.Namespace, id); err != nil {
 		return nil, err
 	}
-	if e.Decisions, err = decisionsIn(r, e.History); err != nil {
+	if e.Decisions, err = decisionsOn(r, id); err != nil {
 		return nil, err
 	}
 	g, err := m.governance(r, e.Namespace)
@@ -75,31 +75,6 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	e.explainState()
 	e.explainUse(g)
 	return e, nil
-}
-
-// decisionsIn returns the gate's decisions that a history names.
-func decisionsIn(r core.Reader, history []journal.Entry) (list []*core.GateDecision, err error) {
-	for _, entry := range history {
-		if entry.Type != "agent.memory.revalidate.decision" {
-			continue
-		}
-		var named struct {
-			DecisionID string `json:"decision_id"`
-		}
-		if err := json.Unmarshal(entry.Data, &named); err != nil {
-			return nil, damaged("event "+entry.Type, err)
-		}
-		value, found, err := r.Get(decisionKey(named.DecisionID))
-		if err != nil || !found {
-			return nil, err
-		}
-		var d core.GateDecision
-		if err := json.Unmarshal(value, &d); err != nil {
-			return nil, damaged(decisionPrefix+named.DecisionID, err)
-		}
-		list = append(list, &d)
-	}
-	return list, nil
 }
 
 // explainState says how the memory came into its state.
