@@ -81,20 +81,17 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 func (e *Explanation) explainState() {
 	line := fmt.Sprintf("%s since it was made", e.State)
 	for _, entry := range e.History {
-		at := entry.At.Format(time.RFC3339)
 		var moved journal.MemoryTransitioned
-		switch {
-		case entry.Type == "agent.memory.purged":
-			line = "purged at " + at
-		case entry.Type != "agent.memory.lifecycle.transition" || json.Unmarshal(entry.Data, &moved) != nil:
-		default:
-			line = fmt.Sprintf("%s since %s: %s moved it from %s at a ttl_score of %.4g", moved.After, at, moved.Cause, moved.Before, moved.TTLScore)
-			if moved.Rule != "" {
-				line += ", by rule " + moved.Rule
-			}
-			if moved.DecisionID != "" {
-				line += fmt.Sprintf(", by decision %s (%s, confidence %.2f)", moved.DecisionID, moved.Verdict, moved.Confidence)
-			}
+		if entry.Type != "agent.memory.lifecycle.transition" || json.Unmarshal(entry.Data, &moved) != nil {
+			continue
+		}
+		line = fmt.Sprintf("%s since %s: %s moved it from %s at a ttl_score of %.4g",
+			moved.After, entry.At.Format(time.RFC3339), moved.Cause, moved.Before, moved.TTLScore)
+		if moved.Rule != "" {
+			line += ", by rule " + moved.Rule
+		}
+		if moved.DecisionID != "" {
+			line += fmt.Sprintf(", by decision %s (%s, confidence %.2f)", moved.DecisionID, moved.Verdict, moved.Confidence)
 		}
 	}
 	e.Why = append(e.Why, line)

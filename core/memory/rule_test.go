@@ -16,7 +16,8 @@ import (
 // transitions is asked.
 func TestOnlyADecisionEndsAMemory(t *testing.T) {
 	want := map[string][]string{
-		"remove":          {"purge"},
+		"remove":          {"bury"},
+		"bury":            {"purge"},
 		"createKnowledge": {"enter"},
 		"purge":           {"conclude"},
 		"enter":           {"promote"},
