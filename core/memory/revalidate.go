@@ -180,12 +180,17 @@ func (v *verdict) retain(t *tx, c *core.GateCase) error {
 	return transition(t, c.Memory, &after, v.transitioned())
 }
 
-// purge removes the memory. In the same commit its tombstone is written, which
-// holds digests only, and the record of the decision stays.
+// purge removes the memory, where the table of transitions allows it.
 func (v *verdict) purge(t *tx, memory *core.Memory) error {
 	if err := lifecycle.Check(memory.State, core.StatePurged, lifecycle.ByGate); err != nil {
 		return err
 	}
+	return v.bury(t, memory)
+}
+
+// bury removes the memory. In the same commit its tombstone is written, which
+// holds digests only, and the record of the decision stays.
+func (v *verdict) bury(t *tx, memory *core.Memory) error {
 	if err := remove(t, memory); err != nil {
 		return err
 	}
