@@ -37,6 +37,7 @@ func (a *App) root() *cobra.Command {
 		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
 		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
 		a.memoryCommand(), a.knowledgeCommand(),
+		a.gateCommand(), a.evidenceCommand(),
 		a.statusCommand(), a.configCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {
