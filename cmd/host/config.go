@@ -33,6 +33,8 @@ type Config struct {
 	Sandbox Setting `json:"sandbox"`
 	// LogLevel is the least level of plugin logs that is shown.
 	LogLevel Setting `json:"log_level"`
+	// Agent names who acts, for the events of what is changed.
+	Agent Setting `json:"agent"`
 
 	dev  []string // of DevPlugins
 	file string   // reflectory.yaml; "" where there is none
@@ -94,6 +96,7 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.Settings.LLM.Endpoints, ","), ""),
 		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.Sandbox, "prefer"),
 		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.LogLevel, "warn"),
+		Agent:        choose("agent", f.agent, "REFLECTORY_AGENT", "", ""),
 	}
 	if err := c.check(); err != nil {
 		return Config{}, err
@@ -164,7 +167,7 @@ func (c Config) rows() [][]string {
 	row := func(name string, s Setting) []string { return []string{name, s.Value, s.Origin} }
 	return [][]string{
 		row("data_dir", c.DataDir), row("plugin_dir", c.PluginDir), row("lock", c.Lock), row("trust_file", c.TrustFile),
-		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
+		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints), row("sandbox", c.Sandbox), row("log_level", c.LogLevel), row("agent", c.Agent),
 	}
 }
 
