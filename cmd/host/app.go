@@ -10,7 +10,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
@@ -87,7 +86,7 @@ func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage) (*plug
 
 // openRuns opens the store of the state folder.
 func (a *App) openRuns(ctx context.Context) (*store.Runs, io.Closer, error) {
-	db, err := pebble.Open(ctx, pebble.Options{Dir: a.storeDir()})
+	db, err := a.openStore(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

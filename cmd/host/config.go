@@ -34,7 +34,7 @@ type Config struct {
 	Sandbox Setting `json:"sandbox"`
 	// LogLevel is the least level of plugin logs that is shown.
 	LogLevel Setting `json:"log_level"`
-	// Agent is who writes: the author of memories and of changes.
+	// Agent names who acts, for the events of what is changed.
 	Agent Setting `json:"agent"`
 
 	dev  []string // of DevPlugins
@@ -177,7 +177,7 @@ func (c Config) rows() [][]string {
 	row := func(name string, s Setting) []string { return []string{name, s.Value, s.Origin} }
 	return [][]string{
 		row("data_dir", c.DataDir), row("plugin_dir", c.PluginDir), row("lock", c.Lock), row("trust_file", c.TrustFile),
-		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
+		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints), row("sandbox", c.Sandbox), row("log_level", c.LogLevel), row("agent", c.Agent),
 	}
 }
 

@@ -32,12 +32,12 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.lock, "lock", "", "`file` that pins the plugins (default: reflectory.lock beside reflectory.yaml, else in the data folder)")
 	f.StringVar(&a.flags.sandbox, "sandbox", "", "whether plugins must be sandboxed: require, prefer, off (default prefer)")
 	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of plugin logs shown: trace, debug, info, warn, error, off (default warn)")
-	f.StringVar(&a.flags.agent, "agent", "", "who writes memories and changes settings (default: your user name)")
+	f.StringVar(&a.flags.agent, "agent", "", "`name` of who acts, which events record (default: your user name)")
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
 		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
-		a.memoryCommand(), a.knowledgeCommand(),
-		a.gateCommand(), a.evidenceCommand(),
+		a.memoryCommand(), a.knowledgeCommand(), a.governanceCommand(), a.gateCommand(), a.evidenceCommand(),
+		a.auditCommand(), a.storeCommand(),
 		a.statusCommand(), a.configCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {

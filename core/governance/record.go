@@ -113,3 +113,14 @@ func unreadable(level, problem string) error {
 		WithHint("until they can, nothing there is reflected on or changes its state; restore a backup, or drop them with: reflectory governance unset '%s'", level).
 		WithDetail("level", level)
 }
+
+// Values lists the fields that the record sets, in the order of [Fields].
+func (r *Record) Values() []Value {
+	var list []Value
+	for _, f := range Fields() {
+		if v := *f.slot(r); v != nil {
+			list = append(list, Value{Field: f.Name, Value: v, Level: r.Namespace})
+		}
+	}
+	return list
+}

@@ -61,28 +61,15 @@ type InjectionBlockTruncated struct {
 	To   int `json:"to"`
 }
 
-// ReflectionRecorded says how a turn went, and what follows for the next.
-type ReflectionRecorded struct {
-	TurnInfo
-	SnapshotID   string `json:"snapshot_id,omitempty"`
-	Outcome      string `json:"outcome"`
-	FailureClass string `json:"failure_class,omitempty"`
-	// CorrectiveAction and NextTurnHint are digests.
-	CorrectiveAction string  `json:"corrective_action,omitempty"`
-	NextTurnHint     string  `json:"next_turn_hint,omitempty"`
-	CreditDelta      float64 `json:"recall_credit_delta"`
-}
-
 func (InjectionPolicySelected) eventType() string  { return "agent.injection.policy.selected" }
 func (InjectionRoleMixSelected) eventType() string { return "agent.injection.role_mix.selected" }
 func (InjectionSnapshotCreated) eventType() string { return "agent.injection.snapshot.created" }
 func (InjectionBlockDropped) eventType() string    { return "agent.injection.block.dropped" }
 func (InjectionBlockTruncated) eventType() string  { return "agent.injection.block.truncated" }
-func (ReflectionRecorded) eventType() string       { return "agent.reflection.recorded" }
 
 func injectionEvents() []Event {
 	return []Event{
 		InjectionPolicySelected{}, InjectionRoleMixSelected{}, InjectionSnapshotCreated{},
-		InjectionBlockDropped{}, InjectionBlockTruncated{}, ReflectionRecorded{},
+		InjectionBlockDropped{}, InjectionBlockTruncated{},
 	}
 }

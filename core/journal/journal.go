@@ -95,15 +95,20 @@ func mark(tx core.Tx, stream string, head Head) error {
 // It checks that entries can be decoded, not that the chain holds: that is
 // [Verify]'s work. A stream that isn't there has no entries.
 func Read(r core.Reader, stream string, fn func(Entry) error) error {
+	return ReadFrom(r, stream, 0, func(e Entry) (bool, error) { return true, fn(e) })
+}
+
+// ReadFrom is Read from an entry on, until fn returns false or an error.
+func ReadFrom(r core.Reader, stream string, seq uint64, fn func(Entry) (more bool, err error)) error {
 	if err := checkStream(stream); err != nil {
 		return err
 	}
-	return r.Scan(eventKey(stream, 0), eventsEnd(stream), func(key, value []byte) (bool, error) {
+	return r.Scan(eventKey(stream, seq), eventsEnd(stream), func(key, value []byte) (bool, error) {
 		e, err := decode(stream, key, value)
 		if err != nil {
 			return false, err
 		}
-		return true, fn(e)
+		return fn(e)
 	})
 }
 

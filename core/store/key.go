@@ -11,7 +11,8 @@ import (
 // The layout of keys. FORMAT.md is its table; the journal's keys are in
 // core/journal. Numbers are big-endian, so that byte order is their order.
 const (
-	formatKey     = "meta/format"
+	metaPrefix    = "meta/"
+	formatKey     = metaPrefix + "format"
 	runPrefix     = "run/"
 	contentPrefix = "run-content/"
 	resultPrefix  = "run-result/"

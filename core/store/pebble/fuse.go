@@ -104,10 +104,18 @@ func ioError(verb string, cause error) error {
 
 func engineError(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// fuseFS is a file system behind a fuse.
+// fuseFS is a file system behind a fuse. Only the store's own folder is behind it:
+// a backup that can't be written, say on another disk, isn't the store's end.
 type fuseFS struct {
 	vfs.FS
 	fuse *fuse
+	dir  string
+}
+
+// own reports whether a path is the store's folder, or a file in it.
+func (s fuseFS) own(name string) bool {
+	dir := s.PathJoin(s.dir)
+	return s.PathJoin(name) == dir || s.PathDir(name) == dir
 }
 
 // stoic reports whether a file is one that Pebble can't bear to fail: a log, a
@@ -133,6 +141,9 @@ func (s fuseFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.
 }
 
 func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, err error) {
+	if !s.own(name) {
+		return open()
+	}
 	blown := s.fuse.err() != nil
 	err = s.fuse.do(func() (err error) {
 		f, err = open()
@@ -156,25 +167,31 @@ func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, er
 // OpenDir implements vfs.FS. Syncing a directory is part of rotating the log.
 func (s fuseFS) OpenDir(name string) (vfs.File, error) {
 	f, err := s.FS.OpenDir(name)
-	if err != nil {
-		return nil, err
+	if err != nil || !s.own(name) {
+		return f, err
 	}
 	return stoicFile{fuseFile{f, s.fuse}}, nil
 }
 
 // Link implements vfs.FS.
 func (s fuseFS) Link(from, to string) error {
+	if !s.own(to) {
+		return s.FS.Link(from, to)
+	}
 	return s.fuse.do(func() error { return s.FS.Link(from, to) })
 }
 
 // Rename implements vfs.FS.
 func (s fuseFS) Rename(from, to string) error {
+	if !s.own(to) {
+		return s.FS.Rename(from, to)
+	}
 	return s.fuse.do(func() error { return s.FS.Rename(from, to) })
 }
 
 // Remove implements vfs.FS. A file that can't be removed harms nobody.
 func (s fuseFS) Remove(name string) error {
-	if err := s.fuse.err(); err != nil {
+	if err := s.fuse.err(); err != nil && s.own(name) {
 		return err
 	}
 	return s.FS.Remove(name)
@@ -182,7 +199,7 @@ func (s fuseFS) Remove(name string) error {
 
 // RemoveAll implements vfs.FS.
 func (s fuseFS) RemoveAll(name string) error {
-	if err := s.fuse.err(); err != nil {
+	if err := s.fuse.err(); err != nil && s.own(name) {
 		return err
 	}
 	return s.FS.RemoveAll(name)

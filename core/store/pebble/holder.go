@@ -33,6 +33,9 @@ const (
 
 // lockDir takes the directory's lock and writes down who has it.
 func lockDir(o *Options, fs vfs.FS) (*pebble.Lock, error) {
+	if err := finishReplace(fs, o.Dir); err != nil {
+		return nil, ioError("take the place of "+o.Dir, err)
+	}
 	if err := fs.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, ioError("create its directory "+o.Dir, err)
 	}

@@ -22,8 +22,10 @@ type Store struct {
 	fs      vfs.FS
 	fuse    *fuse
 	lock    *pebble.Lock
-	db      *pebble.DB
-	turns   *store.Turns
+	// keepsLock is whether Close leaves the lock to whoever set it.
+	keepsLock bool
+	db        *pebble.DB
+	turns     *store.Turns
 
 	// gate guards closed, after which users only falls.
 	gate   sync.Mutex
@@ -73,10 +75,15 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openLocked(ctx, o, fs, lock)
+}
+
+// openLocked opens a store whose directory is locked.
+func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s *Store, err error) {
 	f := newFuse()
-	s := &Store{options: o, fs: fs, fuse: f, lock: lock, turns: store.NewTurns()}
+	s = &Store{options: o, fs: fs, fuse: f, lock: lock, turns: store.NewTurns()}
 	compactions := newScheduler()
-	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f}, f, lock, compactions))
+	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, compactions))
 	if err != nil {
 		f.close()
 		s.unlock()
@@ -162,6 +169,9 @@ func (s *Store) close() error {
 // unlock gives the directory up. Failing only means that the process must end
 // first, or that a stale holder file stays.
 func (s *Store) unlock() {
+	if s.keepsLock {
+		return
+	}
 	_ = s.fs.Remove(s.fs.PathJoin(s.options.Dir, holderFile))
 	_ = s.lock.Close()
 }
@@ -244,23 +254,6 @@ func (s *Store) commit(t *tx, begun *list.Element) (durable func() error, confli
 	s.history.add(keys)
 	s.unchecked.Add(int64(t.size))
 	return s.apply(batch, p), false, nil
-}
-
-// batch returns the writes in the order of the keys.
-func (s *Store) batch(keys []string, writes map[string]write) (*pebble.Batch, error) {
-	b := s.db.NewBatch()
-	for _, key := range keys {
-		var err error
-		if w := writes[key]; w.deleted {
-			err = b.Delete([]byte(key), nil)
-		} else {
-			err = b.Set([]byte(key), w.value, nil)
-		}
-		if err != nil {
-			return nil, ioError("write", err)
-		}
-	}
-	return b, nil
 }
 
 // apply hands a batch to Pebble's log and memtable, and returns how to wait for

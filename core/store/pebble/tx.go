@@ -207,3 +207,20 @@ func (t *tx) write(key []byte, w write) error {
 	t.writes[string(key)] = w
 	return nil
 }
+
+// batch returns the writes in the order of the keys.
+func (s *Store) batch(keys []string, writes map[string]write) (*pebble.Batch, error) {
+	b := s.db.NewBatch()
+	for _, key := range keys {
+		var err error
+		if w := writes[key]; w.deleted {
+			err = b.Delete([]byte(key), nil)
+		} else {
+			err = b.Set([]byte(key), w.value, nil)
+		}
+		if err != nil {
+			return nil, ioError("write", err)
+		}
+	}
+	return b, nil
+}

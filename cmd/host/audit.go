@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// maxHeadBytes bounds a file with a head.
+const maxHeadBytes = 1 << 10
+
+func (a *App) auditCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "audit", Short: "Prove that the journal is as it was written, and read it",
+		Long: `Prove that the journal is as it was written, and read it. Events stand in streams,
+one for each run and each namespace, in which each entry holds the hash of the one
+before. The stream root records the heads of all others.`,
+		RunE: needsCommand,
+	}
+	c.AddCommand(a.auditHeadCommand(), a.auditVerifyCommand(), a.auditShowCommand())
+	return c
+}
+
+// onStore runs a command on the store.
+func (a *App) onStore(fn func(ctx context.Context, db *openedStore, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) (err error) {
+		db, err := a.openStore(c.Context())
+		if err != nil {
+			return err
+		}
+		defer closing(&err, db)
+		return fn(c.Context(), db, args)
+	}
+}
+
+func (a *App) auditHeadCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "head", Short: "Print the head of the root, to be kept elsewhere",
+		Long: `Print the head of the root, which stands for every event so far. Kept where whoever
+writes the data folder doesn't, it proves later that nothing was changed or cut off.`,
+		Example: "  reflectory audit head > head.txt",
+		RunE: a.onStore(func(ctx context.Context, db *openedStore, _ []string) error {
+			head, err := journal.Record(ctx, &journal.Writer{Store: db})
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return printJSON(a.Stdout, map[string]any{"head": head.String(), "seq": head.Seq, "hash": head.Hash})
+			}
+			_, err = fmt.Fprintln(a.Stdout, head)
+			return err
+		}),
+	}
+}
+
+// audited is what verify prints.
+type audited struct {
+	Valid bool `json:"valid"`
+	journal.Audited
+	// Kept is the head that was given; "" for none.
+	Kept    string          `json:"kept_head,omitempty"`
+	Problem *core.ErrorInfo `json:"problem,omitempty"`
+}
+
+func (a *App) auditVerifyCommand() *cobra.Command {
+	var kept string
+	c := &cobra.Command{
+		Use: "verify", Short: "Find any entry that was edited, dropped or moved",
+		Long: `Check every stream from its first entry to its head, and that what the root recorded is
+still there. The first entry at fault is named. With a head that was kept elsewhere,
+it also finds what was cut off or rewritten together with the root. Exit codes: 0 the
+journal is whole, 3 it isn't.`,
+		Example: "  reflectory audit verify\n  reflectory audit verify --head @head.txt",
+	}
+	c.Flags().StringVar(&kept, "head", "", "a `head` that audit head printed, or @FILE with one")
+	c.RunE = a.onStore(func(ctx context.Context, db *openedStore, _ []string) error {
+		audit := journal.Audit{Progress: func(n int64) { a.term.Status("%d entries …", n) }}
+		if kept != "" {
+			var err error
+			if audit.Kept, err = readHead(kept); err != nil {
+				return err
+			}
+		}
+		return a.verify(ctx, db, audit)
+	})
+	return c
+}
+
+// readHead reads a head, from a file if its name follows an @.
+func readHead(text string) (journal.Head, error) {
+	if path, ok := strings.CutPrefix(text, "@"); ok {
+		data, err := readBounded(path, maxHeadBytes)
+		if err != nil {
+			return journal.Head{}, err
+		}
+		text = string(data)
+	}
+	return journal.ParseHead(text)
+}
+
+func (a *App) verify(ctx context.Context, db *openedStore, audit journal.Audit) error {
+	done := audited{Valid: true}
+	if audit.Kept.Seq > 0 {
+		done.Kept = audit.Kept.String()
+	}
+	err := db.View(ctx, func(r core.Reader) (err error) {
+		done.Audited, err = audit.Verify(ctx, r)
+		return err
+	})
+	if err != nil && sdk.ReasonOf(err) != "journal_broken" {
+		return err
+	}
+	if err != nil {
+		done.Valid, done.Problem = false, core.NewErrorInfo(err)
+	}
+	if err := a.printAudited(done); err != nil || done.Valid {
+		return err
+	}
+	return statusError{exitNotValid}
+}
+
+func (a *App) printAudited(done audited) error {
+	if a.flags.json {
+		return printJSON(a.Stdout, done)
+	}
+	if done.Valid {
+		a.term.Line("%s", a.term.Good("the journal is whole"))
+		_, err := fmt.Fprintf(a.Stdout, "%d streams, %d entries, %d recorded heads, root %s\n", done.Streams, done.Entries, done.Recorded, done.Root)
+		return err
+	}
+	a.term.Line("%s", a.term.Bad("the journal isn't whole"))
+	_, err := fmt.Fprintf(a.Stdout, "%s\n%s\n", term.Lines(done.Problem.Message), term.Clean(done.Problem.Hint))
+	return err
+}
+
+func (a *App) auditShowCommand() *cobra.Command {
+	var from uint64
+	var limit int
+	var types bool
+	c := &cobra.Command{
+		Use: "show [STREAM]", Short: "List the streams, or the entries of one",
+		Long: `List the streams with their heads, or the newest entries of one, the oldest first. Streams
+are run/RUN, namespace/NAMESPACE, and others by name. Entries hold digests, never content.`,
+		Example: "  reflectory audit show\n  reflectory audit show root --limit 3\n  reflectory audit show --types",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	c.Flags().Uint64Var(&from, "from", 0, "the first entry's `number` (default: so that the last is shown)")
+	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	c.Flags().BoolVar(&types, "types", false, "list the types of events with their fields instead")
+	show := a.onStore(func(ctx context.Context, db *openedStore, args []string) error {
+		return db.View(ctx, func(r core.Reader) error {
+			if len(args) == 0 {
+				return a.showStreams(r, limit)
+			}
+			return a.showEntries(r, args[0], from, uint64(limit))
+		})
+	})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch {
+		case limit < 1:
+			return usageError{sdk.Errorf(sdk.Invalid, "usage", "--limit must be at least 1, not %d", limit)}
+		case types:
+			return a.showTypes()
+		}
+		return show(c, args)
+	}
+	return c
+}
+
+func (a *App) showStreams(r core.Reader, limit int) error {
+	streams := []journal.StreamHead{}
+	more := false
+	err := journal.Streams(r, func(s journal.StreamHead) (bool, error) {
+		if more = len(streams) == limit; more {
+			return false, nil
+		}
+		streams = append(streams, s)
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, map[string]any{"streams": streams, "more": more})
+	}
+	var rows [][]string
+	for _, s := range streams {
+		rows = append(rows, []string{term.Clean(s.Stream), fmt.Sprint(s.Seq), term.Clean(s.Hash)})
+	}
+	if err := a.table([]string{"STREAM", "ENTRIES", "HEAD"}, rows); err != nil || !more {
+		return err
+	}
+	a.term.Line("there are more: --limit shows them")
+	return nil
+}
+
+func (a *App) showEntries(r core.Reader, stream string, from, limit uint64) error {
+	head, err := journal.ReadHead(r, stream)
+	if err != nil {
+		return err
+	}
+	if head.Seq == 0 {
+		return sdk.Errorf(sdk.NotFound, "stream_not_found", "there is no stream %.100q", stream).
+			WithHint("list them with: reflectory audit show")
+	}
+	if from == 0 && head.Seq > limit {
+		from = head.Seq - limit + 1
+	}
+	entries := []journal.Entry{}
+	err = journal.ReadFrom(r, stream, from, func(e journal.Entry) (bool, error) {
+		entries = append(entries, e)
+		return uint64(len(entries)) < limit, nil
+	})
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, map[string]any{"stream": stream, "head": head, "entries": entries})
+	}
+	var rows [][]string
+	for _, e := range entries {
+		rows = append(rows, []string{fmt.Sprint(e.Seq), e.At.Local().Format(time.DateTime), term.Clean(e.Type), term.Cut(string(e.Data), 160)})
+	}
+	return a.table([]string{"ENTRY", "AT", "TYPE", "DATA"}, rows)
+}
+
+func (a *App) showTypes() error {
+	catalogue := journal.Catalogue()
+	if a.flags.json {
+		return printJSON(a.Stdout, map[string]any{"types": catalogue})
+	}
+	var rows [][]string
+	for _, t := range catalogue {
+		var fields []string
+		for _, f := range t.Fields {
+			name := f.Name
+			if f.Optional {
+				name += "?"
+			}
+			fields = append(fields, name)
+		}
+		rows = append(rows, []string{t.Type, strings.Join(fields, ", ")})
+	}
+	return a.table([]string{"TYPE", "FIELDS"}, rows)
+}

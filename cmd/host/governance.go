@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/journal"
+)
+
+func (a *App) governanceCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "governance", Short: "Set and explain what holds in a namespace",
+		Long: `Set and explain what holds in a namespace. Settings stand at levels: '*' for all
+namespaces, then a, a/b and so on. Each field holds by itself, from the most
+specific level that sets it. A field that a level locks can't be set below it.`,
+		RunE: needsCommand,
+	}
+	c.AddCommand(a.governanceSetCommand(), a.governanceUnsetCommand(), a.governanceGetCommand(), a.governanceExplainCommand())
+	return c
+}
+
+// governed runs a command on the governor of the store.
+func (a *App) governed(fn func(c *cobra.Command, g *governance.Governor, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) (err error) {
+		db, err := a.openStore(c.Context())
+		if err != nil {
+			return err
+		}
+		defer closing(&err, db)
+		return fn(c, governance.New(&journal.Writer{Store: db}), args)
+	}
+}
+
+func (a *App) governanceSetCommand() *cobra.Command {
+	var fields strings.Builder
+	for _, f := range governance.Fields() {
+		fmt.Fprintf(&fields, "  %-30s %s (default %s)\n", f.Name, f.What, setting(f.Default))
+	}
+	return &cobra.Command{
+		Use: "set NAMESPACE FIELD=VALUE…", Short: "Set fields of a namespace, or of '*' for all",
+		Long: "Set fields of a namespace, or of '*' for all. All problems are told together, and then\nnothing is changed. The fields:\n\n" +
+			fields.String() + "  locked                         fields, or groups such as retention, with commas between them, that no level below sets",
+		Example: "  reflectory governance set team/a max_reflection_depth=2 limits.max_memories=1000\n" +
+			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
+		Args: cobra.MinimumNArgs(2),
+		RunE: a.governed(func(c *cobra.Command, g *governance.Governor, args []string) error {
+			record, err := g.Set(c.Context(), a.config.Agent.Value, args[0], args[1:]...)
+			return a.printSettings(record, err)
+		}),
+	}
+}
+
+func (a *App) governanceUnsetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "unset NAMESPACE [FIELD…]", Short: "Leave fields of a namespace, or all, to the levels above",
+		Long: `Leave fields of a namespace to the levels above. Without fields, all that the
+level sets is dropped, also where it can't be read.`,
+		Example: "  reflectory governance unset team/a limits.max_memories",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: a.governed(func(c *cobra.Command, g *governance.Governor, args []string) error {
+			record, err := g.Unset(c.Context(), a.config.Agent.Value, args[0], args[1:]...)
+			return a.printSettings(record, err)
+		}),
+	}
+}
+
+func (a *App) governanceGetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAMESPACE", Short: "Print what one level sets itself",
+		Example: "  reflectory governance get team/a",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.governed(func(c *cobra.Command, g *governance.Governor, args []string) error {
+			record, err := g.Get(c.Context(), args[0])
+			if record == nil {
+				record = &governance.Record{Namespace: args[0]}
+			}
+			return a.printSettings(record, err)
+		}),
+	}
+}
+
+// printSettings prints what a level sets.
+func (a *App) printSettings(record *governance.Record, err error) error {
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, record)
+	}
+	values := record.Values()
+	if len(values) == 0 && len(record.Locked) == 0 {
+		a.term.Line("%s sets nothing itself: governance explain tells what holds", term.Clean(record.Namespace))
+		return nil
+	}
+	var rows [][]string
+	for _, v := range values {
+		rows = append(rows, []string{v.Field, setting(v.Value)})
+	}
+	if len(record.Locked) > 0 {
+		rows = append(rows, []string{"locked", strings.Join(record.Locked, ", ")})
+	}
+	return a.table([]string{"FIELD", "VALUE"}, rows)
+}
+
+func (a *App) governanceExplainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "explain NAMESPACE", Short: "Print what holds in a namespace, and which level gave it",
+		Long: `Print each field, its value and the level that gave it. Settings that can't be read
+fail closed: nothing is then reflected on or changes its state, and the exit code is 3.`,
+		Example: "  reflectory governance explain team/a/b",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.governed(func(c *cobra.Command, g *governance.Governor, args []string) error {
+			e, err := g.Explain(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.printExplanation(e); err != nil {
+				return err
+			}
+			if e.Failure != nil {
+				return statusError{exitNotValid}
+			}
+			return nil
+		}),
+	}
+}
+
+func (a *App) printExplanation(e *governance.Explanation) error {
+	if a.flags.json {
+		return printJSON(a.Stdout, e)
+	}
+	var rows [][]string
+	for _, v := range e.Fields {
+		rows = append(rows, []string{v.Field, setting(v.Value), v.Level, notes(v)})
+	}
+	if err := a.table([]string{"FIELD", "VALUE", "LEVEL", ""}, rows); err != nil {
+		return err
+	}
+	if e.Failure != nil {
+		fmt.Fprintf(a.Stdout, "\n%s\n%s\n", term.Lines(e.Failure.Message), term.Clean(e.Failure.Hint))
+	}
+	return nil
+}
+
+// notes say what else there is to a value.
+func notes(v governance.Value) string {
+	var list []string
+	if v.LockedBy != "" {
+		list = append(list, "locked by "+v.LockedBy)
+	}
+	for _, o := range v.Overridden {
+		note := fmt.Sprintf("over %s of %s", setting(&o.Value), o.Level)
+		if o.Locked {
+			note = fmt.Sprintf("%s of %s doesn't count", setting(&o.Value), o.Level)
+		}
+		list = append(list, note)
+	}
+	return strings.Join(list, "; ")
+}
+
+// setting renders a value; nil is none.
+func setting(v *float64) string {
+	if v == nil {
+		return "none"
+	}
+	return strconv.FormatFloat(*v, 'f', -1, 64)
+}

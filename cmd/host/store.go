@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/pebble"
+)
+
+// maxProblems is how many problems a check lists. All are counted.
+const maxProblems = 1000
+
+func (a *App) storeCommand() *cobra.Command {
+	c := &cobra.Command{Use: "store", Short: "Check, back up, restore, export and import the store", RunE: needsCommand}
+	c.AddCommand(
+		a.storeCheckCommand(), a.storeBackupCommand(), a.storeRestoreCommand(),
+		a.storeExportCommand(), a.storeImportCommand(),
+	)
+	return c
+}
+
+// storeChecked is what check prints.
+type storeChecked struct {
+	Valid bool `json:"valid"`
+	// Rebuilt is whether what follows from other records was made anew before.
+	Rebuilt bool `json:"rebuilt"`
+	// Count counts all problems; Problems are the first of them.
+	Count    int            `json:"count"`
+	Problems []core.Problem `json:"problems"`
+}
+
+func (a *App) storeCheckCommand() *cobra.Command {
+	var rebuild bool
+	c := &cobra.Command{
+		Use: "check", Short: "Prove that records, indices, links and events agree",
+		Long: `Prove that records, indices, links and events agree, and that the journal's chains are
+whole. --rebuild first makes anew what follows from other records, such as indices.
+Exit codes: 0 all agrees, 3 it doesn't.`,
+		Example: "  reflectory store check",
+	}
+	c.Flags().BoolVar(&rebuild, "rebuild", false, "first make anew what follows from other records")
+	c.RunE = a.onStore(func(ctx context.Context, db *openedStore, _ []string) error {
+		parts := storeParts(db)
+		checked := storeChecked{Rebuilt: rebuild, Problems: []core.Problem{}}
+		if rebuild {
+			a.term.Status("rebuilding …")
+			if err := store.Rebuild(ctx, db, parts); err != nil {
+				return err
+			}
+		}
+		a.term.Status("checking …")
+		var err error
+		checked.Count, err = store.Check(ctx, db, parts, func(p core.Problem) {
+			if len(checked.Problems) < maxProblems {
+				checked.Problems = append(checked.Problems, p)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		checked.Valid = checked.Count == 0
+		return a.printStoreChecked(checked)
+	})
+	return c
+}
+
+func (a *App) printStoreChecked(checked storeChecked) error {
+	var failed error
+	if !checked.Valid {
+		failed = statusError{exitNotValid}
+	}
+	if a.flags.json {
+		if err := printJSON(a.Stdout, checked); err != nil {
+			return err
+		}
+		return failed
+	}
+	rebuildable := 0
+	for _, p := range checked.Problems {
+		fmt.Fprintf(a.Stdout, "%s: %s: %s\n", p.Part, term.Clean(p.Key), term.Clean(p.Message))
+		if p.Rebuildable {
+			rebuildable++
+		}
+	}
+	switch {
+	case checked.Valid:
+		a.term.Line("%s", a.term.Good("everything agrees"))
+	case rebuildable > 0:
+		a.term.Line("%s, %d of those above can be mended with: reflectory store check --rebuild", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
+	default:
+		a.term.Line("%s", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
+	}
+	return failed
+}
+
+func (a *App) storeBackupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "backup DIR", Short: "Copy the store, as it is now, to a new folder",
+		Long: `Copy the store, as it is now, to a new folder, which appears once it is complete. Files
+that never change are linked where the folder is on the same disk.`,
+		Example: "  reflectory store backup backups/monday",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.onStore(func(ctx context.Context, db *openedStore, args []string) error {
+			a.term.Status("copying …")
+			if err := db.Backup(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.printDone(map[string]any{"folder": args[0]}, "the store is in %s", args[0])
+		}),
+	}
+}
+
+func (a *App) storeRestoreCommand() *cobra.Command {
+	var replace bool
+	c := &cobra.Command{
+		Use: "restore DIR", Short: "Put a backup in the place of the store",
+		Long: `Put a backup in the place of the store, as a whole or not at all. The store must be
+empty, or be meant to be replaced.`,
+		Example: "  reflectory store restore backups/monday --data-dir restored",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			a.term.Status("copying …")
+			if err := pebble.Restore(c.Context(), args[0], a.storeDir(), replace); err != nil {
+				return err
+			}
+			return a.printDone(map[string]any{"folder": a.storeDir()}, "the store in %s is that of %s", a.storeDir(), args[0])
+		},
+	}
+	replaceFlag(c, &replace)
+	return c
+}
+
+func replaceFlag(c *cobra.Command, replace *bool) {
+	c.Flags().BoolVar(replace, "replace", false, "replace the store that is there, which is lost")
+}
+
+// printDone prints a result: as JSON, or a line for people.
+func (a *App) printDone(result map[string]any, format string, args ...any) error {
+	if a.flags.json {
+		return printJSON(a.Stdout, result)
+	}
+	a.term.Line("%s", term.Clean(fmt.Sprintf(format, args...)))
+	return nil
+}

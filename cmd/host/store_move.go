@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (a *App) storeExportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "export FILE", Short: "Write all that the store holds as JSON Lines",
+		Long: `Write all that the store holds as JSON Lines, but for what follows from other records.
+FILE appears once it is complete; - is standard output. It holds content: keep it
+like the data folder. Exports of equal stores are equal.`,
+		Example: "  reflectory store export everything.jsonl",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.onStore(func(ctx context.Context, db *openedStore, args []string) error {
+			if args[0] != "-" {
+				return a.exportTo(ctx, db, args[0])
+			}
+			if a.flags.json {
+				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--json prints the result where the export goes: name a FILE")}
+			}
+			_, err := store.Export(ctx, db, a.Stdout, store.Derived(storeParts(db)), a.moving)
+			return err
+		}),
+	}
+}
+
+// exportTo writes an export beside its file, and then into its place.
+func (a *App) exportTo(ctx context.Context, db *openedStore, path string) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-") // for the owner only
+	if err != nil {
+		return exportError(path, err)
+	}
+	defer func() {
+		_ = file.Close()
+		_ = os.Remove(file.Name()) // unless it was renamed
+	}()
+	moved, err := store.Export(ctx, db, file, store.Derived(storeParts(db)), a.moving)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(file.Sync(), file.Close(), os.Rename(file.Name(), path)); err != nil {
+		return exportError(path, err)
+	}
+	return a.printMoved(moved, path, "exported")
+}
+
+func exportError(path string, cause error) error {
+	return sdk.Errorf(sdk.Unavailable, "export_io", "%s can't be written: %w", path, cause).WithHint("name a file in a folder that can be written")
+}
+
+// moving shows how far an export or import has come.
+func (a *App) moving(m store.Moved) { a.term.Status("%d records, %s …", m.Records, size(m.Bytes)) }
+
+func (a *App) printMoved(m store.Moved, path, verb string) error {
+	return a.printDone(map[string]any{"file": path, "records": m.Records, "bytes": m.Bytes}, "%s %d records, %s", verb, m.Records, size(m.Bytes))
+}
+
+func (a *App) storeImportCommand() *cobra.Command {
+	var replace bool
+	c := &cobra.Command{
+		Use: "import FILE", Short: "Put an export in the place of the store",
+		Long: `Put an export in the place of the store, as a whole or not at all. What doesn't hold
+together is refused: broken chains of events, records that contradict each other, what
+no decision allowed. The store must be empty, or be meant to be replaced. FILE may be
+- for standard input.`,
+		Example: "  reflectory store import everything.jsonl --data-dir imported",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in, path := a.Stdin, args[0]
+			if path != "-" {
+				file, err := os.Open(path)
+				if err != nil {
+					return sdk.Errorf(sdk.NotFound, "file_not_found", "%s can't be read: %w", path, err).WithHint("name a file that store export wrote")
+				}
+				defer file.Close()
+				in = file
+			}
+			moved, err := a.importFrom(c.Context(), in, replace)
+			if err != nil {
+				return err
+			}
+			return a.printMoved(moved, path, "imported")
+		},
+	}
+	replaceFlag(c, &replace)
+	return c
+}
+
+// importFrom makes a store of an export, and puts it in its place.
+func (a *App) importFrom(ctx context.Context, in io.Reader, replace bool) (moved store.Moved, err error) {
+	staged, err := pebble.Stage(ctx, a.storeDir(), replace)
+	if err != nil {
+		return moved, err
+	}
+	defer staged.Discard()
+	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close makes it last
+	if err != nil {
+		return moved, err
+	}
+	moved, err = store.Import(ctx, db, in, storeParts(db), a.moving)
+	closing(&err, db)
+	if err != nil {
+		return moved, err
+	}
+	return moved, staged.Install()
+}

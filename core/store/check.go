@@ -1,0 +1,202 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Empty reports whether a store holds nothing but what every store does.
+func Empty(r core.Reader) (bool, error) {
+	empty := true
+	err := r.Scan(nil, nil, func(key, _ []byte) (bool, error) {
+		empty = hasPrefix(key, []string{metaPrefix})
+		return empty, nil
+	})
+	return empty, err
+}
+
+// Check has the parts check a store as it is at one moment, and returns how many
+// problems they reported.
+func Check(ctx context.Context, s core.Store, parts []core.Checker, report func(core.Problem)) (count int, err error) {
+	err = s.View(ctx, func(r core.Reader) error {
+		for _, part := range parts {
+			err := part.Check(ctx, r, func(p core.Problem) {
+				count++
+				report(p)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return count, sdk.Wrap("check the store", err)
+}
+
+// Rebuild has the parts that can rebuild what they derive.
+func Rebuild(ctx context.Context, s core.Store, parts []core.Checker) error {
+	for _, part := range parts {
+		if r, ok := part.(core.Rebuilder); ok {
+			if err := r.Rebuild(ctx, s); err != nil {
+				return sdk.Wrap("rebuild what follows from other records", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Derived are the prefixes that the parts derive.
+func Derived(parts []core.Checker) []string {
+	var list []string
+	for _, part := range parts {
+		if r, ok := part.(core.Rebuilder); ok {
+			list = append(list, r.Derived()...)
+		}
+	}
+	return list
+}
+
+// RunChecker proves the invariants of runs. See FORMAT.md.
+type RunChecker struct{}
+
+var _ core.Rebuilder = RunChecker{}
+
+// Check implements [core.Checker].
+func (RunChecker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	c := &runCheck{r: r, report: report}
+	err := scanPrefix(r, runPrefix, func(key, _ []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return c.run(string(key[len(runPrefix):]))
+	})
+	if err != nil {
+		return err
+	}
+	for _, prefix := range []string{contentPrefix, resultPrefix, visitPrefix, attemptPrefix} {
+		if err := c.strays(ctx, prefix); err != nil {
+			return err
+		}
+	}
+	return scanPrefix(r, timePrefix, func(key, _ []byte) error {
+		return cmp.Or(ctx.Err(), c.index(key))
+	})
+}
+
+// runCheck is a check under way.
+type runCheck struct {
+	r      core.Reader
+	report func(core.Problem)
+}
+
+func (c *runCheck) problem(key []byte, rebuildable bool, format string, args ...any) {
+	c.report(core.Problem{Part: "runs", Key: describeKey(key), Message: fmt.Sprintf(format, args...), Rebuildable: rebuildable})
+}
+
+// tell reports an error that says what is wrong with a run. Others are returned.
+func (c *runCheck) tell(err error) error {
+	if reason := sdk.ReasonOf(err); reason != "record_corrupt" && reason != "run_not_found" {
+		return err
+	}
+	at := sdk.AsError(err)
+	key, _ := at.Details["key"].(string)
+	c.report(core.Problem{Part: "runs", Key: key, Message: at.Message})
+	return nil
+}
+
+// run checks one run: its records, its history, its index and its stream.
+func (c *runCheck) run(id string) error {
+	if !validID(id) {
+		c.problem(runKey(id), false, "its key isn't that of a run")
+		return nil
+	}
+	record, err := readRecord(c.r, id)
+	if err == nil {
+		_, err = readRun(c.r, id)
+	}
+	if err == nil {
+		err = c.open(record)
+	}
+	if err != nil {
+		return c.tell(err)
+	}
+	if _, found, err := c.r.Get(timeKey(record.StartedAt, id)); err != nil {
+		return err
+	} else if !found {
+		c.problem(timeKey(record.StartedAt, id), true, "the run isn't in the index by time")
+	}
+	head, err := journal.ReadHead(c.r, Stream(id))
+	if err == nil && head.Seq == 0 {
+		c.problem(runKey(id), false, "the run has no events")
+	}
+	return nil // a head that can't be read is the journal's problem
+}
+
+// open checks the attempts: of each visit all but the last are judged, and of the
+// open one the last is what the run names.
+func (c *runCheck) open(record *runRecord) error {
+	loops, err := readAttempts(c.r, record.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range loops {
+		for i := range l.Attempts[:len(l.Attempts)-1] {
+			if !l.Attempts[i].Judged {
+				return corrupt(record.ID, attemptKey(record.ID, l.Visit, i+1), "it isn't judged, and another follows")
+			}
+		}
+	}
+	open := record.Visits + 1
+	if n := len(attemptsOf(loops, open)); n != record.Last.Iteration {
+		return corrupt(record.ID, attemptKey(record.ID, open, n), fmt.Sprintf("the open visit has %d attempts, the run says %d", n, record.Last.Iteration))
+	}
+	return nil
+}
+
+// strays reports records of runs that aren't there.
+func (c *runCheck) strays(ctx context.Context, prefix string) error {
+	known := ""
+	return scanPrefix(c.r, prefix, func(key, _ []byte) error {
+		id, _, _ := strings.Cut(string(key[len(prefix):]), "/")
+		if id == known {
+			return ctx.Err()
+		}
+		known = id
+		if validID(id) {
+			if _, found, err := c.r.Get(runKey(id)); err != nil || found {
+				return err
+			}
+		}
+		c.problem(key, false, "it belongs to a run that isn't there")
+		return nil
+	})
+}
+
+// index checks a key of the index by time.
+func (c *runCheck) index(key []byte) error {
+	id := timeID(key)
+	record, err := readRecord(c.r, id)
+	if reason := sdk.ReasonOf(err); reason == "record_corrupt" {
+		return nil // which is told at the run
+	} else if reason != "" && reason != "run_not_found" {
+		return err
+	}
+	if err != nil || !bytes.Equal(key, timeKey(record.StartedAt, id)) {
+		c.problem(key, true, "the index by time has an entry that fits no run")
+	}
+	return nil
+}
+
+// scanPrefix calls fn for each key with a prefix, until it returns an error.
+func scanPrefix(r core.Reader, prefix string, fn func(key, value []byte) error) error {
+	return r.Scan([]byte(prefix), prefixEnd([]byte(prefix)), func(key, value []byte) (bool, error) {
+		return true, fn(key, value)
+	})
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"io"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// An export is JSON Lines: a header, a line for each key in the order of the keys,
+// and an end that tells a whole file from a part of one. Keys that follow from
+// others (see core.Rebuilder) aren't in it. FORMAT.md says how keys and values are
+// written. Exports of equal stores are equal, byte for byte.
+
+// exportVersion is that of the lines.
+const exportVersion = 1
+
+// exportHeader is the first line.
+type exportHeader struct {
+	Version int `json:"reflectory_export"`
+	Format  int `json:"store_format"`
+}
+
+// exportLine is a key with its value. Each has one of its forms.
+type exportLine struct {
+	Key    *string `json:"key,omitempty"`
+	RawKey []byte  `json:"key_base64,omitempty"`
+	// Value is the value itself where that is JSON.
+	Value    json.RawMessage `json:"value,omitempty"`
+	Text     *string         `json:"text,omitempty"`
+	RawValue []byte          `json:"base64,omitempty"`
+}
+
+// exportEnd is the last line.
+type exportEnd struct {
+	End     bool  `json:"end"`
+	Records int64 `json:"records"`
+	// Digest is that of all lines before. Whoever changed the file by intention
+	// leaves it out.
+	Digest string `json:"digest,omitempty"`
+}
+
+// Moved counts what went through an export or import.
+type Moved struct {
+	Records int64 `json:"records"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// Progress, where it isn't nil, is told now and then how far long work has come.
+type Progress func(Moved)
+
+// progressStep is how many records lie between two calls of a Progress.
+const progressStep = 10_000
+
+func (p Progress) tell(m Moved) {
+	if p != nil && m.Records%progressStep == 0 {
+		p(m)
+	}
+}
+
+// Export writes all that a store holds, as it is at one moment, but for the keys
+// with a derived prefix. It takes no memory that grows with the store.
+func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, progress Progress) (Moved, error) {
+	out := &lineWriter{w: bufio.NewWriterSize(w, 1<<16), digest: sha256.New()}
+	err := s.View(ctx, func(r core.Reader) error {
+		format, err := readFormat(r)
+		if err != nil {
+			return err
+		}
+		out.line(core.MustJSON(exportHeader{exportVersion, format}))
+		return r.Scan(nil, nil, func(key, value []byte) (bool, error) {
+			if hasPrefix(key, derived) || hasPrefix(key, []string{metaPrefix}) {
+				return true, nil
+			}
+			line, err := encodeLine(key, value)
+			if err != nil {
+				return false, err
+			}
+			out.line(line)
+			out.moved.Records++
+			progress.tell(out.moved)
+			return out.err == nil, ctx.Err()
+		})
+	})
+	if err != nil {
+		return out.moved, sdk.Wrap("export the store", err)
+	}
+	out.line(core.MustJSON(exportEnd{true, out.moved.Records, digestText(out.digest)}))
+	if err := out.flush(); err != nil {
+		return out.moved, sdk.Errorf(sdk.Unavailable, "export_io", "export the store: %w", err).
+			WithHint("check the room and the permissions where it is written to")
+	}
+	return out.moved, nil
+}
+
+// hasPrefix is whether a key has one of the prefixes.
+func hasPrefix(key []byte, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(key, []byte(p)) })
+}
+
+// encodeLine writes a key and its value. What isn't text is base64.
+func encodeLine(key, value []byte) ([]byte, error) {
+	var line exportLine
+	if utf8.Valid(key) {
+		text := string(key)
+		line.Key = &text
+	} else {
+		line.RawKey = key
+	}
+	switch {
+	case isPlainJSON(value):
+		// Put in as it is: the encoder would write it anew.
+		head, err := core.EncodeJSON(line)
+		if err != nil {
+			return nil, err
+		}
+		b := append(bytes.TrimSuffix(head, []byte("}")), `,"value":`...)
+		return append(append(b, value...), '}'), nil
+	case utf8.Valid(value) && !bytes.ContainsFunc(value, unicode.IsControl):
+		text := string(value)
+		line.Text = &text
+	default:
+		line.RawValue = value
+	}
+	return core.EncodeJSON(line)
+}
+
+// isPlainJSON is whether a value can stand in a line as it is, and comes back so.
+func isPlainJSON(value []byte) bool {
+	return json.Valid(value) && utf8.Valid(value) && !bytes.ContainsAny(value, "\n\r") &&
+		string(value) != "null" && len(bytes.TrimSpace(value)) == len(value)
+}
+
+// lineWriter writes lines, and digests them. It keeps its first error.
+type lineWriter struct {
+	w      *bufio.Writer
+	digest hash.Hash
+	moved  Moved
+	err    error
+}
+
+func (l *lineWriter) line(line []byte) {
+	l.write(line)
+	l.write([]byte("\n"))
+}
+
+func (l *lineWriter) write(b []byte) {
+	if l.err != nil {
+		return
+	}
+	l.digest.Write(b) // never fails
+	n, err := l.w.Write(b)
+	l.moved.Bytes += int64(n)
+	l.err = err
+}
+
+func (l *lineWriter) flush() error {
+	if l.err == nil {
+		l.err = l.w.Flush()
+	}
+	return l.err
+}
+
+// digestText renders a digest as core.Digest does.
+func digestText(h hash.Hash) string { return "sha256:" + hex.EncodeToString(h.Sum(nil)) }

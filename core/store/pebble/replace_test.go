@@ -1,0 +1,64 @@
+package pebble
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestNobodyOpensAStoreThatIsBeingReplaced(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "store")
+	staged, err := Stage(t.Context(), target, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), Options{Dir: target}); sdk.ReasonOf(err) != "store_locked" {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := Stage(t.Context(), target, true); sdk.ReasonOf(err) != "store_locked" {
+		t.Errorf("stage: %v", err)
+	}
+	staged.Discard()
+	staged.Discard()
+	if got := value(t, target); got != "" {
+		t.Errorf("%q", got)
+	}
+	only(t, dir, "store")
+}
+
+// TestAKilledReplacementLeavesAWholeStore: wherever it stopped, the next open finds
+// the old store or the new one.
+func TestAKilledReplacementLeavesAWholeStore(t *testing.T) {
+	cases := []struct {
+		name    string
+		folders map[string]string
+		want    string
+	}{
+		{"while it was made", map[string]string{"store": "old", "store.staged-1": "new"}, "old"},
+		{"before the first rename", map[string]string{"store": "old", "store.ready": "new"}, "old"},
+		{"between the renames", map[string]string{"store.replaced": "old", "store.ready": "new"}, "new"},
+		{"before the old one was removed", map[string]string{"store": "new", "store.replaced": "old"}, "new"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, value := range c.folders {
+				made(t, filepath.Join(dir, name), value)
+			}
+			target := filepath.Join(dir, "store")
+			if got := value(t, target); got != c.want {
+				t.Errorf("the store holds %q", got)
+			}
+			// And the next replacement clears what is left.
+			if err := Restore(t.Context(), made(t, filepath.Join(dir, "backup"), "next"), target, true); err != nil {
+				t.Fatal(err)
+			}
+			if got := value(t, target); got != "next" {
+				t.Errorf("then it holds %q", got)
+			}
+			only(t, dir, "backup", "store")
+		})
+	}
+}
