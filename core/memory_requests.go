@@ -82,6 +82,9 @@ type RecallResult struct {
 	Session  string     `json:"session,omitempty"`
 	Turn     int64      `json:"turn,omitempty"`
 	Memories []Recalled `json:"memories"`
+	// EmbeddingFailure is the reason why words alone decided, though there is an
+	// embedder.
+	EmbeddingFailure string `json:"embedding_failure,omitempty"`
 }
 
 // Recalled is a memory with the reasons for its place.
@@ -98,10 +101,11 @@ type Reasons struct {
 	// Similarity is the cosine to the query, clamped to [0,1]; nil where vectors
 	// weren't compared.
 	Similarity *float64 `json:"similarity,omitempty"`
-	// LexicalRank is the place among those that share words with the query, from
-	// 1; 0 shares none.
+	// LexicalRank is the place among the candidates that share words with the query,
+	// from 1; 0 is none of them.
 	LexicalRank int `json:"lexical_rank,omitempty"`
-	// Fused is what similarity and words came to together, in [0,1].
+	// Fused is what similarity and words came to together, in [0,1]: it counts as the
+	// similarity.
 	Fused float64 `json:"fused"`
 	Q     float64 `json:"q_value"`
 	// DepthBoost is the factor for reflections; 1 is none.

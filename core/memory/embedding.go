@@ -24,30 +24,39 @@ type embedding struct {
 // memory from being written: words find it, and re-embedding makes up for it.
 // The error is the context's.
 func (m *Memories) embed(ctx context.Context, memories []*core.Memory) ([]embedding, error) {
-	list := make([]embedding, len(memories))
-	if m.options.Embedder == nil {
-		return list, nil
-	}
 	texts := make([]string, len(memories))
 	for i, memory := range memories {
 		texts[i] = EmbeddedText(memory)
 	}
-	model := m.options.Embedder.Model()
-	vectors, err := m.options.Embedder.Embed(ctx, texts)
+	return m.embedTexts(ctx, texts)
+}
+
+func (m *Memories) embedTexts(ctx context.Context, texts []string) ([]embedding, error) {
+	list := make([]embedding, len(texts))
+	if m.options.Embedder == nil {
+		return list, nil
+	}
+	vectors, err := m.vectors(ctx, texts)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
-	}
-	if err == nil {
-		err = checkVectors(vectors, len(texts))
 	}
 	for i := range list {
 		if err != nil {
 			list[i].failure = sdk.ReasonOf(err)
 			continue
 		}
-		list[i].model, list[i].vector = model, vectors[i]
+		list[i].model, list[i].vector = m.options.Embedder.Model(), vectors[i]
 	}
 	return list, nil
+}
+
+// vectors asks the embedder, and checks what it makes.
+func (m *Memories) vectors(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors, err := m.options.Embedder.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	return vectors, checkVectors(vectors, len(texts))
 }
 
 // EmbeddedText is what the vector of a memory is made of: title and content, or
@@ -67,10 +76,12 @@ func checkVectors(vectors [][]float32, want int) error {
 		if len(v) == 0 || len(v) > maxDimensions || len(v) != len(vectors[0]) {
 			return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the embedder made a vector of %d dimensions, of 1 to %d that all have", len(v), maxDimensions)
 		}
+		sum := 0.0
 		for _, x := range v {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the embedder made a vector that isn't finite")
-			}
+			sum += float64(x) * float64(x)
+		}
+		if math.IsNaN(sum) || sum != 0 && math.Abs(sum-1) > 1e-2 {
+			return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the embedder made a vector of length %g: it is to be 1, or 0 for nothing", math.Sqrt(sum))
 		}
 	}
 	return nil

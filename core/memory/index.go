@@ -1,25 +1,185 @@
 package memory
 
-import "github.com/reflectory/reflectory/core"
+import (
+	"context"
+	"strings"
 
-// Index finds memories by what they say. It lives in this process and is kept in
-// step with the commits.
-type Index interface {
-	// Apply takes what one commit changed. It is called after the commit, by the
-	// goroutine that made it, so the changes of two commits may arrive in either
-	// order: of two changes of the same memory the one of the higher Version is
-	// the newer, and a removal is final. It must not keep or change the slice.
-	Apply(changes []Change)
-}
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/search"
+	"github.com/reflectory/reflectory/sdk"
+)
 
-// Change is a memory that was written or removed.
+// Change is a memory that was written or removed. Of two changes of the same
+// memory the one of the higher Version is the newer.
 type Change struct {
-	ID      string
-	Version int64
+	ID        string
+	Namespace string
+	Version   int64
 	// Memory is as it is now, and mustn't be changed; nil where it was removed.
 	Memory *core.Memory
-	// Model names the model of Vector, where a vector was written with it. A change
+	// Model names the model of Vector, where a vector comes with it. A change
 	// without a vector leaves the one that the memory has.
 	Model  string
 	Vector []float32
+}
+
+// found is the change as the index takes it.
+func (c *Change) found() search.Change {
+	change := search.Change{Namespace: c.Namespace, ID: c.ID, Version: c.Version}
+	if c.Memory != nil && c.Memory.State.Recallable() {
+		change.Doc = memoryDoc(c.Memory, c.Vector)
+	}
+	return change
+}
+
+// memoryDoc is what a memory is found by.
+func memoryDoc(m *core.Memory, vector []float32) *search.Doc {
+	return &search.Doc{
+		ID: m.ID, AgentID: m.AgentID, Kind: m.Kind, State: m.State, Tags: m.Tags, Depth: m.ReflectionDepth,
+		Q: m.Signals.Q, Version: m.Version, Text: EmbeddedText(m), Model: m.EmbeddingModel, Vector: vector,
+	}
+}
+
+// memorySource reads memories for their index.
+type memorySource struct{ store core.Store }
+
+// Namespaces implements [search.Source].
+func (s memorySource) Namespaces(ctx context.Context) (names []string, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		from := []byte(countPrefix)
+		return r.Scan(from, prefixEnd(from), func(key, _ []byte) (bool, error) {
+			names = append(names, string(key[len(countPrefix):]))
+			return true, ctx.Err()
+		})
+	})
+	return names, err
+}
+
+// Load implements [search.Source].
+func (s memorySource) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) error {
+	return s.store.View(ctx, func(r core.Reader) error {
+		for _, state := range core.MemoryStates() {
+			if !state.Recallable() {
+				continue
+			}
+			start := indexStart(statePrefix, namespace, string(state))
+			err := r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+				return true, loadMemory(r, placeID(key[len(start):]), key, fn)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// loadMemory gives fn what a key of an index names; nil where the record is
+// damaged, which keeps nobody from finding the others.
+func loadMemory(r core.Reader, id string, key []byte, fn func(*search.Doc) error) error {
+	m, err := readIndexed(r, id, key)
+	var vector []float32
+	if err == nil {
+		_, vector, err = readVector(r, id)
+	}
+	switch {
+	case isDamage(err):
+		return fn(nil)
+	case err != nil:
+		return err
+	}
+	return fn(memoryDoc(m, vector))
+}
+
+// isDamage reports whether a record isn't what the store wrote.
+func isDamage(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }
+
+// An entry of knowledge changes once at most, when another takes its place.
+const (
+	knowledgeCreated    = 1
+	knowledgeSuperseded = 2
+)
+
+// knowledgeDoc is what an entry is found by. Its vector is that of the memory that
+// became it, whose title and content it has.
+func knowledgeDoc(r core.Reader, k *core.Knowledge) (*search.Doc, error) {
+	model, vector, err := readVector(r, k.PromotedFrom)
+	if err != nil {
+		return nil, err
+	}
+	m := &core.Memory{Title: k.Title, Content: k.Content}
+	doc := &search.Doc{ID: k.ID, Version: knowledgeCreated, Text: EmbeddedText(m), Model: model, Vector: vector}
+	if k.Summary != patternOf(m) {
+		doc.Text += "\n" + k.Summary
+	}
+	return doc, nil
+}
+
+// knowledgeSource reads knowledge for its index.
+type knowledgeSource struct{ store core.Store }
+
+// Namespaces implements [search.Source].
+func (s knowledgeSource) Namespaces(ctx context.Context) (names []string, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		from, end := []byte(knowledgeNamespacePrefix), prefixEnd([]byte(knowledgeNamespacePrefix))
+		for {
+			name, found, err := firstNamespace(r, from, end)
+			if err != nil || !found {
+				return err
+			}
+			names = append(names, name)
+			from = prefixEnd(knowledgeStart(name))
+		}
+	})
+	return names, err
+}
+
+// firstNamespace is that of the first key of the knowledge index in a range.
+func firstNamespace(r core.Reader, from, end []byte) (name string, found bool, err error) {
+	err = r.Scan(from, end, func(key, _ []byte) (bool, error) {
+		rest := string(key[len(knowledgeNamespacePrefix):])
+		name, _, found = strings.Cut(rest, "\x00")
+		return false, nil
+	})
+	return name, found, err
+}
+
+// Load implements [search.Source].
+func (s knowledgeSource) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) error {
+	return s.store.View(ctx, func(r core.Reader) error {
+		start := knowledgeStart(namespace)
+		return r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+			k, err := readKnowledge(r, placeID(key[len(start):]))
+			if err != nil || k.SupersededBy != "" {
+				return err == nil, err
+			}
+			doc, err := knowledgeDoc(r, k)
+			if isDamage(err) {
+				return true, fn(nil)
+			}
+			if err != nil {
+				return false, err
+			}
+			return true, fn(doc)
+		})
+	})
+}
+
+// Warm loads the indices in the background, as far as their memory lets, so that
+// no recall has to wait for it. It returns at once; [Memories.Close] ends it.
+func (m *Memories) Warm() {
+	m.index.Warm()
+	m.knowledge.Warm()
+}
+
+// Warmth says how much of the store the indices of memories and of knowledge hold.
+func (m *Memories) Warmth() (memories, knowledge search.Progress) {
+	return m.index.Progress(), m.knowledge.Progress()
+}
+
+// Close ends what [Memories.Warm] began and waits for it. It leaves the store
+// open, and may be called again.
+func (m *Memories) Close() {
+	m.index.Close()
+	m.knowledge.Close()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -37,8 +38,12 @@ type Options struct {
 	Summarizer Summarizer
 	// Embedder makes the vectors of new memories; without it they have none.
 	Embedder core.Embedder
-	// Index is told of what was committed, so that recall finds it at once.
-	Index Index
+	// IndexBytes is about how much memory the index of memories may take, and that
+	// of knowledge as well; 0 is [search.DefaultMaxBytes].
+	IndexBytes int64
+	// DepthBoost is the factor of reflections in recall; 0 is
+	// [search.DefaultDepthBoost], and 1 has none.
+	DepthBoost float64
 	// Subscribers are told of each journal entry.
 	Subscribers []journal.Subscriber
 }
@@ -47,6 +52,8 @@ type Options struct {
 type Memories struct {
 	options Options
 	writer  journal.Writer
+	// index and knowledge find what is recalled.
+	index, knowledge *search.Index
 }
 
 // New returns the repository on a store.
@@ -62,8 +69,10 @@ func New(o Options) (*Memories, error) {
 		o.IDs = &core.SystemIDs{}
 	}
 	return &Memories{
-		options: o,
-		writer:  journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers},
+		options:   o,
+		writer:    journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers},
+		index:     search.New(memorySource{o.Store}, search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
+		knowledge: search.New(knowledgeSource{o.Store}, search.Options{MaxBytes: o.IndexBytes, Plain: true}),
 	}, nil
 }
 
@@ -71,10 +80,11 @@ func New(o Options) (*Memories, error) {
 // its update.
 type tx struct {
 	*journal.Tx
-	changes []Change
+	changes   []Change
+	knowledge []search.Change
 }
 
-// update runs fn in a transaction and after the commit tells the index what fn
+// update runs fn in a transaction and after the commit tells the indices what fn
 // changed. fn may run several times, so it must have no effects outside tx.
 func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
 	var last *tx
@@ -85,9 +95,10 @@ func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
 	if err != nil {
 		return err
 	}
-	if m.options.Index != nil && len(last.changes) > 0 {
-		m.options.Index.Apply(last.changes)
+	for i := range last.changes {
+		m.index.Apply(last.changes[i].found())
 	}
+	m.knowledge.Apply(last.knowledge...)
 	return nil
 }
 

@@ -60,7 +60,15 @@ func put(t *tx, before, after *core.Memory) error {
 		return err
 	}
 	kept := *after
-	t.changes = append(t.changes, Change{ID: after.ID, Version: after.Version, Memory: &kept})
+	change := Change{ID: after.ID, Namespace: after.Namespace, Version: after.Version, Memory: &kept}
+	if before != nil && !before.State.Recallable() && after.State.Recallable() {
+		// The index gave up what it couldn't find.
+		var err error
+		if change.Model, change.Vector, err = readVector(t, after.ID); err != nil {
+			return err
+		}
+	}
+	t.changes = append(t.changes, change)
 	return nil
 }
 
@@ -98,7 +106,7 @@ func remove(t *tx, m *core.Memory) error {
 		return err
 	}
 	gone := tombstone{Namespace: m.Namespace, At: t.Now().Round(0)}
-	t.changes = append(t.changes, Change{ID: m.ID, Version: m.Version + 1})
+	t.changes = append(t.changes, Change{ID: m.ID, Namespace: m.Namespace, Version: m.Version + 1})
 	return t.Put(purgedKey(m.ID), core.MustJSON(gone))
 }
 

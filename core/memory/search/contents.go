@@ -44,6 +44,7 @@ type contents struct {
 	gone    map[string]int64
 	words   *text.Index
 	vectors map[string]*vector.Index
+	damaged int
 }
 
 // doc is what is kept of a [Doc] besides words and vector.
@@ -84,11 +85,11 @@ func (c *contents) apply(change Change) {
 	c.put(change.Doc)
 }
 
-// count is the number of documents.
-func (c *contents) count() int {
+// count is the number of documents, and of those that couldn't be read.
+func (c *contents) count() (documents, damaged int) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return len(c.numbers)
+	return len(c.numbers), c.damaged
 }
 
 // put adds a document, or replaces it by a newer version. One whose vector can't

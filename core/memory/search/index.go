@@ -15,7 +15,8 @@ type Source interface {
 	// Namespaces returns, in order, the namespaces that hold something.
 	Namespaces(ctx context.Context) ([]string, error)
 	// Load calls fn for each document of one namespace that can be found, as of one
-	// moment that isn't before the call. The document is valid only during fn.
+	// moment that isn't before the call: with nil for one that is damaged. What is
+	// given is valid only during fn.
 	Load(ctx context.Context, namespace string, fn func(*Doc) error) error
 }
 
@@ -166,6 +167,14 @@ func (x *Index) shrink(search int64) {
 	}
 }
 
+// Forget gives a namespace up, so that the next search reads it anew: for changes
+// that [Index.Apply] wasn't told of.
+func (x *Index) Forget(ctx context.Context, namespace string) error {
+	freed, err := x.space(namespace).forget(ctx)
+	x.bytes.Add(-freed)
+	return err
+}
+
 // Warm loads all namespaces in the background, as far as the bound of memory
 // lets. It returns at once. [Index.Close] ends it and waits for it. What can't be
 // read is left for the search that needs it to tell.
@@ -218,6 +227,8 @@ type Progress struct {
 	// Documents counts what is loaded, and Bytes estimates the memory for it.
 	Documents int   `json:"documents"`
 	Bytes     int64 `json:"bytes"`
+	// Damaged counts what couldn't be read, and so isn't found.
+	Damaged int `json:"damaged,omitempty"`
 }
 
 // Progress tells how much is loaded.
@@ -225,9 +236,10 @@ func (x *Index) Progress() Progress {
 	p := Progress{Bytes: x.bytes.Load()}
 	for _, s := range x.all() {
 		p.Namespaces++
-		if documents, warm := s.count(); warm {
+		if documents, damaged, warm := s.count(); warm {
 			p.Warm++
 			p.Documents += documents
+			p.Damaged += damaged
 		}
 	}
 	return p

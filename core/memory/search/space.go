@@ -80,7 +80,11 @@ func (s *space) load(ctx context.Context, source Source) (*contents, int64, erro
 func (s *space) fill(ctx context.Context, source Source) (*contents, int64, error) {
 	fresh := newContents()
 	err := source.Load(ctx, s.namespace, func(d *Doc) error {
-		fresh.put(d)
+		if d == nil {
+			fresh.damaged++
+		} else {
+			fresh.put(d)
+		}
 		return ctx.Err()
 	})
 	s.mu.Lock()
@@ -109,12 +113,32 @@ func (s *space) drop() (freed int64) {
 	return freed
 }
 
-// count is how many documents there are, where they are loaded.
-func (s *space) count() (documents int, warm bool) {
+// forget gives the contents up, also those of a load under way, so that the next
+// search reads the store anew. It returns how large they were.
+func (s *space) forget(ctx context.Context) (freed int64, err error) {
+	for {
+		s.mu.Lock()
+		wait := s.loading
+		s.mu.Unlock()
+		if wait == nil {
+			return s.drop(), nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// count is how many documents there are and how many can't be read, where they
+// are loaded.
+func (s *space) count() (documents, damaged int, warm bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.contents == nil {
-		return 0, false
+		return 0, 0, false
 	}
-	return s.contents.count(), true
+	documents, damaged = s.contents.count()
+	return documents, damaged, true
 }

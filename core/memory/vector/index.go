@@ -15,9 +15,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// MaxDims is the most dimensions that a vector may have: more than known models
-// make.
-const MaxDims = 8192
+// MaxDims is the most dimensions that a vector may have; models in use make up to
+// 4,096.
+const MaxDims = 1 << 14
 
 // blockBytes is about how large a block is: large enough to scan at full speed,
 // small enough not to waste much.

@@ -188,7 +188,7 @@ func TestRepliesAreChecked(t *testing.T) {
 		"empty":               `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`,
 		"zero":                `{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[0,0]}]}`,
 		"not finite":          `{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[1e999,0]}]}`,
-		"too many dimensions": `{"data":[{"index":0,"embedding":[1` + strings.Repeat(",1", 8192) + `]},{"index":1,"embedding":[1]}]}`,
+		"too many dimensions": `{"data":[{"index":0,"embedding":[1` + strings.Repeat(",1", 1<<14) + `]},{"index":1,"embedding":[1]}]}`,
 	}
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {

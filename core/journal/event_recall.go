@@ -1,0 +1,9 @@
+package journal
+
+// MemoriesReembedded says that memories got vectors of another model.
+type MemoriesReembedded struct {
+	Model     string   `json:"model"`
+	MemoryIDs []string `json:"memory_ids"`
+}
+
+func (MemoriesReembedded) eventType() string { return "agent.memory.reembedded" }

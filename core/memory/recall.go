@@ -1,0 +1,155 @@
+package memory
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/search"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// MaxRecall is how many memories one recall returns at most.
+	MaxRecall = 100
+	// maxQueryBytes bounds a query: a whole content may be one.
+	maxQueryBytes = maxContentBytes
+)
+
+// Recall returns the memories that fit a query best, the best first (spec 3.6).
+// With a session it begins a turn: what it returns and the accesses are recorded
+// in one commit, and how much is looked at and returned follows the session's
+// bias. Without a session nothing is written.
+//
+// What was committed before the call is found. A namespace that isn't loaded yet is
+// loaded first. Where the embedder fails, words alone decide, and the result says
+// so.
+func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+	if err := checkRecall(r); err != nil {
+		return nil, err
+	}
+	result, err := m.recall(ctx, r)
+	if err != nil {
+		return nil, sdk.Wrap("recall in "+r.Namespace, err)
+	}
+	return result, nil
+}
+
+func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+	result := &core.RecallResult{Session: r.Session, Turn: r.Turn}
+	q := search.Query{Text: r.Query, Filter: r.RecallFilter}
+	bias := 0.0
+	if r.Session != "" {
+		var err error
+		if bias, err = m.Bias(ctx, r.Session); err != nil {
+			return nil, err
+		}
+	}
+	widths(&q, bias, r.Limit)
+	var err error
+	if result.EmbeddingFailure, err = m.embedQuery(ctx, &q); err != nil {
+		return nil, err
+	}
+	found, err := m.index.Search(ctx, &q)
+	if err != nil {
+		return nil, err
+	}
+	if r.Session == "" {
+		err = m.options.Store.View(ctx, func(reader core.Reader) error {
+			result.Memories, err = recalled(reader, found)
+			return err
+		})
+		return result, err
+	}
+	err = m.update(ctx, func(t *tx) error {
+		if result.Memories, err = recalled(t, found); err != nil {
+			return err
+		}
+		return recordTurn(t, r.Session, r.Turn, result.Memories)
+	})
+	return result, err
+}
+
+// checkRecall tells all that is wrong with a request.
+func checkRecall(r *core.RecallRequest) error {
+	var p problems
+	if r.Session != "" || r.Turn != 0 {
+		p.turn(r.Session, r.Turn)
+	}
+	p.query(r.Query, r.Limit)
+	p.check(core.CheckNamespace(r.Namespace))
+	p.tags(r.Tags)
+	p.word("agent_id", r.AgentID, maxAgentBytes)
+	if math.IsNaN(r.MinScore) || math.IsInf(r.MinScore, 0) {
+		p.add("min_score", "is %v, not a finite number", r.MinScore)
+	}
+	for _, state := range r.States {
+		if !state.Recallable() {
+			p.add("states", "have %q: only open, active, cooling and revalidate_pending memories are recalled", cut(string(state)))
+		}
+	}
+	kinds := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
+	for _, kind := range r.Kinds {
+		if !slices.Contains(kinds, kind) {
+			p.add("kinds", "have %q, which is none of %v", cut(string(kind)), kinds)
+		}
+	}
+	return p.err()
+}
+
+// query checks what recalls of memories and of knowledge have in common.
+func (p *problems) query(query string, limit int) {
+	switch {
+	case strings.TrimSpace(query) == "":
+		p.add("query", "is blank")
+	case !utf8.ValidString(query):
+		p.add("query", "isn't UTF-8")
+	}
+	p.over("query", len(query), maxQueryBytes, "bytes")
+	if limit < 0 || limit > MaxRecall {
+		p.add("limit", "is %d, not from 0 to %d", limit, MaxRecall)
+	}
+}
+
+// widths sets how many candidates a search looks at, and how many it returns: a
+// caller's limit stands, whatever the bias.
+func widths(q *search.Query, bias float64, limit int) {
+	q.Nearest, q.Limit = search.Widths(bias)
+	if limit > 0 {
+		q.Limit = limit
+	}
+	q.Nearest = max(q.Nearest, q.Limit)
+}
+
+// embedQuery sets the query's vector. One that can't be made leaves the words: the
+// first result is why. The error is the context's.
+func (m *Memories) embedQuery(ctx context.Context, q *search.Query) (failure string, err error) {
+	e, err := m.embedTexts(ctx, []string{q.Text})
+	if err != nil {
+		return "", err
+	}
+	if slices.ContainsFunc(e[0].vector, func(c float32) bool { return c != 0 }) {
+		q.Model, q.Vector = e[0].model, e[0].vector
+	}
+	return e[0].failure, nil
+}
+
+// recalled reads what was found. What is gone since then, or can't be recalled any
+// more, is left out.
+func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
+	list := make([]core.Recalled, 0, len(found))
+	for _, f := range found {
+		memory, err := read(r, f.ID)
+		if isGone(err) || err == nil && !memory.State.Recallable() {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, core.Recalled{Memory: memory, Rank: len(list), Score: f.Score, Why: f.Why})
+	}
+	return list, nil
+}

@@ -1,0 +1,98 @@
+package memory_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (w *world) known(t *testing.T, query string) []memory.RecalledKnowledge {
+	t.Helper()
+	found, err := w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestKnowledgeIsRecalledByItself(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextPromote, .9), func(o *memory.Options) {
+			hashed(o)
+			o.Summarizer = summarizer(func(m *core.Memory) (string, error) { return "gist of " + m.Title, nil })
+		})
+		if got := w.known(t, "pool"); len(got) != 0 {
+			t.Errorf("an empty store knows %+v", got)
+		}
+		w.observe(t, core.ObserveRequest{Title: "not promoted", Content: "pool the threads"})
+		memory1, pools := w.promoted(t, core.ObserveRequest{Title: "pools", Content: "pool the connections"})
+		_, newer := w.promoted(t, core.ObserveRequest{Title: "newer", Content: "pool connections by host"})
+		found := w.known(t, "connection pool")
+		if len(found) != 2 || found[0].Rank != 0 || found[1].Rank != 1 || found[0].Score != found[0].Why.Fused || found[0].Why.Similarity == nil {
+			t.Fatalf("%+v", found)
+		}
+		if got := w.known(t, "gist"); len(got) != 2 || got[0].Why.LexicalRank != 1 {
+			t.Errorf("by their patterns: %+v", got)
+		}
+		for _, m := range w.recall(t, core.RecallRequest{Query: "pool", Limit: 10}).Memories {
+			if m.Memory.ID == memory1.ID {
+				t.Error("a promoted memory is recalled as a memory")
+			}
+		}
+		if err := w.Supersede(t.Context(), pools.ID, newer.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		now := w.known(t, "connection pool")
+		if len(now) != 1 || now[0].Knowledge.ID != newer.ID {
+			t.Errorf("after the superseding: %+v", now)
+		}
+		fresh := living(t, s, nil, hashed)
+		if diff := cmp.Diff(now, fresh.known(t, "connection pool")); diff != "" {
+			t.Errorf("a reopened store:\n%s", diff)
+		}
+	})
+}
+
+func TestRecallKnowledgeRefuses(t *testing.T) {
+	w := newWorld(t, openPebble(t), nil)
+	_, err := w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns"})
+	wantReason(t, err, sdk.Invalid, "query_invalid")
+	_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "", Query: "q"})
+	wantReason(t, err, sdk.Invalid, "namespace_invalid")
+}
+
+// runs are the namespaces of runs.
+type runs map[string]string
+
+func (r runs) RunNamespace(_ context.Context, id string) (string, error) { return r[id], nil }
+
+func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
+	w := living(t, openPebble(t), nil, hashed)
+	w.observe(t, core.ObserveRequest{Title: "a", Content: "word", Tags: []string{"x"}, Kind: core.KindSemantic})
+	w.observe(t, core.ObserveRequest{Title: "b", Content: "word"})
+	w.observe(t, core.ObserveRequest{Title: "c", Content: "word", Namespace: "secret"})
+	p := memory.Recaller{Memories: w.Memories, Runs: runs{"run": "ns"}}
+	before := dump(t, w.store)
+	r, err := p.Recall(t.Context(), "run", &sdk.RecallRequest{Query: "word"})
+	if err != nil || len(r.Memories) != 2 || r.Memories[0].Namespace != "ns" || r.Memories[1].Namespace != "ns" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = p.Recall(t.Context(), "run", &sdk.RecallRequest{Query: "word", Kinds: []string{"semantic"}, Tags: []string{"x"}, Limit: 1})
+	if err != nil || len(r.Memories) != 1 || r.Memories[0].Title != "a" || r.Memories[0].Score <= 0 || r.Memories[0].Score > 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, run := range []string{"", "another"} {
+		_, err = p.Recall(t.Context(), run, &sdk.RecallRequest{Query: "word"})
+		wantReason(t, err, sdk.Denied, "run_without_namespace")
+	}
+	_, err = p.Recall(t.Context(), "run", &sdk.RecallRequest{})
+	wantReason(t, err, sdk.Invalid, "query_invalid")
+	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
+		t.Errorf("plugins' recalls wrote:\n%s", diff)
+	}
+}

@@ -1,0 +1,368 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// hashed sets the local embedder.
+func hashed(o *memory.Options) { o.Embedder, o.DeferGate = embed.Hashed{}, true }
+
+// recall asks in "ns", unless the request says otherwise.
+func (w *world) recall(t *testing.T, r core.RecallRequest) *core.RecallResult {
+	t.Helper()
+	if r.Namespace == "" {
+		r.Namespace = "ns"
+	}
+	result, err := w.Recall(t.Context(), &r)
+	if err != nil {
+		t.Fatalf("Recall(%+v): %v", r, err)
+	}
+	return result
+}
+
+// titles of what was recalled, in order.
+func titles(r *core.RecallResult) string {
+	var list []string
+	for _, m := range r.Memories {
+		list = append(list, m.Memory.Title)
+	}
+	return strings.Join(list, ", ")
+}
+
+// lessons are memories to recall.
+func (w *world) lessons(t *testing.T) map[string]string {
+	t.Helper()
+	ids := map[string]string{}
+	for _, c := range []struct{ title, content string }{
+		{"uploads", "retry the upload with a longer timeout"},
+		{"certificates", "the certificate of the gateway expires in March"},
+		{"logs", "the disk fills when logs aren't rotated"},
+	} {
+		ids[c.title] = w.observe(t, core.ObserveRequest{Title: c.title, Content: c.content}).ID
+	}
+	return ids
+}
+
+func TestWhatIsWrittenIsRecalledAtOnce(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, nil, hashed)
+		if got := w.recall(t, core.RecallRequest{Query: "upload timeout"}); got.Memories == nil || len(got.Memories) != 0 {
+			t.Errorf("an empty store recalls %v", titles(got))
+		}
+		ids := w.lessons(t)
+		first := func(want string, query string) {
+			t.Helper()
+			if got := titles(w.recall(t, core.RecallRequest{Query: query})); strings.Split(got, ", ")[0] != want {
+				t.Errorf("%q recalls %q, want %q first", query, got, want)
+			}
+		}
+		first("uploads", "uploading times out")
+		first("certificates", "expired gateway certificates")
+		w.reflect(t, core.ReflectRequest{SourceIDs: []string{ids["logs"]}, Title: "rotation", Content: "rotate logs daily"})
+		first("rotation", "log rotation")
+		if err := w.Dream(t.Context(), ids["uploads"], core.StateArchived, ""); err != nil {
+			t.Fatal(err)
+		}
+		if got := titles(w.recall(t, core.RecallRequest{Query: "upload"})); strings.Contains(got, "uploads") {
+			t.Errorf("an archived memory is recalled: %s", got)
+		}
+		if _, err := w.Restore(t.Context(), ids["uploads"], ""); err != nil {
+			t.Fatal(err)
+		}
+		found := w.recall(t, core.RecallRequest{Query: "upload"}).Memories[0]
+		if found.Memory.ID != ids["uploads"] || found.Why.Similarity == nil || found.Why.LexicalRank != 1 {
+			t.Errorf("after its restoration %s with %+v", found.Memory.Title, found.Why)
+		}
+		if err := w.Remove(t.Context(), ids["certificates"]); err != nil {
+			t.Fatal(err)
+		}
+		if got := titles(w.recall(t, core.RecallRequest{Query: "gateway certificate"})); strings.Contains(got, "certificates") {
+			t.Errorf("a purged memory is recalled: %s", got)
+		}
+	})
+}
+
+func TestARecallOfASessionIsATurn(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, nil, hashed)
+		ids := w.lessons(t)
+		before := dump(t, s)
+		w.recall(t, core.RecallRequest{Query: "the upload"})
+		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
+			t.Errorf("a recall without a session wrote:\n%s", diff)
+		}
+		request := core.RecallRequest{Session: "s", Turn: 1, Query: "the upload", Limit: 2}
+		r := w.recall(t, request)
+		m := w.get(t, ids["uploads"])
+		if r.Session != "s" || r.Turn != 1 || len(r.Memories) != 2 || m.AccessCount != 1 || m.LastAccessedAt == nil || w.events("agent.memory.recalled") != 1 {
+			t.Errorf("%d recalled, %d accesses, %d events", len(r.Memories), m.AccessCount, w.events("agent.memory.recalled"))
+		}
+		if diff := cmp.Diff(m, r.Memories[0].Memory); diff != "" {
+			t.Errorf("what was returned isn't what is stored:\n%s", diff)
+		}
+		w.recall(t, request)
+		if m := w.get(t, ids["uploads"]); m.AccessCount != 1 {
+			t.Errorf("the same turn counted %d accesses", m.AccessCount)
+		}
+		result := w.feedback(t, "s", 1, core.OutcomeSuccess, ids["uploads"])
+		if len(result.Items) != 2 || result.Items[0].Q <= 0.5 || result.Items[1].Q != 0.5 {
+			t.Errorf("feedback %+v", result.Items)
+		}
+		again := w.recall(t, core.RecallRequest{Query: "the upload"}).Memories[0]
+		if again.Why.Q != result.Items[0].Q || again.Why.Fused != r.Memories[0].Why.Fused || again.Score <= r.Memories[0].Score {
+			t.Errorf("after a success %+v, before %+v", again, r.Memories[0])
+		}
+	})
+}
+
+// Two memories are equally like the query; the one that helped comes first.
+func TestRecallLearnsFromOutcomes(t *testing.T) {
+	w := living(t, openPebble(t), nil, hashed)
+	for _, id := range []string{"memory-a", "memory-b"} {
+		w.observe(t, core.ObserveRequest{ID: id, Content: "restart the service"})
+	}
+	first := func(r core.RecallRequest, want string) {
+		t.Helper()
+		r.Query = "restart the service"
+		if got := w.recall(t, r).Memories; len(got) != 2 || got[0].Memory.ID != want {
+			t.Errorf("%+v comes first, want %s", got[0], want)
+		}
+	}
+	first(core.RecallRequest{Session: "s", Turn: 1}, "memory-a")
+	w.feedback(t, "s", 1, core.OutcomeSuccess, "memory-b")
+	first(core.RecallRequest{Session: "s", Turn: 2}, "memory-b")
+	w.feedback(t, "s", 2, core.OutcomeFailure, "memory-b")
+	first(core.RecallRequest{}, "memory-a")
+}
+
+func TestRecallWidensWithTheBias(t *testing.T) {
+	cases := []struct {
+		name     string
+		outcomes []core.Outcome
+		limit    int
+		want     int
+	}{
+		{"a new session", nil, 0, 5},
+		{"one failure", []core.Outcome{core.OutcomeFailure}, 0, 5},
+		{"two failures", []core.Outcome{core.OutcomeFailure, core.OutcomeFailure}, 0, 8},
+		{"two successes", []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess}, 0, 5},
+		{"three successes", []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess, core.OutcomeSuccess}, 0, 3},
+		{"a caller's limit stands", []core.Outcome{core.OutcomeFailure, core.OutcomeFailure}, 2, 2},
+		{"also a larger one", []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess, core.OutcomeSuccess}, 11, 11},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, openPebble(t), hashed)
+			for i := range 12 {
+				w.observe(t, core.ObserveRequest{Title: fmt.Sprint("t", i), Content: "word"})
+			}
+			for i, outcome := range c.outcomes {
+				w.recall(t, core.RecallRequest{Session: "s", Turn: int64(i), Query: "word", Limit: 1})
+				w.feedback(t, "s", int64(i), outcome)
+			}
+			got := w.recall(t, core.RecallRequest{Session: "s", Turn: 9, Query: "word", Limit: c.limit})
+			if len(got.Memories) != c.want {
+				t.Errorf("%d memories, want %d", len(got.Memories), c.want)
+			}
+		})
+	}
+}
+
+func TestRecallFilters(t *testing.T) {
+	w := living(t, openPebble(t), nil, hashed)
+	for _, r := range []core.ObserveRequest{
+		{Title: "plain"}, {Title: "semantic", Kind: core.KindSemantic}, {Title: "tagged", Tags: []string{"x", "y"}},
+		{Title: "robot's", AgentID: "robot"}, {Title: "below", Namespace: "ns/below"}, {Title: "beside", Namespace: "ns2"},
+	} {
+		r.Content = "word"
+		w.observe(t, r)
+	}
+	w.pending(t, core.ObserveRequest{Title: "failed", Content: "word"})
+	cases := []struct {
+		name   string
+		filter core.RecallFilter
+		want   string
+	}{
+		{"kind", core.RecallFilter{Kinds: []core.MemoryKind{core.KindSemantic}}, "semantic"},
+		{"tags", core.RecallFilter{Tags: []string{"y", "x"}}, "tagged"},
+		{"agent", core.RecallFilter{AgentID: "robot"}, "robot's"},
+		{"state", core.RecallFilter{States: []core.MemoryState{core.StateRevalidatePending}}, "failed"},
+		{"subtree", core.RecallFilter{Subtree: true}, "plain, semantic, tagged, robot's, below, failed"},
+		{"namespace", core.RecallFilter{Namespace: "ns/below"}, "below"},
+		{"score", core.RecallFilter{MinScore: 0.99}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := w.recall(t, core.RecallRequest{Query: "word", RecallFilter: c.filter, Limit: 20})
+			got := map[string]bool{}
+			for _, title := range strings.Split(titles(r), ", ") {
+				got[title] = true
+			}
+			want := map[string]bool{}
+			for _, title := range strings.Split(c.want, ", ") {
+				want[title] = true
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("got %q, want %q", titles(r), c.want)
+			}
+		})
+	}
+}
+
+func TestRecallTellsAllThatIsWrong(t *testing.T) {
+	w := newWorld(t, openPebble(t), nil)
+	cases := []struct {
+		name string
+		r    core.RecallRequest
+		says []string
+	}{
+		{"blank", core.RecallRequest{Query: " \n"}, []string{"query is blank"}},
+		{"not UTF-8", core.RecallRequest{Query: "a\xff"}, []string{"query isn't UTF-8"}},
+		{"too long", core.RecallRequest{Query: strings.Repeat("a", 65_537)}, []string{"query has 65537 bytes"}},
+		{"a turn without a session", core.RecallRequest{Query: "q", Turn: 1}, []string{"session"}},
+		{"a limit", core.RecallRequest{Query: "q", Limit: 101}, []string{"limit is 101"}},
+		{"a state", core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{States: []core.MemoryState{core.StateArchived}}}, []string{"states"}},
+		{"a kind", core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{Kinds: []core.MemoryKind{"odd"}}}, []string{"kinds"}},
+		{"several", core.RecallRequest{Session: "a/b", Turn: -1, Limit: -1}, []string{"session", "turn", "query", "limit"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			c.r.Namespace = "ns"
+			_, err := w.Recall(t.Context(), &c.r)
+			if sdk.CodeOf(err) != sdk.Invalid {
+				t.Fatalf("got %v", err)
+			}
+			for _, part := range c.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q doesn't say %q", err, part)
+				}
+			}
+		})
+	}
+	_, err := w.Recall(t.Context(), &core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{Namespace: "/"}})
+	wantReason(t, err, sdk.Invalid, "namespace_invalid")
+}
+
+// failing is an embedder that can be made to fail.
+type failing struct {
+	embed.Hashed
+	err error
+}
+
+func (f *failing) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.Hashed.Embed(ctx, texts)
+}
+
+func TestWithoutAnEmbedderWordsDecide(t *testing.T) {
+	e := &failing{}
+	w := newWorld(t, openPebble(t), func(o *memory.Options) { o.Embedder = e })
+	w.lessons(t)
+	e.err = sdk.Errorf(sdk.Unavailable, "endpoint_down", "no route")
+	r := w.recall(t, core.RecallRequest{Query: "rotated logs"})
+	if r.EmbeddingFailure != "endpoint_down" || titles(r) != "logs" || r.Memories[0].Why.Similarity != nil {
+		t.Errorf("%q recalled, failure %q, %+v", titles(r), r.EmbeddingFailure, r.Memories)
+	}
+	none := newWorld(t, w.store, nil)
+	r = none.recall(t, core.RecallRequest{Query: "rotated logs"})
+	if r.EmbeddingFailure != "" || titles(r) != "logs" || r.Memories[0].Why.LexicalRank != 1 {
+		t.Errorf("%q recalled, failure %q", titles(r), r.EmbeddingFailure)
+	}
+}
+
+// TestAReopenedStoreRecallsTheSame compares indices that grew with the commits and
+// one that reads the store.
+func TestAReopenedStoreRecallsTheSame(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, nil, hashed)
+		w.recall(t, core.RecallRequest{Query: "warm"})
+		ids := w.lessons(t)
+		w.reflect(t, core.ReflectRequest{SourceIDs: []string{ids["logs"], ids["uploads"]}, Title: "both", Content: "watch the disk of uploads"})
+		w.recall(t, core.RecallRequest{Session: "s", Turn: 1, Query: "upload"})
+		w.feedback(t, "s", 1, core.OutcomeSuccess, ids["uploads"])
+		if err := w.Dream(t.Context(), ids["logs"], core.StateArchived, ""); err != nil {
+			t.Fatal(err)
+		}
+		fresh := living(t, s, nil, hashed)
+		for _, query := range []string{"upload", "disk", "the certificate", "zebra"} {
+			got, want := fresh.recall(t, core.RecallRequest{Query: query}), w.recall(t, core.RecallRequest{Query: query})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%q:\n%s", query, diff)
+			}
+		}
+	})
+}
+
+func TestADamagedMemoryDoesntHideTheOthers(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := newWorld(t, s, hashed)
+		ids := w.lessons(t)
+		err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("memory/"+ids["logs"]), []byte("{")) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := titles(w.recall(t, core.RecallRequest{Query: "gateway"})); !strings.HasPrefix(got, "certificates") {
+			t.Errorf("recalled %q", got)
+		}
+		if p, _ := w.Warmth(); p.Damaged != 1 || p.Documents != 2 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+func TestWarmLoadsInTheBackground(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	s := mem.Open()
+	newWorld(t, s, hashed).lessons(t)
+	w := newWorld(t, s, hashed)
+	w.Warm()
+	defer w.Close()
+	if got := titles(w.recall(t, core.RecallRequest{Query: "gateway"})); !strings.HasPrefix(got, "certificates") {
+		t.Errorf("while it warms up: %q", got)
+	}
+	w.Close()
+	if p, _ := w.Warmth(); p.Namespaces != 1 || p.Warm != 1 || p.Documents != 3 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestManyRecallAtOnce is for the race detector; each finds what it wrote.
+func TestManyRecallAtOnce(t *testing.T) {
+	w := newWorld(t, openPebble(t), func(o *memory.Options) { hashed(o); o.Subscribers = nil })
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for turn := range int64(10) {
+				content := fmt.Sprintf("lesson%dx%d", i, turn)
+				m, err := w.Observe(t.Context(), &core.ObserveRequest{Namespace: "ns", Content: content})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				r := &core.RecallRequest{Session: fmt.Sprint("s", i), Turn: turn, Query: content}
+				r.Namespace = "ns"
+				got, err := w.Recall(t.Context(), r)
+				if err != nil || len(got.Memories) == 0 || got.Memories[0].Memory.ID != m.ID {
+					t.Errorf("%s: %v, %v", content, got, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,56 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// RunNamespaces tells which namespace a run's memories are in: "" is none.
+type RunNamespaces interface {
+	RunNamespace(ctx context.Context, runID string) (string, error)
+}
+
+// Recaller recalls for plugins, within the namespace of the run that they work
+// for, and records nothing.
+type Recaller struct {
+	Memories *Memories
+	Runs     RunNamespaces
+}
+
+var _ core.Recaller = (*Recaller)(nil)
+
+// Recall implements [core.Recaller].
+func (p *Recaller) Recall(ctx context.Context, runID string, r *sdk.RecallRequest) (*sdk.RecallResponse, error) {
+	namespace := ""
+	if runID != "" {
+		var err error
+		if namespace, err = p.Runs.RunNamespace(ctx, runID); err != nil {
+			return nil, err
+		}
+	}
+	if namespace == "" {
+		return nil, sdk.Errorf(sdk.Denied, "run_without_namespace", "run %q has no namespace, so nothing can be recalled for it", cut(runID)).
+			WithHint("name one where the run is started: reflectory run --namespace NAMESPACE")
+	}
+	request := &core.RecallRequest{Query: r.Query, Limit: r.Limit}
+	request.Namespace, request.Tags = namespace, r.Tags
+	for _, kind := range r.Kinds {
+		request.Kinds = append(request.Kinds, core.MemoryKind(kind))
+	}
+	result, err := p.Memories.Recall(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	response := &sdk.RecallResponse{Memories: make([]sdk.RecalledMemory, 0, len(result.Memories))}
+	for _, found := range result.Memories {
+		memory := found.Memory
+		response.Memories = append(response.Memories, sdk.RecalledMemory{
+			ID: memory.ID, Namespace: memory.Namespace, Kind: string(memory.Kind), Title: memory.Title, Content: memory.Content,
+			// Boosts lift a score above what plugins are promised.
+			Tags: memory.Tags, CreatedAt: memory.CreatedAt, Score: min(1, found.Score),
+		})
+	}
+	return response, nil
+}

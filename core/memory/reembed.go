@@ -1,0 +1,149 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// reembedBatch is how many memories get their vectors in one commit.
+const reembedBatch = 64
+
+// ReembedProgress says how far a re-embedding is.
+type ReembedProgress struct {
+	Namespace string `json:"namespace"`
+	// Model is the one that the memories move to.
+	Model string `json:"model"`
+	// Looked counts the memories that were looked at, of Total; Changed those that got
+	// a vector. What had one of the model already stays as it is.
+	Looked  int64 `json:"looked"`
+	Changed int64 `json:"changed"`
+	Total   int64 `json:"total"`
+}
+
+// Reembed moves the memories of a namespace to the embedder's model, a few per
+// commit, and calls tell after each. Memories that have the model's vectors are left
+// alone, so that a call after a failure goes on where the first one ended. Until
+// its turn comes a memory is found by its words.
+func (m *Memories) Reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
+	if err := core.CheckNamespace(namespace); err != nil {
+		return nil, err
+	}
+	if m.options.Embedder == nil {
+		return nil, sdk.Errorf(sdk.Invalid, "embedder_missing", "there is no embedder to make vectors with").
+			WithHint("set one up, or use the local one, which needs nothing")
+	}
+	p, err := m.reembed(ctx, namespace, tell)
+	if err != nil {
+		return nil, sdk.Wrap("re-embed "+namespace, err)
+	}
+	return p, nil
+}
+
+func (m *Memories) reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
+	p := &ReembedProgress{Namespace: namespace, Model: m.options.Embedder.Model()}
+	for from := indexStart(timePrefix, namespace, ""); from != nil; {
+		b, err := m.outdated(ctx, namespace, from, p.Model)
+		if err != nil {
+			return nil, err
+		}
+		changed, err := m.moveVectors(ctx, b.memories)
+		if err != nil {
+			return nil, err
+		}
+		p.Looked, p.Changed, p.Total, from = p.Looked+b.looked, p.Changed+changed, max(b.total, p.Looked+b.looked), b.next
+		if tell != nil {
+			tell(*p)
+		}
+	}
+	// Knowledge is found by the vectors of the memories that became it.
+	return p, m.knowledge.Forget(ctx, namespace)
+}
+
+// batch are memories that need another vector, and where the next ones begin: nil
+// after the last.
+type batch struct {
+	memories      []*core.Memory
+	looked, total int64
+	next          []byte
+}
+
+// outdated reads the memories from a key of the time index on that have no vector
+// of a model.
+func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, model string) (b batch, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		count, err := readCount(r, namespace)
+		if err != nil {
+			return err
+		}
+		b.total = count.Memories
+		start := indexStart(timePrefix, namespace, "")
+		return r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
+			if len(b.memories) == reembedBatch || b.looked == maxExamined {
+				b.next = append([]byte(nil), key...)
+				return false, nil
+			}
+			memory, err := readIndexed(r, placeID(key[len(start):]), key)
+			if err != nil {
+				return false, err
+			}
+			b.looked++
+			if memory.EmbeddingModel != model {
+				b.memories = append(b.memories, memory)
+			}
+			return true, ctx.Err()
+		})
+	})
+	return b, err
+}
+
+// moveVectors gives memories of one namespace vectors of the embedder's model, in
+// one commit. Those that are gone since then are left out.
+func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory) (changed int64, err error) {
+	if len(memories) == 0 {
+		return 0, nil
+	}
+	texts := make([]string, len(memories))
+	for i, memory := range memories {
+		texts[i] = EmbeddedText(memory)
+	}
+	vectors, err := m.vectors(ctx, texts)
+	if err != nil {
+		return 0, err
+	}
+	err = m.update(ctx, func(t *tx) error {
+		event := journal.MemoriesReembedded{Model: m.options.Embedder.Model()}
+		for i := range memories {
+			moved, err := moveVector(t, memories[i].ID, event.Model, vectors[i])
+			if err != nil {
+				return err
+			}
+			if moved {
+				event.MemoryIDs = append(event.MemoryIDs, memories[i].ID)
+			}
+		}
+		if changed = int64(len(event.MemoryIDs)); changed == 0 {
+			return nil
+		}
+		return t.record(memories[0].Namespace, event, event.MemoryIDs...)
+	})
+	return changed, err
+}
+
+func moveVector(t *tx, id, model string, vector []float32) (bool, error) {
+	before, err := read(t, id)
+	if isGone(err) || err == nil && before.EmbeddingModel == model {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	after := *before
+	after.EmbeddingModel = model
+	if err := put(t, before, &after); err != nil {
+		return false, err
+	}
+	return true, putVector(t, id, model, vector)
+}
