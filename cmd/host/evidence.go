@@ -52,7 +52,7 @@ func (a *App) evidenceTool(ctx context.Context, file string) (err error) {
 	if err != nil {
 		return sdk.Wrap(file, err)
 	}
-	memories, err := a.openMemories(ctx)
+	memories, err := a.openMemory(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (a *App) evidenceDAG(ctx context.Context, file string) (err error) {
 	if err != nil {
 		return sdk.Wrap(file, err)
 	}
-	memories, err := a.openMemories(ctx)
+	memories, err := a.openMemory(ctx)
 	if err != nil {
 		return err
 	}

@@ -40,16 +40,10 @@ func (f *factorFlags) add(c *cobra.Command) {
 // request is what the flags tell the gate; a flag that isn't there is an absent
 // factor.
 func (f *factorFlags) request(c *cobra.Command) memory.RevalidateRequest {
-	given := func(name string, value *float64) *float64 {
-		if !c.Flags().Changed(name) {
-			return nil
-		}
-		return value
-	}
 	return memory.RevalidateRequest{Notes: f.notes, Omega: core.OmegaFactors{
-		UpstreamStatus:       given("upstream-status", &f.upstream),
-		CodebaseVerification: given("codebase-verification", &f.codebase),
-		RuntimeUtilityTrend:  given("runtime-utility-trend", &f.trend),
+		UpstreamStatus:       given(c, "upstream-status", f.upstream),
+		CodebaseVerification: given(c, "codebase-verification", f.codebase),
+		RuntimeUtilityTrend:  given(c, "runtime-utility-trend", f.trend),
 	}}
 }
 
@@ -76,7 +70,7 @@ it decides and writes nothing.`,
 }
 
 func (a *App) gateRun(ctx context.Context, prefix string, request memory.RevalidateRequest) (err error) {
-	memories, err := a.openMemories(ctx)
+	memories, err := a.openMemory(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +110,7 @@ it would decide now. Nothing is written.`,
 }
 
 func (a *App) gateExplain(ctx context.Context, prefix string, now bool) (err error) {
-	memories, err := a.openMemories(ctx)
+	memories, err := a.openMemory(ctx)
 	if err != nil {
 		return err
 	}

@@ -84,34 +84,34 @@ func (a *App) knowledgeGetCommand() *cobra.Command {
 }
 
 func (a *App) knowledgeRecallCommand() *cobra.Command {
-	r := &core.RecallRequest{}
+	q := &memory.KnowledgeQuery{}
 	c := &cobra.Command{
 		Use: "recall QUERY", Short: "Find the knowledge that fits a text best",
 		Example: `  reflectory knowledge recall --namespace team/mail "whose name comes first?"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			r.Query = args[0]
+			q.Query = args[0]
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				result, err := m.RecallKnowledge(c.Context(), r)
+				found, err := m.RecallKnowledge(c.Context(), q)
 				if err != nil {
 					return err
 				}
 				if a.flags.json {
-					return printJSON(a.Stdout, result)
+					return printJSON(a.Stdout, map[string]any{"knowledge": orEmpty(found)})
 				}
-				for _, found := range result.Knowledge {
-					fmt.Fprintf(a.Stdout, "%s %.2f  %s\n   %s\n   %s\n", term.Bar(found.Score), found.Score, found.ID,
-						term.Cut(found.Title, 100), term.Cut(found.Summary, 200))
+				for _, k := range found {
+					fmt.Fprintf(a.Stdout, "%s %.2f  %s\n   %s\n   %s\n", term.Bar(k.Score), k.Score, k.Knowledge.ID,
+						term.Cut(k.Knowledge.Title, 100), term.Cut(k.Knowledge.Summary, 200))
 				}
-				if len(result.Knowledge) == 0 {
+				if len(found) == 0 {
 					a.term.Line("nothing fits")
 				}
 				return nil
 			})
 		},
 	}
-	c.Flags().StringVar(&r.Namespace, "namespace", "", "the namespace to look in")
-	c.Flags().BoolVar(&r.Subtree, "subtree", false, "look in the namespaces below as well")
-	c.Flags().IntVar(&r.Limit, "limit", 0, "how many at most (default 5)")
+	c.Flags().StringVar(&q.Namespace, "namespace", "", "the namespace to look in")
+	c.Flags().BoolVar(&q.Subtree, "subtree", false, "look in the namespaces below as well")
+	c.Flags().IntVar(&q.Limit, "limit", 0, "how many at most (default 5)")
 	return c
 }

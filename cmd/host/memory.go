@@ -27,16 +27,6 @@ becomes knowledge. An ID is a memory's, or at least its first 8 characters.`,
 	return c
 }
 
-// withMemory opens the memory for one command.
-func (a *App) withMemory(ctx context.Context, fn func(*memoryHost) error) (err error) {
-	m, err := a.openMemory(ctx)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, m)
-	return fn(m)
-}
-
 // memoryFlags are the fields of a memory that observe and reflect take.
 type memoryFlags struct {
 	namespace, title, content, kind, metadata string

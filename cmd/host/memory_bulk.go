@@ -145,14 +145,14 @@ func (a *App) memoryReembedCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				result, err := m.Reembed(c.Context(), args[0], func(done int) { a.term.Status("%d memories", done) })
+				result, err := m.Reembed(c.Context(), args[0], func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) })
 				if err != nil {
 					return err
 				}
 				if a.flags.json {
 					return printJSON(a.Stdout, result)
 				}
-				a.term.Line("%d memories have vectors of %s", result.Done, result.Model)
+				a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, result.Model)
 				return nil
 			})
 		},

@@ -207,13 +207,13 @@ gate, and what happened to it, from the journal of its namespace.`,
 				if a.flags.json {
 					return printJSON(a.Stdout, e)
 				}
-				return a.printExplanation(e)
+				return a.printMemoryWhy(e)
 			})
 		},
 	}
 }
 
-func (a *App) printExplanation(e *memory.Explanation) error {
+func (a *App) printMemoryWhy(e *memory.Explanation) error {
 	fmt.Fprintf(a.Stdout, "memory     %s\nnamespace  %s\nstate      %s, at turn %d\n\n", e.ID, oneLine(e.Namespace), e.State, e.Turn)
 	for _, line := range e.Why {
 		fmt.Fprintf(a.Stdout, "%s\n", term.Clean(line))

@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
@@ -37,5 +39,11 @@ func (s *openedStore) Close() error {
 
 // storeParts are the parts that check, and rebuild, what a store holds.
 func storeParts(s core.Store) []core.Checker {
-	return []core.Checker{store.RunChecker{}, journal.Checker{}, governance.New(&journal.Writer{Store: s})}
+	memories, err := memory.New(memory.Options{Store: s})
+	if err != nil {
+		panic("memory: " + err.Error()) // no option can be wrong but a missing store
+	}
+	return []core.Checker{
+		store.RunChecker{}, journal.Checker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
+	}
 }
