@@ -90,11 +90,8 @@ func decisionsIn(r core.Reader, history []journal.Entry) (list []*core.GateDecis
 			return nil, damaged("event "+entry.Type, err)
 		}
 		value, found, err := r.Get(decisionKey(named.DecisionID))
-		if err != nil {
+		if err != nil || !found {
 			return nil, err
-		}
-		if !found {
-			continue // of an event whose decision isn't kept
 		}
 		var d core.GateDecision
 		if err := json.Unmarshal(value, &d); err != nil {
