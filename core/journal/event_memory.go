@@ -112,13 +112,17 @@ type MemoryTransitioned struct {
 }
 
 func (MemoryObserved) eventType() string     { return "agent.memory.observed" }
-func (MemoryReflected) eventType() string    { return "agent.memory.reflected" }
+func (MemoryReflected) eventType() string { return "agent.memory.reflected" }
 func (DepthExceeded) eventType() string      { return "reflection.depth_exceeded" }
 func (ReflectionPending) eventType() string  { return "agent.reflection.pending" }
 func (ReflectionRejected) eventType() string { return "agent.reflection.rejected" }
 func (MemoryLinked) eventType() string       { return "agent.memory.linked" }
 func (MemoryTransitioned) eventType() string { return "agent.memory.lifecycle.transition" }
 
+// memoryEvents has one of each type above, for the catalogue.
 func memoryEvents() []Event {
-	return []Event{MemoryObserved{}, MemoryReflected{}, DepthExceeded{}, ReflectionPending{}, ReflectionRejected{}, MemoryLinked{}, MemoryTransitioned{}}
+	return []Event{
+		MemoryObserved{}, MemoryReflected{}, DepthExceeded{}, ReflectionPending{}, ReflectionRejected{},
+		MemoryLinked{}, MemoryTransitioned{},
+	}
 }

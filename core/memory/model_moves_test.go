@@ -48,7 +48,7 @@ func (m *model) reaches(from, to string) bool {
 }
 
 func (m *model) move(r *rand.Rand) modelOp {
-	id, state := m.pick(r), oneOf(r, core.StateActive, core.StateArchived, core.StateConsolidated, core.StatePromoted)
+	id, state := m.pick(r), oneOf(r, core.StateActive, core.StateArchived, core.StateConsolidated, core.StateCooling)
 	return modelOp{"move", func(t *testing.T, w *world) answer {
 		return answered(w.Move(t.Context(), id, state, journal.MemoryTransitioned{}), "", 0)
 	}, func(string) string { return m.there(id, func() { m.memories[id].state = state }) }}
