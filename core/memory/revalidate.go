@@ -77,8 +77,7 @@ const unreadableReason = "governance_unreadable"
 // revalidate is [Memories.Revalidate] with a request that is sound.
 func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateRequest) (*core.GateDecision, error) {
 	if m.options.Gate == nil {
-		return nil, sdk.Errorf(sdk.Unavailable, "gate_missing", "there is no gate here").
-			WithHint("give one in the options of the memories, such as core/gate's")
+		return nil, gateMissing()
 	}
 	if r.DryRun {
 		_, d, err := m.ask(ctx, id, r)
@@ -116,15 +115,12 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 			WithHint("its use decides when it comes to the gate; see: reflectory memory explain %s", id).
 			WithDetail("memory_id", id).WithDetail("state", memory.State)
 	}
-	c := &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
-	if c.Governance, err = m.governance(r, memory.Namespace); err != nil {
+	c, err := m.gateCase(r, memory, request)
+	if err != nil {
 		return nil, nil, err
 	}
 	if c.Governance.Failure != nil {
 		return c, nil, unreadableSettings(c.Governance)
-	}
-	if c.Turn, err = readTurn(r, memory.Namespace); err != nil {
-		return nil, nil, err
 	}
 	d, err := m.options.Gate.Decide(ctx, r, c)
 	if err == nil {
