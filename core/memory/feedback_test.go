@@ -101,6 +101,9 @@ func TestFeedbackThatCantBeIsRefusedWhole(t *testing.T) {
 		wantReason(t, ask(func(r *core.FeedbackRequest) { r.Used = append(r.Used, "stranger") }), sdk.Invalid, "not_recalled")
 		wantReason(t, ask(func(r *core.FeedbackRequest) { r.ToolOutcomes = []core.ToolOutcome{{MemoryID: "stranger"}} }), sdk.Invalid, "not_recalled")
 		wantReason(t, ask(func(r *core.FeedbackRequest) { r.Used = make([]string, 1001) }), sdk.Invalid, "used_invalid")
+		wantReason(t, ask(func(r *core.FeedbackRequest) {
+			r.Used, r.ToolOutcomes = make([]string, 501), make([]core.ToolOutcome, 2)
+		}), sdk.Invalid, "tool_outcomes_invalid")
 		err := ask(func(r *core.FeedbackRequest) { r.Session, r.Turn, r.Source = "a/b", -1, "me" })
 		if sdk.ReasonOf(err) != "several_problems" || strings.Count(err.Error(), "\n") != 2 {
 			t.Errorf("several problems: %v", err)
