@@ -33,7 +33,7 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 		return err
 	})
 	if err == nil && !m.options.DeferGate {
-		err = m.gateAfter(ctx, result, ungated)
+		err = m.gateAfter(ctx, r, result, ungated)
 	}
 	if err != nil {
 		return nil, sdk.Wrap(fmt.Sprintf("feedback of turn %d of session %s", r.Turn, r.Session), err)
