@@ -83,10 +83,10 @@ func many(n int) []string {
 }
 
 func manyEdges(n int) [][2]string {
-	list := make([][2]string, n)
-	for i := range list { // between up to 1,001 nodes, from lower ones to higher ones
+	list, names := make([][2]string, n), many(1000)
+	for i := range list { // from lower ones to higher ones
 		from := i % 500
-		list[i] = [2]string{fmt.Sprint("n", from), fmt.Sprint("n", from+1+i/500)}
+		list[i] = [2]string{names[from], names[from+1+i/500]}
 	}
 	return list
 }

@@ -49,15 +49,21 @@ func newGraph(dag *core.WorkflowDAG) *graph {
 
 // nodesOf are the nodes that a graph names, sorted.
 func nodesOf(dag *core.WorkflowDAG) []string {
-	nodes := slices.Concat(dag.Entry, dag.Exits)
-	for _, edge := range dag.Edges {
-		nodes = append(nodes, edge[0], edge[1])
+	named := map[string]bool{}
+	name := func(nodes []string) {
+		for _, node := range nodes {
+			named[node] = true
+		}
 	}
-	for _, list := range dag.Memories {
-		nodes = append(nodes, list...)
+	name(dag.Entry)
+	name(dag.Exits)
+	for i := range dag.Edges {
+		name(dag.Edges[i][:])
 	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
+	for _, nodes := range dag.Memories {
+		name(nodes)
+	}
+	return sortedKeys(named)
 }
 
 // cycle is a cycle of the graph, which begins where it ends; nil for none.
