@@ -26,23 +26,23 @@ func (v *verdict) record(t *tx) error {
 	if err := t.Put(decisionMemoryKey(d.MemoryID, d.ID), nil); err != nil {
 		return err
 	}
-	started := journal.RevalidateStarted{MemoryID: d.MemoryID, SessionID: v.by.Session, TurnID: v.by.Turn, AgentID: v.request.AgentID}
+	started := journal.RevalidateStarted{MemoryID: d.MemoryID, SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: v.request.AgentID}
 	if err := t.record(d.Namespace, started, d.MemoryID); err != nil {
 		return err
 	}
 	made := journal.RevalidateDecision{
 		MemoryID: d.MemoryID, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence, NextAction: d.NextAction,
-		Decision: core.Digest(value), SessionID: v.by.Session, TurnID: v.by.Turn,
+		Decision: core.Digest(value), SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
 	}
-	if err := t.record(d.Namespace, made, d.MemoryID); err != nil || v.by.Session == "" {
+	if err := t.record(d.Namespace, made, d.MemoryID); err != nil || v.request.Turn.Session == "" {
 		return err
 	}
-	record, err := readTurnRecord(t, v.by.Session, v.by.Turn)
+	record, err := readTurnRecord(t, v.request.Turn.Session, v.request.Turn.Turn)
 	if err != nil || record == nil {
 		return err
 	}
 	record.Decisions = append(record.Decisions, d.ID)
-	return putTurnRecord(t, v.by.Session, v.by.Turn, record)
+	return putTurnRecord(t, v.request.Turn.Session, v.request.Turn.Turn, record)
 }
 
 func readDecision(r core.Reader, id string) (*core.GateDecision, error) {

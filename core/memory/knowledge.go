@@ -22,9 +22,13 @@ func knowledgeStart(namespace string) []byte {
 	return append([]byte(knowledgeNamespacePrefix+namespace), 0)
 }
 
+func knowledgeIndexKey(k *core.Knowledge) []byte {
+	return append(knowledgeStart(k.Namespace), place(k.CreatedAt, k.ID)...)
+}
+
 // createKnowledge writes a new entry with its index.
 func createKnowledge(t *tx, k *core.Knowledge) error {
-	if err := t.Put(append(knowledgeStart(k.Namespace), place(k.CreatedAt, k.ID)...), nil); err != nil {
+	if err := t.Put(knowledgeIndexKey(k), nil); err != nil {
 		return err
 	}
 	return putKnowledge(t, k)
@@ -117,8 +121,7 @@ func listKnowledge(r core.Reader, f *KnowledgeFilter) (list []*core.Knowledge, n
 		if err != nil {
 			return nil, "", err
 		}
-		from = append(knowledgeStart(f.Namespace), place(last.CreatedAt, last.ID)...)
-		from = append(from, 0) // the first key after it
+		from = append(knowledgeIndexKey(last), 0) // the first key after it
 	}
 	err = r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
 		k, err := readKnowledge(r, placeID(key[len(start):]))

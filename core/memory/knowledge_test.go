@@ -32,6 +32,16 @@ func (w *world) promoted(t *testing.T, r core.ObserveRequest) (*core.Memory, *co
 	return m, k
 }
 
+// knowledge lists the entries of namespace ns.
+func (w *world) knowledge(t *testing.T) []*core.Knowledge {
+	t.Helper()
+	list, _, err := w.ListKnowledge(t.Context(), memory.KnowledgeFilter{Namespace: "ns", Superseded: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 func TestPromotionIsOneCommit(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextPromote, .9), deferred)

@@ -54,7 +54,10 @@ type sweep struct {
 	memories *Memories
 	// moved are the memories that came into another state, so that none is
 	// evaluated twice.
-	moved  map[string]bool
+	moved map[string]bool
+	// halted is whether the namespace's settings can't be read: that is told once,
+	// and nothing is evaluated.
+	halted bool
 	result SweepResult
 }
 
@@ -85,7 +88,7 @@ func (s *sweep) pages(ctx context.Context, state core.MemoryState, fn func(ids [
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		if err := fn(ids); err != nil {
+		if err := fn(ids); err != nil || s.halted && state != core.StateRevalidatePending {
 			return err
 		}
 	}
@@ -162,7 +165,7 @@ func (s *sweep) gate(ctx context.Context, ids []string) error {
 		return nil
 	}
 	for _, id := range ids {
-		d, err := s.memories.revalidate(ctx, id, &RevalidateRequest{}, core.TurnRef{})
+		d, err := s.memories.revalidate(ctx, id, &RevalidateRequest{})
 		switch {
 		case sdk.ReasonOf(err) == unreadableReason:
 			s.result.Pending = append(s.result.Pending, id)
