@@ -17,8 +17,8 @@ type RevalidateRequest struct {
 	Omega   core.OmegaFactors
 	Notes   []string
 	AgentID string
-	// Turn is the one whose feedback made the memory wait, where that is known: its
-	// result then tells of the decision.
+	// Turn is the one whose feedback made the memory wait, where that is known: the
+	// same feedback again then tells of the decision.
 	Turn core.TurnRef
 }
 
@@ -47,13 +47,13 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 
 // gateAfter lets the gate decide on the candidates of a turn, and adds the
 // decisions to its result. One that somebody else decided on meanwhile is left.
-func (m *Memories) gateAfter(ctx context.Context, result *core.FeedbackResult, ids []string) error {
+func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, result *core.FeedbackResult, ids []string) error {
 	if m.options.Gate == nil {
 		return nil
 	}
-	r := &RevalidateRequest{Turn: core.TurnRef{Session: result.Session, Turn: result.Turn}}
+	request := &RevalidateRequest{AgentID: r.AgentID, Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
 	for _, id := range ids {
-		d, err := m.revalidate(ctx, id, r)
+		d, err := m.revalidate(ctx, id, request)
 		if left(err) {
 			continue
 		}
@@ -158,8 +158,9 @@ func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) e
 	if err != nil {
 		return err
 	}
-	d.ID, d.MemoryID, d.Namespace = v.decisionID, id, c.Memory.Namespace
-	v.decision = d
+	made := *d
+	made.ID, made.MemoryID, made.Namespace = v.decisionID, id, c.Memory.Namespace
+	v.decision = &made
 	if err := v.record(t); err != nil {
 		return err
 	}
