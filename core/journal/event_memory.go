@@ -112,7 +112,7 @@ type MemoryTransitioned struct {
 }
 
 func (MemoryObserved) eventType() string     { return "agent.memory.observed" }
-func (MemoryReflected) eventType() string { return "agent.memory.reflected" }
+func (MemoryReflected) eventType() string    { return "agent.memory.reflected" }
 func (DepthExceeded) eventType() string      { return "reflection.depth_exceeded" }
 func (ReflectionPending) eventType() string  { return "agent.reflection.pending" }
 func (ReflectionRejected) eventType() string { return "agent.reflection.rejected" }

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 
@@ -78,15 +77,24 @@ func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge,
 	return k, err
 }
 
-// FindKnowledge returns the entry whose id is, or alone starts with, prefix.
+// FindKnowledge returns the entry whose id is, or alone starts with, prefix, of
+// at least [MinPrefix] characters. A prefix that fits several is sdk.Conflict,
+// reason "id_ambiguous", and names them.
 func (m *Memories) FindKnowledge(ctx context.Context, prefix string) (k *core.Knowledge, err error) {
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		if k, err = readKnowledge(r, prefix); sdk.CodeOf(err) != sdk.NotFound || len(prefix) < MinPrefix || !validID(prefix) {
+		k, err = readKnowledge(r, prefix)
+		switch {
+		case !isGone(err) || !validID(prefix):
 			return err
+		case len(prefix) < MinPrefix:
+			return prefixShort(prefix, "knowledge")
 		}
-		id, findErr := onlyID(r, knowledgePrefix, prefix)
-		if findErr != nil || id == "" {
-			return cmp.Or(findErr, err)
+		id, err := onlyID(r, knowledgePrefix, prefix)
+		if err == nil && id == "" {
+			err = knowledgeNotFound(prefix)
+		}
+		if err != nil {
+			return err
 		}
 		k, err = readKnowledge(r, id)
 		return err

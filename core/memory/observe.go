@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -58,7 +59,7 @@ func (m *Memories) observed(p *problems, r *core.ObserveRequest) *core.Memory {
 		ID: r.ID, Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
 		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
 		Importance: orDefault(r.Importance, defaultImportance), Confidence: orDefault(r.Confidence, defaultConfidence),
-		State: core.StateOpen, Signals: core.Signals{Utility: defaultUtility, Q: defaultQ},
+		State: core.StateOpen, Signals: lifecycle.Initial(),
 	}
 	if memory.ID == "" {
 		memory.ID = m.options.IDs.NewID()

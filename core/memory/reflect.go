@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -46,7 +47,7 @@ func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
 		Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
 		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
 		Importance: defaultImportance, Confidence: orDefault(r.Confidence, defaultConfidence),
-		State: core.StateOpen, Signals: core.Signals{Utility: defaultUtility, Q: defaultQ},
+		State: core.StateOpen, Signals: lifecycle.Initial(),
 	}}
 	if d.memory.Kind == "" {
 		d.memory.Kind = core.KindReflection

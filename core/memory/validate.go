@@ -30,13 +30,11 @@ const (
 	derivedTitleRunes = 80
 )
 
-// The defaults of a memory (spec 3.1, and 3.4 for the signals).
+// The defaults of a memory (spec 3.1).
 const (
 	defaultPriority   = 5
 	defaultImportance = 0.5
 	defaultConfidence = 1.0
-	defaultUtility    = 0.5
-	defaultQ          = 0.5
 )
 
 // purgedMark stands before the id of a purged memory, where a link led to it. No
