@@ -13,16 +13,6 @@ type GovernanceChanged struct {
 	After  json.RawMessage `json:"after"`
 }
 
-// GovernanceUnreadable says that something was refused or left as it is since
-// stored settings can't be read.
-type GovernanceUnreadable struct {
-	Namespace string `json:"namespace"`
-	// Level is whose settings they are: the namespace, one above it, or "*".
-	Level  string `json:"level"`
-	Reason string `json:"reason"`
-}
+func (GovernanceChanged) eventType() string { return "agent.governance.changed" }
 
-func (GovernanceChanged) eventType() string    { return "agent.governance.changed" }
-func (GovernanceUnreadable) eventType() string { return "agent.governance.unreadable" }
-
-func governanceEvents() []Event { return []Event{GovernanceChanged{}, GovernanceUnreadable{}} }
+func governanceEvents() []Event { return []Event{GovernanceChanged{}} }

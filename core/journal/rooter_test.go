@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,11 +65,11 @@ func TestTheRooterRecordsEverySecondAndAtTheEnd(t *testing.T) {
 // failing is a store that can't be written while broken is set.
 type failing struct {
 	core.Store
-	broken bool
+	broken atomic.Bool
 }
 
 func (f *failing) Update(ctx context.Context, fn func(core.Tx) error) error {
-	if f.broken {
+	if f.broken.Load() {
 		return sdk.Errorf(sdk.Unavailable, "store_io", "the disk is full")
 	}
 	return f.Store.Update(ctx, fn)
@@ -82,13 +83,13 @@ func TestTheRooterGoesOnAfterAFailure(t *testing.T) {
 		w.Store = disk
 		r := journal.StartRooter(&w)
 		b.append("run/a")
-		disk.broken = true
+		disk.broken.Store(true)
 		time.Sleep(2 * journal.RootInterval)
 		synctest.Wait()
 		if sdk.ReasonOf(r.Err()) != "store_io" {
 			t.Errorf("Err: %v", r.Err())
 		}
-		disk.broken = false
+		disk.broken.Store(false)
 		time.Sleep(journal.RootInterval)
 		synctest.Wait()
 		if r.Err() != nil || b.rootSeq() != 1 {
