@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"core/gate":             {"core", "core/journal", "sdk"},
 	"core/journal":          {"core", "sdk"},
 	"core/loop":             {"core", "sdk"},
-	"core/memory":           {"core", "core/journal", "core/memory/lifecycle", "sdk"},
+	"core/memory":           {"core", "core/journal", "core/memory/lifecycle", "core/memory/search", "sdk"},
 	"core/memory/lifecycle": {"core", "sdk"},
 	"core/plugin":           {"core", "sdk"},
 	"core/plugin/guard":     {"sdk"},
@@ -59,6 +59,14 @@ var imports = map[string][]string{
 	"core/store/storetest":   {"core", "core/store", "sdk"},
 	"core/workflow":          {"core", "core/workflow/template", "sdk"},
 	"core/workflow/template": {"core", "sdk"},
+
+	// What recall is made of.
+	"core/memory/embed":        {"core", "core/memory/text"},
+	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk"},
+	"core/memory/search":       {"core", "core/memory/text", "core/memory/top", "core/memory/vector"},
+	"core/memory/text":         {"core/memory/top"},
+	"core/memory/top":          {},
+	"core/memory/vector":       {"core/memory/top", "sdk"},
 
 	// The sandbox begins with a launcher that imports nothing.
 	"core/plugin/process": {
@@ -100,8 +108,10 @@ var holders = map[string][]string{
 	"google.golang.org/grpc":                {"core/plugin/process", "sdk/process", "sdk/wire", "sdk/wire/wirepb"},
 	"google.golang.org/protobuf":            {"core/plugin/process", "sdk/wire", "sdk/wire/wirepb"},
 	"golang.org/x/net/bpf":                  {"core/plugin/process/sandbox"},
-	"github.com/cenkalti/backoff":           {"plugins/llm-eval/llmeval"},
+	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},
+	"github.com/viterin/vek":                {"core/memory/vector"},
+	"golang.org/x/text":                     {"core/memory/text"},
 	"github.com/spf13/cobra":                {"cmd/host"},
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},
 	"github.com/xeipuuv/gojsonschema":       {"plugins/schema-eval/schemaeval"},
