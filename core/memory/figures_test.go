@@ -86,9 +86,12 @@ func TestFigures(t *testing.T) {
 func recallFigures(t *testing.T, w *memory.Memories) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	n := 0
-	ask := func(change func(*core.RecallRequest)) func() {
+	var used [3]coretest.Samples
+	ask := func(kind int, change func(*core.RecallRequest)) func() {
 		return func() {
 			n++
+			before := coretest.ProcessorTime()
+			defer func() { used[kind] = append(used[kind], coretest.ProcessorTime()-before) }()
 			r := &core.RecallRequest{Query: fmt.Sprintf("w%d and w%d of the w%d w1", n%9, n%97, n%991)}
 			r.Namespace = "lot"
 			change(r)
@@ -98,16 +101,16 @@ func recallFigures(t *testing.T, w *memory.Memories) {
 		}
 	}
 	s := coretest.Interleave(41, 1,
-		ask(func(*core.RecallRequest) {}),
-		ask(func(r *core.RecallRequest) { r.Session, r.Turn = "s", int64(n) }),
-		ask(func(r *core.RecallRequest) { r.Tags = []string{"tag7"} }))
+		ask(0, func(*core.RecallRequest) {}),
+		ask(1, func(r *core.RecallRequest) { r.Session, r.Turn = "s", int64(n) }),
+		ask(2, func(r *core.RecallRequest) { r.Tags = []string{"tag7"} }))
 	for i, figure := range []coretest.Figure{
 		{Name: "recall in a namespace of 100,000, one core", Target: 25},
 		{Name: "the same as a recorded turn"},
 		{Name: "the same with a filter that 1 of 100 passes"},
 	} {
 		figure.Value, figure.Unit = s[i].Micros(0.5)/1e3, "ms"
-		figure.Note = fmt.Sprintf("p10 %.1f ms, p90 %.1f ms", s[i].Micros(0.1)/1e3, s[i].Micros(0.9)/1e3)
+		figure.Note = fmt.Sprintf("p10 %.1f ms, p90 %.1f ms; %.1f ms of processor time", s[i].Micros(0.1)/1e3, s[i].Micros(0.9)/1e3, used[i].Micros(0.5)/1e3)
 		figure.Print(os.Stdout)
 	}
 }
