@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // helpWorld is what the examples in the help find in their folder, besides the
@@ -19,6 +21,9 @@ var helpWorld = map[string]string{
 	"workflow.yaml": "nodes:\n  - {name: greet, action: lua.run, with: {code: 'return state.user.name .. state.retries'}}\n",
 	"draft.json":    `{"name": " Ada", "email": "ada@example.org", "phone": "+15550100", "company": "Analytical"}`,
 	"stricter.yaml": "{type: lua, code: 'return false'}\n",
+
+	"outcomes.jsonl": `{"memory_id": "deploy-notes", "session": "s1", "turn": 1, "tool": "deploy", "ok": true, "ref": "ci.log:7"}` + "\n",
+	"graph.json":     `{"workflow": "deploy", "entry": ["build"], "exits": ["ship"], "edges": [["build", "ship"]], "memories": {"deploy-notes": ["build"]}}`,
 
 	"bin/plugins/reflectory/schema-eval/schema-eval": "a program\n",
 	"bin/plugins/reflectory/schema-eval/plugin.yaml": "{name: reflectory/schema-eval, version: 0.1.0, kinds: [evaluator], entry: schema-eval}\n",
@@ -50,6 +55,8 @@ func TestEveryExampleInTheHelpWorks(t *testing.T) {
 	lock := installPlugins(t, filepath.Join(dir, "plugins"))
 	t.Chdir(dir)
 	env := map[string]string{"REFLECTORY_DATA_DIR": "data", "REFLECTORY_LOCK": lock, "HOME": dir}
+
+	seedMemory(t, "data", "deploy-notes", core.StateRevalidatePending, failedThrice())
 
 	passed := runLine(t, env, "reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml --json", exitPassed)
 	_, rest, _ := strings.Cut(passed, `"run_id": "`)

@@ -83,7 +83,8 @@ var imports = map[string][]string{
 
 	"cmd/host": {
 		"cmd/host/internal/scaffold", "cmd/host/internal/term",
-		"core", "core/loop", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
+		"core", "core/gate", "core/journal", "core/loop", "core/memory",
+		"core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
 		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},

@@ -35,6 +35,7 @@ func (a *App) root() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
 		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
+		a.gateCommand(), a.evidenceCommand(),
 		a.statusCommand(), a.configCommand(), a.versionCommand(),
 	)
 	for _, c := range root.Commands() {

@@ -150,7 +150,7 @@ func (g *graph) unreachable() []string {
 // wrong with it.
 func checkDAG(dag *core.WorkflowDAG) (*graph, error) {
 	var p problems
-	p.name("workflow", dag.Workflow)
+	p.name(dag.Workflow, "workflow")
 	places := 0
 	for _, nodes := range dag.Memories {
 		places += len(nodes)
@@ -181,11 +181,11 @@ func (p *problems) nodes(dag *core.WorkflowDAG) {
 	p.list("exits", dag.Exits)
 	for i, edge := range dag.Edges {
 		for _, node := range edge {
-			p.id(fmt.Sprintf("edge %d: a node", i+1), node)
+			p.id(node, "edge %d: a node", i+1)
 		}
 	}
 	for _, memory := range sortedKeys(dag.Memories) {
-		p.id("a memory", memory)
+		p.id(memory, "a memory")
 		p.list(fmt.Sprintf("memory %.128q", memory), dag.Memories[memory])
 	}
 }
@@ -196,7 +196,7 @@ func (p *problems) list(where string, nodes []string) {
 		p.add("name at least one node", "%s: there is no node", where)
 	}
 	for i, node := range nodes {
-		p.id(fmt.Sprintf("%s: node %d", where, i+1), node)
+		p.id(node, "%s: node %d", where, i+1)
 	}
 }
 func sortedKeys[V any](m map[string]V) []string {

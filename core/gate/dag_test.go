@@ -83,10 +83,10 @@ func many(n int) []string {
 }
 
 func manyEdges(n int) [][2]string {
-	list := make([][2]string, n)
-	for i := range list { // between up to 1,001 nodes, from lower ones to higher ones
+	list, names := make([][2]string, n), many(1000)
+	for i := range list { // from lower ones to higher ones
 		from := i % 500
-		list[i] = [2]string{fmt.Sprint("n", from), fmt.Sprint("n", from+1+i/500)}
+		list[i] = [2]string{names[from], names[from+1+i/500]}
 	}
 	return list
 }
@@ -185,11 +185,13 @@ func TestAMemoryIsNamedByABoundedNumberOfWorkflows(t *testing.T) {
 
 func TestABrokenGraphDecidesNothingAndCanBeRecordedAnew(t *testing.T) {
 	for _, value := range []string{
-		"?", `{}`, `{"graph":{"nodes":["a"],"entry":[1],"exits":[0],"edges":[],"memories":{}}}`,
-		`{"graph":{"nodes":["a"],"entry":[0],"exits":[-1],"edges":[],"memories":{}}}`,
-		`{"graph":{"nodes":["a"],"entry":[0],"exits":[0],"edges":[[0,1]],"memories":{}}}`,
-		`{"graph":{"nodes":["a"],"entry":[0],"exits":[0],"edges":[],"memories":{"m":[7]}}}`,
-		`{"graph":{"nodes":["a","b"],"entry":[0],"exits":[0],"edges":[[1,0],[0,1]],"memories":{}}}`,
+		"?", `{}`, `{"graph":{"nodes":["a"],"entry":[1],"exits":[0],"edges":"","memories":{}}}`,
+		`{"graph":{"nodes":["a"],"entry":[0],"exits":[-1],"edges":"","memories":{}}}`,
+		`{"graph":{"nodes":["a"],"entry":[0],"exits":[0],"edges":"AAAAAQ==","memories":{}}}`,
+		`{"graph":{"nodes":["a"],"entry":[0],"exits":[0],"edges":"","memories":{"m":[7]}}}`,
+		`{"graph":{"nodes":["a"],"entry":[0],"exits":[0],"edges":"AAA=","memories":{}}}`,
+		`{"graph":{"nodes":["a"],"entry":[0],"exits":[0],"edges":[[0,0]],"memories":{}}}`,
+		`{"graph":{"nodes":["a","b"],"entry":[0],"exits":[0],"edges":"AAEAAAAAAAE=","memories":{}}}`,
 	} {
 		d := newMem(t)
 		d.dag(line("w", map[string][]string{"m": {"b"}, "n": {"b"}}))
@@ -205,6 +207,17 @@ func TestABrokenGraphDecidesNothingAndCanBeRecordedAnew(t *testing.T) {
 		if n := d.decide(retains, &core.GateCase{Memory: memory(core.Signals{})}).Numbers; n.GraphKnown {
 			t.Errorf("%s: recorded anew without the memory: %+v", value, n)
 		}
+	}
+}
+
+// TestAGraphIsKeptInOneForm holds FORMAT.md's row of it.
+func TestAGraphIsKeptInOneForm(t *testing.T) {
+	d := newMem(t)
+	d.dag(line("w", map[string][]string{"m": {"c", "b"}}))
+	const want = `{"digest":"sha256:0b4afb7b4cd1060671e760767c3fedca40c90687b50ef5a0b750e11665c7bfab","at":"2000-01-01T00:00:00Z",` +
+		`"graph":{"nodes":["a","b","c"],"entry":[0],"exits":[2],"edges":"AAAAAQABAAI=","memories":{"m":[1,2]}}}`
+	if got := pairs(d)["evidence-dag/w"]; got != want {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -138,7 +138,7 @@ func checkOmega(c *core.GateCase) error {
 	p.factor("runtime_utility_trend_score", c.Omega.RuntimeUtilityTrend)
 	if p.atMost("notes", len(c.Notes), MaxNotes) {
 		for i, note := range c.Notes {
-			p.text(fmt.Sprintf("note %d", i+1), note)
+			p.text(note, "note %d", i+1)
 		}
 	}
 	return p.err()

@@ -11,10 +11,10 @@ import (
 // in. Numbers are places in Nodes.
 type graph struct {
 	// Nodes are sorted.
-	Nodes []string   `json:"nodes"`
-	Entry []int32    `json:"entry"`
-	Exits []int32    `json:"exits"`
-	Edges [][2]int32 `json:"edges"`
+	Nodes []string `json:"nodes"`
+	Entry []int32  `json:"entry"`
+	Exits []int32  `json:"exits"`
+	Edges edges    `json:"edges"`
 	// Memories are the nodes of each memory.
 	Memories map[string][]int32 `json:"memories"`
 }
@@ -35,7 +35,7 @@ func newGraph(dag *core.WorkflowDAG) *graph {
 		return slices.Compact(list)
 	}
 	g.Entry, g.Exits = number(dag.Entry), number(dag.Exits)
-	g.Edges = make([][2]int32, len(dag.Edges))
+	g.Edges = make(edges, len(dag.Edges))
 	for i, edge := range dag.Edges {
 		g.Edges[i] = [2]int32{places[edge[0]], places[edge[1]]}
 	}
@@ -49,15 +49,21 @@ func newGraph(dag *core.WorkflowDAG) *graph {
 
 // nodesOf are the nodes that a graph names, sorted.
 func nodesOf(dag *core.WorkflowDAG) []string {
-	nodes := slices.Concat(dag.Entry, dag.Exits)
-	for _, edge := range dag.Edges {
-		nodes = append(nodes, edge[0], edge[1])
+	named := map[string]bool{}
+	name := func(nodes []string) {
+		for _, node := range nodes {
+			named[node] = true
+		}
 	}
-	for _, list := range dag.Memories {
-		nodes = append(nodes, list...)
+	name(dag.Entry)
+	name(dag.Exits)
+	for i := range dag.Edges {
+		name(dag.Edges[i][:])
 	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
+	for _, nodes := range dag.Memories {
+		name(nodes)
+	}
+	return sortedKeys(named)
 }
 
 // cycle is a cycle of the graph, which begins where it ends; nil for none.
@@ -117,7 +123,7 @@ func (g *graph) inCycles() []bool {
 
 // following finds the edges that leave a node: they are sorted by it.
 type following struct {
-	edges [][2]int32
+	edges edges
 	start []int32
 }
 
@@ -132,7 +138,7 @@ func (g *graph) follow() following {
 	return f
 }
 
-func (f following) of(node int32) [][2]int32 { return f.edges[f.start[node]:f.start[node+1]] }
+func (f following) of(node int32) edges { return f.edges[f.start[node]:f.start[node+1]] }
 
 // reach tells which nodes can be reached from others, these included, on ways
 // that avoid what is blocked.

@@ -42,14 +42,13 @@ func TestTheReactLane(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			onEngines(t, func(t *testing.T, d *desk) {
-				d.tools(c.outcomes...)
-				n := d.decide(retains, &core.GateCase{Memory: memory(c.signals)}).Numbers
-				if n.ToolFailures != c.failures || n.RecoverySuccess != c.recoveries ||
-					math.Abs(n.Recurrence-c.recurrence) > 1e-12 || math.Abs(n.React-c.lane) > 1e-12 {
-					t.Errorf("failures %d, recoveries %d, recurrence %v, lane %v", n.ToolFailures, n.RecoverySuccess, n.Recurrence, n.React)
-				}
-			})
+			d := newMem(t)
+			d.tools(c.outcomes...)
+			n := d.decide(retains, &core.GateCase{Memory: memory(c.signals)}).Numbers
+			if n.ToolFailures != c.failures || n.RecoverySuccess != c.recoveries ||
+				math.Abs(n.Recurrence-c.recurrence) > 1e-12 || math.Abs(n.React-c.lane) > 1e-12 {
+				t.Errorf("failures %d, recoveries %d, recurrence %v, lane %v", n.ToolFailures, n.RecoverySuccess, n.Recurrence, n.React)
+			}
 		})
 	}
 }

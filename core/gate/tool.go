@@ -137,13 +137,12 @@ func checkTools(outcomes []core.ToolOutcome, limit int) error {
 	}
 	for i := range outcomes {
 		o := &outcomes[i]
-		where := func(field string) string { return fmt.Sprintf("outcome %d: %s", i+1, field) }
-		p.id(where("memory_id"), o.MemoryID)
-		p.id(where("session"), o.Session)
-		p.name(where("tool"), o.Tool)
-		p.text(where("ref"), o.Ref)
+		p.id(o.MemoryID, "outcome %d: memory_id", i+1)
+		p.id(o.Session, "outcome %d: session", i+1)
+		p.name(o.Tool, "outcome %d: tool", i+1)
+		p.text(o.Ref, "outcome %d: ref", i+1)
 		if o.Turn < 0 {
-			p.add("turns count from 0", "%s is %d", where("turn"), o.Turn)
+			p.add("turns count from 0", "outcome %d: turn is %d", i+1, o.Turn)
 		}
 	}
 	return p.err()

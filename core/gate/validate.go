@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"unicode"
@@ -61,26 +62,27 @@ func (p *problems) err() error {
 	return core.Together(p.listed...)
 }
 
-// id refuses what isn't an id of spec 3.1.
-func (p *problems) id(where, id string) {
+// id refuses what isn't an id of spec 3.1. The rest says where it stands.
+func (p *problems) id(id, where string, args ...any) {
 	if !validID(id) {
-		p.add(idHint, "%s is %.64q, which isn't an id", where, id)
+		p.add(idHint, "%s is %.64q, which isn't an id", fmt.Sprintf(where, args...), id)
 	}
 }
 
 // name refuses what can't name a tool or a workflow.
-func (p *problems) name(where, name string) {
+func (p *problems) name(name, where string, args ...any) {
 	if len(name) > maxNameBytes || strings.TrimSpace(name) == "" || !plain(name) {
 		p.add("a name has 1 to 128 bytes of text without control characters",
-			"%s is %.64q (%d bytes), which can't be a name", where, name, len(name))
+			"%s is %.64q (%d bytes), which can't be a name", fmt.Sprintf(where, args...), name, len(name))
 	}
 }
 
 // text refuses a reference or note that is too long or not plain.
-func (p *problems) text(where, text string) {
+func (p *problems) text(text, where string, args ...any) {
 	if len(text) > MaxRefBytes || !plain(text) {
 		p.add("say where the evidence is found, such as a log's line, rather than what it says",
-			"%s has %d bytes: it takes up to %d bytes of text without control characters", where, len(text), MaxRefBytes)
+			"%s has %d bytes: it takes up to %d bytes of text without control characters",
+			fmt.Sprintf(where, args...), len(text), MaxRefBytes)
 	}
 }
 

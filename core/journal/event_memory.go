@@ -118,3 +118,11 @@ func (ReflectionPending) eventType() string  { return "agent.reflection.pending"
 func (ReflectionRejected) eventType() string { return "agent.reflection.rejected" }
 func (MemoryLinked) eventType() string       { return "agent.memory.linked" }
 func (MemoryTransitioned) eventType() string { return "agent.memory.lifecycle.transition" }
+
+// memoryEvents has one of each type above, for the catalogue.
+func memoryEvents() []Event {
+	return []Event{
+		MemoryObserved{}, ReflectionRecorded{}, DepthExceeded{}, ReflectionPending{}, ReflectionRejected{},
+		MemoryLinked{}, MemoryTransitioned{},
+	}
+}

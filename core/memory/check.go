@@ -17,7 +17,8 @@ var _ core.Rebuilder = (*Memories)(nil)
 // Derived implements [core.Rebuilder]: the prefixes of what follows from the
 // records and links.
 func (m *Memories) Derived() []string {
-	return append(secondary(), countPrefix, linkToPrefix, pendingNamespacePrefix, pendingSourcePrefix)
+	return append(secondary(), countPrefix, linkToPrefix, pendingNamespacePrefix, pendingSourcePrefix,
+		decisionMemoryPrefix, knowledgeNamespacePrefix)
 }
 
 // secondary are the prefixes of a memory's indices.
@@ -26,11 +27,12 @@ func secondary() []string {
 }
 
 // Check implements [core.Checker]: it proves that records, indices, vectors,
-// counts, links, approvals and events agree.
+// counts, links, approvals, decisions, knowledge and events agree.
 func (m *Memories) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checker{ctx: ctx, r: r, report: report}
 	for _, pass := range []func() error{
 		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.linkEnds, c.pendings, c.strayPendings,
+		c.purges, c.decisions, c.promotions, c.knowledge, c.strayOutcomes,
 	} {
 		if err := pass(); err != nil {
 			return err
@@ -105,6 +107,9 @@ func (c *checker) memories() error {
 			if !found || i == 0 && string(value) != string(sizeValue(m)) {
 				c.derived(string(index), "the index misses memory %s, or its size", m.ID)
 			}
+		}
+		if err := c.life(key, m); err != nil {
+			return err
 		}
 		return c.history(key, m)
 	})

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 	"time"
@@ -166,18 +165,6 @@ func escape(b []byte, r rune) []byte {
 		return append(b, '\\', 't')
 	}
 	return append(b, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
-}
-
-// decodeMemory decodes a record and proves that it is of that id.
-func decodeMemory(id string, value []byte) (*core.Memory, error) {
-	var m core.Memory
-	if err := json.Unmarshal(value, &m); err != nil {
-		return nil, corrupt(id, memoryPrefix+id, "it can't be decoded: "+err.Error())
-	}
-	if m.ID != id {
-		return nil, corrupt(id, memoryPrefix+id, "it calls itself memory "+strconv.Quote(m.ID))
-	}
-	return &m, nil
 }
 
 // corrupt says that a record isn't what the store wrote.

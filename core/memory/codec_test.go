@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,38 @@ func TestRecordsSurviveEncoding(t *testing.T) {
 	})
 }
 
+// TestRecordsAreDecodedAsTheGeneralDecoderDoes holds the decoder that is written
+// out to the general one, and that it takes what the encoder makes.
+func TestRecordsAreDecodedAsTheGeneralDecoderDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := anyMemory().Draw(t, "memory")
+		sameDecoding(t, encodeMemory(m), true)
+	})
+}
+
+// sameDecoding proves that our decoder agrees with the general one where it
+// takes a record at all, which it must if it is ours.
+func sameDecoding(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, value []byte, ours bool) {
+	t.Helper()
+	own := decodeOwn(value)
+	if own == nil {
+		if ours {
+			t.Fatalf("not taken: %s", value)
+		}
+		return
+	}
+	var general core.Memory
+	if err := json.Unmarshal(value, &general); err != nil {
+		t.Fatalf("taken, though it isn't JSON: %v: %s", err, value)
+	}
+	if diff := cmp.Diff(&general, own); diff != "" {
+		t.Fatalf("(-general +ours):\n%s", diff)
+	}
+}
+
 func TestVectorsSurviveEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model := rapid.StringN(0, 50, 100).Draw(t, "model")
@@ -79,7 +112,9 @@ func TestVectorsSurviveEncoding(t *testing.T) {
 func FuzzDecodeRecords(f *testing.F) {
 	f.Add([]byte(`{"id":"id"}`))
 	f.Add(encodeVector("m", []float32{1, 2}))
+	f.Add(encodeMemory(&core.Memory{ID: "id", Tags: []string{"a"}, Metadata: []byte(`{"a":["\\"]}`)}))
 	f.Fuzz(func(t *testing.T, value []byte) {
+		sameDecoding(t, value, false)
 		if m, err := decodeMemory("id", value); err == nil && m.ID != "id" {
 			t.Errorf("memory %q", m.ID)
 		}
@@ -90,7 +125,7 @@ func FuzzDecodeRecords(f *testing.F) {
 }
 
 func BenchmarkEncodeMemory(b *testing.B) {
-	m := &core.Memory{ID: "0193f2a0-0000-7000-8000-000000000001", Namespace: "team/project", Title: "a title", Content: string(make([]byte, 0)), State: core.StateOpen}
+	m := &core.Memory{ID: "0193f2a0-0000-7000-8000-000000000001", Namespace: "team/project", Title: "a title", Content: strings.Repeat("the build fails without cgo. ", 12), State: core.StateOpen, Metadata: []byte(`{"agent_id":"a"}`), Kind: core.KindObservation}
 	b.Run("ours", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -12,14 +12,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// writers is how many turns are given their feedback at once.
-const writers = 64
+// turns is how many turns are given their feedback at once.
+const turns = 64
 
 // atOnce runs fn for each writer, all at the same time.
 func atOnce(fn func(i int)) {
 	var start, done sync.WaitGroup
 	start.Add(1)
-	for i := range writers {
+	for i := range turns {
 		done.Go(func() {
 			start.Wait()
 			fn(i)
@@ -31,7 +31,7 @@ func atOnce(fn func(i int)) {
 
 func TestFeedbackAtOnceLosesNothing(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextRetain, .5), quiet)
+		w := living(t, s, decides(core.NextRetain, .5), unwatched)
 		shared := w.observe(t, core.ObserveRequest{Content: "shared"})
 		found := w.recalled(t, shared.ID)
 		atOnce(func(i int) {
@@ -47,10 +47,10 @@ func TestFeedbackAtOnceLosesNothing(t *testing.T) {
 		})
 		m := w.get(t, shared.ID)
 		g := m.Signals
-		if m.AccessCount != writers || g.HitCount != writers || g.Partials != writers || g.Sessions != writers || g.RelevantTurns != writers {
-			t.Errorf("%d accesses, %+v; want %d of each", m.AccessCount, g, writers)
+		if m.AccessCount != turns || g.HitCount != turns || g.Partials != turns || g.Sessions != turns || g.RelevantTurns != turns {
+			t.Errorf("%d accesses, %+v; want %d of each", m.AccessCount, g, turns)
 		}
-		if turn, err := w.Turn(t.Context(), "ns"); err != nil || turn != writers {
+		if turn, err := w.Turn(t.Context(), "ns"); err != nil || turn != turns {
 			t.Errorf("the namespace is at turn %d, %v", turn, err)
 		}
 		view(t, s, func(r core.Reader) error { return journal.Verify(r, journal.NamespaceStream("ns")) })
@@ -59,7 +59,7 @@ func TestFeedbackAtOnceLosesNothing(t *testing.T) {
 
 func TestTheSameFeedbackAtOnceCountsOnce(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, nil, quiet)
+		w := living(t, s, nil, unwatched)
 		m := w.observe(t, core.ObserveRequest{Content: "c"})
 		w.offer(t, "s", 1, m.ID)
 		var first atomic.Int64
@@ -81,7 +81,7 @@ func TestTheGateAtOnceDecidesOnce(t *testing.T) {
 	for _, next := range []string{core.NextRetain, core.NextPurge, core.NextPromote} {
 		w := living(t, openPebble(t), decides(next, .9), func(o *memory.Options) {
 			deferred(o)
-			quiet(o)
+			unwatched(o)
 		})
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
 		var decided atomic.Int64
@@ -101,5 +101,5 @@ func TestTheGateAtOnceDecidesOnce(t *testing.T) {
 	}
 }
 
-// quiet leaves the world's list of entries alone, which isn't for concurrent use.
-func quiet(o *memory.Options) { o.Subscribers = nil }
+// unwatched leaves the world's list of entries alone, which isn't for concurrent use.
+func unwatched(o *memory.Options) { o.Subscribers = nil }

@@ -81,7 +81,7 @@ func checkRoom(r core.Reader, g *core.Governance, m *core.Memory) error {
 		return err
 	}
 	if limits.MaxMemories > 0 && c.Memories >= limits.MaxMemories {
-		return full(m.Namespace, "max_memories", limits.MaxMemories, c.Memories)
+		return full(m.Namespace, "max_memories", limits.MaxMemories, c.Memories+1)
 	}
 	if limits.MaxBytes > 0 && c.Bytes+size(m) > limits.MaxBytes {
 		return full(m.Namespace, "max_bytes", limits.MaxBytes, c.Bytes+size(m))
@@ -90,7 +90,7 @@ func checkRoom(r core.Reader, g *core.Governance, m *core.Memory) error {
 }
 
 func full(namespace, limit string, most, got int64) error {
-	return sdk.Errorf(sdk.Exhausted, "namespace_full", "namespace %s is full: its %s is %d, and there are %d", namespace, limit, most, got).
+	return sdk.Errorf(sdk.Exhausted, "namespace_full", "namespace %s is full: its %s is %d, and this memory would make it %d", namespace, limit, most, got).
 		WithHint("raise it with: reflectory governance set %s limits.%s=…", namespace, limit).
 		WithDetail("namespace", namespace).WithDetail("limit", limit).WithDetail("most", most).WithDetail("got", got)
 }

@@ -19,30 +19,43 @@ func decisionMemoryKey(memory, id string) []byte {
 // record writes a decision with its events, and notes it in its turn.
 func (v *verdict) record(t *tx) error {
 	d := v.decision
-	value := core.MustJSON(d)
+	value, err := core.EncodeJSON(d)
+	if err != nil {
+		return sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's decision on memory %s can't be recorded: %w", d.MemoryID, err).
+			WithHint("this is a defect of the gate or of its policy; please report it")
+	}
 	if err := t.Put(decisionKey(d.ID), value); err != nil {
 		return err
 	}
 	if err := t.Put(decisionMemoryKey(d.MemoryID, d.ID), nil); err != nil {
 		return err
 	}
-	started := journal.RevalidateStarted{MemoryID: d.MemoryID, SessionID: v.by.Session, TurnID: v.by.Turn, AgentID: v.request.AgentID}
+	started := journal.RevalidateStarted{MemoryID: d.MemoryID, SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: v.request.AgentID}
 	if err := t.record(d.Namespace, started, d.MemoryID); err != nil {
 		return err
 	}
 	made := journal.RevalidateDecision{
 		MemoryID: d.MemoryID, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence, NextAction: d.NextAction,
-		Decision: core.Digest(value), SessionID: v.by.Session, TurnID: v.by.Turn,
+		Decision: core.Digest(value), SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
 	}
-	if err := t.record(d.Namespace, made, d.MemoryID); err != nil || v.by.Session == "" {
+	if err := t.record(d.Namespace, made, d.MemoryID); err != nil || v.request.Turn.Session == "" {
 		return err
 	}
-	record, err := readTurnRecord(t, v.by.Session, v.by.Turn)
-	if err != nil || record == nil {
+	return v.tell(t)
+}
+
+// tell notes a decision in the turn that led to it.
+func (v *verdict) tell(t *tx) error {
+	turn := v.request.Turn
+	record, err := readTurnRecord(t, turn.Session, turn.Turn)
+	if err != nil {
 		return err
 	}
-	record.Decisions = append(record.Decisions, d.ID)
-	return putTurnRecord(t, v.by.Session, v.by.Turn, record)
+	if record == nil || record.find(v.decision.MemoryID) == nil {
+		return notRecalled(turn, []string{v.decision.MemoryID})
+	}
+	record.Decisions = append(record.Decisions, v.decision.ID)
+	return putTurnRecord(t, turn.Session, turn.Turn, record)
 }
 
 func readDecision(r core.Reader, id string) (*core.GateDecision, error) {

@@ -32,10 +32,10 @@ func capOf(g *core.Governance) depthCap {
 // chain locks. Settings of a source that can't be read may lock it, so they
 // count as if they did.
 func (a *attempt) resolveCap() (err error) {
-	if a.governance, err = a.memories.governance(a.t, a.memory.Namespace); err != nil {
+	if a.space, err = a.memories.space(a.t, a.memory.Namespace); err != nil {
 		return err
 	}
-	a.cap = capOf(a.governance)
+	a.cap = capOf(a.space.governance)
 	seen := map[string]bool{a.memory.Namespace: true}
 	for _, source := range a.sources {
 		if seen[source.Namespace] {

@@ -65,7 +65,7 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	if e.History, err = readHistory(r, e.Namespace, id); err != nil {
 		return nil, err
 	}
-	if e.Decisions, err = decisionsIn(r, e.History); err != nil {
+	if e.Decisions, err = decisionsOn(r, id); err != nil {
 		return nil, err
 	}
 	g, err := m.governance(r, e.Namespace)
@@ -77,49 +77,21 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	return e, nil
 }
 
-// decisionsIn returns the gate's decisions that a history names.
-func decisionsIn(r core.Reader, history []journal.Entry) (list []*core.GateDecision, err error) {
-	for _, entry := range history {
-		if entry.Type != "agent.memory.revalidate.decision" {
-			continue
-		}
-		var named struct {
-			DecisionID string `json:"decision_id"`
-		}
-		if err := json.Unmarshal(entry.Data, &named); err != nil {
-			return nil, damaged("event "+entry.Type, err)
-		}
-		value, found, err := r.Get(decisionKey(named.DecisionID))
-		if err != nil || !found {
-			return nil, err
-		}
-		var d core.GateDecision
-		if err := json.Unmarshal(value, &d); err != nil {
-			return nil, damaged(decisionPrefix+named.DecisionID, err)
-		}
-		list = append(list, &d)
-	}
-	return list, nil
-}
-
 // explainState says how the memory came into its state.
 func (e *Explanation) explainState() {
 	line := fmt.Sprintf("%s since it was made", e.State)
 	for _, entry := range e.History {
-		at := entry.At.Format(time.RFC3339)
 		var moved journal.MemoryTransitioned
-		switch {
-		case entry.Type == "agent.memory.purged":
-			line = "purged at " + at
-		case entry.Type != "agent.memory.lifecycle.transition" || json.Unmarshal(entry.Data, &moved) != nil:
-		default:
-			line = fmt.Sprintf("%s since %s: %s moved it from %s at a ttl_score of %.4g", moved.After, at, moved.Cause, moved.Before, moved.TTLScore)
-			if moved.Rule != "" {
-				line += ", by rule " + moved.Rule
-			}
-			if moved.DecisionID != "" {
-				line += fmt.Sprintf(", by decision %s (%s, confidence %.2f)", moved.DecisionID, moved.Verdict, moved.Confidence)
-			}
+		if entry.Type != "agent.memory.lifecycle.transition" || json.Unmarshal(entry.Data, &moved) != nil {
+			continue
+		}
+		line = fmt.Sprintf("%s since %s: %s moved it from %s at a ttl_score of %.4g",
+			moved.After, entry.At.Format(time.RFC3339), moved.Cause, moved.Before, moved.TTLScore)
+		if moved.Rule != "" {
+			line += ", by rule " + moved.Rule
+		}
+		if moved.DecisionID != "" {
+			line += fmt.Sprintf(", by decision %s (%s, confidence %.2f)", moved.DecisionID, moved.Verdict, moved.Confidence)
 		}
 	}
 	e.Why = append(e.Why, line)

@@ -29,13 +29,18 @@ func (m *Memories) Dream(ctx context.Context, id string, to core.MemoryState, in
 	})
 }
 
-// Put writes a memory as it is given.
-func (m *Memories) Put(ctx context.Context, after *core.Memory) error {
+// Put writes memories as they are given.
+func (m *Memories) Put(ctx context.Context, memories ...*core.Memory) error {
 	return m.update(ctx, func(t *tx) error {
-		before, err := read(t, after.ID)
-		if err != nil {
-			return err
+		for _, after := range memories {
+			before, err := read(t, after.ID)
+			if err != nil {
+				return err
+			}
+			if err := put(t, before, after); err != nil {
+				return err
+			}
 		}
-		return put(t, before, after)
+		return nil
 	})
 }

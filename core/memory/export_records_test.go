@@ -7,14 +7,21 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// Remove removes a memory as a purge does, but for its event.
+// Remove purges a memory in whatever state, by a decision that the test makes.
 func (m *Memories) Remove(ctx context.Context, id string) error {
+	decisionID := m.options.IDs.NewID()
 	return m.update(ctx, func(t *tx) error {
 		memory, err := read(t, id)
 		if err != nil {
 			return err
 		}
-		return remove(t, memory)
+		v := &verdict{request: &RevalidateRequest{}, decision: &core.GateDecision{
+			ID: decisionID, MemoryID: id, Namespace: memory.Namespace, Verdict: core.VerdictObsolete, NextAction: core.NextPurge,
+		}}
+		if err := v.record(t); err != nil {
+			return err
+		}
+		return v.bury(t, memory)
 	})
 }
 

@@ -33,7 +33,7 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 		return err
 	})
 	if err == nil && !m.options.DeferGate {
-		err = m.gateAfter(ctx, result, ungated)
+		err = m.gateAfter(ctx, r, result, ungated)
 	}
 	if err != nil {
 		return nil, sdk.Wrap(fmt.Sprintf("feedback of turn %d of session %s", r.Turn, r.Session), err)
@@ -57,10 +57,23 @@ func checkFeedback(r *core.FeedbackRequest) error {
 		p.add("source", "is %q, not user, tool or text", cut(r.Source))
 	}
 	p.over("used", len(r.Used), maxTurnItems, "memories")
-	p.over("tool_outcomes", len(r.ToolOutcomes), maxTurnItems, "outcomes")
+	p.over("tool_outcomes", outcomes(r), maxTurnItems, "outcomes")
 	_, _, err := lifecycle.Judge(r)
 	p.check(err)
 	return p.err()
+}
+
+// outcomes counts the tool outcomes of a request as they are kept: one that names
+// no memory is kept for each that was used.
+func outcomes(r *core.FeedbackRequest) (n int) {
+	for _, o := range r.ToolOutcomes {
+		if o.MemoryID != "" {
+			n++
+		} else {
+			n += max(1, len(r.Used))
+		}
+	}
+	return n
 }
 
 // feedback applies a feedback within a transaction. It also returns which

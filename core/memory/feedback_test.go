@@ -101,6 +101,9 @@ func TestFeedbackThatCantBeIsRefusedWhole(t *testing.T) {
 		wantReason(t, ask(func(r *core.FeedbackRequest) { r.Used = append(r.Used, "stranger") }), sdk.Invalid, "not_recalled")
 		wantReason(t, ask(func(r *core.FeedbackRequest) { r.ToolOutcomes = []core.ToolOutcome{{MemoryID: "stranger"}} }), sdk.Invalid, "not_recalled")
 		wantReason(t, ask(func(r *core.FeedbackRequest) { r.Used = make([]string, 1001) }), sdk.Invalid, "used_invalid")
+		wantReason(t, ask(func(r *core.FeedbackRequest) {
+			r.Used, r.ToolOutcomes = make([]string, 501), make([]core.ToolOutcome, 2)
+		}), sdk.Invalid, "tool_outcomes_invalid")
 		err := ask(func(r *core.FeedbackRequest) { r.Session, r.Turn, r.Source = "a/b", -1, "me" })
 		if sdk.ReasonOf(err) != "several_problems" || strings.Count(err.Error(), "\n") != 2 {
 			t.Errorf("several problems: %v", err)
@@ -210,9 +213,27 @@ func TestDeferredGateIsLeftToTheCaller(t *testing.T) {
 	if n := w.events("agent.memory.revalidate.started"); n != 0 {
 		t.Errorf("the gate was asked %d times", n)
 	}
-	result, err := w.Feedback(t.Context(), &core.FeedbackRequest{Session: "failing-" + m.ID, Turn: 2, Outcome: core.OutcomeFailure})
-	if err != nil || len(result.Items) != 1 || result.Items[0].After != core.StateRevalidatePending || len(result.Decisions) != 0 {
-		t.Errorf("the result tells %+v, %v", result, err)
+	again := func() *core.FeedbackResult {
+		result, err := w.Feedback(t.Context(), &core.FeedbackRequest{Session: "failing-" + m.ID, Turn: 2, Outcome: core.OutcomeFailure})
+		if err != nil || len(result.Items) != 1 || result.Items[0].After != core.StateRevalidatePending {
+			t.Fatalf("the result tells %+v, %v", result, err)
+		}
+		return result
+	}
+	if list := again().Decisions; len(list) != 0 {
+		t.Errorf("nobody decided %+v", list)
+	}
+	other := memory.RevalidateRequest{Turn: core.TurnRef{Session: "another", Turn: 2}}
+	_, err := w.Revalidate(t.Context(), m.ID, other)
+	wantReason(t, err, sdk.Invalid, "not_recalled")
+	_, err = w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "a/b"}})
+	wantReason(t, err, sdk.Invalid, "session_invalid")
+	d, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "failing-" + m.ID, Turn: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := again().Decisions; len(list) != 1 || list[0].ID != d.ID {
+		t.Errorf("the turn tells of %+v, want decision %s", list, d.ID)
 	}
 }
 

@@ -35,13 +35,17 @@ func findID(r core.Reader, prefix string) (string, error) {
 	case sdk.ReasonOf(err) != "memory_not_found" || !validID(prefix):
 		return prefix, err
 	case len(prefix) < MinPrefix:
-		return "", sdk.Errorf(sdk.Invalid, "id_prefix_short", "%q is too short to name a memory: give %d characters or more", prefix, MinPrefix).
-			WithHint("list them with: reflectory memory list --namespace NAMESPACE")
+		return "", prefixShort(prefix, "memory")
 	}
 	if id, err := onlyID(r, memoryPrefix, prefix); err != nil || id != "" {
 		return id, err
 	}
 	return "", notFound(prefix)
+}
+
+func prefixShort(prefix, noun string) error {
+	return sdk.Errorf(sdk.Invalid, "id_prefix_short", "%q is too short to name one: give %d characters or more", prefix, MinPrefix).
+		WithHint("list them with: reflectory %s list --namespace NAMESPACE", noun)
 }
 
 // onlyID returns the id of that kind which starts with prefix; "" where none

@@ -20,7 +20,7 @@ func onEngines(t *testing.T, test func(t *testing.T, s core.Store)) {
 	t.Run("pebble", func(t *testing.T) { test(t, openPebble(t)) })
 }
 
-func openPebble(t *testing.T) core.Store {
+func openPebble(t testing.TB) core.Store {
 	t.Helper()
 	s, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
 	if err != nil {

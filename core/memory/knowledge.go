@@ -23,9 +23,13 @@ func knowledgeStart(namespace string) []byte {
 	return append([]byte(knowledgeNamespacePrefix+namespace), 0)
 }
 
+func knowledgeIndexKey(k *core.Knowledge) []byte {
+	return append(knowledgeStart(k.Namespace), place(k.CreatedAt, k.ID)...)
+}
+
 // createKnowledge writes a new entry with its index.
 func createKnowledge(t *tx, k *core.Knowledge) error {
-	if err := t.Put(append(knowledgeStart(k.Namespace), place(k.CreatedAt, k.ID)...), nil); err != nil {
+	if err := t.Put(knowledgeIndexKey(k), nil); err != nil {
 		return err
 	}
 	doc, err := knowledgeDoc(t, k)
@@ -67,6 +71,31 @@ func knowledgeNotFound(id string) error {
 // "knowledge_not_found".
 func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge, err error) {
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		k, err = readKnowledge(r, id)
+		return err
+	})
+	return k, err
+}
+
+// FindKnowledge returns the entry whose id is, or alone starts with, prefix, of
+// at least [MinPrefix] characters. A prefix that fits several is sdk.Conflict,
+// reason "id_ambiguous", and names them.
+func (m *Memories) FindKnowledge(ctx context.Context, prefix string) (k *core.Knowledge, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		k, err = readKnowledge(r, prefix)
+		switch {
+		case !isGone(err) || !validID(prefix):
+			return err
+		case len(prefix) < MinPrefix:
+			return prefixShort(prefix, "knowledge")
+		}
+		id, err := onlyID(r, knowledgePrefix, prefix)
+		if err == nil && id == "" {
+			err = knowledgeNotFound(prefix)
+		}
+		if err != nil {
+			return err
+		}
 		k, err = readKnowledge(r, id)
 		return err
 	})
@@ -123,8 +152,7 @@ func listKnowledge(r core.Reader, f *KnowledgeFilter) (list []*core.Knowledge, n
 		if err != nil {
 			return nil, "", err
 		}
-		from = append(knowledgeStart(f.Namespace), place(last.CreatedAt, last.ID)...)
-		from = append(from, 0) // the first key after it
+		from = append(knowledgeIndexKey(last), 0) // the first key after it
 	}
 	err = r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
 		k, err := readKnowledge(r, placeID(key[len(start):]))

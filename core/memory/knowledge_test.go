@@ -32,6 +32,16 @@ func (w *world) promoted(t *testing.T, r core.ObserveRequest) (*core.Memory, *co
 	return m, k
 }
 
+// knowledge lists the entries of namespace ns.
+func (w *world) knowledge(t *testing.T) []*core.Knowledge {
+	t.Helper()
+	list, _, err := w.ListKnowledge(t.Context(), memory.KnowledgeFilter{Namespace: "ns", Superseded: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 func TestPromotionIsOneCommit(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextPromote, .9), deferred)
@@ -176,6 +186,13 @@ func TestKnowledgeIsListedTheNewestFirst(t *testing.T) {
 		}
 		_, err = w.Knowledge(t.Context(), "nothing")
 		wantReason(t, err, sdk.NotFound, "knowledge_not_found")
+		for prefix, want := range map[string]string{
+			all[0]: "", all[0][:35]: "id_ambiguous", "11111111": "knowledge_not_found", all[0][:7]: "id_prefix_short", "a/b": "knowledge_not_found",
+		} {
+			if k, err := w.FindKnowledge(t.Context(), prefix); sdk.ReasonOf(err) != want || err == nil && k.ID != all[0] {
+				t.Errorf("%q finds %+v, %v, want %q", prefix, k, err, want)
+			}
+		}
 		_, err = w.Promotion(t.Context(), "nothing")
 		wantReason(t, err, sdk.NotFound, "promotion_not_found")
 	})

@@ -75,12 +75,17 @@ func (l *lesson) checkRecalled(record *turnRecord) error {
 	if len(strangers) == 0 {
 		return nil
 	}
-	shown, more := strangers, ""
-	if len(shown) > maxNamed {
-		shown, more = shown[:maxNamed], ", …"
+	return notRecalled(l.turn, strangers)
+}
+
+// notRecalled refuses memories as strangers to a turn.
+func notRecalled(turn core.TurnRef, ids []string) error {
+	more := ""
+	if len(ids) > maxNamed {
+		ids, more = ids[:maxNamed], ", …"
 	}
-	return sdk.Errorf(sdk.Invalid, "not_recalled", "turn %d of session %s didn't recall %s%s", l.turn.Turn, l.turn.Session, strings.Join(shown, ", "), more).
-		WithHint("name memories that the turn's recall returned").WithDetail("memory_ids", shown)
+	return sdk.Errorf(sdk.Invalid, "not_recalled", "turn %d of session %s didn't recall %s%s", turn.Turn, turn.Session, strings.Join(ids, ", "), more).
+		WithHint("name memories that the turn's recall returned").WithDetail("memory_ids", ids)
 }
 
 // teach applies the turn to the memories of a namespace that it recalled, and

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -27,11 +28,14 @@ func decides(next string, confidence float64) gateFunc {
 	}
 }
 
+// defaults are the default policies, which take a while to compile.
+var defaults = sync.OnceValue(func() *policy.Policies { return policy.New(policy.NewPoints(), policy.Options{}) })
+
 // living returns memories under the default policies, with a gate.
 func living(t *testing.T, s core.Store, gate core.Gate, change func(*memory.Options)) *world {
 	t.Helper()
 	return newWorld(t, s, func(o *memory.Options) {
-		o.Retention, o.Gate = policy.New(policy.NewPoints(), policy.Options{}), gate
+		o.Retention, o.Gate = defaults(), gate
 		if change != nil {
 			change(o)
 		}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"time"
 
@@ -44,8 +45,8 @@ func deleteLink(t *tx, from, relation, to string) error {
 }
 
 // linksFrom returns the links that start at a memory, of a relation or with ""
-// of all, in the order of their keys.
-func linksFrom(r core.Reader, id, relation string) (links []core.Link, err error) {
+// of all, in the order of their keys, at most so many.
+func linksFrom(r core.Reader, id, relation string, most int) (links []core.Link, err error) {
 	start := []byte(linkPrefix + id + "/")
 	if relation != "" {
 		start = append(start, relation+"/"...)
@@ -56,7 +57,7 @@ func linksFrom(r core.Reader, id, relation string) (links []core.Link, err error
 			return false, corrupt(id, string(key), "it can't be decoded: "+err.Error())
 		}
 		links = append(links, l)
-		return true, nil
+		return len(links) < most, nil
 	})
 	return links, err
 }
@@ -64,13 +65,14 @@ func linksFrom(r core.Reader, id, relation string) (links []core.Link, err error
 // end is a link without what it carries.
 type end struct{ relation, from string }
 
-// linksTo returns which links lead to a memory, in the order of their keys.
-func linksTo(r core.Reader, id string) (ends []end, err error) {
+// linksTo returns which links lead to a memory, in the order of their keys, at
+// most so many.
+func linksTo(r core.Reader, id string, most int) (ends []end, err error) {
 	start := []byte(linkToPrefix + id + "/")
 	err = r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
 		relation, from, _ := strings.Cut(string(key[len(start):]), "/")
 		ends = append(ends, end{relation, from})
-		return true, nil
+		return len(ends) < most, nil
 	})
 	return ends, err
 }
@@ -95,7 +97,7 @@ func readLink(r core.Reader, from, relation, to string) (*core.Link, error) {
 // unlink removes the links of a memory that is purged. Those that led to it lead
 // to "purged:<id>" from then on, without what they carried.
 func unlink(t *tx, id string) error {
-	links, err := linksFrom(t, id, "")
+	links, err := linksFrom(t, id, "", math.MaxInt)
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func unlink(t *tx, id string) error {
 			return err
 		}
 	}
-	ends, err := linksTo(t, id)
+	ends, err := linksTo(t, id, math.MaxInt)
 	if err != nil {
 		return err
 	}

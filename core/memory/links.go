@@ -113,7 +113,7 @@ func checkAcyclic(r core.Reader, link *core.Link) error {
 	// above maps each memory that was met to the one that reflects on it.
 	above := map[string]string{link.To: link.From}
 	for queue := []string{link.To}; len(queue) > 0; queue = queue[1:] {
-		links, err := linksFrom(r, queue[0], core.RelationReflectsOn)
+		links, err := linksFrom(r, queue[0], core.RelationReflectsOn, maxAncestors)
 		if err != nil {
 			return err
 		}
@@ -187,14 +187,14 @@ func (m *Memories) Links(ctx context.Context, id string) (from, to []core.Link, 
 }
 
 func readLinks(r core.Reader, id string) (from, to []core.Link, err error) {
-	if from, err = linksFrom(r, id, ""); err != nil {
+	if from, err = linksFrom(r, id, "", maxLinksShown); err != nil {
 		return nil, nil, err
 	}
-	ends, err := linksTo(r, id)
+	ends, err := linksTo(r, id, maxLinksShown)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, e := range ends[:min(len(ends), maxLinksShown)] {
+	for _, e := range ends {
 		l, err := readLink(r, e.from, e.relation, id)
 		if err != nil {
 			return nil, nil, err
@@ -203,7 +203,7 @@ func readLinks(r core.Reader, id string) (from, to []core.Link, err error) {
 	}
 	slices.SortFunc(from, compareLinks)
 	slices.SortFunc(to, compareLinks)
-	return from[:min(len(from), maxLinksShown)], to, nil
+	return from, to, nil
 }
 
 // compareLinks orders links by their making.

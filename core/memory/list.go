@@ -97,7 +97,7 @@ func (f *ListFilter) after() (namespace string, at []byte, ok bool) {
 		return "", nil, err == nil
 	}
 	before, at, found := bytes.Cut(data, []byte{0})
-	return string(before), at, found && placeID(at) != "" && f.inScope(string(before))
+	return string(before), at, found && validID(placeID(at)) && f.inScope(string(before))
 }
 
 // inScope reports whether the filter takes a namespace.

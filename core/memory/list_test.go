@@ -131,8 +131,9 @@ func TestExplainSaysWhyAMemoryIsWhereItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		e, err = w.Explain(t.Context(), "2")
-		if err != nil || e.Memory != nil || e.State != core.StatePurged || len(e.History) != 2 {
-			t.Errorf("the purged one: %+v, error %v", e, err)
+		if err != nil || e.Memory != nil || e.State != core.StatePurged || len(e.History) != 6 || len(e.Decisions) != 1 ||
+			!strings.Contains(e.Why[0], "by decision "+e.Decisions[0].ID) {
+			t.Errorf("the purged one: %d entries, %d decisions, %q, error %v", len(e.History), len(e.Decisions), e.Why, err)
 		}
 		_, err = w.Explain(t.Context(), "none")
 		wantReason(t, err, sdk.NotFound, "memory_not_found")

@@ -9,7 +9,6 @@ import (
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -17,9 +16,8 @@ import (
 // has.
 func whole(t *testing.T, s core.Store, change func(*memory.Options)) *world {
 	t.Helper()
-	policies := policy.New(policy.NewPoints(), policy.Options{})
 	return newWorld(t, s, func(o *memory.Options) {
-		o.Retention, o.Gate, o.Evidence = policies, gate.New(policies), gate.Evidence{}
+		o.Retention, o.Gate, o.Evidence = defaults(), gate.New(defaults()), gate.Evidence{}
 		if change != nil {
 			change(o)
 		}

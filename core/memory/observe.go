@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -58,7 +59,7 @@ func (m *Memories) observed(p *problems, r *core.ObserveRequest) *core.Memory {
 		ID: r.ID, Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
 		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
 		Importance: orDefault(r.Importance, defaultImportance), Confidence: orDefault(r.Confidence, defaultConfidence),
-		State: core.StateOpen, Signals: core.Signals{Utility: defaultUtility, Q: defaultQ},
+		State: core.StateOpen, Signals: lifecycle.Initial(),
 	}
 	if memory.ID == "" {
 		memory.ID = m.options.IDs.NewID()
@@ -104,17 +105,17 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory) error {
 		return err
 	}
 	return m.update(ctx, func(t *tx) error {
-		settings := map[string]*core.Governance{}
+		spaces := map[string]*space{}
 		for i, memory := range memories {
-			g := settings[memory.Namespace]
-			if g == nil {
+			in := spaces[memory.Namespace]
+			if in == nil {
 				var err error
-				if g, err = m.governance(t, memory.Namespace); err != nil {
+				if in, err = m.space(t, memory.Namespace); err != nil {
 					return err
 				}
-				settings[memory.Namespace] = g
+				spaces[memory.Namespace] = in
 			}
-			if err := create(t, g, memory, &embeddings[i]); err != nil {
+			if err := create(t, in, memory, &embeddings[i]); err != nil {
 				return err
 			}
 			if err := t.record(memory.Namespace, observedEvent(memory, &embeddings[i]), memory.ID); err != nil {
@@ -123,6 +124,21 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory) error {
 		}
 		return nil
 	})
+}
+
+// space is what a new memory needs to know of its namespace.
+type space struct {
+	governance *core.Governance
+	turn       int64
+}
+
+func (m *Memories) space(r core.Reader, namespace string) (*space, error) {
+	g, err := m.governance(r, namespace)
+	if err != nil {
+		return nil, err
+	}
+	turn, err := readTurn(r, namespace)
+	return &space{g, turn}, err
 }
 
 func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {
@@ -135,18 +151,14 @@ func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {
 
 // create writes a memory that is new, where its namespace has room for it. The
 // caller writes the event.
-func create(t *tx, g *core.Governance, memory *core.Memory, e *embedding) error {
+func create(t *tx, in *space, memory *core.Memory, e *embedding) error {
 	if err := checkFree(t, memory.ID); err != nil {
 		return err
 	}
-	if err := checkRoom(t, g, memory); err != nil {
+	if err := checkRoom(t, in.governance, memory); err != nil {
 		return err
 	}
-	turn, err := readTurn(t, memory.Namespace)
-	if err != nil {
-		return err
-	}
-	memory.CreatedTurn, memory.EmbeddingModel = turn, e.model
+	memory.CreatedTurn, memory.EmbeddingModel = in.turn, e.model
 	if err := put(t, nil, memory); err != nil || e.model == "" {
 		return err
 	}

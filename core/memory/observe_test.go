@@ -79,6 +79,7 @@ func TestMissingTitleIsTheContentsBeginning(t *testing.T) {
 		"\n\n  short \x00text\n":            "short  text",
 		strings.Repeat(" ", 200) + "behind": "behind",
 		"two\nlines":                        "two\nlines",
+		"\x00\x01 " + "seen":                "seen",
 	}
 	for content, title := range cases {
 		w := newWorld(t, openPebble(t), nil)
@@ -105,6 +106,7 @@ func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
 		{"long title", func(r *core.ObserveRequest) { r.Title = strings.Repeat("ä", 513) }, "title_invalid", "title has 513 characters, of at most 512"},
 		{"control in title", func(r *core.ObserveRequest) { r.Title = "a\rb" }, "title_invalid", "title has a control character at byte 1"},
 		{"no content", func(r *core.ObserveRequest) { r.Content = "" }, "content_invalid", "content is blank"},
+		{"unseen content", func(r *core.ObserveRequest) { r.Content = " \x00\n" }, "content_invalid", "content is blank"},
 		{"long content", func(r *core.ObserveRequest) { r.Content = strings.Repeat("x", 65_537) }, "content_invalid", "content has 65537 bytes, of at most 65536"},
 		{"content isn't UTF-8", func(r *core.ObserveRequest) { r.Content = "a\xff" }, "content_invalid", "content isn't UTF-8"},
 		{"many tags", func(r *core.ObserveRequest) { r.Tags = many }, "tags_invalid", "tags has 51 tags, of at most 50"},

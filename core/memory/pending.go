@@ -156,7 +156,8 @@ func readPending(r core.Reader, id string) (*Pending, error) {
 	return &p, nil
 }
 
-// Approve writes a pending reflection, for an agent that approves it. Every step
+// Approve writes a pending reflection, named as for [Memories.FindPending], for an
+// agent that approves it. Every step
 // of [Memories.Reflect] runs again, so it may be refused, and then it stays
 // pending: an approval never lifts the cap.
 func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.ReflectResult, error) {

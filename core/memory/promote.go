@@ -148,6 +148,6 @@ func (v *verdict) enter(t *tx, memory *core.Memory) (*Promotion, error) {
 	}
 	return p, t.record(memory.Namespace, journal.MemoryPromoted{
 		MemoryID: memory.ID, KnowledgeID: k.ID, DecisionID: v.decision.ID, Content: digest(k.Content), Summary: digest(k.Summary),
-		SummaryFailure: v.summary.failure, SessionID: v.by.Session, TurnID: v.by.Turn,
+		SummaryFailure: v.summary.failure, SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
 	}, memory.ID)
 }

@@ -25,6 +25,14 @@ func (m *Memories) Rebuild(ctx context.Context, s core.Store) error {
 			return err
 		}
 	}
+	for _, index := range outcomeIndices() {
+		if err := sweepStrays(ctx, s, index.prefix, index.stray); err != nil {
+			return err
+		}
+		if err := inSteps(ctx, s, index.records, index.restore); err != nil {
+			return err
+		}
+	}
 	if err := inSteps(ctx, s, memoryPrefix, restoreIndices); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -46,7 +47,7 @@ func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
 		Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
 		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
 		Importance: defaultImportance, Confidence: orDefault(r.Confidence, defaultConfidence),
-		State: core.StateOpen, Signals: core.Signals{Utility: defaultUtility, Q: defaultQ},
+		State: core.StateOpen, Signals: lifecycle.Initial(),
 	}}
 	if d.memory.Kind == "" {
 		d.memory.Kind = core.KindReflection
@@ -139,10 +140,10 @@ type attempt struct {
 	memory    core.Memory
 	embedding *embedding
 
-	sources    []*core.Memory
-	governance *core.Governance
-	cap        depthCap
-	decision   core.Decision
+	sources  []*core.Memory
+	space    *space // the target's
+	cap      depthCap
+	decision core.Decision
 	// exceeded is the event of a reflection that is too deep.
 	exceeded *journal.DepthExceeded
 }
@@ -164,7 +165,7 @@ func (a *attempt) run(ctx context.Context) (*core.ReflectResult, error) {
 	if err := a.checkDepth(); err != nil {
 		return nil, err
 	}
-	above := a.governance.RequireApprovalAbove
+	above := a.space.governance.RequireApprovalAbove
 	if above != nil && a.memory.ReflectionDepth > *above && a.draft.approved == nil {
 		return a.postpone(*above)
 	}
@@ -221,11 +222,11 @@ func (a *attempt) write() (*core.ReflectResult, error) {
 	if err := checkTitle(a.t, memory); err != nil {
 		return nil, err
 	}
-	if most := a.governance.Limits.MaxLinksPerMemory; most > 0 && int64(len(a.sources)) > most {
+	if most := a.space.governance.Limits.MaxLinksPerMemory; most > 0 && int64(len(a.sources)) > most {
 		return nil, linksFull(memory.ID, memory.Namespace, most)
 	}
 	memory.Metadata = a.metadata()
-	if err := create(a.t, a.governance, memory, a.embedding); err != nil {
+	if err := create(a.t, a.space, memory, a.embedding); err != nil {
 		return nil, err
 	}
 	if err := reflectsOn(a.t, memory.ID, r.SourceIDs, memory.CreatedAt); err != nil {

@@ -17,6 +17,9 @@ type RevalidateRequest struct {
 	Omega   core.OmegaFactors
 	Notes   []string
 	AgentID string
+	// Turn is the one whose feedback made the memory wait, where that is known: the
+	// same feedback again then tells of the decision.
+	Turn core.TurnRef
 }
 
 // Revalidate asks the gate about a memory that waits for it, records the
@@ -27,7 +30,15 @@ type RevalidateRequest struct {
 // A memory in any other state is sdk.Conflict, reason "state_conflict". A
 // namespace whose settings can't be read is sdk.Denied, "governance_unreadable".
 func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
-	d, err := m.revalidate(ctx, id, &r, core.TurnRef{})
+	var p problems
+	p.word("agent_id", r.AgentID, maxAgentBytes)
+	if r.Turn != (core.TurnRef{}) {
+		p.turn(r.Turn.Session, r.Turn.Turn)
+	}
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	d, err := m.revalidate(ctx, id, &r)
 	if err != nil {
 		return nil, sdk.Wrap("revalidate memory "+cut(id), err)
 	}
@@ -36,13 +47,13 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 
 // gateAfter lets the gate decide on the candidates of a turn, and adds the
 // decisions to its result. One that somebody else decided on meanwhile is left.
-func (m *Memories) gateAfter(ctx context.Context, result *core.FeedbackResult, ids []string) error {
+func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, result *core.FeedbackResult, ids []string) error {
 	if m.options.Gate == nil {
 		return nil
 	}
-	by := core.TurnRef{Session: result.Session, Turn: result.Turn}
+	request := &RevalidateRequest{AgentID: r.AgentID, Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
 	for _, id := range ids {
-		d, err := m.revalidate(ctx, id, &RevalidateRequest{}, by)
+		d, err := m.revalidate(ctx, id, request)
 		if left(err) {
 			continue
 		}
@@ -63,11 +74,10 @@ func left(err error) bool {
 
 const unreadableReason = "governance_unreadable"
 
-// revalidate is Revalidate, by the turn that led to it, if one did.
-func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateRequest, by core.TurnRef) (*core.GateDecision, error) {
+// revalidate is [Memories.Revalidate] with a request that is sound.
+func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateRequest) (*core.GateDecision, error) {
 	if m.options.Gate == nil {
-		return nil, sdk.Errorf(sdk.Unavailable, "gate_missing", "there is no gate here").
-			WithHint("give one in the options of the memories, such as core/gate's")
+		return nil, gateMissing()
 	}
 	if r.DryRun {
 		_, d, err := m.ask(ctx, id, r)
@@ -77,7 +87,7 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 	if err != nil {
 		return nil, err
 	}
-	made := verdict{request: r, by: by, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
+	made := verdict{request: r, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
 	err = m.update(ctx, func(t *tx) error { return m.conclude(ctx, t, id, &made) })
 	if err == nil {
 		err = made.refusal
@@ -105,15 +115,12 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 			WithHint("its use decides when it comes to the gate; see: reflectory memory explain %s", id).
 			WithDetail("memory_id", id).WithDetail("state", memory.State)
 	}
-	c := &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
-	if c.Governance, err = m.governance(r, memory.Namespace); err != nil {
+	c, err := m.gateCase(r, memory, request)
+	if err != nil {
 		return nil, nil, err
 	}
 	if c.Governance.Failure != nil {
 		return c, nil, unreadableSettings(c.Governance)
-	}
-	if c.Turn, err = readTurn(r, memory.Namespace); err != nil {
-		return nil, nil, err
 	}
 	d, err := m.options.Gate.Decide(ctx, r, c)
 	if err == nil {
@@ -133,7 +140,6 @@ func unreadableSettings(g *core.Governance) error {
 // verdict is a decision while it is carried out.
 type verdict struct {
 	request                 *RevalidateRequest
-	by                      core.TurnRef
 	summary                 summary
 	decisionID, knowledgeID string
 	decision                *core.GateDecision
@@ -152,8 +158,9 @@ func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) e
 	if err != nil {
 		return err
 	}
-	d.ID, d.MemoryID, d.Namespace = v.decisionID, id, c.Memory.Namespace
-	v.decision = d
+	made := *d
+	made.ID, made.MemoryID, made.Namespace = v.decisionID, id, c.Memory.Namespace
+	v.decision = &made
 	if err := v.record(t); err != nil {
 		return err
 	}
@@ -180,12 +187,17 @@ func (v *verdict) retain(t *tx, c *core.GateCase) error {
 	return transition(t, c.Memory, &after, v.transitioned())
 }
 
-// purge removes the memory. In the same commit its tombstone is written, which
-// holds digests only, and the record of the decision stays.
+// purge removes the memory, where the table of transitions allows it.
 func (v *verdict) purge(t *tx, memory *core.Memory) error {
 	if err := lifecycle.Check(memory.State, core.StatePurged, lifecycle.ByGate); err != nil {
 		return err
 	}
+	return v.bury(t, memory)
+}
+
+// bury removes the memory. In the same commit its tombstone is written, which
+// holds digests only, and the record of the decision stays.
+func (v *verdict) bury(t *tx, memory *core.Memory) error {
 	if err := remove(t, memory); err != nil {
 		return err
 	}
@@ -200,7 +212,7 @@ func (v *verdict) purge(t *tx, memory *core.Memory) error {
 	}
 	return t.record(memory.Namespace, journal.MemoryPurged{
 		MemoryID: memory.ID, DecisionID: v.decision.ID, Title: digest(memory.Title), Content: digest(memory.Content),
-		SessionID: v.by.Session, TurnID: v.by.Turn,
+		SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
 	}, memory.ID)
 }
 
@@ -208,7 +220,7 @@ func (v *verdict) purge(t *tx, memory *core.Memory) error {
 func (v *verdict) transitioned() journal.MemoryTransitioned {
 	d := v.decision
 	return journal.MemoryTransitioned{
-		Cause: string(lifecycle.ByGate), SessionID: v.by.Session, TurnID: v.by.Turn, AgentID: v.request.AgentID,
+		Cause: string(lifecycle.ByGate), SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: v.request.AgentID,
 		Policy: d.Policy.Digest, Rule: d.Policy.Rule, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence,
 	}
 }

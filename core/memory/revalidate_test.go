@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -159,14 +160,15 @@ func TestWhatTheGateIsAsked(t *testing.T) {
 func TestAGateThatFailsOrTalksNonsenseWritesNothing(t *testing.T) {
 	broken := errors.New("broken")
 	for name, gate := range map[string]gateFunc{
-		"error":    func(*core.GateCase) (*core.GateDecision, error) { return nil, broken },
-		"nonsense": decides("destroy", 1),
+		"no number": decides(core.NextRetain, math.NaN()),
+		"error":     func(*core.GateCase) (*core.GateDecision, error) { return nil, broken },
+		"nonsense":  decides("destroy", 1),
 	} {
 		w := living(t, openPebble(t), gate, deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
 		before := dump(t, w.store)
 		_, err := w.Revalidate(t.Context(), m.ID, revalidate)
-		if want := map[string]string{"error": "internal", "nonsense": "decision_invalid"}[name]; sdk.ReasonOf(err) != want {
+		if want := map[string]string{"error": "internal", "nonsense": "decision_invalid", "no number": "decision_invalid"}[name]; sdk.ReasonOf(err) != want {
 			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {

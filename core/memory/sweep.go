@@ -54,13 +54,21 @@ type sweep struct {
 	memories *Memories
 	// moved are the memories that came into another state, so that none is
 	// evaluated twice.
-	moved  map[string]bool
+	moved map[string]bool
+	// halted is whether the namespace's settings can't be read: that is told once,
+	// and nothing is evaluated.
+	halted bool
 	result SweepResult
 }
 
 func (s *sweep) run(ctx context.Context) error {
 	for _, state := range []core.MemoryState{core.StateOpen, core.StateActive, core.StateCooling} {
-		err := s.pages(ctx, state, func(ids []string) error { return s.evaluate(ctx, ids) })
+		err := s.pages(ctx, state, func(ids []string) error {
+			if s.halted {
+				return nil
+			}
+			return s.evaluate(ctx, ids)
+		})
 		if err != nil {
 			return err
 		}
@@ -93,17 +101,19 @@ func (s *sweep) pages(ctx context.Context, state core.MemoryState, fn func(ids [
 
 // evaluate evaluates memories in one transaction.
 func (s *sweep) evaluate(ctx context.Context, ids []string) error {
-	var changes []*change
-	var event journal.MemorySwept
+	var b *sweepStep
 	err := s.memories.update(ctx, func(t *tx) (err error) {
-		changes, event, err = s.batch(ctx, t, ids)
+		b, err = s.step(ctx, t, ids)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.result.Turn, s.result.Evaluated, s.result.Changed = event.Turn, s.result.Evaluated+event.Evaluated, s.result.Changed+event.Changed
-	for _, c := range changes {
+	s.halted = b.halted
+	s.result.Turn = b.event.Turn
+	s.result.Evaluated += b.event.Evaluated
+	s.result.Changed += b.event.Changed
+	for _, c := range b.changes {
 		if c.event != nil {
 			s.moved[c.after.ID] = true
 			s.result.Transitions[c.after.State]++
@@ -112,57 +122,72 @@ func (s *sweep) evaluate(ctx context.Context, ids []string) error {
 	return nil
 }
 
-func (s *sweep) batch(ctx context.Context, t *tx, ids []string) ([]*change, journal.MemorySwept, error) {
-	var event journal.MemorySwept
-	var changes []*change
+// sweepStep is what one transaction of a sweep does.
+type sweepStep struct {
+	halted  bool
+	event   journal.MemorySwept
+	changes []*change
+}
+
+func (s *sweep) step(ctx context.Context, t *tx, ids []string) (*sweepStep, error) {
 	number, err := readTurn(t, s.result.Namespace)
 	if err != nil {
-		return nil, event, err
+		return nil, err
 	}
-	event.Turn = number
+	b := &sweepStep{event: journal.MemorySwept{Turn: number}}
 	e, err := s.memories.evaluation(t, s.result.Namespace, number, core.TurnRef{})
 	if err != nil {
-		return nil, event, err
+		return nil, err
+	}
+	if b.halted = e.governance.Failure != nil; b.halted {
+		return b, nil
 	}
 	for _, id := range ids {
 		if s.moved[id] {
 			continue
 		}
-		before, err := read(t, id)
-		if isGone(err) {
-			continue
-		}
-		if err != nil {
-			return nil, event, err
-		}
-		after := *before
-		moved, err := e.decide(ctx, t, &after)
-		if err != nil {
-			return nil, event, err
-		}
-		event.Evaluated++
-		if moved != nil || after.Signals.TTLScore != before.Signals.TTLScore {
-			changes = append(changes, &change{before, &after, moved})
+		if err := b.look(ctx, t, e, id); err != nil {
+			return nil, err
 		}
 	}
-	event.Changed = len(changes)
-	if len(changes) == 0 {
-		return nil, event, nil
+	if b.event.Changed = len(b.changes); b.event.Changed == 0 {
+		return b, nil
 	}
-	if err := t.record(s.result.Namespace, event); err != nil {
-		return nil, event, err
+	if err := t.record(s.result.Namespace, b.event); err != nil {
+		return nil, err
 	}
-	return changes, event, writeAll(t, changes)
+	return b, writeAll(t, b.changes)
+}
+
+// look evaluates one memory, if it is still there.
+func (b *sweepStep) look(ctx context.Context, t *tx, e *evaluation, id string) error {
+	before, err := read(t, id)
+	if isGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	after := *before
+	moved, err := e.decide(ctx, t, &after)
+	if err != nil {
+		return err
+	}
+	b.event.Evaluated++
+	if moved != nil || after.Signals.TTLScore != before.Signals.TTLScore {
+		b.changes = append(b.changes, &change{before, &after, moved})
+	}
+	return nil
 }
 
 // gate lets the gate decide on memories that wait for it.
 func (s *sweep) gate(ctx context.Context, ids []string) error {
-	if s.memories.options.Gate == nil || s.memories.options.DeferGate {
+	if s.memories.options.Gate == nil || s.memories.options.DeferGate || s.halted {
 		s.result.Pending = append(s.result.Pending, ids...)
 		return nil
 	}
 	for _, id := range ids {
-		d, err := s.memories.revalidate(ctx, id, &RevalidateRequest{}, core.TurnRef{})
+		d, err := s.memories.revalidate(ctx, id, &RevalidateRequest{})
 		switch {
 		case sdk.ReasonOf(err) == unreadableReason:
 			s.result.Pending = append(s.result.Pending, id)

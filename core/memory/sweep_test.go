@@ -90,9 +90,9 @@ func TestASweepOfManyPages(t *testing.T) {
 		for _, m := range memories {
 			m.Signals.RelevantTurns = 5
 			m.Signals.MissStreak = 2
-			if err := w.Put(t.Context(), m); err != nil {
-				t.Fatal(err)
-			}
+		}
+		if err := w.Put(t.Context(), memories...); err != nil {
+			t.Fatal(err)
 		}
 		result, err := w.Sweep(t.Context(), "ns")
 		if err != nil || result.Evaluated != n || result.Transitions[core.StateCooling] != n || len(result.Transitions) != 1 {
@@ -179,6 +179,9 @@ func TestUnreadableSettingsStopTheLifecycle(t *testing.T) {
 		result, err := w.Sweep(t.Context(), "ns")
 		if err != nil || result.Changed != 0 || len(result.Pending) != 1 {
 			t.Errorf("sweep: %+v, %v", result, err)
+		}
+		if n := w.events("agent.memory.lifecycle.halted"); n != 9 {
+			t.Errorf("%d events, want one more for the sweep", n)
 		}
 		for id, state := range map[string]core.MemoryState{pending.ID: core.StateRevalidatePending, archived.ID: core.StateArchived} {
 			if got := w.get(t, id).State; got != state {

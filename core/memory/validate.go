@@ -30,13 +30,11 @@ const (
 	derivedTitleRunes = 80
 )
 
-// The defaults of a memory (spec 3.1, and 3.4 for the signals).
+// The defaults of a memory (spec 3.1).
 const (
 	defaultPriority   = 5
 	defaultImportance = 0.5
 	defaultConfidence = 1.0
-	defaultUtility    = 0.5
-	defaultQ          = 0.5
 )
 
 // purgedMark stands before the id of a purged memory, where a link led to it. No
@@ -67,12 +65,15 @@ func (p *problems) id(field, id string) {
 // text checks what titles and contents have in common.
 func (p *problems) text(field, s string) {
 	switch {
-	case strings.TrimSpace(s) == "":
+	case strings.TrimLeftFunc(s, unseen) == "":
 		p.add(field, "is blank")
 	case !utf8.ValidString(s):
 		p.add(field, "isn't UTF-8")
 	}
 }
+
+// unseen reports whether a character shows nothing.
+func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 func (p *problems) title(title string) {
 	p.text("title", title)
@@ -181,7 +182,7 @@ func validRelation(relation string) bool {
 // derivedTitle is a title for a memory that came without one: the beginning of
 // its content, with spaces for what a title can't hold.
 func derivedTitle(content string) string {
-	runes := []rune(strings.TrimSpace(content[:min(len(content), maxContentBytes)]))
+	runes := []rune(strings.TrimLeftFunc(content[:min(len(content), maxContentBytes)], unseen))
 	runes = runes[:min(len(runes), derivedTitleRunes)]
 	for i, r := range runes {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

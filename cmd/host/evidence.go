@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (a *App) evidenceCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "evidence", Short: "Record evidence of what memories are worth",
+		Long: `Record evidence of what memories are worth, which the gate decides by: outcomes
+of tool calls, and the graphs of workflows. It holds names and references, never
+content.`,
+		RunE: needsCommand,
+	}
+	c.AddCommand(a.evidenceToolCommand(), a.evidenceDAGCommand())
+	return c
+}
+
+func (a *App) evidenceToolCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "tool", Short: "Record outcomes of tool calls that memories had to do with",
+		Long: `Record outcomes of tool calls that memories had to do with: a JSON object, a list
+of them, or one a line, of
+{memory_id, session, turn, tool, ok, recovered?, ref?}. An outcome counts once per
+memory, session, turn, tool and ref, so a file may be recorded again.`,
+		Example: "  reflectory evidence tool --file outcomes.jsonl",
+		RunE:    func(c *cobra.Command, _ []string) error { return a.evidenceTool(c.Context(), file) },
+	}
+	evidenceFlag(c, &file)
+	return c
+}
+
+func evidenceFlag(c *cobra.Command, file *string) {
+	c.Flags().StringVar(file, "file", "", "JSON `file`, or - for standard input (required)")
+}
+
+func (a *App) evidenceTool(ctx context.Context, file string) (err error) {
+	data, err := a.readEvidence(file)
+	if err != nil {
+		return err
+	}
+	outcomes, err := gate.ReadTools(data)
+	if err != nil {
+		return sdk.Wrap(file, err)
+	}
+	memories, err := a.openMemories(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, memories)
+	done, err := memories.evidence.RecordTools(ctx, outcomes)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, done)
+	}
+	fmt.Fprintf(a.Stdout, "recorded %d outcomes, %d were there before\n", done.Recorded, done.Duplicates)
+	return nil
+}
+
+func (a *App) evidenceDAGCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "dag", Short: "Record a workflow's graph, and where memories are in it",
+		Long: `Record a workflow's graph, and where memories are in it: a JSON object of
+{workflow, entry: [node], exits: [node], edges: [[from, to]], memories: {id: [node]}}.
+It takes the place of the workflow's graph before. One with a cycle is refused.`,
+		Example: "  reflectory evidence dag --file graph.json",
+		RunE:    func(c *cobra.Command, _ []string) error { return a.evidenceDAG(c.Context(), file) },
+	}
+	evidenceFlag(c, &file)
+	return c
+}
+
+func (a *App) evidenceDAG(ctx context.Context, file string) (err error) {
+	data, err := a.readEvidence(file)
+	if err != nil {
+		return err
+	}
+	dag, err := gate.ReadDAG(data)
+	if err != nil {
+		return sdk.Wrap(file, err)
+	}
+	memories, err := a.openMemories(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, memories)
+	done, err := memories.evidence.RecordDAG(ctx, dag)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, done)
+	}
+	word := "recorded"
+	if done.Unchanged {
+		word = "unchanged"
+	}
+	fmt.Fprintf(a.Stdout, "%s: the graph of workflow %s, with %d nodes, %d edges, %d memories (%s)\n",
+		word, term.Clean(done.Workflow), done.Nodes, done.Edges, done.Memories, done.Digest)
+	if len(done.Unreachable) > 0 {
+		a.term.Line("warn: no entry leads to the nodes of %s", strings.Join(done.Unreachable, ", "))
+	}
+	return nil
+}
+
+// readEvidence reads a file of evidence, or standard input for "-".
+func (a *App) readEvidence(file string) ([]byte, error) {
+	switch file {
+	case "":
+		return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("name a JSON file, or - for standard input")}
+	case "-":
+		return readAll("standard input", a.Stdin, gate.MaxEvidenceBytes)
+	}
+	return readBounded(file, gate.MaxEvidenceBytes)
+}

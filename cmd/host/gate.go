@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (a *App) gateCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "gate", Short: "Decide whether memories are kept, purged or promoted",
+		Long: `Decide whether memories are kept, purged or promoted to knowledge, by evidence of
+tool calls and workflows, and by policy.`,
+		RunE: needsCommand,
+	}
+	c.AddCommand(a.gateRunCommand(), a.gateExplainCommand())
+	return c
+}
+
+// factorFlags are the factors of omega that whoever asks the gate knows.
+type factorFlags struct {
+	upstream, codebase, trend float64
+	notes                     []string
+}
+
+func (f *factorFlags) add(c *cobra.Command) {
+	c.Flags().Float64Var(&f.upstream, "upstream-status", 0, "`factor` from 0 to 1: how well is it upstream (absent: 0.5)")
+	c.Flags().Float64Var(&f.codebase, "codebase-verification", 0, "`factor` from 0 to 1: does the code bear it out (absent: 0.5)")
+	c.Flags().Float64Var(&f.trend, "runtime-utility-trend", 0, "`factor` from 0 to 1: is it of more and more use (absent: 0.5)")
+	c.Flags().StringArrayVar(&f.notes, "note", nil, "a line that is recorded with the decision; may be repeated")
+}
+
+// request is what the flags tell the gate; a flag that isn't there is an absent
+// factor.
+func (f *factorFlags) request(c *cobra.Command) memory.RevalidateRequest {
+	given := func(name string, value *float64) *float64 {
+		if !c.Flags().Changed(name) {
+			return nil
+		}
+		return value
+	}
+	return memory.RevalidateRequest{Notes: f.notes, Omega: core.OmegaFactors{
+		UpstreamStatus:       given("upstream-status", &f.upstream),
+		CodebaseVerification: given("codebase-verification", &f.codebase),
+		RuntimeUtilityTrend:  given("runtime-utility-trend", &f.trend),
+	}}
+}
+
+func (a *App) gateRunCommand() *cobra.Command {
+	var factors factorFlags
+	var dryRun bool
+	c := &cobra.Command{
+		Use: "run MEMORY", Short: "Have the gate decide on a memory that waits for it",
+		Long: `Have the gate decide on a memory that is revalidate_pending, record the decision,
+and do what follows: retain it, purge it, or promote it to knowledge. With --dry-run
+it decides and writes nothing.`,
+		Example: `  reflectory gate run deploy-notes --dry-run
+  reflectory gate run deploy-notes --upstream-status 0.9 --note 'the build is green'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			request := factors.request(c)
+			request.DryRun = dryRun
+			return a.gateRun(c.Context(), args[0], request)
+		},
+	}
+	factors.add(c)
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "decide and write nothing")
+	return c
+}
+
+func (a *App) gateRun(ctx context.Context, prefix string, request memory.RevalidateRequest) (err error) {
+	memories, err := a.openMemories(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, memories)
+	found, err := memories.Find(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	d, err := memories.Revalidate(ctx, found.ID, request)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return printJSON(a.Stdout, d)
+	}
+	dry := ""
+	if request.DryRun {
+		dry = " (nothing was written)"
+	}
+	fmt.Fprintf(a.Stdout, "%s: %s, confidence %.3f%s\n%s\n", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
+	return nil
+}
+
+func (a *App) gateExplainCommand() *cobra.Command {
+	var now bool
+	c := &cobra.Command{
+		Use: "explain MEMORY", Short: "Show the numbers and the rule behind the gate's decision on a memory",
+		Long: `Show the numbers of every lane, the rule that fired and the conditions behind the
+gate's last decision on a memory, or, where there is none or with --now, behind what
+it would decide now. Nothing is written.`,
+		Example: "  reflectory gate explain deploy-notes",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return a.gateExplain(c.Context(), args[0], now) },
+	}
+	c.Flags().BoolVar(&now, "now", false, "explain what the gate would decide now")
+	return c
+}
+
+func (a *App) gateExplain(ctx context.Context, prefix string, now bool) (err error) {
+	memories, err := a.openMemories(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, memories)
+	d, err := explained(ctx, memories.Memories, prefix, now)
+	if err != nil {
+		return err
+	}
+	e := gate.Explain(d)
+	if a.flags.json {
+		return printJSON(a.Stdout, e)
+	}
+	if d.ID == "" {
+		fmt.Fprintln(a.Stdout, "not decided: this is what the gate would decide now")
+	}
+	for _, line := range e.Lines() {
+		fmt.Fprintln(a.Stdout, term.Clean(line))
+	}
+	return nil
+}
+
+// explained is the last decision on a memory, which may have been purged since,
+// or, where there is none or now is asked for, what the gate would decide.
+func explained(ctx context.Context, memories *memory.Memories, prefix string, now bool) (*core.GateDecision, error) {
+	id := prefix
+	switch found, err := memories.Find(ctx, prefix); {
+	case err == nil:
+		id = found.ID
+	case sdk.ReasonOf(err) != "memory_purged" || now:
+		return nil, err
+	}
+	made, err := memories.Decisions(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(made) > 0 && !now {
+		return made[len(made)-1], nil
+	}
+	return memories.Weigh(ctx, id, memory.RevalidateRequest{})
+}

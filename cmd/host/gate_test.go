@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/pebble"
+)
+
+// seedMemory writes a memory in a state that its use would bring it to.
+func seedMemory(t *testing.T, dataDir, id string, state core.MemoryState, signals core.Signals) {
+	t.Helper()
+	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	memories, err := memory.New(memory.Options{Store: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.State, m.Signals = state, signals
+	err = db.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("memory/"+id), core.MustJSON(m)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failedThrice are the signals of a memory that failed in three turns.
+func failedThrice() core.Signals {
+	return core.Signals{
+		HitCount: 3, Failures: 3, Sessions: 1, RelevantTurns: 3, Q: .1, LastOutcomeError: true,
+		Recent: []core.TurnRef{{Session: "s", Turn: 1}, {Session: "s", Turn: 2}, {Session: "s", Turn: 3}},
+	}
+}
+
+const (
+	failures = `{"memory_id":"old-steps","session":"s","turn":1,"tool":"deploy","ok":false,"ref":"log:1"}
+{"memory_id":"old-steps","session":"s","turn":2,"tool":"deploy","ok":false,"ref":"log:2"}
+{"memory_id":"old-steps","session":"s","turn":3,"tool":"deploy","ok":false,"ref":"log:3"}
+`
+	pathOfOldSteps = `{"workflow":"deploy","entry":["build"],"exits":["ship"],"edges":[["build","ship"]],"memories":{"old-steps":["copy"]}}`
+)
+
+// host runs command lines in a data folder.
+type host struct {
+	*testing.T
+	env map[string]string
+}
+
+// line runs a command line and wants its exit code.
+func (h host) line(want int, stdin, line string) (stdout, stderr string) {
+	h.Helper()
+	var out, errs bytes.Buffer
+	code := run(h.Context(), strings.Fields(line), strings.NewReader(stdin), &out, &errs, func(k string) string { return h.env[k] })
+	if code != want {
+		h.Fatalf("%s: exit %d, want %d\n%s%s", line, code, want, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+func newHost(t *testing.T) host {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	return host{t, map[string]string{"REFLECTORY_DATA_DIR": "data", "HOME": dir}}
+}
+
+func wantIn(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q isn't in:\n%s", part, text)
+		}
+	}
+}
+
+func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
+	h := newHost(t)
+	seedMemory(t, "data", "old-steps", core.StateRevalidatePending, failedThrice())
+
+	out, _ := h.line(exitPassed, failures, "evidence tool --file -")
+	wantIn(t, out, "recorded 3 outcomes, 0 were there before")
+	out, _ = h.line(exitPassed, failures, "evidence tool --file - --json")
+	wantIn(t, out, `"recorded": 0`, `"duplicates": 3`)
+	out, warned := h.line(exitPassed, pathOfOldSteps, "evidence dag --file -")
+	wantIn(t, out, "recorded: the graph of workflow deploy, with 3 nodes, 1 edges, 1 memories (sha256:")
+	wantIn(t, warned, "warn: no entry leads to the nodes of old-steps")
+
+	const factors = " --upstream-status 0 --codebase-verification 0 --runtime-utility-trend 0 --note outdated"
+	out, _ = h.line(exitPassed, "", "gate run old-steps --dry-run --json"+factors)
+	wantIn(t, out, `"decision_id": ""`, `"verdict": "obsolete"`, `"next_action": "purge"`, `"log:3"`, `"outdated"`, `"upstream_status_score": 0`)
+	out, _ = h.line(exitPassed, "", "gate explain old-steps")
+	wantIn(t, out, "not decided: this is what the gate would decide now", "react: 0.2 = p ·", "tool_failures 3", "path_reachable false",
+		"omega: 0.5", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3, of at least 3: met", "aren't comparable")
+
+	out, _ = h.line(exitPassed, "", "gate run old-steps"+factors)
+	wantIn(t, out, "old-steps: obsolete, confidence 1.000\nits uses failed")
+	out, _ = h.line(exitPassed, "", "gate explain old-steps --json")
+	var e struct {
+		Decision core.GateDecision `json:"decision"`
+		Note     string            `json:"note"`
+	}
+	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Decision.ID == "" || e.Decision.Verdict != core.VerdictObsolete || e.Note == "" {
+		t.Errorf("error %v: %s", err, out)
+	}
+	for _, line := range []string{"gate run old-steps", "gate explain old-steps --now"} {
+		_, stderr := h.line(exitFailure, "", line)
+		wantIn(t, stderr, "purged")
+	}
+}
+
+func TestTheGateDecidesOnlyOnWhatWaitsForIt(t *testing.T) {
+	h := newHost(t)
+	seedMemory(t, "data", "new-steps", core.StateActive, core.Signals{Q: .5})
+	out, _ := h.line(exitFailure, "", "gate run new-steps --json")
+	wantIn(t, out, `"code": "state_conflict"`, `"state": "active"`)
+	h.line(exitFailure, "", "gate run new-steps --dry-run")
+	out, _ = h.line(exitPassed, "", "gate explain new-steps")
+	wantIn(t, out, "verdict: retain", "graph: 0.5 = 0.5 without a graph")
+	out, _ = h.line(exitFailure, "", "gate explain nothing-there --json")
+	wantIn(t, out, `"code": "memory_not_found"`)
+}
+
+func TestBadEvidenceIsRefused(t *testing.T) {
+	h := newHost(t)
+	out, _ := h.line(exitFailure, `{"workflow":"w","entry":["a"],"exits":["b"],"edges":[["a","b"],["b","a"]]}`, "evidence dag --file - --json")
+	wantIn(t, out, `"code": "dag_cyclic"`, `a → b → a`, `"hint"`)
+	out, _ = h.line(exitFailure, `{"memory_id":"gone","session":"s","turn":1,"tool":"t","ok":true}`, "evidence tool --file - --json")
+	wantIn(t, out, `"code": "memory_not_found"`)
+	_, stderr := h.line(exitFailure, `{"memory":"m"}`, "evidence tool --file -")
+	wantIn(t, stderr, `unknown field "memory"`, "hint: its keys are memory_id, session")
+	_, stderr = h.line(exitFailure, "", "evidence dag --file missing.json")
+	wantIn(t, stderr, "there is no file missing.json")
+	for _, line := range []string{"evidence tool", "evidence dag", "gate run", "gate explain", "gate run m --upstream-status high"} {
+		h.line(exitUsage, "", line)
+	}
+	seedMemory(t, "data", "m", core.StateRevalidatePending, core.Signals{})
+	_, stderr = h.line(exitFailure, "", "gate run m --upstream-status 2")
+	wantIn(t, stderr, "upstream_status_score is 2: a factor is from 0 to 1")
+}

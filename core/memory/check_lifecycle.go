@@ -1,0 +1,243 @@
+package memory
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// life checks a memory against what its life has left elsewhere.
+func (c *checker) life(key string, m *core.Memory) error {
+	if m.State == core.StatePromoted || m.PromotedTo != "" {
+		p, err := readPromotion(c.r, m.ID)
+		if err != nil && sdk.ReasonOf(err) != "record_corrupt" { // that is told there
+			return err
+		}
+		if err == nil && (p == nil || p.KnowledgeID != m.PromotedTo || m.State != core.StatePromoted) {
+			c.problem(key, "it is %s and names knowledge %q, but the record of its promotion says otherwise", m.State, cut(m.PromotedTo))
+		}
+	}
+	users, err := c.count(userPrefix + m.ID + "/")
+	if err == nil && users != m.Signals.Sessions {
+		c.problem(key, "it counts %d sessions that used it, but %d are noted", m.Signals.Sessions, users)
+	}
+	return err
+}
+
+// count counts the keys of a prefix.
+func (c *checker) count(prefix string) (n int64, err error) {
+	err = c.each(prefix, func(string, []byte) error { n++; return nil })
+	return n, err
+}
+
+// purges checks that each purge follows from a decision, and that no session is
+// noted as a user of what is gone.
+func (c *checker) purges() error {
+	return c.each(purgedPrefix, func(key string, _ []byte) error {
+		id := key[len(purgedPrefix):]
+		list, err := decisionsOn(c.r, id)
+		if sdk.ReasonOf(err) == "record_corrupt" || sdk.CodeOf(err) == sdk.NotFound {
+			return nil // told where the decisions are checked
+		}
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 || list[len(list)-1].NextAction != core.NextPurge {
+			c.problem(key, "the gate's last decision on it isn't to purge it")
+		}
+		users, err := c.count(userPrefix + id + "/")
+		if err == nil && users > 0 {
+			c.problem(userPrefix+id+"/", "%d sessions are noted as users of what was purged", users)
+		}
+		return err
+	})
+}
+
+// decisions checks the gate's decisions against their events and their index.
+func (c *checker) decisions() error {
+	return c.each(decisionPrefix, func(key string, value []byte) error {
+		d, err := readDecision(c.r, key[len(decisionPrefix):])
+		if err != nil {
+			c.problem(key, "%s", sdk.AsError(err).Message)
+			return nil
+		}
+		if d.ID != key[len(decisionPrefix):] {
+			c.problem(key, "it calls itself decision %q", cut(d.ID))
+			return nil
+		}
+		found, err := c.has(decisionMemoryKey(d.MemoryID, d.ID))
+		if err != nil {
+			return err
+		}
+		if !found {
+			c.derived(string(decisionMemoryKey(d.MemoryID, d.ID)), "the index misses decision %s", d.ID)
+		}
+		return c.decided(key, value, d)
+	})
+}
+
+// decided checks a decision against its event.
+func (c *checker) decided(key string, value []byte, d *core.GateDecision) error {
+	history, err := readHistory(c.r, d.Namespace, d.MemoryID)
+	if sdk.CodeOf(err) == sdk.Internal {
+		return nil // the history's problem, told there
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range history {
+		var made journal.RevalidateDecision
+		if e.Type != "agent.memory.revalidate.decision" || json.Unmarshal(e.Data, &made) != nil || made.DecisionID != d.ID {
+			continue
+		}
+		if made.Decision != core.Digest(value) {
+			c.problem(key, "the decision isn't what its event says")
+		}
+		return nil
+	}
+	if len(history) < maxHistory { // else the event may be one of the older ones
+		c.problem(key, "the decision has no event")
+	}
+	return nil
+}
+
+// promotions checks the records of promotions against what they name.
+func (c *checker) promotions() error {
+	return c.each(promotionPrefix, func(key string, _ []byte) error {
+		id := key[len(promotionPrefix):]
+		p, err := readPromotion(c.r, id)
+		if err != nil || p.MemoryID != id {
+			c.problem(key, "the promotion can't be decoded, or is of another memory")
+			return nil
+		}
+		k, err := readKnowledge(c.r, p.KnowledgeID)
+		if sdk.CodeOf(err) == sdk.Internal && sdk.ReasonOf(err) != "record_corrupt" {
+			return err
+		}
+		if err != nil || k.PromotedFrom != id || k.DecisionID != p.Decision {
+			c.problem(key, "its knowledge %s isn't there, or says otherwise", cut(p.KnowledgeID))
+		}
+		d, err := readDecision(c.r, p.Decision)
+		if sdk.CodeOf(err) == sdk.Internal && sdk.ReasonOf(err) != "record_corrupt" {
+			return err
+		}
+		if err != nil || d.MemoryID != id || d.NextAction != core.NextPromote {
+			c.problem(key, "its decision %s isn't there, or says otherwise", cut(p.Decision))
+		}
+		if found, err := c.has(memoryKey(id)); err != nil || found {
+			return err
+		}
+		c.problem(key, "its memory isn't there")
+		return nil
+	})
+}
+
+// knowledge checks the entries against their promotions and their index.
+func (c *checker) knowledge() error {
+	return c.each(knowledgePrefix, func(key string, _ []byte) error {
+		k, err := readKnowledge(c.r, key[len(knowledgePrefix):])
+		if err != nil || k.ID != key[len(knowledgePrefix):] {
+			c.problem(key, "the entry can't be decoded, or is another")
+			return nil
+		}
+		p, err := readPromotion(c.r, k.PromotedFrom)
+		if err != nil && sdk.ReasonOf(err) != "record_corrupt" {
+			return err
+		}
+		if p == nil || p.KnowledgeID != k.ID {
+			c.problem(key, "there is no promotion that made it")
+		}
+		if k.SupersededBy != "" {
+			if found, err := c.has(knowledgeKey(k.SupersededBy)); err != nil {
+				return err
+			} else if !found {
+				c.problem(key, "what superseded it isn't there")
+			}
+		}
+		index := knowledgeIndexKey(k)
+		if found, err := c.has(index); err != nil || found {
+			return err
+		}
+		c.derived(string(index), "the index misses knowledge %s", k.ID)
+		return nil
+	})
+}
+
+// strayOutcomes looks for entries of the indices of decisions and knowledge that
+// nothing has.
+func (c *checker) strayOutcomes() error {
+	for _, index := range outcomeIndices() {
+		err := c.each(index.prefix, func(key string, _ []byte) error {
+			gone, err := index.stray(c.r, key)
+			if gone {
+				c.derived(key, "the index names what isn't there")
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcomeIndex is an index of what the gate's decisions led to.
+type outcomeIndex struct {
+	prefix, records string
+	// stray reports whether nothing has an entry, and restore writes the entry of a
+	// record.
+	stray   func(core.Reader, string) (bool, error)
+	restore func(core.Tx, string) error
+}
+
+func outcomeIndices() []outcomeIndex {
+	return []outcomeIndex{
+		{decisionMemoryPrefix, decisionPrefix, strayDecision, restoreDecision},
+		{knowledgeNamespacePrefix, knowledgePrefix, strayKnowledge, restoreKnowledge},
+	}
+}
+
+func strayDecision(r core.Reader, key string) (bool, error) {
+	d, err := readDecision(r, key[strings.LastIndexByte(key, '/')+1:])
+	if sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt" {
+		return true, nil
+	}
+	return err == nil && string(decisionMemoryKey(d.MemoryID, d.ID)) != key, err
+}
+
+func strayKnowledge(r core.Reader, key string) (bool, error) {
+	_, at, _ := strings.Cut(key, "\x00")
+	k, err := readKnowledge(r, placeID([]byte(at)))
+	if sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt" {
+		return true, nil
+	}
+	return err == nil && string(knowledgeIndexKey(k)) != key, err
+}
+
+// restoreDecision writes a decision's entry in its index. A record that can't be
+// decoded is left as it is: it is the check's to tell.
+func restoreDecision(tx core.Tx, key string) error {
+	d, err := readDecision(tx, key[len(decisionPrefix):])
+	if sdk.ReasonOf(err) == "record_corrupt" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return restore(tx, decisionMemoryKey(d.MemoryID, d.ID), nil)
+}
+
+// restoreKnowledge writes an entry's place in its index, like [restoreDecision].
+func restoreKnowledge(tx core.Tx, key string) error {
+	k, err := readKnowledge(tx, key[len(knowledgePrefix):])
+	if sdk.ReasonOf(err) == "record_corrupt" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return restore(tx, knowledgeIndexKey(k), nil)
+}

@@ -1,0 +1,122 @@
+package memory_test
+
+import (
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// ended is a world in which the gate retained, purged and promoted a memory.
+func ended(t *testing.T, s core.Store) *world {
+	t.Helper()
+	next := ""
+	w := living(t, s, gateFunc(func(c *core.GateCase) (*core.GateDecision, error) { return decides(next, .9)(c) }), deferred)
+	for _, next = range []string{core.NextRetain, core.NextPurge, core.NextPromote, core.NextPromote} {
+		m := w.pending(t, core.ObserveRequest{Content: next})
+		if _, err := w.Revalidate(t.Context(), m.ID, revalidate); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := w.knowledge(t)
+	if err := w.Supersede(t.Context(), list[0].ID, list[1].ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestCheckIsCleanAfterTheGate(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		if list := ended(t, s).problems(t); len(list) != 0 {
+			t.Errorf("problems: %+v", list)
+		}
+	})
+}
+
+// TestCheckFindsWhatALifeMisses takes each key of a life away in turn.
+func TestCheckFindsWhatALifeMisses(t *testing.T) {
+	w := ended(t, openPebble(t))
+	whole := dump(t, w.store)
+	keys := make([]string, 0, len(whole))
+	for key := range whole {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	looked := map[string]bool{}
+	for _, key := range keys {
+		prefix, _, _ := strings.Cut(key, "/")
+		switch prefix {
+		case "memory-session", "gate-decision", "gate-decision-memory", "promotion", "knowledge", "knowledge-namespace":
+		default:
+			continue
+		}
+		looked[prefix] = true
+		change(t, w.store, func(tx core.Tx) error { return tx.Delete([]byte(key)) })
+		list := w.problems(t)
+		if len(list) == 0 {
+			t.Errorf("without %q nothing is found", key)
+		}
+		if prefix == "gate-decision-memory" || prefix == "knowledge-namespace" {
+			w.rebuilt(t, whole, "without "+key, rebuildable(list))
+			change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte(key+"9"), nil) })
+			w.rebuilt(t, whole, "with "+key+"9", w.problems(t))
+		}
+		change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(whole[key])) })
+	}
+	if len(looked) != 6 {
+		t.Errorf("looked at %v only", looked)
+	}
+}
+
+// rebuildable are the problems that a rebuild mends: what a missing index hides
+// shows as another.
+func rebuildable(list []core.Problem) (mended []core.Problem) {
+	for _, p := range list {
+		if p.Rebuildable {
+			mended = append(mended, p)
+		}
+	}
+	return mended
+}
+
+func TestCheckFindsAnEditedLife(t *testing.T) {
+	cases := []struct{ name, prefix, from, to, says string }{
+		{"decision", "gate-decision/", `"confidence":0.9`, `"confidence":0.8`, "isn't what its event says"},
+		{"decision that isn't JSON", "gate-decision/", `{`, `[`, "can't be decoded"},
+		{"promotion of another", "promotion/", `"decision":"`, `"decision":"x`, "says otherwise"},
+		{"knowledge of another", "knowledge/", `"promoted_from":"`, `"promoted_from":"x`, "there is no promotion"},
+		{"superseded by nothing", "knowledge/", `"superseded_by":"`, `"superseded_by":"x`, "what superseded it isn't there"},
+		{"promoted without a record", "memory/", `"state":"cooling"`, `"state":"promoted"`, "the record of its promotion says otherwise"},
+		{"sessions", "memory/", `"sessions":1`, `"sessions":2`, "it counts 2 sessions"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w := ended(t, openPebble(t))
+			key, value := w.having(t, c.prefix, c.from)
+			edited := strings.Replace(value, c.from, c.to, 1)
+			change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(edited)) })
+			list := w.problems(t)
+			for _, p := range list {
+				if strings.Contains(p.Message, c.says) {
+					return
+				}
+			}
+			t.Errorf("problems %+v, want %q", list, c.says)
+		})
+	}
+}
+
+// having returns the first pair of a prefix with a text in its value.
+func (w *world) having(t *testing.T, prefix, text string) (key, value string) {
+	t.Helper()
+	for k, v := range dump(t, w.store) {
+		if strings.HasPrefix(k, prefix) && strings.Contains(v, text) && (key == "" || k < key) {
+			key, value = k, v
+		}
+	}
+	if key == "" {
+		t.Fatalf("no %s has %s", prefix, text)
+	}
+	return key, value
+}

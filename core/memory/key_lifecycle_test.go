@@ -1,0 +1,27 @@
+package memory
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// TestLayoutOfLives holds the table in core/store/FORMAT.md.
+func TestLayoutOfLives(t *testing.T) {
+	k := &core.Knowledge{ID: "k", Namespace: "a/b", CreatedAt: time.Unix(0, 1)}
+	for want, got := range map[string][]byte{
+		"turn/s/\x00\x00\x00\x00\x00\x00\x01\x02": turnRecordKey("s", 258),
+		"session/s":                sessionKey("s"),
+		"memory-session/m/s":       userKey("m", "s"),
+		"gate-decision/d":          decisionKey("d"),
+		"gate-decision-memory/m/d": decisionMemoryKey("m", "d"),
+		"promotion/m":              promotionKey("m"),
+		"knowledge/k":              knowledgeKey("k"),
+		"knowledge-namespace/a/b\x00\xff\xff\xff\xff\xff\xff\xff\xfek": knowledgeIndexKey(k),
+	} {
+		if string(got) != want {
+			t.Errorf("key %q, want %q", got, want)
+		}
+	}
+}

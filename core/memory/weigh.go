@@ -1,0 +1,44 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Weigh says what the gate would decide on a memory now, in whatever state it
+// is. It writes nothing, and nothing follows from it: that takes [Memories.Revalidate].
+func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d *core.GateDecision, err error) {
+	if m.options.Gate == nil {
+		return nil, gateMissing()
+	}
+	err = m.options.Store.View(ctx, func(reader core.Reader) error {
+		memory, err := read(reader, id)
+		if err != nil {
+			return err
+		}
+		c, err := m.gateCase(reader, memory, &r)
+		if err != nil {
+			return err
+		}
+		d, err = m.options.Gate.Decide(ctx, reader, c)
+		return err
+	})
+	return d, sdk.Wrap("weigh memory "+cut(id), err)
+}
+
+// gateCase is what the gate is told of a memory.
+func (m *Memories) gateCase(r core.Reader, memory *core.Memory, request *RevalidateRequest) (c *core.GateCase, err error) {
+	c = &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
+	if c.Governance, err = m.governance(r, memory.Namespace); err != nil {
+		return nil, err
+	}
+	c.Turn, err = readTurn(r, memory.Namespace)
+	return c, err
+}
+
+func gateMissing() error {
+	return sdk.Errorf(sdk.Unavailable, "gate_missing", "there is no gate here").
+		WithHint("give one in the options of the memories, such as core/gate's")
+}
