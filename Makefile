@@ -12,6 +12,8 @@ PLUGINS ?= schema-eval llm-eval lua-eval
 TAGS ?= lua54
 # How long each fuzz target runs in make fuzz.
 FUZZTIME ?= 60s
+# The data set of make recall-quality.
+DATA ?=
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
@@ -104,6 +106,12 @@ bench: deps
 	@mkdir -p bin
 	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/... ./policy/... ./plugins/... ./cmd/host | tee bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
 	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | awk -F' [|] ' '{printf "%-48s %-16s %-18s %-7s %s\n", $$2, $$3, $$4, $$5, $$6}'
+
+## recall-quality: R@10 of recall against BM25, with DATA=…/locomo10.json of LoCoMo
+.PHONY: recall-quality
+recall-quality:
+	@test -n "$(DATA)" || { echo "name the data: make recall-quality DATA=…/locomo10.json (github.com/snap-research/LoCoMo, data/locomo10.json)"; exit 1; }
+	REFLECTORY_LOCOMO="$(abspath $(DATA))" go test -count=1 -tags quality -run '^TestRecallQuality$$' -v ./core/memory/search
 
 ## bench-peers: the same loop and the same decision on other engines
 .PHONY: bench-peers

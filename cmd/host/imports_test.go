@@ -51,6 +51,12 @@ var imports = map[string][]string{
 
 	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk"},
 
+	"core":                  {"sdk"},
+	"core/coretest":         {"core", "sdk"},
+	"core/gate":             {"core", "core/journal", "sdk"},
+	"core/journal":          {"core", "sdk"},
+	"core/loop":             {"core", "sdk"},
+	"core/memory":           {"core", "core/journal", "core/memory/lifecycle", "core/memory/search", "sdk"},
 	"core/memory/lifecycle": {"core", "sdk"},
 	"core/plugin":           {"core", "sdk"},
 	"core/plugin/guard":     {"sdk"},
@@ -68,6 +74,14 @@ var imports = map[string][]string{
 	"core/store/storetest":   {"core", "core/store", "sdk"},
 	"core/workflow":          {"core", "core/workflow/template", "sdk"},
 	"core/workflow/template": {"core", "sdk"},
+
+	// What recall is made of.
+	"core/memory/embed":        {"core", "core/memory/text"},
+	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk"},
+	"core/memory/search":       {"core", "core/memory/text", "core/memory/top", "core/memory/vector"},
+	"core/memory/text":         {"core/memory/top"},
+	"core/memory/top":          {},
+	"core/memory/vector":       {"core/memory/top", "sdk"},
 
 	// The sandbox begins with a launcher that imports nothing.
 	"core/plugin/process": {
@@ -114,6 +128,8 @@ var holders = map[string][]string{
 	"github.com/viterin/vek":                {"core/memory/vector"},
 	"golang.org/x/text":                     {"core/memory/text"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},
+	"github.com/viterin/vek":                {"core/memory/vector"},
+	"golang.org/x/text":                     {"core/memory/text"},
 	"github.com/spf13/cobra":                {"cmd/host"},
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},
 	"github.com/xeipuuv/gojsonschema":       {"plugins/schema-eval/schemaeval"},
