@@ -114,7 +114,7 @@ func TestAPolicyThatFailsIsSafe(t *testing.T) {
 	ctx := context.Background()
 	retention := p.Retention(ctx, &core.RetentionInput{State: "cooling", TTLScore: .3})
 	gate := p.Gate(ctx, &core.GateInput{})
-	loop := p.Loop(ctx, &core.LoopInput{Valid: true})
+	loop := p.Loop(ctx, &core.LoopInput{Valid: true, Accepted: true})
 	injection := p.Injection(ctx, &core.InjectionInput{})
 	routing := p.Routing(ctx, &core.RoutingInput{FinalScore: 1, Lead: 1})
 	for i, denied := range []core.Permission{p.Reflect(ctx, &core.ReflectInput{}), p.Admission(ctx, &core.AdmissionInput{}), p.Access(ctx, &core.AccessInput{Local: true})} {
@@ -185,10 +185,11 @@ func TestMasksReachIntoObjectsWithoutTouchingThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var record *policy.Record
-	p := policy.New(points, policy.Options{Set: set, Log: func(_ context.Context, r *policy.Record) { record = r }})
 	output := map[string]any{"user": map[string]any{"email": "a@b", "name": "Ada"}}
-	p.Loop(context.Background(), &core.LoopInput{Output: output, Errors: []any{"secret"}})
+	record, err := set.Decide(context.Background(), core.PointLoop, map[string]any{"output": output, "errors": []any{"secret"}}, core.SystemClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := map[string]any{"user": map[string]any{"name": "Ada"}}
 	if diff := cmp.Diff(want, record.Inputs["output"]); diff != "" {
 		t.Error(diff)
