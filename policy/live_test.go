@@ -79,7 +79,8 @@ func TestAFolderTellsAllItsProblems(t *testing.T) {
 	}{
 		"two of equal specificity": {[]string{"gate/a.yaml", deny("a/**", "true", "x"), "reflect/a.yaml", deny("a/**", "depth > 1", "x"), "reflect/b.yaml", deny("a/**", "depth > 1", "x")},
 			"policy_invalid", []string{`reflect/b.yaml:1:12: the policy holds for "a/**", and so does reflect/a.yaml`, `gate/a.yaml:2:46: the output has no field "allow"`}},
-		"an unknown point":      {[]string{"gates/a.yaml", ""}, "policy_point_unknown", []string{`no policy point "gates"`}},
+		"an unknown point, and a wrong file": {[]string{"gates/a.yaml", "", "reflect/a.yaml", deny("**", "dept > 1", "x")},
+			"policy_invalid", []string{`gates: there is no policy point "gates" (did you mean "gate"?)`, `did you mean "depth"?`}},
 		"CEL's own word":        {[]string{"reflect/a.yaml", deny("**", "namespace == 'a'", "x")}, "policy_invalid", []string{"the input is called ns"}},
 		"a name of another one": {[]string{"reflect/a.yaml", deny("**", "verdict == 'a'", "x")}, "policy_invalid", []string{`nothing here is named "verdict"`}},
 	} {

@@ -38,6 +38,7 @@ var imports = map[string][]string{
 
 	"core":                  {"sdk"},
 	"core/coretest":         {"core", "sdk"},
+	"core/decisions":        {"core", "core/journal", "sdk"},
 	"core/journal":          {"core", "sdk"},
 	"core/loop":             {"core", "sdk"},
 	"core/plugin":           {"core", "sdk"},
@@ -72,7 +73,7 @@ var imports = map[string][]string{
 
 	"cmd/host": {
 		"cmd/host/internal/scaffold", "cmd/host/internal/term",
-		"core", "core/loop", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
+		"core", "core/decisions", "core/journal", "core/loop", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
 		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},
