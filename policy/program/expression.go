@@ -36,6 +36,8 @@ type expression struct {
 	tracked bool
 	// constant is the value of an expression that is one, else nil.
 	constant ref.Val
+	// literal is the constant as Go has it.
+	literal any
 }
 
 // always reports whether a condition is the literal true.
@@ -70,6 +72,7 @@ func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *ex
 	x := &expression{text: text, kind: checked.OutputType(), scope: s}
 	if e := checked.NativeRep().Expr(); e.Kind() == ast.LiteralKind {
 		x.constant = e.AsLiteral()
+		x.literal = scalar(x.constant)
 		return x
 	}
 	var err error
