@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,8 @@ type livePolicies struct {
 	followed chan struct{} // closed once the folder isn't followed any more
 	stored   bool          // whether the log is connected
 	closed   bool
+	// governed is whether a file of the folder decided.
+	governed atomic.Bool
 }
 
 // namespaceFlag adds the flag that says where a command's work is.
@@ -95,6 +98,9 @@ func (l *livePolicies) reloaded(r policy.Reload) {
 // record keeps a decision. What it holds isn't changed any more, so the rest is
 // done by the log's own goroutine.
 func (l *livePolicies) record(_ context.Context, r *policy.Record) {
+	if !isDefault(r.File) {
+		l.governed.Store(true)
+	}
 	l.log.Add(decisions.Decision{Point: r.Point, Make: func() (journal.PolicyDecided, []byte, error) {
 		text, err := r.Encode()
 		event := journal.PolicyDecided{
@@ -115,9 +121,13 @@ func (l *livePolicies) connect(db core.Store) {
 	l.log.Connect(&journal.Writer{Store: db})
 }
 
-// Close stops following the folder and writes what waits to be logged, to a store
-// of its own where there was none. What can't be written is told, and fails
-// nothing: it was decided all the same. It is idempotent.
+// isDefault reports whether a policy's file is an embedded one.
+func isDefault(file string) bool { return strings.HasPrefix(file, "default/") }
+
+// Close stops following the folder and writes what waits to be logged. Without a
+// store, as in commands that store nothing, it opens one if a file of the folder
+// decided; what the defaults say isn't worth that. What can't be written is told,
+// and fails nothing: it was decided all the same. It is idempotent.
 func (l *livePolicies) Close() error {
 	if l.closed {
 		return nil
@@ -125,7 +135,11 @@ func (l *livePolicies) Close() error {
 	l.closed = true
 	l.stop()
 	<-l.followed
-	if !l.stored && l.log.Waiting() > 0 {
+	if !l.stored && !l.governed.Load() {
+		_ = l.log.Close() // it holds what the defaults decided
+		return nil
+	}
+	if !l.stored {
 		db, err := l.app.openStore(context.Background())
 		if err != nil {
 			l.app.term.Line("warn: %v", err)
@@ -156,7 +170,7 @@ func (l *livePolicies) tellSkipped() {
 // policyHint says where a refusal comes from and how to see why.
 func (l *livePolicies) policyHint(d *core.Decision) string {
 	file := d.File
-	if l.dir != "" && !strings.HasPrefix(file, "default/") {
+	if l.dir != "" && !isDefault(file) {
 		file = l.dir + string(os.PathSeparator) + file
 	}
 	return "policy file " + file + " says so; see which holds: reflectory policy explain " + string(d.Point) + " --namespace " + d.Namespace
