@@ -21,6 +21,9 @@ const variablePrefix = "variables."
 // before it. It is immutable.
 type scope struct {
 	cel *cel.Env
+	// bare is cel without the variables, whose types kinds has.
+	bare  *cel.Env
+	kinds map[string]*cel.Type
 	// slots are the places of inputs and variables in a run's values.
 	slots map[string]int
 }
