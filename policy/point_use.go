@@ -144,7 +144,7 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 func admissionPoint() point[core.AdmissionInput, core.Permission] {
 	type in = core.AdmissionInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointAdmission, "Whether a plugin may run, asked before its first instance starts.", true),
+		definition: denying(core.PointAdmission, "Whether a plugin may run, asked before each start of an instance.", true),
 		inputs: []input[in]{
 			{"ns", "string", "where it is to run", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"plugin", "string", "publisher/name", func(x *in) program.Value { return program.Text(x.Plugin) }, []uint64{wordSize}},
