@@ -1,17 +1,28 @@
 package core
 
-// LoopInput is what the loop policy sees after a verdict (spec 1.2).
+import (
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// LoopInput is what the loop policy sees after a verdict (spec 1.2). What it
+// refers to must not change while the policy decides.
 type LoopInput struct {
 	Namespace string
 	Workflow  string
-	Valid     bool
+	// Valid is the evaluator's word, and Accepted the workflow's: that of its
+	// accept rule, or Valid without one.
+	Valid, Accepted bool
 	// Score is this attempt's, BestScore the highest so far.
 	Score, BestScore float64
 	Iteration        int64
-	// Errors, Output, History and Usage are as encoding/json makes them.
-	Errors, History []any
-	Output          any
-	Usage           map[string]any
+	Errors           []sdk.Finding
+	Output           json.RawMessage
+	// History are the judged attempts with this one, the oldest first, each as
+	// JSON.
+	History [][]byte
+	Usage   RunUsage
 }
 
 // LoopOutcome is what the loop policy says. A policy that fails doesn't accept,

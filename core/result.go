@@ -36,6 +36,7 @@ const (
 	StopTimeout        StopReason = "timeout"
 	StopBudget         StopReason = "budget"
 	StopWhen           StopReason = "stop_when"
+	StopPolicy         StopReason = "policy"
 	StopNoProgress     StopReason = "no_progress"
 	StopMaxIterations  StopReason = "max_iterations"
 	StopEvaluatorError StopReason = "evaluator_error"

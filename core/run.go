@@ -11,6 +11,9 @@ type Run struct {
 	ID string `json:"id"`
 	// Workflow is the workflow's name, or its file's.
 	Workflow string `json:"workflow"`
+	// Namespace is where it runs, which is what policies go by. "" in runs of
+	// before there were any.
+	Namespace string `json:"namespace,omitempty"`
 	// Source is the workflow as it was started, with every file it needs, so
 	// that a run can be resumed and replayed whatever became of the files.
 	Source Source `json:"source"`

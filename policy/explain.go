@@ -37,7 +37,7 @@ func (p *Points) Default(name core.Point) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.base, nil
+	return d.base(), nil
 }
 
 // Evaluate asks the policy alone, and tells how it decided. Inputs that are

@@ -38,37 +38,49 @@ func isCases(name string) bool {
 
 func isYAML(name string) bool { return path.Ext(name) == ".yaml" || path.Ext(name) == ".yml" }
 
+// contents are the files of a folder as they were read, and what is wrong with
+// the folder itself.
+type contents struct {
+	files    []file
+	problems []format.Problem
+	size     int
+}
+
 // readFolder reads the YAML files of the points' folders, sorted by name. A
 // folder that isn't there has none. What is no YAML is passed over, and so is
 // what begins with a dot, such as an editor's copies.
-func readFolder(folder fs.FS, points *Points) ([]file, error) {
+func readFolder(folder fs.FS, points *Points) (*contents, error) {
+	c := &contents{}
 	entries, err := fs.ReadDir(folder, ".")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return c, nil
 	}
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	var files []file
-	size := 0
 	for _, entry := range entries {
 		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
 		if _, err := points.find(core.Point(entry.Name())); err != nil {
-			return nil, err
-		}
-		if files, err = readPoint(folder, entry.Name(), files, &size); err != nil {
+			c.refuse(entry.Name(), err)
+		} else if err := c.readPoint(folder, entry.Name()); err != nil {
 			return nil, err
 		}
 	}
-	return files, nil
+	return c, nil
 }
 
-func readPoint(folder fs.FS, dir string, files []file, size *int) ([]file, error) {
+// refuse notes what is wrong with a file or folder as such.
+func (c *contents) refuse(name string, err error) {
+	e := sdk.AsError(err)
+	c.problems = append(c.problems, format.Problem{File: name, Message: e.Message, Hint: e.Hint})
+}
+
+func (c *contents) readPoint(folder fs.FS, dir string) error {
 	entries, err := fs.ReadDir(folder, dir)
 	if err != nil {
-		return nil, unreadable(err)
+		return unreadable(err)
 	}
 	for _, entry := range entries {
 		name := path.Join(dir, entry.Name())
@@ -76,20 +88,21 @@ func readPoint(folder fs.FS, dir string, files []file, size *int) ([]file, error
 			continue
 		}
 		if !entry.Type().IsRegular() {
-			return nil, sdk.Errorf(sdk.Invalid, "policy_file_kind", "%s is no plain file", name).
-				WithHint("put the file itself there; links and folders aren't followed")
+			c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_file_kind", "it is no plain file").
+				WithHint("put the file itself there; links and folders aren't followed"))
+			continue
 		}
 		text, err := readFile(folder, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if *size += len(text); *size > maxFolderBytes || len(files) == maxFiles {
-			return nil, sdk.Errorf(sdk.Exhausted, "policy_folder_large", "the policy folder has more than %d files or %d bytes", maxFiles, maxFolderBytes).
+		if c.size += len(text); c.size > maxFolderBytes || len(c.files) == maxFiles {
+			return sdk.Errorf(sdk.Exhausted, "policy_folder_large", "the policy folder has more than %d files or %d bytes", maxFiles, maxFolderBytes).
 				WithHint("keep only policies and their cases there")
 		}
-		files = append(files, file{name, text})
+		c.files = append(c.files, file{name, text})
 	}
-	return files, nil
+	return nil
 }
 
 // readFile reads a file up to what the format refuses as too large.
@@ -137,18 +150,18 @@ func folderDigest(files []file) string {
 // one error: sdk.Invalid, reason "policy_invalid". Files that end in _test.yaml
 // are cases, which decide nothing.
 func (p *Points) Load(folder fs.FS) (*Set, error) {
-	files, err := readFolder(folder, p)
+	c, err := readFolder(folder, p)
 	if err != nil {
 		return nil, err
 	}
-	return p.compile(files)
+	return p.compile(c)
 }
 
-func (p *Points) compile(files []file) (*Set, error) {
+func (p *Points) compile(c *contents) (*Set, error) {
 	set := p.Defaults()
-	set.digest = folderDigest(files)
-	var problems []format.Problem
-	for _, f := range files {
+	set.digest = folderDigest(c.files)
+	problems := c.problems
+	for _, f := range c.files {
 		if isCases(f.name) {
 			continue
 		}
@@ -192,12 +205,12 @@ func (s *Set) add(policy *Policy, found *format.Problems) {
 
 // Suites reads the files of test cases of a folder, by name.
 func (p *Points) Suites(folder fs.FS) (map[string][]byte, error) {
-	files, err := readFolder(folder, p)
+	c, err := readFolder(folder, p)
 	if err != nil {
 		return nil, err
 	}
 	suites := map[string][]byte{}
-	for _, f := range files {
+	for _, f := range c.files {
 		if isCases(f.name) {
 			suites[f.name] = f.text
 		}

@@ -79,7 +79,8 @@ func TestAFolderTellsAllItsProblems(t *testing.T) {
 	}{
 		"two of equal specificity": {[]string{"gate/a.yaml", deny("a/**", "true", "x"), "reflect/a.yaml", deny("a/**", "depth > 1", "x"), "reflect/b.yaml", deny("a/**", "depth > 1", "x")},
 			"policy_invalid", []string{`reflect/b.yaml:1:12: the policy holds for "a/**", and so does reflect/a.yaml`, `gate/a.yaml:2:46: the output has no field "allow"`}},
-		"an unknown point":      {[]string{"gates/a.yaml", ""}, "policy_point_unknown", []string{`no policy point "gates"`}},
+		"an unknown point, and a wrong file": {[]string{"gates/a.yaml", "", "reflect/a.yaml", deny("**", "dept > 1", "x")},
+			"policy_invalid", []string{`gates: there is no policy point "gates" (did you mean "gate"?)`, `did you mean "depth"?`}},
 		"CEL's own word":        {[]string{"reflect/a.yaml", deny("**", "namespace == 'a'", "x")}, "policy_invalid", []string{"the input is called ns"}},
 		"a name of another one": {[]string{"reflect/a.yaml", deny("**", "verdict == 'a'", "x")}, "policy_invalid", []string{`nothing here is named "verdict"`}},
 	} {
@@ -114,7 +115,7 @@ func TestAPolicyThatFailsIsSafe(t *testing.T) {
 	ctx := context.Background()
 	retention := p.Retention(ctx, &core.RetentionInput{State: "cooling", TTLScore: .3})
 	gate := p.Gate(ctx, &core.GateInput{})
-	loop := p.Loop(ctx, &core.LoopInput{Valid: true})
+	loop := p.Loop(ctx, &core.LoopInput{Valid: true, Accepted: true})
 	injection := p.Injection(ctx, &core.InjectionInput{})
 	routing := p.Routing(ctx, &core.RoutingInput{FinalScore: 1, Lead: 1})
 	for i, denied := range []core.Permission{p.Reflect(ctx, &core.ReflectInput{}), p.Admission(ctx, &core.AdmissionInput{}), p.Access(ctx, &core.AccessInput{Local: true})} {
@@ -185,10 +186,11 @@ func TestMasksReachIntoObjectsWithoutTouchingThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var record *policy.Record
-	p := policy.New(points, policy.Options{Set: set, Log: func(_ context.Context, r *policy.Record) { record = r }})
 	output := map[string]any{"user": map[string]any{"email": "a@b", "name": "Ada"}}
-	p.Loop(context.Background(), &core.LoopInput{Output: output, Errors: []any{"secret"}})
+	record, err := set.Decide(context.Background(), core.PointLoop, map[string]any{"output": output, "errors": []any{"secret"}}, core.SystemClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := map[string]any{"user": map[string]any{"name": "Ada"}}
 	if diff := cmp.Diff(want, record.Inputs["output"]); diff != "" {
 		t.Error(diff)

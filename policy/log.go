@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,17 +30,14 @@ func NewLog(w io.Writer) *Log { return &Log{w: w} }
 // Record writes a record. Decisions don't wait for a log that is broken: the
 // first error is kept for [Log.Err], and nothing is written after it.
 func (l *Log) Record(_ context.Context, r *Record) {
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(r)
+	line, err := r.Encode()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return
 	}
 	if err == nil {
-		_, err = l.w.Write(line.Bytes())
+		_, err = l.w.Write(append(line, '\n'))
 	}
 	if err != nil {
 		l.err = sdk.Errorf(sdk.Unavailable, "decision_log_broken", "the decision log can't be written: %w", err).
@@ -71,7 +67,7 @@ func ReadLog(r io.Reader) iter.Seq2[*Record, error] {
 					WithHint("name a file that decision logs were written to"))
 				return
 			}
-			record, err := decodeRecord(line)
+			record, err := DecodeRecord(line)
 			if err != nil {
 				yield(nil, sdk.Errorf(sdk.Invalid, "decision_log_invalid", "line %d of the decision log is no record: %w", n, err).
 					WithHint("name a file that decision logs were written to"))
@@ -101,8 +97,8 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// decodeRecord keeps whole numbers whole.
-func decodeRecord(line []byte) (*Record, error) {
+// DecodeRecord reads a record that [Record.Encode] wrote. Whole numbers stay whole.
+func DecodeRecord(line []byte) (*Record, error) {
 	var raw struct {
 		Record
 		Inputs json.RawMessage `json:"inputs"`

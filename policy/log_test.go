@@ -3,6 +3,7 @@ package policy_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -24,7 +25,7 @@ func TestALogIsReadAsItWasWritten(t *testing.T) {
 	log := policy.NewLog(&written)
 	p := policy.New(points, policy.Options{Log: log.Record, Clock: &coretest.Clock{}})
 	p.Gate(context.Background(), &core.GateInput{Namespace: "a<b", Successes: 3, Q: 1})
-	p.Loop(context.Background(), &core.LoopInput{Valid: false, Output: map[string]any{"n": int64(1<<60 + 1), "f": 1.5}})
+	p.Loop(context.Background(), &core.LoopInput{Output: json.RawMessage(`{"n": 1152921504606846977, "f": 1.5}`)})
 	p.Injection(context.Background(), &core.InjectionInput{}) // not the hundredth: skipped
 	if log.Err() != nil || strings.Count(written.String(), "\n") != 1 {
 		t.Fatalf("%v\n%s", log.Err(), &written)

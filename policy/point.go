@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/policy/defaults"
@@ -47,8 +48,9 @@ type definition struct {
 	notable func(in named, fields []any) bool
 
 	env *program.Env
-	// base decides where no file does. It always has an output.
-	base *Policy
+	// base decides where no file does. It always has an output. It is compiled when
+	// it is first needed, which takes milliseconds.
+	base func() *Policy
 }
 
 // named looks inputs up by their names.
@@ -68,8 +70,7 @@ type bound[I any] struct {
 // Input implements [program.Inputs].
 func (b *bound[I]) Input(i int) program.Value { return b.gets[i](b.in) }
 
-// build completes a point from its tables: its environment, and the program of
-// its default file. A mistake in them is a defect.
+// build completes a point from its tables. A mistake in them is a defect.
 func (p *point[I, O]) build() *definition {
 	var o program.Options
 	for _, v := range p.inputs {
@@ -83,17 +84,23 @@ func (p *point[I, O]) build() *definition {
 	if p.env, err = program.NewEnv(o); err != nil {
 		panic(fmt.Sprintf("policy: environment of point %s: %v", p.name, err))
 	}
-	text, err := defaults.Files.ReadFile(string(p.name) + ".yaml")
-	if err != nil {
-		panic(fmt.Sprintf("policy: default of point %s: %v", p.name, err))
-	}
-	parsed, found := format.Parse(defaults.Name(string(p.name)), text)
-	compiled := program.Compile(p.env, parsed, found)
-	if compiled == nil || compiled.Optional() {
-		panic(fmt.Sprintf("policy: default of point %s leaves cases open or doesn't compile: %v", p.name, found.Err()))
-	}
-	p.base = &Policy{point: &p.definition, program: compiled}
+	p.base = sync.OnceValue(p.compileDefault)
 	return &p.definition
+}
+
+// compileDefault compiles the point's default file. A mistake in it is a defect,
+// which the file's own test finds.
+func (d *definition) compileDefault() *Policy {
+	text, err := defaults.Files.ReadFile(string(d.name) + ".yaml")
+	if err != nil {
+		panic(fmt.Sprintf("policy: default of point %s: %v", d.name, err))
+	}
+	parsed, found := format.Parse(defaults.Name(string(d.name)), text)
+	compiled := program.Compile(d.env, parsed, found)
+	if compiled == nil || compiled.Optional() {
+		panic(fmt.Sprintf("policy: default of point %s leaves cases open or doesn't compile: %v", d.name, found.Err()))
+	}
+	return &Policy{point: d, program: compiled}
 }
 
 // outcome makes the Go outcome of fields.
@@ -122,7 +129,7 @@ type Points struct {
 	list []*definition
 }
 
-// NewPoints compiles the points and their default files.
+// NewPoints returns the points.
 func NewPoints() *Points {
 	p := &Points{
 		retention: retentionPoint(), gate: gatePoint(), reflect: reflectPoint(), loop: loopPoint(),

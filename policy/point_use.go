@@ -1,8 +1,12 @@
 package policy
 
 import (
+	"bytes"
+	"encoding/json"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/policy/program"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 func loopPoint() point[core.LoopInput, core.LoopOutcome] {
@@ -12,25 +16,57 @@ func loopPoint() point[core.LoopInput, core.LoopOutcome] {
 			name: core.PointLoop, doc: "Whether an attempt passes, and whether a loop gives up, after each verdict.",
 			failure: "not accepted, and stop; the run ends with status error",
 			safe:    func(named) []any { return []any{false, true} },
-			notable: func(n named, out []any) bool { return out[0] != n.get("valid") || out[1] == true },
+			notable: func(n named, out []any) bool { return out[0] != n.get("accepted") || out[1] == true },
 		},
 		inputs: []input[in]{
 			{"ns", "string", "the run's namespace", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"workflow", "string", "the workflow's name", func(x *in) program.Value { return program.Text(x.Workflow) }, []uint64{wordSize}},
 			{"valid", "bool", "the evaluator's word", func(x *in) program.Value { return program.Bool(x.Valid) }, nil},
+			{"accepted", "bool", "the workflow's word: its accept rule, or valid without one", func(x *in) program.Value { return program.Bool(x.Accepted) }, nil},
 			{"score", "double", "the attempt's score, 0 to 1", func(x *in) program.Value { return program.Double(x.Score) }, nil},
 			{"best_score", "double", "the highest so far", func(x *in) program.Value { return program.Double(x.BestScore) }, nil},
 			{"iteration", "int", "from 1", func(x *in) program.Value { return program.Int(x.Iteration) }, nil},
-			{"errors", "list(dyn)", "what the evaluator found", func(x *in) program.Value { return program.Any(x.Errors) }, []uint64{listCount}},
-			{"output", "dyn", "the attempt", func(x *in) program.Value { return program.Any(x.Output) }, nil},
-			{"history", "list(dyn)", "the attempts so far: iteration, output, score, valid, errors, feedback", func(x *in) program.Value { return program.Any(x.History) }, []uint64{listCount}},
-			{"usage", "map(string, dyn)", "tokens, tokens_in, tokens_out, cost_usd, wall_ms", func(x *in) program.Value { return program.Any(x.Usage) }, nil},
+			{"errors", "list(dyn)", "what the evaluator found", func(x *in) program.Value { return findings(x.Errors) }, []uint64{listCount}},
+			{"output", "dyn", "the attempt", func(x *in) program.Value { return decoded(x.Output) }, nil},
+			{"history", "list(dyn)", "the judged attempts with this one: iteration, output, score, valid, errors, feedback", func(x *in) program.Value { return decodedList(x.History) }, []uint64{listCount}},
+			{"usage", "map(string, dyn)", "tokens, tokens_in, tokens_out, cost_usd, wall_ms", func(x *in) program.Value { return usage(x.Usage) }, nil},
 		},
 		fields: []field[core.LoopOutcome]{
 			{"accept", "bool", "whether the attempt passes", func(o *core.LoopOutcome, v any) { o.Accept = v.(bool) }, nil, false},
 			{"stop", "bool", "whether the loop gives up", func(o *core.LoopOutcome, v any) { o.Stop = v.(bool) }, nil, false},
 		},
 	}
+}
+
+// decoded is a value of JSON, null for one that is none. Only a policy that names
+// it pays for decoding it.
+func decoded(text json.RawMessage) program.Value {
+	v, err := core.DecodeJSON(text)
+	if err != nil {
+		return program.Any(nil)
+	}
+	return program.Any(v)
+}
+
+// decodedList is a list of values of JSON.
+func decodedList(texts [][]byte) program.Value {
+	list := bytes.Join(texts, []byte{','})
+	return decoded(append(append([]byte{'['}, list...), ']'))
+}
+
+// findings are findings as JSON has them.
+func findings(list []sdk.Finding) program.Value {
+	if len(list) == 0 {
+		return program.Any([]any{})
+	}
+	return decoded(core.MustJSON(list))
+}
+
+// usage has the keys that stop_when sees.
+func usage(u core.RunUsage) program.Value {
+	return program.Any(map[string]any{
+		"tokens_in": u.TokensIn, "tokens_out": u.TokensOut, "tokens": u.Tokens(), "cost_usd": u.CostUSD, "wall_ms": u.WallMillis,
+	})
 }
 
 func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
@@ -108,7 +144,7 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 func admissionPoint() point[core.AdmissionInput, core.Permission] {
 	type in = core.AdmissionInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointAdmission, "Whether a plugin may run, asked before its first instance starts.", true),
+		definition: denying(core.PointAdmission, "Whether a plugin may run, asked before each start of an instance.", true),
 		inputs: []input[in]{
 			{"ns", "string", "where it is to run", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"plugin", "string", "publisher/name", func(x *in) program.Value { return program.Text(x.Plugin) }, []uint64{wordSize}},

@@ -21,6 +21,9 @@ type Options struct {
 	// SampleEvery is how many decisions that change nothing go by for one that is
 	// recorded: 100 if 0, that is 1 % (spec 7).
 	SampleEvery uint64
+	// SampleFrom is where the counting begins, so that programs that decide less
+	// often than that record as many all together: a random number.
+	SampleFrom uint64
 }
 
 // Policies decide at all points, by a set that can be replaced as a whole. It
@@ -39,7 +42,7 @@ func New(points *Points, o Options) *Policies {
 		p.clock = core.SystemClock{}
 	}
 	if o.Log != nil {
-		p.log = newSampler(points, o.Log, o.SampleEvery)
+		p.log = newSampler(points, &o)
 	}
 	if o.Set == nil {
 		o.Set = points.Defaults()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Record is a decision as decision logs keep it. Replays decide it again.
@@ -19,7 +20,9 @@ type Record struct {
 	// lists them.
 	Inputs map[string]any `json:"inputs"`
 	Masked []string       `json:"masked,omitempty"`
-	Output map[string]any `json:"output"`
+	// Omitted is whether all inputs are left out, since they are too large to keep.
+	Omitted bool           `json:"omitted,omitempty"`
+	Output  map[string]any `json:"output"`
 	// Skipped counts the decisions of this point that weren't recorded since its
 	// last record.
 	Skipped uint64 `json:"skipped,omitempty"`
@@ -31,6 +34,42 @@ type Record struct {
 type Shadow struct {
 	core.Decision
 	Output map[string]any `json:"output"`
+}
+
+// MaxRecordBytes is how large an encoded record may be that keeps its inputs: an
+// attempt of a loop with its history is far smaller, as a rule.
+const MaxRecordBytes = 1 << 20
+
+// Encode returns the record as JSON, on one line. One that is too large loses its
+// inputs.
+func (r *Record) Encode() ([]byte, error) {
+	text, err := core.EncodeJSON(r)
+	if err != nil || len(text) <= MaxRecordBytes {
+		return text, err
+	}
+	short := *r
+	short.Inputs, short.Omitted = map[string]any{}, true
+	if text, err = core.EncodeJSON(&short); err == nil && len(text) > MaxRecordBytes {
+		err = sdk.Errorf(sdk.Exhausted, "decision_too_large", "the output of %s has more than %d bytes", r.File, MaxRecordBytes)
+	}
+	return text, err
+}
+
+// Outcome is what of a record's output is no content: numbers, yes and no, and
+// words of a fixed set.
+func (p *Points) Outcome(r *Record) map[string]any {
+	d, err := p.find(r.Point)
+	if err != nil {
+		return nil
+	}
+	out := map[string]any{}
+	for _, f := range d.env.Fields() {
+		v, there := r.Output[f.Name]
+		if plain := f.Type == "bool" || f.Type == "int" || f.Type == "double"; there && (plain || len(f.Values) > 0) {
+			out[f.Name] = v
+		}
+	}
+	return out
 }
 
 // sampleEvery is 1 % (spec 7).
@@ -47,15 +86,32 @@ type sampler struct {
 // tally counts the decisions of a point.
 type tally struct{ seen, skipped, total atomic.Uint64 }
 
-func newSampler(points *Points, write func(context.Context, *Record), every uint64) *sampler {
-	s := &sampler{every: every, write: write, points: map[core.Point]*tally{}}
+func newSampler(points *Points, o *Options) *sampler {
+	s := &sampler{every: o.SampleEvery, write: o.Log, points: map[core.Point]*tally{}}
 	if s.every == 0 {
 		s.every = sampleEvery
 	}
 	for _, name := range points.Names() {
-		s.points[name] = &tally{}
+		t := &tally{}
+		t.seen.Store(o.SampleFrom)
+		s.points[name] = t
 	}
 	return s
+}
+
+// Unrecorded counts the decisions of each point that weren't recorded since its
+// last record. Points without any are left out.
+func (p *Policies) Unrecorded() map[core.Point]uint64 {
+	counts := map[core.Point]uint64{}
+	if p.log == nil {
+		return counts
+	}
+	for name, t := range p.log.points {
+		if n := t.skipped.Load(); n > 0 {
+			counts[name] = n
+		}
+	}
+	return counts
 }
 
 // Skipped counts the decisions of a point that weren't recorded.

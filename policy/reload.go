@@ -55,12 +55,12 @@ func (p *Points) loadSettled(folder fs.FS, loaded *Set) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	digest := folderDigest(files)
-	if digest != folderDigest(again) {
+	digest := folderDigest(files.files)
+	if digest != folderDigest(again.files) {
 		return nil, sdk.Errorf(sdk.Conflict, "policy_folder_changing", "the policy folder changed while it was read").
 			WithHint("it is read again when it rests")
 	}
-	if digest == loaded.digest {
+	if digest == loaded.digest && len(files.problems) == 0 {
 		return loaded, nil
 	}
 	return p.compile(files)

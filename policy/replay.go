@@ -17,7 +17,7 @@ const maxChanges = 1000
 // Replay says what a set would have decided otherwise.
 type Replay struct {
 	// Decided counts the recorded decisions that were decided again; Skipped those
-	// that couldn't be, because inputs are masked.
+	// that couldn't be, because inputs are masked, or were too large to keep.
 	Decided int `json:"decided"`
 	Skipped int `json:"skipped"`
 	// Changed counts the decisions with another output, and Failed those of them
@@ -64,7 +64,7 @@ func (s *Set) Replay(ctx context.Context, records iter.Seq2[*Record, error], sin
 }
 
 func (s *Set) replay(ctx context.Context, record *Record, r *Replay) error {
-	if len(record.Masked) > 0 {
+	if len(record.Masked) > 0 || record.Omitted {
 		r.Skipped++
 		return nil
 	}

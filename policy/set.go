@@ -126,7 +126,7 @@ func (s *Set) chain(d *definition, namespace string) iter.Seq[*Policy] {
 				}
 			}
 		}
-		yield(d.base)
+		yield(d.base())
 	}
 }
 

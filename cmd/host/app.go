@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -37,6 +38,8 @@ type flags struct {
 	dataDir   string
 	pluginDir string
 	lock      string
+	policyDir string
+	namespace string
 	sandbox   string
 	logLevel  string
 	agent     string
@@ -71,8 +74,9 @@ func (a *App) loadOptions() workflow.Options {
 
 // openPlugins makes the installed plugins callable, with what those in uses need
 // of the operator. llm is the model that plugins may be granted to ask, a
-// workflow's settings.llm. Closing it removes the copies that ran.
-func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage) (*pluginHost, error) {
+// workflow's settings.llm, and policies say which may run in the namespace. Closing
+// it removes the copies that ran.
+func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage, policies *livePolicies, namespace string) (*pluginHost, error) {
 	uses = append(slices.Clip(uses), modelUse(llm))
 	if err := a.checkEndpoints(uses); err != nil {
 		return nil, err
@@ -81,10 +85,15 @@ func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage) (*plug
 	if err != nil {
 		return nil, err
 	}
-	return a.hostPlugins(set, a.granted(set.Installed(), uses), llm)
+	return a.hostPlugins(set, a.granted(set.Installed(), uses), llm, policies.admit(set, namespace))
 }
 
-// openRuns opens the store of the state folder.
+// openStore opens the store of the state folder.
+func (a *App) openStore(ctx context.Context) (*pebble.Store, error) {
+	return pebble.Open(ctx, pebble.Options{Dir: a.storeDir()})
+}
+
+// openRuns opens the store for its runs alone.
 func (a *App) openRuns(ctx context.Context) (*store.Runs, io.Closer, error) {
 	db, err := a.openStore(ctx)
 	if err != nil {
@@ -93,10 +102,15 @@ func (a *App) openRuns(ctx context.Context) (*store.Runs, io.Closer, error) {
 	return store.NewRuns(db, core.SystemClock{}), db, nil
 }
 
-// actions runs workflow nodes on plugins and shows what happens.
-func (a *App) actions(plugins core.Plugins) *loop.Actions {
-	return &loop.Actions{Plugins: plugins, Events: a.events()}
+// actions runs a run's nodes on plugins and shows what happens.
+func (a *App) actions(plugins core.Plugins, policies *livePolicies, run *core.Run) *loop.Actions {
+	return &loop.Actions{
+		Plugins: plugins, Events: a.events(), Policy: policies, Namespace: namespaceOf(run), Workflow: run.Workflow,
+	}
 }
+
+// namespaceOf is where a run is.
+func namespaceOf(run *core.Run) string { return cmp.Or(run.Namespace, defaultNamespace) }
 
 // prepare has the plugins check their configs before anything runs. What is
 // wrong in any node is told at once.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,6 +31,10 @@ type Config struct {
 	// LLMEndpoints are the endpoints, as host:port with commas between them, that
 	// the plugin behind llm may reach: well-known ones, and the operator's.
 	LLMEndpoints Setting `json:"llm_endpoints"`
+	// PolicyDir is the folder of the policies. By default it need not be there.
+	PolicyDir Setting `json:"policy_dir"`
+	// Namespace is where runs are, unless they say otherwise: policies go by it.
+	Namespace Setting `json:"namespace"`
 	// Sandbox says whether plugins must be sandboxed: require, prefer or off.
 	Sandbox Setting `json:"sandbox"`
 	// LogLevel is the least level of plugin logs that is shown.
@@ -52,6 +57,14 @@ type Setting struct {
 func (s Setting) list() []string {
 	return slices.DeleteFunc(strings.Split(s.Value, ","), func(item string) bool { return item == "" })
 }
+
+// namespaceForm is what a namespace may be, and maxNamespace its longest (spec 3.1).
+var namespaceForm = regexp.MustCompile(`^[^/*\s\\[:cntrl:]]+(/[^/*\s\\[:cntrl:]]+){0,7}$`)
+
+const maxNamespace = 512
+
+// defaultNamespace is where runs are that don't say where.
+const defaultNamespace = "default"
 
 // sandboxModes are what sandbox may be: refuse to run without one, run without
 // one where the system has none, and none.
@@ -95,6 +108,8 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		dev:          file.devPlugins(below),
 		file:         path,
 		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.Settings.LLM.Endpoints, ","), ""),
+		PolicyDir:    choose("policy-dir", f.policyDir, "REFLECTORY_POLICY_DIR", below(file.PolicyDir), filepath.Join(dataDir.Value, "policies")),
+		Namespace:    choose("namespace", f.namespace, "REFLECTORY_NAMESPACE", file.Namespace, defaultNamespace),
 		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.Sandbox, "prefer"),
 		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.LogLevel, "warn"),
 		Agent:        choose("agent", f.agent, "REFLECTORY_AGENT", "", userName()),
@@ -117,6 +132,10 @@ func (c Config) check() error {
 			return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "%s %q (%s) is not one of %s",
 				word.name, word.setting.Value, word.setting.Origin, strings.Join(word.words, ", "))}
 		}
+	}
+	if !namespaceForm.MatchString(c.Namespace.Value) || len(c.Namespace.Value) > maxNamespace {
+		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "namespace %q (%s) is none", c.Namespace.Value, c.Namespace.Origin).
+			WithHint("write up to 8 words with / between them, such as team/project")}
 	}
 	for _, endpoint := range c.LLMEndpoints.list() {
 		if err := install.CheckEndpoint(endpoint); err != nil {
@@ -177,7 +196,9 @@ func (c Config) rows() [][]string {
 	row := func(name string, s Setting) []string { return []string{name, s.Value, s.Origin} }
 	return [][]string{
 		row("data_dir", c.DataDir), row("plugin_dir", c.PluginDir), row("lock", c.Lock), row("trust_file", c.TrustFile),
-		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints), row("sandbox", c.Sandbox), row("log_level", c.LogLevel), row("agent", c.Agent),
+		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints),
+		row("policy_dir", c.PolicyDir), row("namespace", c.Namespace), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
+		row("agent", c.Agent),
 	}
 }
 

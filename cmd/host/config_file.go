@@ -26,6 +26,8 @@ type fileConfig struct {
 	PluginDir string      `yaml:"plugin_dir"`
 	TrustFile string      `yaml:"trust_file"`
 	LogLevel  string      `yaml:"log_level"`
+	PolicyDir string      `yaml:"policy_dir"`
+	Namespace string      `yaml:"namespace"`
 	Sandbox   string      `yaml:"sandbox"`
 	Plugins   []devPlugin `yaml:"plugins"`
 	Settings  struct {
@@ -97,5 +99,5 @@ func decodeConfig(path string, data []byte, c *fileConfig) error {
 		place, problem = fmt.Sprintf("%s:%d:%d", path, pos.Line, pos.Column), at.GetMessage()
 	}
 	return sdk.Errorf(sdk.Invalid, "config_invalid", "%s: %s", place, problem).
-		WithHint("the keys are data_dir, plugin_dir, trust_file, log_level, sandbox, plugins: [{path, dev}] and settings: {llm: {endpoints}}")
+		WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, plugins: [{path, dev}] and settings: {llm: {endpoints}}")
 }

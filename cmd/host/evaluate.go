@@ -26,6 +26,7 @@ parses, else text. Exit codes: 0 valid, 3 not valid.`,
 			return a.evaluate(c.Context(), evaluator, stateFile, args[0])
 		},
 	}
+	a.namespaceFlag(c)
 	c.Flags().StringVar(&evaluator, "evaluator", "", "YAML `file` of the evaluator (required)")
 	c.Flags().StringVar(&stateFile, "state-file", "", "JSON object `file` that the evaluator sees as the state")
 	required(c, "evaluator")
@@ -89,6 +90,7 @@ verdict that holds one, as evaluate --json prints it.`,
 			return a.correct(c.Context(), corrector, errorsFile, args[0])
 		},
 	}
+	a.namespaceFlag(c)
 	c.Flags().StringVar(&corrector, "corrector", "", "YAML `file` of the corrector (required)")
 	c.Flags().StringVar(&errorsFile, "errors", "", "JSON `file` of what is wrong")
 	required(c, "corrector")
@@ -151,7 +153,12 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 	if err := a.checkEnv(uses); err != nil {
 		return nil, err
 	}
-	plugins, err := a.openPlugins(uses, nil)
+	policies, err := a.openPolicies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(&err, policies)
+	plugins, err := a.openPlugins(uses, nil, policies, a.config.Namespace.Value)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -35,11 +36,13 @@ func TestFigures(t *testing.T) {
 	runs := openFigureStore(t, w.dir)
 	functions := loop.Options{Generator: constant, Corrector: constant, Evaluator: passesAtThird}
 	plugins := pluginLoop(t, tally)
+	governed := functions
+	governed.Policy = policy.New(policy.NewPoints(), policy.Options{Log: func(context.Context, *policy.Record) {}})
 
 	s := coretest.Interleave(figureRounds, figureLoops,
 		syncs(t, filepath.Join(w.dir, "raw"), 2*iterations),
 		runLoop(t, functions, nil), runLoop(t, functions, runs),
-		runLoop(t, plugins, nil), runLoop(t, plugins, runs))
+		runLoop(t, plugins, nil), runLoop(t, plugins, runs), runLoop(t, governed, nil))
 	fsyncs := s[0]
 	for _, f := range []struct {
 		name   string
@@ -58,6 +61,10 @@ func TestFigures(t *testing.T) {
 				f.loop.Micros(0.5), f.loop.Micros(0.1), 2*iterations, fsyncs.Micros(0.5), fsyncs.Micros(0.1)),
 		}.Print(os.Stdout)
 	}
+	coretest.Figure{
+		Name: "the default loop policy, an iteration", Value: (s[5].Micros(0.5) - s[1].Micros(0.5)) / iterations, Unit: "µs", Target: 10,
+		Note: fmt.Sprintf("a loop of %d takes %.0f µs with it and %.0f µs without", iterations, s[5].Micros(0.5), s[1].Micros(0.5)),
+	}.Print(os.Stdout)
 	allocations(t, functions)
 }
 

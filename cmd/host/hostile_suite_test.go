@@ -108,7 +108,7 @@ func (s *suite) open() *pluginHost {
 			l.StartTimeout = time.Minute // the machine may be busy
 		}
 	}
-	h, err := s.app.hostPlugins(set, installed, nil)
+	h, err := s.app.hostPlugins(set, installed, nil, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -35,8 +36,8 @@ func (h *pluginHost) Close() error {
 
 // hostPlugins runs the plugins of a set with the host's services. Where llm, a
 // workflow's settings.llm, is set, plugins that were granted llm.complete reach
-// that model.
-func (a *App) hostPlugins(set *install.Set, installed []plugin.Installed, llm json.RawMessage) (*pluginHost, error) {
+// that model. admit is asked before each start.
+func (a *App) hostPlugins(set *install.Set, installed []plugin.Installed, llm json.RawMessage, admit func(context.Context, plugin.Installed) error) (*pluginHost, error) {
 	h := &pluginHost{set: set, logs: logfile.New(logfile.Options{Dir: a.pluginLogDir()})}
 	log := a.keepLog(h.logs)
 	options := services.Options{Log: log}
@@ -49,7 +50,7 @@ func (a *App) hostPlugins(set *install.Set, installed []plugin.Installed, llm js
 		return nil, errors.Join(err, h.services.Close(), h.logs.Close(), set.Close())
 	}
 	h.Supervisor = plugin.NewSupervisor(plugin.Options{
-		Installed: installed, Driver: set.Driver(h.drivers), ConfigEvaluator: configPlugin,
+		Installed: installed, Driver: set.Driver(h.drivers), Admit: admit, ConfigEvaluator: configPlugin,
 	})
 	h.services.Connect(h.Supervisor)
 	return h, nil

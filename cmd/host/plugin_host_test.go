@@ -35,7 +35,7 @@ func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service
 			p.Granted.Network = endpoints
 		}
 	}
-	h, err := a.hostPlugins(set, installed, json.RawMessage(llm))
+	h, err := a.hostPlugins(set, installed, json.RawMessage(llm), nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -28,11 +28,14 @@ func (a *App) place() (install.Place, error) {
 	return install.Place{Label: "project", Lock: lock, Dir: dir}, nil
 }
 
+// shippedLabel is what plugins beside the program are called.
+const shippedLabel = "shipped"
+
 // shippedPlace is plugins beside the program.
 func shippedPlace() install.Place {
 	program, _ := os.Executable() // "" is the working folder
 	dir := filepath.Join(filepath.Dir(program), "plugins")
-	return install.Place{Label: "shipped", Lock: filepath.Join(dir, install.LockFile), Dir: dir, Repair: "make build"}
+	return install.Place{Label: shippedLabel, Lock: filepath.Join(dir, install.LockFile), Dir: dir, Repair: "make build"}
 }
 
 // openSet reads what is installed.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -53,18 +52,19 @@ func loadPolicies(points *policy.Points, dir string) (*policy.Set, error) {
 	return points.Load(folder)
 }
 
-// currentPolicies loads the folder that a flag names, else the data folder's, which
-// need not be there.
+// currentPolicies loads the folder that a flag names, else that of the
+// configuration.
 func (a *App) currentPolicies(points *policy.Points, dir string) (*policy.Set, error) {
 	if dir != "" {
 		return loadPolicies(points, dir)
 	}
-	return points.Load(os.DirFS(filepath.Join(a.config.DataDir.Value, "policies")))
+	set, _, err := a.loadPolicyDir(points)
+	return set, err
 }
 
 // policiesFlag adds the flag that names the policy folder.
 func policiesFlag(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "policies", "", "policy `folder` (default: policies in the data folder)")
+	c.Flags().StringVar(dir, "policies", "", "policy `folder` (default: that of --policy-dir)")
 }
 
 // policyChecked is what check prints.

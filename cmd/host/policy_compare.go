@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"iter"
 	"os"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -75,18 +78,19 @@ func (a *App) printDifference(d policy.Difference) {
 func (a *App) policyReplayCommand() *cobra.Command {
 	var log, since string
 	c := &cobra.Command{
-		Use: "replay NEW", Short: "Decide logged decisions again under a candidate, and show what would change",
-		Long: `Decide logged decisions again under a candidate policy folder, and show what would
-have come out otherwise, before it is rolled out. Decisions with masked inputs
-are counted and passed over. Exit codes: 0 nothing would change, 3 something would.`,
-		Example: `  reflectory policy replay examples/policy-folder/candidate --log examples/policy-folder/decisions.jsonl
+		Use: "replay NEW", Short: "Decide recorded decisions again under a candidate, and show what would change",
+		Long: `Decide recorded decisions again under a candidate policy folder, and show what
+would have come out otherwise, before it is rolled out. The decisions are those of
+the store, or with --log those of a file that policy eval wrote. What was recorded
+without its inputs, since they are masked or too large, is counted and passed over.
+Exit codes: 0 nothing would change, 3 something would.`,
+		Example: `  reflectory policy replay examples/policy-folder/candidate --since 72h
   reflectory policy replay examples/policy-folder/candidate --log examples/policy-folder/decisions.jsonl --since 2026-11-02`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.policyReplay(c.Context(), args[0], log, since) },
 	}
-	c.Flags().StringVar(&log, "log", "", "decision log `file` (required)")
+	c.Flags().StringVar(&log, "log", "", "decision log `file`, in place of the store")
 	c.Flags().StringVar(&since, "since", "", "how far back: a duration such as 72h, a date, or a time")
-	required(c, "log")
 	return c
 }
 
@@ -99,13 +103,12 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(log)
+	records, closer, err := a.decisions(ctx, log, from)
 	if err != nil {
-		return sdk.Errorf(sdk.NotFound, "decision_log_missing", "the decision log can't be opened: %w", err).
-			WithHint("name a file that decisions were logged to")
+		return err
 	}
-	defer closing(&err, f)
-	replay, err := set.Replay(ctx, policy.ReadLog(f), from)
+	defer closing(&err, closer)
+	replay, err := set.Replay(ctx, records, from)
 	if err != nil {
 		return err
 	}
@@ -118,6 +121,33 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 		return statusError{exitNotValid}
 	}
 	return err
+}
+
+// decisions are the recorded ones, of a file or of the store, from a time on.
+func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.Seq2[*policy.Record, error], io.Closer, error) {
+	if log != "" {
+		f, err := os.Open(log)
+		if err != nil {
+			return nil, nil, sdk.Errorf(sdk.NotFound, "decision_log_missing", "the decision log can't be opened: %w", err).
+				WithHint("name a file that decisions were logged to")
+		}
+		return policy.ReadLog(f), f, nil
+	}
+	db, err := a.openStore(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(yield func(*policy.Record, error) bool) {
+		for text, err := range decisions.Read(ctx, db, since) {
+			var record *policy.Record
+			if err == nil {
+				record, err = policy.DecodeRecord(text)
+			}
+			if !yield(record, sdk.Wrap("read the recorded decisions", err)) || err != nil {
+				return
+			}
+		}
+	}, db, nil
 }
 
 func (a *App) printPolicyReplay(r *policy.Replay) {
@@ -133,7 +163,7 @@ func (a *App) printPolicyReplay(r *policy.Replay) {
 		fmt.Fprintf(a.Stdout, ", %d of them because the policy fails", r.Failed)
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(a.Stdout, "; %d more can't be decided again: inputs are masked", r.Skipped)
+		fmt.Fprintf(a.Stdout, "; %d more can't be decided again: inputs are masked or weren't kept", r.Skipped)
 	}
 	fmt.Fprintln(a.Stdout)
 }

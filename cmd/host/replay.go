@@ -115,7 +115,12 @@ func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (res
 			return nil, usageError{sdk.Wrap("--accept", err)}
 		}
 	}
-	plugins, err := a.openPlugins(uses, rec.plan.LLM)
+	policies, err := a.openPolicies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(&err, policies)
+	plugins, err := a.openPlugins(uses, rec.plan.LLM, policies, namespaceOf(rec.run))
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +131,7 @@ func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (res
 		if err != nil {
 			return nil, err
 		}
+		o.Policy, o.Namespace, o.Workflow = policies, namespaceOf(rec.run), rec.run.Workflow
 		attempts, err := loop.Replay(ctx, o)
 		if err != nil {
 			return nil, sdk.Wrap("replay "+l.Node, err)

@@ -30,6 +30,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.dataDir, "data-dir", "", "folder of all state (default: in the user's data home)")
 	f.StringVar(&a.flags.pluginDir, "plugin-dir", "", "folder that added plugins are copied to (default: plugins in the data folder)")
 	f.StringVar(&a.flags.lock, "lock", "", "`file` that pins the plugins (default: reflectory.lock beside reflectory.yaml, else in the data folder)")
+	f.StringVar(&a.flags.policyDir, "policy-dir", "", "folder of the policies (default: policies in the data folder, if it is there)")
 	f.StringVar(&a.flags.sandbox, "sandbox", "", "whether plugins must be sandboxed: require, prefer, off (default prefer)")
 	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of plugin logs shown: trace, debug, info, warn, error, off (default warn)")
 	f.StringVar(&a.flags.agent, "agent", "", "`name` of who acts, which events record (default: your user name)")

@@ -32,6 +32,7 @@ resumed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], flags) },
 	}
+	a.namespaceFlag(c)
 	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; dots lead into objects; the value is JSON if it parses, else text")
 	c.Flags().StringVar(&flags.file, "state-file", "", "lay a JSON object `file` over the state")
 	c.Flags().StringVar(&flags.input, "input", "", "put a `file`, or - for standard input, into state.input: parsed if it is named .json, else as text")
@@ -51,7 +52,7 @@ func (a *App) run(ctx context.Context, path string, flags stateFlags) error {
 	if err != nil {
 		return err
 	}
-	run := &core.Run{ID: new(core.SystemIDs).NewID(), Workflow: plan.Name, Source: source, State: state}
+	run := &core.Run{ID: new(core.SystemIDs).NewID(), Workflow: plan.Name, Namespace: a.config.Namespace.Value, Source: source, State: state}
 	return a.execute(ctx, plan, run, func(ctx context.Context, runs *store.Runs) (core.Progress, error) {
 		return core.Progress{}, runs.Create(ctx, run)
 	})
@@ -104,20 +105,28 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	if err := a.checkEnv(plan.Plugins()); err != nil {
 		return err
 	}
-	plugins, err := a.openPlugins(plan.Plugins(), plan.LLM)
+	policies, err := a.openPolicies(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, policies)
+	plugins, err := a.openPlugins(plan.Plugins(), plan.LLM, policies, namespaceOf(run))
 	if err != nil {
 		return err
 	}
 	defer closing(&err, plugins)
-	actions := a.actions(plugins)
+	actions := a.actions(plugins, policies, run)
 	if err := prepare(ctx, actions, plan); err != nil {
 		return err
 	}
-	runs, closer, err := a.openRuns(ctx)
+	db, err := a.openStore(ctx)
 	if err != nil {
 		return err
 	}
-	defer closing(&err, closer)
+	defer closing(&err, db)
+	policies.connect(db)
+	defer closing(&err, policies) // before the store is closed
+	runs := store.NewRuns(db, core.SystemClock{})
 	progress, err := begin(ctx, runs)
 	if err != nil {
 		return err

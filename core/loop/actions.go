@@ -22,6 +22,9 @@ type Actions struct {
 	Events func(core.Event)
 	// Clock measures active time. Default core.SystemClock.
 	Clock core.Clock
+	// Policy, Namespace and Workflow are those of loops: see [Options].
+	Policy              core.LoopPolicy
+	Namespace, Workflow string
 }
 
 // Prepare has every plugin of an action check its config, so that a wrong one is
@@ -110,6 +113,7 @@ func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.Loo
 	o := &Options{
 		LoopLimits: s.Limits, State: req.State, RunID: req.RunID, Visit: req.Visit, Node: req.Node,
 		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Clock: a.Clock,
+		Policy: a.Policy, Namespace: a.Namespace, Workflow: a.Workflow,
 	}
 	gen, err := newStep(a.Plugins, s.Generator)
 	if err != nil {

@@ -50,6 +50,7 @@ func newDriver(o *Options) (*driver, error) {
 // nothing that a plugin returns can extend it.
 func (d *driver) loop(ctx context.Context) (core.StopReason, error) {
 	if last := d.engine.last(); last != nil && last.Judged {
+		d.askToStop(ctx)
 		if reason := d.engine.check(ctx, d.active); reason != "" {
 			return reason, nil
 		}
@@ -113,7 +114,9 @@ func (d *driver) generate(ctx context.Context) (core.StopReason, error) {
 	if ctx.Err() != nil {
 		return d.interrupted(ctx), nil
 	}
-	return "", d.recordVerdict(ctx, d.engine.failed(err))
+	a := d.engine.failed(err)
+	d.askToStop(ctx)
+	return "", d.recordVerdict(ctx, a)
 }
 
 // correct asks the corrector for the next attempt, or for what the generator
@@ -143,27 +146,41 @@ func (d *driver) correct(ctx context.Context) (made bool, reason core.StopReason
 
 // judge evaluates the last attempt and records the verdict.
 func (d *driver) judge(ctx context.Context) error {
-	resp, accepted, err := d.verdict(ctx)
+	r, err := d.verdict(ctx)
 	if err != nil {
 		return err
 	}
-	d.engine.judged(&resp.Verdict, resp.Usage, accepted)
+	if err := d.take(ctx, r); err != nil {
+		return err
+	}
 	return d.recordVerdict(ctx, d.engine.last())
 }
 
-// verdict is what is said of the last attempt, and whether it passes. An
-// evaluator's failure is one too where the loop counts it as invalid.
-func (d *driver) verdict(ctx context.Context) (resp *sdk.EvaluateResponse, accepted bool, err error) {
-	resp, err = d.evaluate(ctx)
+// ruling is what was said of an attempt.
+type ruling struct {
+	*sdk.EvaluateResponse
+	// accepted is whether the attempt passes by the workflow's rule.
+	accepted bool
+	// failed is whether it isn't the evaluator's: that failed, and the loop counts
+	// the attempt as invalid.
+	failed bool
+}
+
+// verdict asks what there is to say of the last attempt.
+func (d *driver) verdict(ctx context.Context) (ruling, error) {
+	resp, err := d.evaluate(ctx)
 	if err != nil && ctx.Err() == nil && d.o.OnEvaluatorError == core.EvaluatorErrorFail {
 		failed := sdk.Verdict{Errors: []sdk.Finding{finding(sdk.TypeEvaluatorError, err)}}
-		return &sdk.EvaluateResponse{Verdict: failed}, false, nil
+		return ruling{EvaluateResponse: &sdk.EvaluateResponse{Verdict: failed}, failed: true}, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return ruling{}, err
 	}
-	accepted, err = d.accepts(ctx, &resp.Verdict)
-	return resp, accepted, err
+	accepted, err := d.accepts(ctx, &resp.Verdict)
+	if err != nil {
+		d.engine.spent(resp.Usage)
+	}
+	return ruling{EvaluateResponse: resp, accepted: accepted}, err
 }
 
 // evaluate asks for a verdict, again after a passing fault while the budget lasts.

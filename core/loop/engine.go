@@ -29,6 +29,8 @@ type engine struct {
 	patch          json.RawMessage
 	// pending is the part of usage that no attempt holds yet.
 	pending sdk.Usage
+	// stop is whether the loop's policy, asked of the last attempt, gives up.
+	stop bool
 }
 
 // next decides the step that follows, given that nothing stops the loop.
@@ -163,7 +165,7 @@ func (e *engine) resume(used sdk.Usage) {
 func (e *engine) add(a core.Attempt) { e.attempts = append(e.attempts, a) }
 
 // check decides whether the loop stops after a verdict, in the order of spec
-// 1.2, item 5.
+// 1.2, item 5; what the policy says follows what the workflow says.
 func (e *engine) check(ctx context.Context, active activeTime) core.StopReason {
 	last := e.last()
 	switch {
@@ -177,6 +179,8 @@ func (e *engine) check(ctx context.Context, active activeTime) core.StopReason {
 		return core.StopBudget
 	case e.stopWhen(ctx, active):
 		return core.StopWhen
+	case e.stop:
+		return core.StopPolicy
 	case e.noProgress():
 		return core.StopNoProgress
 	case len(e.attempts) >= e.limits.MaxIterations:

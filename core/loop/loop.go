@@ -20,6 +20,12 @@ type Options struct {
 
 	core.LoopLimits
 
+	// Policy is asked of each attempt, once it is judged, and has the last word
+	// on whether it passes and on whether the loop gives up. nil leaves that to the
+	// limits. Namespace and Workflow are what it learns of the run.
+	Policy              core.LoopPolicy
+	Namespace, Workflow string
+
 	// State is what plugins see beside the reflection_* keys: a JSON object.
 	State json.RawMessage
 	// RunID, Visit and Node name the loop in requests, events and idempotency

@@ -15,6 +15,9 @@ type ReplayOptions struct {
 	// Limits are the loop's. Those that bear on judging count: Accept,
 	// HistoryLimit, EvaluatorRetries and OnEvaluatorError.
 	Limits core.LoopLimits
+	// Policy, Namespace and Workflow are as in [Options].
+	Policy              core.LoopPolicy
+	Namespace, Workflow string
 	// State is the state as the loop found it.
 	State json.RawMessage
 	// Attempts are the recorded ones.
@@ -52,7 +55,7 @@ func Replay(ctx context.Context, o *ReplayOptions) ([]Replayed, error) {
 			Accept: o.Limits.Accept, HistoryLimit: o.Limits.HistoryLimit,
 			EvaluatorRetries: o.Limits.EvaluatorRetries, OnEvaluatorError: o.Limits.OnEvaluatorError,
 		},
-		Evaluator: o.Evaluator,
+		Evaluator: o.Evaluator, Policy: o.Policy, Namespace: o.Namespace, Workflow: o.Workflow,
 	})
 	if err != nil {
 		return nil, err
@@ -83,14 +86,18 @@ func (d *driver) rejudge(ctx context.Context, a core.Attempt) (Judgment, error) 
 	if len(a.Raw) > 0 {
 		a.Output = a.Raw
 	}
+	before := d.engine
+	defer func() { d.engine = before }()
 	d.engine.add(a)
-	defer func() { d.engine.attempts = d.engine.attempts[:len(d.engine.attempts)-1] }()
-	resp, accepted, err := d.verdict(ctx)
+	r, err := d.verdict(ctx)
+	if err == nil {
+		err = d.take(ctx, r)
+	}
 	if err != nil {
 		return Judgment{}, err
 	}
-	v := resp.Verdict
-	return Judgment{Valid: v.Valid, Accepted: accepted, Score: v.Score, Errors: nonNil(v.Errors)}, nil
+	v := r.Verdict
+	return Judgment{Valid: v.Valid, Accepted: d.engine.last().Accepted, Score: v.Score, Errors: nonNil(v.Errors)}, nil
 }
 
 func judgment(a *core.Attempt) Judgment {

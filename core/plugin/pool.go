@@ -17,9 +17,8 @@ import (
 //
 // All state is guarded by mu, and each change of it ends in dispatch.
 type pool struct {
-	plugin Installed // its limits are set
-	driver Driver
-	random func() float64
+	plugin  Installed // its limits are set
+	options *Options  // of the supervisor
 
 	// open ends when the pool is closed, and with it the starts under way.
 	open  context.Context
@@ -48,11 +47,11 @@ type grant struct {
 	err    error
 }
 
-func newPool(p Installed, driver Driver, random func() float64) *pool {
+func newPool(p Installed, o *Options) *pool {
 	p.Limits = p.Limits.WithDefaults(p.Runtime)
 	p.Limits.Instances = max(1, p.Limits.Instances)
 	open, stop := context.WithCancel(context.Background())
-	return &pool{plugin: p, driver: driver, random: random, open: open, close: stop}
+	return &pool{plugin: p, options: o, open: open, close: stop}
 }
 
 // acquire waits for a slot, first come, first served. Whoever gets one must
@@ -182,7 +181,7 @@ func (p *pool) watch(m *member) {
 			cause = sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %q exited by itself", p.plugin.Name)
 		}
 		p.exits++
-		p.breaker.exited(now, now.Sub(m.started), cause, p.random())
+		p.breaker.exited(now, now.Sub(m.started), cause, p.options.Random())
 	}
 	p.members = slices.DeleteFunc(p.members, func(other *member) bool { return other == m })
 	close(m.gone)

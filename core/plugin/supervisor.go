@@ -18,6 +18,10 @@ type Options struct {
 	Installed []Installed
 	// Driver starts their instances.
 	Driver Driver
+	// Admit is asked before each start of an instance, and an error refuses it: the
+	// call that waits longest ends with that error, which counts as no failure of
+	// the plugin. Nil admits all. It must be safe for concurrent use.
+	Admit func(ctx context.Context, p Installed) error
 	// ConfigEvaluator names the plugin that judges configs by the schema which
 	// their own plugin has for them: a schema evaluator. "", or one that isn't
 	// installed, leaves that to each plugin.
@@ -65,7 +69,7 @@ func NewSupervisor(o Options) *Supervisor {
 	}
 	s := &Supervisor{options: o, pools: make(map[string]*pool, len(o.Installed)), beside: map[*pool]bool{}}
 	for _, p := range o.Installed {
-		s.pools[p.Name] = newPool(p, o.Driver, o.Random)
+		s.pools[p.Name] = newPool(p, &s.options)
 	}
 	s.close = sync.OnceValue(s.shut)
 	return s

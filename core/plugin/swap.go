@@ -18,7 +18,7 @@ func (s *Supervisor) Add(p Installed) error {
 		return sdk.Errorf(sdk.Conflict, "plugin_installed", "there is a plugin %q already", p.Name).
 			WithHint("replace it, or remove it first")
 	}
-	s.pools[p.Name] = newPool(p, s.options.Driver, s.options.Random)
+	s.pools[p.Name] = newPool(p, &s.options)
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (s *Supervisor) warming(p Installed) (*pool, error) {
 	case s.pools[p.Name] == nil:
 		return nil, s.notFound(p.Name)
 	}
-	fresh := newPool(p, s.options.Driver, s.options.Random)
+	fresh := newPool(p, &s.options)
 	s.beside[fresh] = false
 	s.swaps.Add(1)
 	return fresh, nil

@@ -21,7 +21,8 @@ type Pos struct {
 	Column int `json:"column"`
 }
 
-// Problem is one thing wrong with a file, or with an expression by itself.
+// Problem is one thing wrong with a file, or with an expression by itself. Its line
+// is 0 where a file or folder as such is wrong.
 type Problem struct {
 	// File is "" for an expression by itself.
 	File string `json:"file"`
@@ -32,13 +33,24 @@ type Problem struct {
 	Source string `json:"source,omitempty"`
 }
 
+// Place is where it is: file:line:column.
+func (p Problem) Place() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
 // String renders "file:line:column: message (hint)", the line and a caret.
 func (p Problem) String() string {
 	var text strings.Builder
 	if p.File != "" {
 		text.WriteString(p.File + ":")
 	}
-	fmt.Fprintf(&text, "%d:%d: %s", p.Line, p.Column, p.Message)
+	if p.Line > 0 {
+		fmt.Fprintf(&text, "%d:%d:", p.Line, p.Column)
+	}
+	text.WriteString(" " + p.Message)
 	if p.Hint != "" {
 		fmt.Fprintf(&text, " (%s)", p.Hint)
 	}

@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -99,7 +100,8 @@ func CompileTracked(env *Env, policy *format.Policy, found *format.Problems) *Pr
 
 func compile(env *Env, policy *format.Policy, found *format.Problems, track bool) *Program {
 	c := &compiler{env: env, policy: policy, found: found, track: track}
-	root := &scope{cel: c.imports(), slots: map[string]int{}}
+	bare := c.imports()
+	root := &scope{cel: bare, bare: bare, kinds: map[string]*cel.Type{}, slots: map[string]int{}}
 	for i, v := range env.variables {
 		root.slots[v.Name] = i
 	}
@@ -177,15 +179,35 @@ func (c *compiler) variable(v format.Variable, s *scope) *scope {
 		c.costs = c.costs.plus(costs{proven: x.costs.proven, assumed: x.costs.assumed})
 	}
 	name := variablePrefix + v.Name.Value
-	extended, err := s.cel.Extend(cel.Variable(name, kind))
+	inner, err := s.with(name, kind)
 	if err != nil {
 		c.found.Add(v.Name.At, "", "the variable %q can't be declared: %v", v.Name.Value, err)
 		return s
 	}
-	inner := &scope{cel: extended, slots: maps.Clone(s.slots)}
 	inner.slots[name] = len(c.env.variables) + len(c.variables)
 	c.variables = append(c.variables, variable{v.Name.Value, x})
 	return inner
+}
+
+// with returns the scope with one more variable. One that hides another may be of
+// another type, which cel-go refuses in an environment that has both: so that one
+// is made anew.
+func (s *scope) with(name string, kind *cel.Type) (*scope, error) {
+	inner := &scope{bare: s.bare, kinds: maps.Clone(s.kinds), slots: maps.Clone(s.slots)}
+	_, hides := inner.kinds[name]
+	inner.kinds[name] = kind
+	if !hides {
+		var err error
+		inner.cel, err = s.cel.Extend(cel.Variable(name, kind))
+		return inner, err
+	}
+	var all []cel.EnvOption
+	for _, name := range slices.Sorted(maps.Keys(inner.kinds)) {
+		all = append(all, cel.Variable(name, inner.kinds[name]))
+	}
+	var err error
+	inner.cel, err = s.bare.Extend(all...)
+	return inner, err
 }
 
 func (c *compiler) match(m *format.Match, s *scope, id string) *compiledMatch {

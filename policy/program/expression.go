@@ -21,6 +21,9 @@ const variablePrefix = "variables."
 // before it. It is immutable.
 type scope struct {
 	cel *cel.Env
+	// bare is cel without the variables, whose types kinds has.
+	bare  *cel.Env
+	kinds map[string]*cel.Type
 	// slots are the places of inputs and variables in a run's values.
 	slots map[string]int
 }
@@ -36,6 +39,8 @@ type expression struct {
 	tracked bool
 	// constant is the value of an expression that is one, else nil.
 	constant ref.Val
+	// literal is the constant as Go has it.
+	literal any
 }
 
 // always reports whether a condition is the literal true.
@@ -70,6 +75,7 @@ func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *ex
 	x := &expression{text: text, kind: checked.OutputType(), scope: s}
 	if e := checked.NativeRep().Expr(); e.Kind() == ast.LiteralKind {
 		x.constant = e.AsLiteral()
+		x.literal = scalar(x.constant)
 		return x
 	}
 	var err error

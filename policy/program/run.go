@@ -185,6 +185,9 @@ func (r *run) give(s *step) (result Result, err error) {
 // field evaluates a field of a record, and checks what couldn't be at load.
 func (r *run) field(i int, x *expression) (any, error) {
 	f, want := &r.program.env.fields[i], r.program.env.types[i]
+	if x.literal != nil && x.kind == want {
+		return x.literal, nil
+	}
 	v, err := r.eval(x)
 	if err != nil {
 		return nil, err
@@ -257,6 +260,15 @@ func (r *run) value(slot int) ref.Val {
 	}
 	r.values[slot] = v
 	return v
+}
+
+// number is an input that is a double and wasn't made a value of CEL.
+func (r *run) number(slot int) (float64, bool) {
+	if r.values[slot] != nil || slot >= len(r.program.env.variables) {
+		return 0, false
+	}
+	v := r.inputs.Input(slot)
+	return v.number, v.isDouble
 }
 
 // Parent implements cel.Activation.

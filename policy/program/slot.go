@@ -24,6 +24,11 @@ func (n *slotNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 
 // float implements doubleNode, for inputs and variables that are doubles.
 func (n *slotNode) float(frame *interpreter.ExecutionFrame) (float64, ref.Val) {
+	if r, ok := frame.Activation.(*run); ok {
+		if x, ok := r.number(n.slot); ok {
+			return x, nil
+		}
+	}
 	v := n.Exec(frame)
 	if x, ok := v.(types.Double); ok {
 		return float64(x), nil

@@ -13,28 +13,36 @@ import (
 // maxValues bounds the values within an output: more than any decision says.
 const maxValues = 10_000
 
-// Value is an input's value.
-type Value struct{ v ref.Val }
+// Value is an input's value. A double isn't made one of CEL before that is needed:
+// formulas read the number.
+type Value struct {
+	v        ref.Val
+	number   float64
+	isDouble bool
+}
 
 // Double is a number.
-func Double(x float64) Value { return Value{types.Double(x)} }
+func Double(x float64) Value { return Value{number: x, isDouble: true} }
 
 // Int is a whole number.
-func Int(x int64) Value { return Value{types.Int(x)} }
+func Int(x int64) Value { return Value{v: types.Int(x)} }
 
 // Text is a text.
-func Text(x string) Value { return Value{types.String(x)} }
+func Text(x string) Value { return Value{v: types.String(x)} }
 
 // Bool is true or false.
-func Bool(x bool) Value { return Value{types.Bool(x)} }
+func Bool(x bool) Value { return Value{v: types.Bool(x)} }
 
 // Any is a value as encoding/json and core.DecodeJSON make it, or a []string. It
 // isn't copied: it must not change while a policy runs.
-func Any(x any) Value { return Value{types.DefaultTypeAdapter.NativeToValue(x)} }
+func Any(x any) Value { return Value{v: types.DefaultTypeAdapter.NativeToValue(x)} }
 
 // val is the value, null for one that wasn't made.
 func (v Value) val() ref.Val {
-	if v.v == nil {
+	switch {
+	case v.isDouble:
+		return types.Double(v.number)
+	case v.v == nil:
 		return types.NullValue
 	}
 	return v.v
@@ -117,4 +125,14 @@ func nativeMap(v traits.Mapper, left *int) (any, error) {
 		object[fmt.Sprint(key.Value())] = value
 	}
 	return object, nil
+}
+
+// scalar is a single value as Go has it, nil for one that has none.
+func scalar(v ref.Val) any {
+	left := 1
+	x, err := native(v, &left)
+	if err != nil {
+		return nil
+	}
+	return x
 }

@@ -49,6 +49,14 @@ type Plugin struct {
 // Dev reports whether the plugin runs unlocked.
 func (p *Plugin) Dev() bool { return p.Locked == nil }
 
+// Digest is the SHA-256 over the files that the lock pins; "" in development.
+func (p *Plugin) Digest() string {
+	if p.Dev() {
+		return ""
+	}
+	return "sha256:" + contents(p.Locked.Files)
+}
+
 // Set is what is installed, and the private copies of what of it was used. It is
 // safe for concurrent use, and must be closed.
 type Set struct {

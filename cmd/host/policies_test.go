@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// governed opens the policies of a world, and the store that they are recorded
+// in. They are closed by end, or else with the test.
+func (w *world) governed() (l *livePolicies, db *pebble.Store, end func()) {
+	w.t.Helper()
+	a := &App{Stderr: w.t.Output(), Getenv: func(k string) string { return w.env[k] }}
+	if err := a.load(); err != nil {
+		w.t.Fatal(err)
+	}
+	l, err := a.openPolicies(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if db, err = a.openStore(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	l.connect(db)
+	end = sync.OnceFunc(func() {
+		if err := l.Close(); err != nil {
+			w.t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(end)
+	return l, db, end
+}
+
+// policy writes a policy file whole, as an editor does.
+func (w *world) policy(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, "data", "policies", filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.Rename(w.file("new.tmp", text), path); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// denying is an admission policy that refuses all, with a code of its own.
+func denying(code string) string {
+	return "rule: {match: [{output: '{\"allow\": false, \"code\": \"" + code + "\"}'}]}"
+}
+
+// told counts the entries of the policies' stream by type, and lists the first
+// places of refusals.
+func told(t *testing.T, db core.Store) (types map[string]int, places []string) {
+	t.Helper()
+	types = map[string]int{}
+	err := db.View(t.Context(), func(r core.Reader) error {
+		if err := journal.Verify(r, journal.PolicyStream); err != nil {
+			return err
+		}
+		return journal.Read(r, journal.PolicyStream, func(e journal.Entry) error {
+			types[e.Type]++
+			if e.Type == "agent.policy.reload_refused" {
+				var refused journal.PolicyReloadRefused
+				if err := json.Unmarshal(e.Data, &refused); err != nil {
+					return err
+				}
+				places = append(places, refused.First)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return types, places
+}
+
+// until waits for what another goroutine brings about.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("in vain: " + what)
+		}
+	}
+}
+
+// A folder is edited 1,000 times while decisions are made, in bursts each of which
+// ends with what decides or with what can't. Every decision is made by a policy,
+// what ends a burst is what holds, and each refusal is an event.
+func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	w := newWorld(t)
+	w.policy("admission/a.yaml", denying("v0"))
+	l, db, end := w.governed()
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for !stop.Load() {
+				if got := l.Admission(t.Context(), &core.AdmissionInput{Namespace: "a"}); got.Allow || got.Decision.Failure != nil || got.Code[0] != 'v' {
+					t.Errorf("undecided: %+v", got)
+					return
+				}
+			}
+		})
+	}
+	wants := map[string]bool{}
+	for burst := range 20 {
+		for edit := range 49 {
+			w.policy("admission/a.yaml", denying(fmt.Sprintf("v%d_%d", burst, edit)))
+		}
+		if burst%2 == 0 {
+			code := fmt.Sprintf("v%d_end", burst)
+			w.policy("admission/a.yaml", denying(code))
+			until(t, code, func() bool { return l.Admission(t.Context(), &core.AdmissionInput{Namespace: "a"}).Code == code })
+			continue
+		}
+		w.policy("admission/a.yaml", strings.Repeat("\n", burst)+"rool: {}") // its line says which it is
+		place := fmt.Sprintf("admission/a.yaml:%d:1", burst+1)
+		wants[place] = true
+		until(t, place, func() bool { _, places := told(t, db); return len(places) >= len(wants) })
+	}
+	stop.Store(true)
+	wg.Wait()
+	_, places := told(t, db)
+	for _, place := range places {
+		delete(wants, place)
+	}
+	if len(wants) > 0 {
+		t.Errorf("no event of the refusals at %v, but of %v", wants, places)
+	}
+	end()
+}
+
+func TestAdmissionHeedsAChangedPolicy(t *testing.T) {
+	w := newWorld(t)
+	w.policy("admission/a.yaml", "rule: {match: [{condition: '!locked', output: '{\"allow\": false}'}]}")
+	l, _, _ := w.governed()
+	set, err := l.app.openSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	admit := l.admit(set, "team/a")
+	p := plugin.Installed{Name: "test/chatty", Version: "1.0.0", Runtime: plugin.RuntimeProcess, Env: []string{"KEY=secret"}}
+	if err := admit(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	w.policy("admission/a.yaml", `rule: {match: [{condition: '"env:KEY" in capabilities', output: '{"allow": false, "code": "Not a code", "reason": "no keys here"}'}]}`)
+	until(t, "a refusal", func() bool { err = admit(t.Context(), p); return err != nil })
+	if sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "plugin_denied" || !strings.Contains(err.Error(), "test/chatty may not run in namespace team/a: no keys here") {
+		t.Errorf("got %v", err)
+	}
+	hint := sdk.AsError(err).Hint
+	if !strings.Contains(hint, filepath.Join(w.dir, "data", "policies", "admission", "a.yaml")) || !strings.Contains(hint, "reflectory policy explain admission --namespace team/a") {
+		t.Errorf("hint %q", hint)
+	}
+}
+
+func TestAdmissionSeesAPluginAsItIsPinned(t *testing.T) {
+	w := newWorld(t)
+	a := &App{Stderr: t.Output(), Getenv: func(k string) string { return w.env[k] }}
+	if err := a.load(); err != nil {
+		t.Fatal(err)
+	}
+	set, err := a.openSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	var installed plugin.Installed
+	for _, p := range a.granted(set.Installed(), nil) {
+		if p.Name == "test/tally" {
+			installed = p
+		}
+	}
+	in := admissionInput(set, installed, "team")
+	digest := set.Find("test/tally").Digest()
+	if in.Plugin != "test/tally" || !in.Locked || in.Shipped || in.Runtime != "process" || len(in.Kinds) != 3 || in.Digest != digest ||
+		!strings.HasPrefix(digest, "sha256:") || len(digest) != 71 || strings.Join(in.Capabilities, " ") != "fs:"+programs+" fs:"+install.FSSystem {
+		t.Errorf("got %+v", in)
+	}
+}
+
+// What a policy decided on is content, and stays out of the journal.
+func TestTheJournalHoldsNoContentOfDecisions(t *testing.T) {
+	w := newWorld(t)
+	w.policy("loop/a.yaml", `
+mask: [output.card]
+rule: {match: [{output: '{"accept": !valid, "stop": false}', explanation: '"because of " + output.name'}]}`)
+	l, db, _ := w.governed()
+	l.Loop(t.Context(), &core.LoopInput{Namespace: "a", Output: json.RawMessage(`{"name": "Ada", "card": "4111"}`)})
+	until(t, "a record", func() bool { return len(kept(t, db)) == 1 })
+	record := kept(t, db)[0]
+	if !strings.Contains(record, `"because of Ada"`) || strings.Contains(record, "4111") || !strings.Contains(record, `"masked":["output.card"]`) {
+		t.Errorf("the record: %s", record)
+	}
+	err := db.View(t.Context(), func(r core.Reader) error {
+		return journal.Read(r, journal.DecisionStream("loop"), func(e journal.Entry) error {
+			var event journal.PolicyDecided
+			if err := json.Unmarshal(e.Data, &event); err != nil {
+				return err
+			}
+			if strings.Contains(string(e.Data), "Ada") || event.Record != core.Digest([]byte(record)) || event.Outcome["accept"] != true {
+				t.Errorf("the event: %s", e.Data)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kept are the records of decisions.
+func kept(t *testing.T, db core.Store) []string {
+	t.Helper()
+	var list []string
+	for text, err := range decisions.Read(t.Context(), db, time.Time{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, string(text))
+	}
+	return list
+}
+
+// A journal of 100,000 decisions is decided again within 10 s (BENCH); make test
+// takes a tenth of it.
+func TestReplayDecidesTheRecordedDecisionsAgain(t *testing.T) {
+	n := 10_000
+	if os.Getenv("REFLECTORY_STRESS") != "" {
+		n = 100_000
+	}
+	w := newWorld(t)
+	l, _, end := w.governed()
+	for i := range n {
+		l.Gate(context.Background(), &core.GateInput{Namespace: "team/a", Successes: int64(i % 7), RelevantTurns: 9, Sessions: 2, Q: 0.5})
+	}
+	end()
+	candidate := filepath.Join(w.dir, "candidate", "gate")
+	if err := os.MkdirAll(candidate, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.file("candidate/gate/a.yaml", `rule: {match: [{condition: success_count == 3, output: '{"verdict": "promote", "confidence": 0.5}'}]}`)
+	began := time.Now()
+	code, out, errs := w.run(t.Context(), "policy", "replay", filepath.Dir(candidate), "--since", "1h", "--json")
+	took := time.Since(began)
+	var r struct{ Decided, Changed, Skipped int }
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitNotValid {
+		t.Fatalf("exit %d: %v\n%s", code, err, errs)
+	}
+	if r.Decided != n || r.Changed != (n+3)/7 || r.Skipped != 0 {
+		t.Errorf("decided %d, changed %d, skipped %d", r.Decided, r.Changed, r.Skipped)
+	}
+	t.Logf("%d decisions in %s", n, took)
+	if took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// Decisions outside a run are recorded where they are worth it, and where they
+// can't be that is said.
+func TestARefusalOutsideARunIsRecorded(t *testing.T) {
+	w := newWorld(t)
+	evaluator, output := w.file("evaluator.yaml", "{plugin: test/tally}"), w.file("output.json", "1")
+	if code, _, errs := w.run(t.Context(), "evaluate", "--evaluator", evaluator, output); code == exitDenied || strings.Contains(errs, "warn:") {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "data", "store")); err == nil {
+		t.Fatal("a store was made for what the defaults decided")
+	}
+	w.policy("admission/a.yaml", denying("no"))
+	if code, _, errs := w.run(t.Context(), "evaluate", "--evaluator", evaluator, output); code != exitDenied || strings.Contains(errs, "warn:") {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	_, db, end := w.governed()
+	if n := len(kept(t, db)); n != 1 {
+		t.Errorf("%d records", n)
+	}
+	code, _, errs := w.run(t.Context(), "evaluate", "--evaluator", evaluator, output) // the store is open here
+	if code != exitDenied || !strings.Contains(errs, "1 decisions of policies weren't recorded") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+	end()
+}

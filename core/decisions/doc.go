@@ -1,0 +1,16 @@
+// Package decisions keeps what policies decided: an event of each decision in the
+// journal, and a record of what it was decided on, beside it. A replay decides the
+// records again under other policies.
+//
+// Whoever decides doesn't wait for the store: decisions are gathered, and written
+// many at a time. What couldn't be written is counted, told to whoever closes the
+// log, and stands in the next event that could be.
+//
+// # Keys
+//
+//	decision/<id>   the record: the decision with its inputs and its output, as JSON
+//
+// An id is a UUIDv7, so records are in the order in which they were decided. The
+// event of a decision, in the stream decision/<point>, holds the digest of its
+// record and no content: a record may be deleted, and the chain stays whole.
+package decisions

@@ -1,0 +1,249 @@
+package decisions_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// decided is a decision of the gate whose record is a text.
+func decided(text string) decisions.Decision {
+	return decisions.Decision{Point: core.PointGate, Make: func() (journal.PolicyDecided, []byte, error) {
+		return journal.PolicyDecided{File: "gate/a.yaml", Outcome: map[string]any{"verdict": "retain"}}, core.MustJSON(text), nil
+	}}
+}
+
+func unmade() decisions.Decision {
+	return decisions.Decision{Point: core.PointGate, Make: func() (journal.PolicyDecided, []byte, error) {
+		return journal.PolicyDecided{}, nil, errors.New("can't be encoded")
+	}}
+}
+
+// records reads all records of a store.
+func records(t *testing.T, s core.Store, since time.Time) []string {
+	t.Helper()
+	var list []string
+	for value, err := range decisions.Read(t.Context(), s, since) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text string
+		if err := json.Unmarshal(value, &text); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// entries reads a stream, which must be whole.
+func entries(t *testing.T, s core.Store, stream string) []journal.Entry {
+	t.Helper()
+	var list []journal.Entry
+	err := s.View(t.Context(), func(r core.Reader) error {
+		if err := journal.Verify(r, stream); err != nil {
+			return err
+		}
+		return journal.Read(r, stream, func(e journal.Entry) error { list = append(list, e); return nil })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestADecisionIsAnEventAndARecord(t *testing.T) {
+	s, log := mem.Open(), decisions.NewLog(&core.SystemIDs{})
+	log.Add(decided("one")) // before there is a store
+	if log.Waiting() != 1 {
+		t.Errorf("%d wait", log.Waiting())
+	}
+	log.Connect(&journal.Writer{Store: s})
+	log.Add(decided("two"))
+	log.Tell(journal.PolicyReloadRefused{Code: "policy_invalid", Problems: 2})
+	if err := errors.Join(log.Close(), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"one", "two"}, records(t, s, time.Time{})); diff != "" {
+		t.Error(diff)
+	}
+	list := entries(t, s, journal.DecisionStream("gate"))
+	if len(list) != 2 || list[0].Type != "agent.policy.decision" {
+		t.Fatalf("got %+v", list)
+	}
+	var event journal.PolicyDecided
+	if err := json.Unmarshal(list[0].Data, &event); err != nil {
+		t.Fatal(err)
+	}
+	if len(event.ID) != 36 || event.Record != core.Digest([]byte(`"one"`)) || event.File != "gate/a.yaml" || event.Lost != 0 {
+		t.Errorf("got %+v", event)
+	}
+	if strings.Contains(string(list[0].Data), "one") {
+		t.Errorf("the event holds content: %s", list[0].Data)
+	}
+	if list := entries(t, s, journal.PolicyStream); len(list) != 1 || list[0].Type != "agent.policy.reload_refused" {
+		t.Errorf("got %+v", list)
+	}
+}
+
+func TestDecisionsAreWrittenWithinATenthOfASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := mem.Open(), decisions.NewLog(&core.SystemIDs{})
+		log.Connect(&journal.Writer{Store: s})
+		defer log.Close()
+		for round := range 3 {
+			time.Sleep(time.Minute)
+			log.Add(decided(fmt.Sprint(round)))
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			if got := records(t, s, time.Time{}); len(got) != round+1 || log.Waiting() != 0 {
+				t.Errorf("round %d: %q, %d wait", round, got, log.Waiting())
+			}
+		}
+	})
+}
+
+// counting counts the transactions of a store, each of which may take a while.
+type counting struct {
+	core.Store
+	updates int
+	err     error
+	takes   time.Duration
+}
+
+func (c *counting) Update(ctx context.Context, fn func(core.Tx) error) error {
+	c.updates++
+	time.Sleep(c.takes)
+	if c.err != nil {
+		return c.err
+	}
+	return c.Store.Update(ctx, fn)
+}
+
+// sink is just enough of a store to count what is written to it.
+type sink map[string][]byte
+
+func (k sink) View(context.Context, func(core.Reader) error) error             { return nil }
+func (k sink) Update(_ context.Context, fn func(core.Tx) error) error          { return fn(k) }
+func (k sink) Get(key []byte) ([]byte, bool, error)                            { v, ok := k[string(key)]; return v, ok, nil }
+func (k sink) Scan(_, _ []byte, _ func(key, value []byte) (bool, error)) error { return nil }
+func (k sink) Put(key, value []byte) error                                     { k[string(key)] = value; return nil }
+func (k sink) Delete([]byte) error                                             { return nil }
+
+// Many decide at once, faster than the store writes: all of it is written, many
+// at a time.
+func TestNothingIsLostUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := sink{}
+		s, log := &counting{Store: kept, takes: 10 * time.Millisecond}, decisions.NewLog(&core.SystemIDs{})
+		log.Connect(&journal.Writer{Store: s})
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 1000 {
+					log.Add(decided("x"))
+				}
+			})
+		}
+		wg.Wait()
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if len(kept) != 2*8000+1 { // records, events, and the head of the stream
+			t.Errorf("%d keys", len(kept))
+		}
+		if s.updates < 16 || s.updates > 30 {
+			t.Errorf("%d transactions", s.updates)
+		}
+	})
+}
+
+func TestWhatCannotBeWrittenIsCountedAndTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := &counting{Store: mem.Open(), err: errors.New("disk full")}, decisions.NewLog(&core.SystemIDs{})
+		log.Connect(&journal.Writer{Store: s})
+		step := func(d decisions.Decision) {
+			log.Add(d)
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		step(decided("lost"))
+		s.err = nil
+		step(unmade())
+		step(decided("kept"))
+		step(decided("kept too"))
+		err := log.Close()
+		if sdk.ReasonOf(err) != "decisions_lost" || sdk.AsError(err).Details["count"] != uint64(2) || !strings.Contains(err.Error(), "disk full") || sdk.AsError(err).Hint == "" {
+			t.Errorf("got %v", err)
+		}
+		var told []uint64
+		for _, e := range entries(t, s, journal.DecisionStream("gate")) {
+			var event journal.PolicyDecided
+			if err := json.Unmarshal(e.Data, &event); err != nil {
+				t.Fatal(err)
+			}
+			told = append(told, event.Lost)
+		}
+		if diff := cmp.Diff([]uint64{2, 0}, told); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestALogWithoutAStoreSaysWhatIsLost(t *testing.T) {
+	log := decisions.NewLog(&core.SystemIDs{})
+	for range 5000 { // more than are kept, and nobody waits for a place
+		log.Add(decided("x"))
+	}
+	err := log.Close()
+	log.Add(decided("late"))
+	if sdk.AsError(err).Details["count"] != uint64(5000) || sdk.AsError(log.Close()).Details["count"] != uint64(5001) {
+		t.Errorf("got %v, %v", err, log.Close())
+	}
+}
+
+func TestReadBeginsAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := mem.Open(), decisions.NewLog(&core.SystemIDs{})
+		log.Connect(&journal.Writer{Store: s})
+		log.Add(decided("before"))
+		time.Sleep(2 * time.Millisecond)
+		since := time.Now()
+		log.Add(decided("at once"))
+		time.Sleep(2 * time.Millisecond)
+		log.Add(decided("after"))
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"at once", "after"}, records(t, s, since)); diff != "" {
+			t.Error(diff)
+		}
+		for range decisions.Read(t.Context(), s, time.Time{}) {
+			break
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, err := range decisions.Read(ctx, s, time.Time{}) {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package loop
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// take takes in what was said of the last attempt, and what the loop's policy
+// makes of it. Where the policy fails nobody knows whether the attempt passes: it
+// stays unjudged, and the run ends with status error (spec 7).
+func (d *driver) take(ctx context.Context, r ruling) error {
+	before, attempt := d.engine, *d.engine.last()
+	d.engine.judged(&r.Verdict, r.Usage, r.accepted)
+	if d.o.Policy == nil {
+		return nil
+	}
+	out := d.ask(ctx)
+	d.engine.stop = out.Stop
+	if r.failed { // an attempt that nobody judged can't pass
+		return nil
+	}
+	if out.Decision.Failure != nil {
+		d.engine = before
+		*d.engine.last() = attempt
+		d.engine.spent(r.Usage)
+		return policyFailed(&out.Decision)
+	}
+	d.engine.last().Accepted = out.Accept
+	return nil
+}
+
+// askToStop asks the policy whether the loop gives up after the last attempt,
+// which nobody judged, or whose verdict is recorded. A policy that fails stops
+// (spec 7).
+func (d *driver) askToStop(ctx context.Context) {
+	if d.o.Policy != nil && !d.engine.last().Accepted {
+		d.engine.stop = d.ask(ctx).Stop
+	}
+}
+
+// ask asks the policy about the last attempt as it was judged.
+func (d *driver) ask(ctx context.Context) core.LoopOutcome {
+	e, last := &d.engine, d.engine.last()
+	return d.o.Policy.Loop(ctx, &core.LoopInput{
+		Namespace: d.o.Namespace, Workflow: d.o.Workflow, Valid: last.Valid, Accepted: last.Accepted,
+		Score: last.Score, BestScore: e.attempts[e.best].Score, Iteration: int64(last.Iteration),
+		Errors: last.Errors, Output: last.Output, History: e.history,
+		Usage: core.RunUsage{Usage: e.usage, WallMillis: d.active.millis()},
+	})
+}
+
+func policyFailed(d *core.Decision) error {
+	f := d.Failure
+	err := sdk.Errorf(sdk.Invalid, f.Code, "the loop policy %s failed: %s", d.File, f.Message)
+	return err.WithHint("mend the policy, then go on with the run; see how it decides: reflectory policy explain loop").
+		WithDetail("file", d.File).WithDetail("path", d.Path)
+}

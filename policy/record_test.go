@@ -1,0 +1,142 @@
+package policy_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// What is recorded always, and what only once in a hundred times (spec 7).
+func TestWhatIsRecordedAlways(t *testing.T) {
+	points := policy.NewPoints()
+	ctx := context.Background()
+	cooling := core.RetentionInput{State: "cooling", HitRate: 1, Weights: core.DefaultRetentionWeights()}
+	for name, test := range map[string]struct {
+		files  []string
+		decide func(p *policy.Policies)
+		always bool
+	}{
+		"the gate":                             {nil, func(p *policy.Policies) { p.Gate(ctx, &core.GateInput{}) }, true},
+		"reflect, also where it allows":        {nil, func(p *policy.Policies) { p.Reflect(ctx, &core.ReflectInput{}) }, true},
+		"admission, also where it allows":      {nil, func(p *policy.Policies) { p.Admission(ctx, &core.AdmissionInput{}) }, true},
+		"access denied":                        {nil, func(p *policy.Policies) { p.Access(ctx, &core.AccessInput{}) }, true},
+		"access allowed":                       {nil, func(p *policy.Policies) { p.Access(ctx, &core.AccessInput{Local: true}) }, false},
+		"retention that changes the state":     {nil, func(p *policy.Policies) { p.Retention(ctx, &cooling) }, true},
+		"retention that doesn't":               {nil, func(p *policy.Policies) { p.Retention(ctx, &core.RetentionInput{State: "open"}) }, false},
+		"a loop that goes by the workflow":     {nil, func(p *policy.Policies) { p.Loop(ctx, &core.LoopInput{Accepted: true}) }, false},
+		"a loop that doesn't":                  {[]string{"loop/a.yaml", `rule: {match: [{output: '{"accept": valid, "stop": false}'}]}`}, func(p *policy.Policies) { p.Loop(ctx, &core.LoopInput{Accepted: true}) }, true},
+		"a loop that is given up":              {[]string{"loop/a.yaml", `rule: {match: [{output: '{"accept": accepted, "stop": true}'}]}`}, func(p *policy.Policies) { p.Loop(ctx, &core.LoopInput{}) }, true},
+		"injection":                            {nil, func(p *policy.Policies) { p.Injection(ctx, &core.InjectionInput{}) }, false},
+		"routing":                              {nil, func(p *policy.Policies) { p.Routing(ctx, &core.RoutingInput{}) }, false},
+		"a failure":                            {[]string{"routing/a.yaml", `rule: {match: [{condition: 1 / candidates > 0, output: '{"confidence": "high"}'}]}`}, func(p *policy.Policies) { p.Routing(ctx, &core.RoutingInput{}) }, true},
+		"what a shadow would decide otherwise": {[]string{"routing/a.yaml", `{shadow: true, rule: {match: [{output: '{"confidence": "high"}'}]}}`}, func(p *policy.Policies) { p.Routing(ctx, &core.RoutingInput{}) }, true},
+		"what a shadow would decide alike":     {[]string{"routing/a.yaml", `{shadow: true, rule: {match: [{output: '{"confidence": "low"}'}]}}`}, func(p *policy.Policies) { p.Routing(ctx, &core.RoutingInput{}) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, err := points.Load(folder(test.files...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			recorded := 0
+			p := policy.New(points, policy.Options{Set: set, Log: func(context.Context, *policy.Record) { recorded++ }})
+			for range 200 {
+				test.decide(p)
+			}
+			if want := map[bool]int{true: 200, false: 2}[test.always]; recorded != want {
+				t.Errorf("%d of 200 are recorded, want %d", recorded, want)
+			}
+		})
+	}
+}
+
+func TestWhatIsLeftOutIsCounted(t *testing.T) {
+	var records []*policy.Record
+	p := policy.New(policy.NewPoints(), policy.Options{SampleFrom: 98, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
+	for range 5 {
+		p.Routing(context.Background(), &core.RoutingInput{})
+	}
+	if len(records) != 1 || records[0].Skipped != 1 {
+		t.Errorf("got %+v", records)
+	}
+	if diff := cmp.Diff(map[core.Point]uint64{core.PointRouting: 3}, p.Unrecorded()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Inputs that are too large to keep are left out; such a decision can't be decided
+// again.
+func TestARecordIsOfBoundedSize(t *testing.T) {
+	points := policy.NewPoints()
+	set := points.Defaults()
+	values := map[string]any{"output": strings.Repeat("x", policy.MaxRecordBytes), "accepted": true}
+	large, err := set.Decide(context.Background(), core.PointLoop, values, core.SystemClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := large.Encode()
+	if err != nil || len(text) > 2000 {
+		t.Fatalf("%d bytes, %v", len(text), err)
+	}
+	read, err := policy.DecodeRecord(text)
+	if err != nil || !read.Omitted || len(read.Inputs) != 0 || read.Output["accept"] != true {
+		t.Errorf("got %+v, %v", read, err)
+	}
+	if r, err := set.Replay(context.Background(), recordsOf(*read, 2), time.Time{}); err != nil || r.Skipped != 2 || r.Decided != 0 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	large.Output = map[string]any{"reason": strings.Repeat("x", policy.MaxRecordBytes)}
+	if _, err := large.Encode(); sdk.ReasonOf(err) != "decision_too_large" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheOutcomeOfARecordIsNoContent(t *testing.T) {
+	points := policy.NewPoints()
+	record := &policy.Record{Decision: core.Decision{Point: core.PointGate}, Output: map[string]any{"verdict": "retain", "confidence": 0.5, "reason": "of Ada"}}
+	if got := string(core.MustJSON(points.Outcome(record))); got != `{"confidence":0.5,"verdict":"retain"}` {
+		t.Errorf("got %s", got)
+	}
+	record = &policy.Record{Decision: core.Decision{Point: core.PointReflect}, Output: map[string]any{"allow": false, "code": "ada", "reason": "of Ada"}}
+	if got := string(core.MustJSON(points.Outcome(record))); got != `{"allow":false}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+// The loop's inputs are JSON until a policy names them.
+func TestALoopPolicySeesTheAttempt(t *testing.T) {
+	p := load(t, "loop/a.yaml", `
+rule:
+  match:
+    - condition: >
+        output.n == 7 && errors[0].message == "m" && size(history) == 2 && history[1].score > 0.4
+        && usage.tokens == 3 && usage.wall_ms == 5 && best_score == 0.9 && !valid && accepted
+      output: '{"accept": true, "stop": true}'`)
+	in := &core.LoopInput{
+		Accepted: true, BestScore: .9, Errors: []sdk.Finding{{Message: "m"}}, Output: json.RawMessage(`{"n": 7}`),
+		History: [][]byte{[]byte(`{"score":0.9}`), []byte(`{"score":0.5}`)},
+		Usage:   core.RunUsage{Usage: sdk.Usage{TokensIn: 1, TokensOut: 2}, WallMillis: 5},
+	}
+	if out := p.Loop(context.Background(), in); !out.Accept || !out.Stop || out.Decision.File != "loop/a.yaml" {
+		t.Errorf("got %+v", out)
+	}
+	if out := p.Loop(context.Background(), &core.LoopInput{}); out.Accept || out.Decision.File != "default/loop.yaml" {
+		t.Errorf("got %+v", out)
+	}
+}
+
+// What a decision allocates is held, so that it doesn't grow unseen: the race
+// detector adds some.
+func TestADecisionAllocatesLittle(t *testing.T) {
+	p, in := policy.New(policy.NewPoints(), policy.Options{}), cooling()
+	if n := testing.AllocsPerRun(1000, func() { p.Retention(context.Background(), in) }); n > 10 {
+		t.Errorf("%v allocations", n)
+	}
+}
