@@ -88,11 +88,6 @@ func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage, polici
 	return a.hostPlugins(set, a.granted(set.Installed(), uses), llm, policies.admit(set, namespace))
 }
 
-// openStore opens the store of the state folder.
-func (a *App) openStore(ctx context.Context) (*pebble.Store, error) {
-	return pebble.Open(ctx, pebble.Options{Dir: a.storeDir()})
-}
-
 // openRuns opens the store for its runs alone.
 func (a *App) openRuns(ctx context.Context) (*store.Runs, io.Closer, error) {
 	db, err := a.openStore(ctx)

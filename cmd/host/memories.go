@@ -2,54 +2,57 @@ package main
 
 import (
 	"context"
+	"errors"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
-	"github.com/reflectory/reflectory/policy"
 )
 
-// memoryHost is the governed memory of the state folder, with what decides in it.
+// memoryHost is the governed memory of the state folder, for one command.
 type memoryHost struct {
 	*memory.Memories
 	evidence *gate.Recorder
+	policies *livePolicies
 	store    *openedStore
 }
 
 // Close ends what the memory does in the background, and closes the store.
 func (h *memoryHost) Close() error {
 	h.Memories.Close()
-	return h.store.Close()
+	return errors.Join(h.policies.Close(), h.store.Close())
 }
 
 // openMemory opens the store of the state folder and the memory in it. The
 // policies of the configuration decide on it.
 func (a *App) openMemory(ctx context.Context) (*memoryHost, error) {
-	points := policy.NewPoints()
-	set, err := a.currentPolicies(points, "")
+	policies, err := a.openPolicies(ctx)
 	if err != nil {
 		return nil, err
 	}
 	db, err := a.openStore(ctx)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, policies.Close())
 	}
-	return a.memoryOn(db, policy.New(points, policy.Options{Set: set})), nil
+	policies.connect(db)
+	memories := a.memoryOn(db, policies)
+	evidence := &gate.Recorder{Writer: &journal.Writer{Store: db}, Memories: memories}
+	return &memoryHost{memories, evidence, policies, db}, nil
 }
 
-// memoryOn makes the memory on an open store, which it takes over.
-func (a *App) memoryOn(db *openedStore, policies *policy.Policies) *memoryHost {
-	writer := &journal.Writer{Store: db}
+// memoryOn makes the memory of an open store.
+func (a *App) memoryOn(db core.Store, policies *livePolicies) *memory.Memories {
 	memories, err := memory.New(memory.Options{
-		Store: db, Governor: governance.New(writer), Reflection: policies, Retention: policies,
+		Store: db, Governor: governance.New(&journal.Writer{Store: db}), Reflection: policies, Retention: policies,
 		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embed.Hashed{},
 	})
 	if err != nil {
 		panic("memory: " + err.Error()) // no option can be wrong but a missing store
 	}
-	return &memoryHost{memories, &gate.Recorder{Writer: writer, Memories: memories}, db}
+	return memories
 }
 
 // withMemory opens the memory for one command.

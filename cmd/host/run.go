@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
@@ -126,7 +127,11 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	defer closing(&err, db)
 	policies.connect(db)
 	defer closing(&err, policies) // before the store is closed
+	memories := a.memoryOn(db, policies)
+	defer memories.Close()
+	actions.Memories = memories
 	runs := store.NewRuns(db, core.SystemClock{})
+	plugins.services.ConnectMemory(&memory.Recaller{Memories: memories, Runs: runs})
 	progress, err := begin(ctx, runs)
 	if err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 
 // remember runs a memory.* action. One that writes is repeated by a run that was
 // killed before it could record the visit, so it bears a key that makes the
-// repetition return what the first one did.
+// repetition return what the first one did. A request without a namespace is for
+// the run's, but for a reflection: it goes where its first source is.
 func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core.MemorySpec) (any, error) {
 	if a.Memories == nil {
 		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "memory.%s: this host keeps no memories", s.Verb).
@@ -30,6 +31,7 @@ func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core
 		if err != nil {
 			return nil, err
 		}
+		r.Namespace = cmp.Or(r.Namespace, a.Namespace)
 		r.IdempotencyKey = cmp.Or(r.IdempotencyKey, key)
 		return a.Memories.Observe(ctx, r)
 	case core.VerbReflect:
@@ -44,6 +46,7 @@ func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core
 		if err != nil {
 			return nil, err
 		}
+		r.Namespace = cmp.Or(r.Namespace, a.Namespace)
 		if r.Session != "" && r.Turn == 0 {
 			r.Turn = int64(req.Visit)
 		}

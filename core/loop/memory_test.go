@@ -33,7 +33,7 @@ func (m *memories) Recall(_ context.Context, r *core.RecallRequest) (*core.Recal
 }
 
 func remember(m core.Memories, verb core.MemoryVerb, request string) (any, error) {
-	a := &loop.Actions{Memories: m}
+	a := &loop.Actions{Memories: m, Namespace: "the/run"}
 	return a.Act(context.Background(), &core.ActionRequest{
 		RunID: "run", Visit: 7, Node: "n", State: []byte("{}"),
 		Action: &core.MemorySpec{Verb: verb, Request: core.Constant(request)},
@@ -48,7 +48,7 @@ func TestMemoryActionsAskTheMemory(t *testing.T) {
 	if got, err := remember(m, core.VerbReflect, `{"source_ids":["m1"],"content":"c"}`); err != nil || got.(*core.ReflectResult).ID != "r1" {
 		t.Errorf("reflect: %v, error %v", got, err)
 	}
-	if _, err := remember(m, core.VerbRecall, `{"namespace":"n","query":"q","session":"s"}`); err != nil {
+	if _, err := remember(m, core.VerbRecall, `{"query":"q","session":"s"}`); err != nil {
 		t.Errorf("recall: %v", err)
 	}
 	// A killed run does the visit again: the key makes that the same memory.
@@ -57,6 +57,10 @@ func TestMemoryActionsAskTheMemory(t *testing.T) {
 	}
 	if key := m.reflected[0].IdempotencyKey; key != "run:run:7" {
 		t.Errorf("the key of a reflection is %q", key)
+	}
+	if m.observed[0].Namespace != "n" || m.recalled[0].Namespace != "the/run" || m.reflected[0].Namespace != "" {
+		t.Errorf("namespaces %q, %q, %q: a request's own, else the run's, and a reflection's is its source's",
+			m.observed[0].Namespace, m.recalled[0].Namespace, m.reflected[0].Namespace)
 	}
 	if m.recalled[0].Turn != 7 {
 		t.Errorf("the turn of a recall is %d, want the visit's number", m.recalled[0].Turn)

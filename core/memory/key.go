@@ -33,6 +33,7 @@ const (
 	pendingNamespacePrefix = "pending-namespace/"
 	pendingSourcePrefix    = "pending-source/"
 	requestPrefix          = "reflect-request/"
+	observePrefix          = "observe-request/"
 
 	decisionPrefix = "gate-decision/"
 )

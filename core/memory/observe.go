@@ -15,17 +15,20 @@ const MaxBatch = 1000
 
 // Observe stores a new memory of depth 0, open. An id that was ever given is
 // sdk.Conflict, reason "id_taken"; a namespace at its limits is sdk.Exhausted,
-// "namespace_full". All problems of the request are told together.
+// "namespace_full". A request with the idempotency key of an earlier one returns
+// the memory of that one as it is now. All problems of the request are told
+// together.
 func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.Memory, error) {
 	var p problems
 	memory := m.observed(&p, r)
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	if err := m.observe(ctx, []*core.Memory{memory}); err != nil {
+	stored, err := m.observe(ctx, []*core.Memory{memory}, []*core.ObserveRequest{r})
+	if err != nil {
 		return nil, sdk.Wrap("observe", err)
 	}
-	return memory, nil
+	return stored[0], nil
 }
 
 // ObserveAll stores up to [MaxBatch] new memories in one transaction: all of
@@ -47,10 +50,11 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	if err := m.observe(ctx, memories); err != nil {
+	stored, err := m.observe(ctx, memories, requests)
+	if err != nil {
 		return nil, sdk.Wrap(fmt.Sprintf("observe %d memories", len(memories)), err)
 	}
-	return memories, nil
+	return stored, nil
 }
 
 // observed checks a request and makes the memory of it.
@@ -83,6 +87,7 @@ func (m *Memories) observed(p *problems, r *core.ObserveRequest) *core.Memory {
 	p.unit("importance", r.Importance)
 	p.unit("confidence", r.Confidence)
 	memory.Metadata = p.metadata(r.Metadata)
+	p.word("idempotency_key", r.IdempotencyKey, maxRequestKeyBytes)
 	return memory
 }
 
@@ -98,13 +103,15 @@ func (p *problems) observedKind(kind core.MemoryKind) {
 	}
 }
 
-// observe writes new memories in one transaction.
-func (m *Memories) observe(ctx context.Context, memories []*core.Memory) error {
+// observe writes new memories in one transaction. It returns what is stored: where
+// a request was made before, the memory that came of it.
+func (m *Memories) observe(ctx context.Context, memories []*core.Memory, requests []*core.ObserveRequest) ([]*core.Memory, error) {
 	embeddings, err := m.embed(ctx, memories)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return m.update(ctx, func(t *tx) error {
+	stored := make([]*core.Memory, len(memories))
+	err = m.update(ctx, func(t *tx) error {
 		spaces := map[string]*space{}
 		for i, memory := range memories {
 			in := spaces[memory.Namespace]
@@ -115,15 +122,27 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory) error {
 				}
 				spaces[memory.Namespace] = in
 			}
-			if err := create(t, in, memory, &embeddings[i]); err != nil {
-				return err
-			}
-			if err := t.record(memory.Namespace, observedEvent(memory, &embeddings[i]), memory.ID); err != nil {
+			if stored[i], err = observeOnce(t, in, memory, &embeddings[i], requests[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	return stored, err
+}
+
+// observeOnce writes a new memory, unless its request was made before.
+func observeOnce(t *tx, in *space, memory *core.Memory, e *embedding, r *core.ObserveRequest) (*core.Memory, error) {
+	if earlier, err := readObserved(t, r); earlier != nil || err != nil {
+		return earlier, err
+	}
+	if err := create(t, in, memory, e); err != nil {
+		return nil, err
+	}
+	if err := writeObserved(t, r, memory.ID); err != nil {
+		return nil, err
+	}
+	return memory, t.record(memory.Namespace, observedEvent(memory, e), memory.ID)
 }
 
 // space is what a new memory needs to know of its namespace.

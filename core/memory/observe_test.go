@@ -249,3 +249,25 @@ func TestNamespacesHoldWhatTheirLimitsAllow(t *testing.T) {
 		w.observe(t, core.ObserveRequest{Namespace: "small", Title: "1", Content: "12"})
 	})
 }
+
+func TestAnIdempotencyKeyObservesOnce(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := newWorld(t, s, nil)
+		request := func(content string) *core.ObserveRequest {
+			return &core.ObserveRequest{Namespace: "a", AgentID: "ada", Content: content, IdempotencyKey: "k"}
+		}
+		first, err := w.Observe(t.Context(), request("one"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := w.Observe(t.Context(), request("two"))
+		if err != nil || again.ID != first.ID || again.Content != "one" {
+			t.Errorf("the same key: %+v, error %v", again, err)
+		}
+		other := request("three")
+		other.AgentID = "bob"
+		if m, err := w.Observe(t.Context(), other); err != nil || m.ID == first.ID {
+			t.Errorf("another agent's key: %+v, error %v", m, err)
+		}
+	})
+}

@@ -16,8 +16,38 @@ const maxRequestKeyBytes = 128
 // A key is its agent's and its namespace's, as the request names them, so that
 // nobody is told of what another did.
 func requestKey(r *core.ReflectRequest) []byte {
-	sum := sha256.Sum256([]byte(strings.Join([]string{r.AgentID, r.Namespace, r.IdempotencyKey}, "\x00")))
-	return []byte(requestPrefix + hex.EncodeToString(sum[:]))
+	return keyOf(requestPrefix, r.AgentID, r.Namespace, r.IdempotencyKey)
+}
+
+func keyOf(prefix string, parts ...string) []byte {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return []byte(prefix + hex.EncodeToString(sum[:]))
+}
+
+// observeKey is where the memory of an observation with an idempotency key is
+// named.
+func observeKey(r *core.ObserveRequest) []byte {
+	return keyOf(observePrefix, r.AgentID, r.Namespace, r.IdempotencyKey)
+}
+
+// readObserved returns the memory of an earlier request with the same idempotency
+// key; nil where there is none. One that was purged since is refused as such.
+func readObserved(r core.Reader, request *core.ObserveRequest) (*core.Memory, error) {
+	if request.IdempotencyKey == "" {
+		return nil, nil
+	}
+	id, found, err := r.Get(observeKey(request))
+	if err != nil || !found {
+		return nil, err
+	}
+	return read(r, string(id))
+}
+
+func writeObserved(t *tx, request *core.ObserveRequest, id string) error {
+	if request.IdempotencyKey == "" {
+		return nil
+	}
+	return t.Put(observeKey(request), []byte(id))
 }
 
 // readOutcome returns what an earlier request with the same idempotency key came

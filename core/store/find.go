@@ -30,6 +30,18 @@ func (s *Runs) Get(ctx context.Context, id string) (run *core.Run, err error) {
 	return run, err
 }
 
+// RunNamespace returns where a run is; "" for one of early stores.
+func (s *Runs) RunNamespace(ctx context.Context, id string) (namespace string, err error) {
+	err = s.store.View(ctx, func(r core.Reader) error {
+		record, err := readRecord(r, id)
+		if err == nil {
+			namespace = record.Namespace
+		}
+		return err
+	})
+	return namespace, err
+}
+
 // Find returns the run whose id is, or alone starts with, prefix. A prefix that
 // fits several runs is sdk.Conflict, reason "run_ambiguous", and names them.
 func (s *Runs) Find(ctx context.Context, prefix string) (run *core.Run, err error) {

@@ -42,9 +42,7 @@ type loader struct {
 	llmSettings connection
 	// llmSteps are the connections of the model calls of the loop at hand.
 	llmSteps []connection
-	// namespace is settings.namespace.
-	namespace string
-	plugins   map[string]*pluginUse
+	plugins  map[string]*pluginUse
 }
 
 func newLoader(source core.Source, opts Options) *loader {
@@ -138,10 +136,6 @@ func (l *loader) settings(n *node, p *Plan) {
 	if llm := b.get("llm"); llm != nil {
 		l.llmSettings = l.connection(llm, "settings.llm")
 		p.LLM = core.MustJSON(l.llmSettings)
-	}
-	if b.get("namespace") != nil {
-		l.namespace = b.text("namespace")
-		p.Namespace = l.namespace
 	}
 	b.done()
 }

@@ -10,6 +10,7 @@ import (
 
 // memory reads the with: block of a memory.* action. Its keys are those of the
 // request; any value may be templated, so types are checked when it is rendered.
+// The namespace is the run's where the block has none.
 func (l *loader) memory(b *block, verb core.MemoryVerb) core.Action {
 	var keys []string
 	switch verb {
@@ -29,13 +30,6 @@ func (l *loader) memory(b *block, verb core.MemoryVerb) core.Action {
 		if n := b.get(key); n != nil {
 			request = append(request, field{key, l.part(n, stateOnly())})
 		}
-	}
-	switch {
-	case b.get("namespace") != nil:
-	case l.namespace != "":
-		request = append(request, field{"namespace", constant(core.MustJSON(l.namespace))})
-	case verb != core.VerbReflect: // a reflection's is that of its first source
-		b.add(b.node.at, "set it here, or settings.namespace for the whole workflow", "%s needs the key \"namespace\"", b.what)
 	}
 	return &core.MemorySpec{Verb: verb, Request: newValue(request, nil)}
 }

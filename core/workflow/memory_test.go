@@ -7,21 +7,20 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-func memoryWorkflow(settings, action, with string) string {
-	return settings + "nodes:\n  - name: a\n    action: " + action + "\n    with: " + with + "\n"
+func memoryWorkflow(action, with string) string {
+	return "nodes:\n  - name: a\n    action: " + action + "\n    with: " + with + "\n"
 }
 
 func TestMemoryActionsLoad(t *testing.T) {
-	const settings = "settings: {namespace: team/mail}\n"
 	cases := []struct{ name, text, want string }{
-		{"observe", memoryWorkflow(settings, "memory.observe", `{content: "{{ state.x }}", title: T, importance: 0.9, tags: [a]}`),
-			`{"content":"seen","importance":0.9,"tags":["a"],"title":"T","namespace":"team/mail"}`},
-		{"observe elsewhere", memoryWorkflow(settings, "memory.observe", `{content: c, namespace: other}`),
+		{"observe", memoryWorkflow("memory.observe", `{content: "{{ state.x }}", title: T, importance: 0.9, tags: [a]}`),
+			`{"content":"seen","importance":0.9,"tags":["a"],"title":"T"}`},
+		{"observe elsewhere", memoryWorkflow("memory.observe", `{content: c, namespace: other}`),
 			`{"content":"c","namespace":"other"}`},
-		{"reflect, where its sources are", memoryWorkflow("", "memory.reflect", `{source_ids: ["1", "2"], content: c}`),
+		{"reflect, where its sources are", memoryWorkflow("memory.reflect", `{source_ids: ["1", "2"], content: c}`),
 			`{"content":"c","source_ids":["1","2"]}`},
-		{"recall", memoryWorkflow(settings, "memory.recall", `{query: "{{ state.x }}", limit: 3, subtree: true}`),
-			`{"limit":3,"query":"seen","subtree":true,"namespace":"team/mail"}`},
+		{"recall", memoryWorkflow("memory.recall", `{query: "{{ state.x }}", limit: 3, subtree: true}`),
+			`{"limit":3,"query":"seen","subtree":true}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -42,12 +41,11 @@ func TestMemoryActionsLoad(t *testing.T) {
 
 func TestMemoryActionsRefuse(t *testing.T) {
 	cases := []struct{ name, text, want string }{
-		{"no content", memoryWorkflow("settings: {namespace: n}\n", "memory.observe", "{title: T}"), `needs the key "content"`},
-		{"no query", memoryWorkflow("settings: {namespace: n}\n", "memory.recall", "{limit: 1}"), `needs the key "query"`},
-		{"no sources", memoryWorkflow("", "memory.reflect", "{content: c}"), `needs the key "source_ids"`},
-		{"no namespace", memoryWorkflow("", "memory.recall", "{query: q}"), `needs the key "namespace"`},
-		{"a key of another verb", memoryWorkflow("settings: {namespace: n}\n", "memory.recall", "{query: q, importance: 1}"), `has no key "importance"`},
-		{"a misspelt key", memoryWorkflow("settings: {namespace: n}\n", "memory.observe", "{contents: q}"), `did you mean "content"`},
+		{"no content", memoryWorkflow("memory.observe", "{title: T}"), `needs the key "content"`},
+		{"no query", memoryWorkflow("memory.recall", "{limit: 1}"), `needs the key "query"`},
+		{"no sources", memoryWorkflow("memory.reflect", "{content: c}"), `needs the key "source_ids"`},
+		{"a key of another verb", memoryWorkflow("memory.recall", "{query: q, importance: 1}"), `has no key "importance"`},
+		{"a misspelt key", memoryWorkflow("memory.observe", "{contents: q}"), `did you mean "content"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

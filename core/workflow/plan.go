@@ -28,9 +28,6 @@ type Plan struct {
 	// LLM is settings.llm, a JSON object: the model that plugins may be granted to
 	// ask. Nil where the file has none.
 	LLM json.RawMessage
-	// Namespace is settings.namespace: where the run's memories live, and whose
-	// policies hold. "" where the file has none.
-	Namespace string
 	// Nodes are in the file's order. There is at least one.
 	Nodes []Node
 

@@ -24,8 +24,6 @@ type Options struct {
 	// operator's settings say of the endpoint, such as {"llm": {…}}; what the
 	// plugin asks is added to that. Without a plugin's name nothing is completed.
 	LLM core.Target
-	// Recall answers memory.recall. Nil means that there is no memory.
-	Recall core.Recaller
 	// Log takes the plugins' log lines. It must be safe for concurrent use.
 	// Default is to drop them.
 	Log func(plugin.LogLine)
@@ -45,6 +43,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	plugins core.Plugins
+	recall  core.Recaller
 	caches  map[string]*cache
 	rates   map[string]*plugin.LogRate
 }
@@ -73,6 +72,14 @@ func (h *Host) Connect(p core.Plugins) {
 	h.plugins = p
 }
 
+// ConnectMemory gives the host what answers memory.recall. Until then there is no
+// memory.
+func (h *Host) ConnectMemory(r core.Recaller) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.recall = r
+}
+
 // Serve implements [plugin.Services].
 func (h *Host) Serve(ctx context.Context, r plugin.ServiceRequest) (json.RawMessage, error) {
 	switch r.Service {
@@ -83,7 +90,7 @@ func (h *Host) Serve(ctx context.Context, r plugin.ServiceRequest) (json.RawMess
 	case sdk.ServiceLLM:
 		return serve(ctx, r, h.complete)
 	case sdk.ServiceRecall:
-		return serve(ctx, r, h.recall)
+		return serve(ctx, r, h.recalled)
 	}
 	return nil, sdk.Errorf(sdk.Incompatible, "service_unsupported", "this host has no service %.64q", r.Service).
 		WithHint("upgrade the host, or do without")
@@ -114,11 +121,14 @@ func invalid(r plugin.ServiceRequest, format string, args ...any) *sdk.Error {
 	return e.WithHint("send the service's request as package sdk has it").WithDetail("plugin", r.Plugin)
 }
 
-// recall answers memory.recall.
-func (h *Host) recall(ctx context.Context, r plugin.ServiceRequest, q *sdk.RecallRequest) (*sdk.RecallResponse, error) {
-	if h.options.Recall == nil {
-		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "this host keeps no memory yet, so nothing can be recalled").
+// recalled answers memory.recall.
+func (h *Host) recalled(ctx context.Context, r plugin.ServiceRequest, q *sdk.RecallRequest) (*sdk.RecallResponse, error) {
+	h.mu.Lock()
+	recall := h.recall
+	h.mu.Unlock()
+	if recall == nil {
+		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "this command has no memory open, so nothing can be recalled").
 			WithHint("go on without memories; a plugin that can't should say so")
 	}
-	return h.options.Recall.Recall(ctx, r.RunID, q)
+	return recall.Recall(ctx, r.RunID, q)
 }

@@ -281,9 +281,10 @@ func TestMemoriesAreThoseOfTheRun(t *testing.T) {
 	_, err := sdk.Recall(author(t, services.New(services.Options{}), "judge", sdk.ServiceRecall), &sdk.RecallRequest{Query: "q"})
 	wantReason(t, err, sdk.Unavailable, "memory_not_available")
 
-	h := services.New(services.Options{Recall: recaller(func(runID string, r *sdk.RecallRequest) (*sdk.RecallResponse, error) {
+	h := services.New(services.Options{})
+	h.ConnectMemory(recaller(func(runID string, r *sdk.RecallRequest) (*sdk.RecallResponse, error) {
 		return &sdk.RecallResponse{Memories: []sdk.RecalledMemory{{ID: runID, Content: r.Query, Score: 0.5}}}, nil
-	})})
+	}))
 	r, err := sdk.Recall(author(t, h, "judge", sdk.ServiceRecall), &sdk.RecallRequest{Query: "q"})
 	if err != nil || len(r.Memories) != 1 || r.Memories[0].ID != "run-1" || r.Memories[0].Content != "q" {
 		t.Errorf("%v, %+v", err, r)
