@@ -27,28 +27,28 @@ func (a *App) storeCommand() *cobra.Command {
 // storeChecked is what check prints.
 type storeChecked struct {
 	Valid bool `json:"valid"`
-	// Rebuilt is whether what follows from other records was made anew before.
-	Rebuilt bool `json:"rebuilt"`
+	// Repaired is whether what follows from other records was made anew before.
+	Repaired bool `json:"repaired"`
 	// Count counts all problems; Problems are the first of them.
 	Count    int            `json:"count"`
 	Problems []core.Problem `json:"problems"`
 }
 
 func (a *App) storeCheckCommand() *cobra.Command {
-	var rebuild bool
+	var repair bool
 	c := &cobra.Command{
 		Use: "check", Short: "Prove that records, indices, links and events agree",
 		Long: `Prove that records, indices, links and events agree, and that the journal's chains are
-whole. --rebuild first makes anew what follows from other records, such as indices.
+whole. --repair first makes anew what follows from other records, such as indices.
 Exit codes: 0 all agrees, 3 it doesn't.`,
 		Example: "  reflectory store check",
 	}
-	c.Flags().BoolVar(&rebuild, "rebuild", false, "first make anew what follows from other records")
+	c.Flags().BoolVar(&repair, "repair", false, "first make anew what follows from other records")
 	c.RunE = a.onStore(func(ctx context.Context, db *openedStore, _ []string) error {
 		parts := storeParts(db)
-		checked := storeChecked{Rebuilt: rebuild, Problems: []core.Problem{}}
-		if rebuild {
-			a.term.Status("rebuilding …")
+		checked := storeChecked{Repaired: repair, Problems: []core.Problem{}}
+		if repair {
+			a.term.Status("repairing …")
 			if err := store.Rebuild(ctx, db, parts); err != nil {
 				return err
 			}
@@ -91,7 +91,7 @@ func (a *App) printStoreChecked(checked storeChecked) error {
 	case checked.Valid:
 		a.term.Line("%s", a.term.Good("everything agrees"))
 	case rebuildable > 0:
-		a.term.Line("%s, %d of those above can be mended with: reflectory store check --rebuild", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
+		a.term.Line("%s, %d of those above can be mended with: reflectory store check --repair", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
 	default:
 		a.term.Line("%s", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
 	}
