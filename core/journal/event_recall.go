@@ -7,3 +7,6 @@ type MemoriesReembedded struct {
 }
 
 func (MemoriesReembedded) eventType() string { return "agent.memory.reembedded" }
+
+// recallEvents has one of each type above, for the catalogue.
+func recallEvents() []Event { return []Event{MemoriesReembedded{}} }

@@ -39,8 +39,6 @@ func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 }
 
 func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
-	result := &core.RecallResult{Session: r.Session, Turn: r.Turn}
-	q := search.Query{Text: r.Query, Filter: r.RecallFilter}
 	bias := 0.0
 	if r.Session != "" {
 		var err error
@@ -48,29 +46,44 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 			return nil, err
 		}
 	}
+	q := search.Query{Text: r.Query, Filter: r.RecallFilter}
 	widths(&q, bias, r.Limit)
-	var err error
-	if result.EmbeddingFailure, err = m.embedQuery(ctx, &q); err != nil {
+	failure, err := m.embedQuery(ctx, &q)
+	if err != nil {
 		return nil, err
 	}
 	found, err := m.index.Search(ctx, &q)
 	if err != nil {
 		return nil, err
 	}
+	memories, err := m.take(ctx, r, found)
+	if err != nil {
+		return nil, err
+	}
+	return &core.RecallResult{Session: r.Session, Turn: r.Turn, Memories: memories, EmbeddingFailure: failure}, nil
+}
+
+// take reads what was found, and records it where the recall begins a turn.
+func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found) (list []core.Recalled, err error) {
 	if r.Session == "" {
 		err = m.options.Store.View(ctx, func(reader core.Reader) error {
-			result.Memories, err = recalled(reader, found)
+			list, err = recalled(reader, found)
 			return err
 		})
-		return result, err
+		return list, err
 	}
 	err = m.update(ctx, func(t *tx) error {
-		if result.Memories, err = recalled(t, found); err != nil {
+		if list, err = recalled(t, found); err != nil {
 			return err
 		}
-		return recordTurn(t, r.Session, r.Turn, result.Memories)
+		if err := recordTurn(t, r.Session, r.Turn, list); err != nil {
+			return err
+		}
+		// Again, with the accesses that were counted.
+		list, err = recalled(t, found)
+		return err
 	})
-	return result, err
+	return list, err
 }
 
 // checkRecall tells all that is wrong with a request.

@@ -309,6 +309,25 @@ func TestAReopenedStoreRecallsTheSame(t *testing.T) {
 	})
 }
 
+// TestTheSameCallsLeaveTheSameStore holds also for what recalls record.
+func TestTheSameCallsLeaveTheSameStore(t *testing.T) {
+	script := func(s core.Store) map[string]string {
+		w := living(t, s, nil, hashed)
+		ids := w.lessons(t)
+		for turn := range int64(5) {
+			w.recall(t, core.RecallRequest{Session: "s", Turn: turn, Query: "the upload of certificates"})
+			w.feedback(t, "s", turn, core.OutcomePartial, ids["certificates"])
+		}
+		return dump(t, s)
+	}
+	first := script(mem.Open())
+	for name, s := range map[string]core.Store{"mem": mem.Open(), "pebble": openPebble(t)} {
+		if diff := cmp.Diff(first, script(s)); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
 func TestADamagedMemoryDoesntHideTheOthers(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := newWorld(t, s, hashed)

@@ -91,9 +91,8 @@ func recordTurn(t *tx, session string, turn int64, results []core.Recalled) erro
 	return putTurnRecord(t, session, turn, record)
 }
 
-// access counts an access of a result, whose memory it brings up to date, and
-// returns its place in the turn: nil where the turn has it already, or the memory
-// is gone.
+// access counts an access of a result, and returns its place in the turn: nil
+// where the turn has it already, or the memory is gone.
 func access(t *tx, record *turnRecord, result *core.Recalled, of int) (*turnItem, error) {
 	id := result.Memory.ID
 	if record.find(id) != nil {
@@ -116,7 +115,6 @@ func access(t *tx, record *turnRecord, result *core.Recalled, of int) (*turnItem
 	if err := put(t, before, &after); err != nil {
 		return nil, err
 	}
-	result.Memory = &after
 	return &turnItem{ID: id, Namespace: before.Namespace, Rank: result.Rank, Of: of, Score: result.Score}, nil
 }
 
