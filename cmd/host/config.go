@@ -82,18 +82,18 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		}
 		return filepath.Join(filepath.Dir(path), dir)
 	}
-	dataDir := choose("data-dir", f.dataDir, "REFLECTORY_DATA_DIR", below(file.DataDir), defaultDataDir(getenv))
+	dataDir := choose("data-dir", f.dataDir, "REFLECTORY_DATA_DIR", below(file.dataDir), defaultDataDir(getenv))
 	c := Config{
 		DataDir:      dataDir,
-		PluginDir:    choose("plugin-dir", f.pluginDir, "REFLECTORY_PLUGIN_DIR", below(file.PluginDir), filepath.Join(dataDir.Value, "plugins")),
+		PluginDir:    choose("plugin-dir", f.pluginDir, "REFLECTORY_PLUGIN_DIR", below(file.pluginDir), filepath.Join(dataDir.Value, "plugins")),
 		Lock:         choose("lock", f.lock, "REFLECTORY_LOCK", lockBeside(path), filepath.Join(dataDir.Value, install.LockFile)),
-		TrustFile:    choose("", "", "REFLECTORY_TRUST_FILE", below(file.TrustFile), filepath.Join(dataDir.Value, "trust.yaml")),
+		TrustFile:    choose("", "", "REFLECTORY_TRUST_FILE", below(file.trustFile), filepath.Join(dataDir.Value, "trust.yaml")),
 		DevPlugins:   choose("", "", "", strings.Join(file.devPlugins(below), ","), ""),
 		dev:          file.devPlugins(below),
 		file:         path,
-		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.Settings.LLM.Endpoints, ","), ""),
-		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.Sandbox, "prefer"),
-		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.LogLevel, "warn"),
+		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.llmEndpoints, ","), ""),
+		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.sandbox, "prefer"),
+		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.logLevel, "warn"),
 	}
 	if err := c.check(); err != nil {
 		return Config{}, err

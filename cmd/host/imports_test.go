@@ -38,11 +38,12 @@ var imports = map[string][]string{
 
 	"core":                  {"sdk"},
 	"core/coretest":         {"core", "sdk"},
+	"core/document":         {"core", "sdk"},
 	"core/journal":          {"core", "sdk"},
 	"core/loop":             {"core", "sdk"},
 	"core/plugin":           {"core", "sdk"},
 	"core/plugin/guard":     {"sdk"},
-	"core/plugin/install":   {"core", "core/plugin", "sdk"},
+	"core/plugin/install":   {"core", "core/document", "core/plugin", "sdk"},
 	"core/plugin/logfile":   {"core", "core/plugin", "sdk"},
 	"core/plugin/logs":      {"core/plugin", "sdk/check"},
 	"core/plugin/services":  {"core", "core/plugin", "sdk"},
@@ -54,7 +55,7 @@ var imports = map[string][]string{
 	"core/store/mem":         {"core", "core/store"},
 	"core/store/pebble":      {"core", "core/store", "sdk"},
 	"core/store/storetest":   {"core", "core/store", "sdk"},
-	"core/workflow":          {"core", "core/workflow/template", "sdk"},
+	"core/workflow":          {"core", "core/document", "core/workflow/template", "sdk"},
 	"core/workflow/template": {"core", "sdk"},
 
 	// The sandbox begins with a launcher that imports nothing.
@@ -66,13 +67,13 @@ var imports = map[string][]string{
 
 	"policy":            {"core", "policy/defaults", "policy/format", "policy/program", "sdk"},
 	"policy/defaults":   {},
-	"policy/format":     {"core", "sdk"},
+	"policy/format":     {"core", "core/document", "sdk"},
 	"policy/policytest": {"policy", "policy/format", "policy/program", "sdk"},
 	"policy/program":    {"core", "policy/format", "sdk"},
 
 	"cmd/host": {
 		"cmd/host/internal/scaffold", "cmd/host/internal/term",
-		"core", "core/loop", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
+		"core", "core/document", "core/loop", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
 		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},
@@ -90,7 +91,7 @@ var holders = map[string][]string{
 	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
 	"github.com/google/cel-go":              {"policy/program"},
 	"github.com/fsnotify/fsnotify":          {"policy"},
-	"github.com/goccy/go-yaml":              {"core/plugin/install", "core/workflow", "cmd/host", "policy/format"},
+	"github.com/goccy/go-yaml":              {"core/document"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
 	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},

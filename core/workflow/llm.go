@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/workflow/template"
 )
 
@@ -31,30 +32,30 @@ func (c connection) text(key string) string {
 }
 
 // connection reads an llm: block.
-func (l *loader) connection(n *node, what string) connection {
+func (l *loader) connection(n *document.Node, what string) connection {
 	b := l.block(n, what)
 	b.oneOf("provider", "openai", "ollama")
-	b.text("base_url")
-	b.text("model")
-	if b.get("api_key_env") != nil {
+	b.Text("base_url")
+	b.Text("model")
+	if b.Get("api_key_env") != nil {
 		b.name("api_key_env", envForm, "name the variable that holds the key, such as OPENAI_API_KEY, not the key itself")
 	}
 	b.duration("timeout")
-	if price := b.get("price"); price != nil {
+	if price := b.Get("price"); price != nil {
 		p := l.block(price, what+".price")
 		for _, key := range []string{"in", "out"} {
-			p.need(key)
+			p.Need(key)
 			p.number(key, 0, math.MaxFloat64)
 		}
-		p.done()
+		p.Done()
 	}
-	b.done()
+	b.Done()
 	c := connection{}
-	for _, e := range b.node.entries {
-		if e.value.kind == kindText && template.Is(e.value.text) {
-			l.add(e.value.at, "", "%s.%s can't hold a template", what, e.key)
+	for _, e := range b.Node.Entries {
+		if e.Value.Kind == document.Text && template.Is(e.Value.Text) {
+			l.Add(e.Value.At, "", "%s.%s can't hold a template", what, e.Key)
 		}
-		c[e.key] = e.value.json(nil)
+		c[e.Key] = e.Value.JSON(nil)
 	}
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -21,7 +22,19 @@ const (
 	MaxNamedFile = 4 << 20
 	// MaxNamedFiles bounds their number.
 	MaxNamedFiles = 100
+	// maxDepth bounds the nesting of mappings and lists.
+	maxDepth = 100
+	// maxWords bounds the words and signs of a file: some 10,000 lines.
+	maxWords = 50_000
 )
+
+// limits bound a file of so many bytes.
+func limits(size int) document.Limits {
+	return document.Limits{
+		Bytes: size, Words: maxWords, Depth: maxDepth,
+		Hint: "put large data into a file of its own: --state-file or --input take JSON",
+	}
+}
 
 // Read reads a workflow file, or a file of a single step, and every file that
 // its schemas name, so that [Load] and a resumed run need none. Files outside
@@ -39,7 +52,7 @@ func Read(file string) (core.Source, error) {
 		return source, sdk.Errorf(sdk.NotFound, "workflow_not_found", "can't open the folder of %s: %w", file, err)
 	}
 	defer func() { _ = root.Close() }() // only reads
-	tree := parseYAML(source.Text, &problems{})
+	tree := document.Read(source.Text, limits(MaxFile), &document.Problems{})
 	if tree == nil {
 		return source, nil
 	}
@@ -97,47 +110,47 @@ type fetcher struct {
 }
 
 // walk looks for schema evaluators anywhere in the file but inside schemas.
-func (f *fetcher) walk(n *node) error {
-	for _, item := range n.items {
+func (f *fetcher) walk(n *document.Node) error {
+	for _, item := range n.Items {
 		if err := f.walk(item); err != nil {
 			return err
 		}
 	}
-	if t := n.get("type"); t != nil && t.text == "schema" {
+	if t := n.Get("type"); t != nil && t.Text == "schema" {
 		return f.schema(n)
 	}
-	for _, e := range n.entries {
-		if err := f.walk(e.value); err != nil {
+	for _, e := range n.Entries {
+		if err := f.walk(e.Value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *fetcher) schema(n *node) error {
+func (f *fetcher) schema(n *document.Node) error {
 	refs := newReferences()
-	if inline := n.get("schema"); inline != nil {
-		refs.scan(inline.json(nil), fileURI(filepath.Base(f.source.File)))
+	if inline := n.Get("schema"); inline != nil {
+		refs.scan(inline.JSON(nil), fileURI(filepath.Base(f.source.File)))
 	}
-	var named []*node
-	if file := n.get("schema_file"); file != nil {
+	var named []*document.Node
+	if file := n.Get("schema_file"); file != nil {
 		named = append(named, file)
 	}
-	if documents := n.get("documents"); documents != nil {
-		for _, e := range documents.entries {
-			refs.known[e.key] = true
-			named = append(named, e.value)
+	if documents := n.Get("documents"); documents != nil {
+		for _, e := range documents.Entries {
+			refs.known[e.Key] = true
+			named = append(named, e.Value)
 		}
 	}
 	for _, file := range named {
-		name, ok := inFolder(file.text)
-		if !ok || file.kind != kindText {
+		name, ok := inFolder(file.Text)
+		if !ok || file.Kind != document.Text {
 			continue // Load says what is wrong
 		}
 		base := fileURI(name)
-		if documents := n.get("documents"); documents != nil {
-			for _, e := range documents.entries {
-				if u, err := url.Parse(e.key); err == nil && e.value == file {
+		if documents := n.Get("documents"); documents != nil {
+			for _, e := range documents.Entries {
+				if u, err := url.Parse(e.Key); err == nil && e.Value == file {
 					base = u
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -26,31 +27,31 @@ func (l *loader) schema(b *block) core.Step {
 	var content json.RawMessage
 	base := fileURI(path.Base(strings.ReplaceAll(l.source.File, `\`, "/")))
 	switch {
-	case b.get("schema_file") != nil:
-		if n := b.typed("schema_file", kindText); n != nil {
-			base = fileURI(path.Clean(n.text))
-			content = l.document(n, n.text)
+	case b.Get("schema_file") != nil:
+		if n := b.Typed("schema_file", document.Text); n != nil {
+			base = fileURI(path.Clean(n.Text))
+			content = l.document(n, n.Text)
 		}
-	case b.get("schema") != nil:
-		if n := b.get("schema"); n.kind == kindMapping || n.kind == kindBool {
-			content = n.json(nil)
+	case b.Get("schema") != nil:
+		if n := b.Get("schema"); n.Kind == document.Mapping || n.Kind == document.Bool {
+			content = n.JSON(nil)
 		} else {
-			l.add(n.at, "", "schema must be a mapping or a boolean, not %s", n.kind)
+			l.Add(n.At, "", "schema must be a mapping or a boolean, not %s", n.Kind)
 		}
-	case b.node.at.line > 0:
-		b.add(b.node.at, "", "%s needs the key \"schema\" or \"schema_file\"", b.what)
+	default:
+		b.Lacks("", "%s needs the key \"schema\" or \"schema_file\"", b.What)
 	}
 	documents := map[string]json.RawMessage{}
-	if n := b.typed("documents", kindMapping); n != nil {
-		for _, e := range n.entries {
-			if u, err := url.Parse(e.key); err != nil || !u.IsAbs() {
-				l.add(e.at, "", "the key of a document must be an absolute URI, not %q", e.key)
+	if n := b.Typed("documents", document.Mapping); n != nil {
+		for _, e := range n.Entries {
+			if u, err := url.Parse(e.Key); err != nil || !u.IsAbs() {
+				l.Add(e.At, "", "the key of a document must be an absolute URI, not %q", e.Key)
 			}
-			if e.value.kind != kindText {
-				l.add(e.value.at, "", "a document must be the name of a file, not %s", e.value.kind)
+			if e.Value.Kind != document.Text {
+				l.Add(e.Value.At, "", "a document must be the name of a file, not %s", e.Value.Kind)
 				continue
 			}
-			documents[e.key] = l.document(e.value, e.value.text)
+			documents[e.Key] = l.document(e.Value, e.Value.Text)
 		}
 	}
 	l.references(b, content, base, documents)
@@ -65,7 +66,7 @@ func (l *loader) schema(b *block) core.Step {
 			config = append(config, field{key, constant(core.MustJSON(n))})
 		}
 	}
-	if b.flag("coerce") {
+	if b.Flag("coerce") {
 		config = append(config, field{"coerce", constant("true")})
 	}
 	if len(documents) > 0 {
@@ -80,20 +81,20 @@ func (l *loader) schema(b *block) core.Step {
 }
 
 // document is the JSON of a file that the workflow names.
-func (l *loader) document(at *node, name string) json.RawMessage {
+func (l *loader) document(at *document.Node, name string) json.RawMessage {
 	clean, ok := inFolder(name)
 	if !ok {
-		l.add(at.at, "copy the file there", "%q is not in the workflow's folder", name)
+		l.Add(at.At, "copy the file there", "%q is not in the workflow's folder", name)
 		return nil
 	}
 	text, ok := l.source.Files[clean]
 	if !ok {
-		l.add(at.at, "", "there is no file %q in the workflow's folder", name)
+		l.Add(at.At, "", "there is no file %q in the workflow's folder", name)
 		return nil
 	}
 	data, found := decodeFile(clean, text)
 	for _, p := range found {
-		l.add(at.at, p.Hint, "%s:%d:%d: %s", clean, p.Line, p.Column, p.Message)
+		l.Add(at.At, p.Hint, "%s:%d:%d: %s", clean, p.Line, p.Column, p.Message)
 	}
 	return data
 }
@@ -106,20 +107,20 @@ func inFolder(name string) (string, bool) {
 }
 
 // decodeFile turns a JSON or YAML file into JSON.
-func decodeFile(name, text string) (json.RawMessage, []Problem) {
-	found := &problems{file: name}
+func decodeFile(name, text string) (json.RawMessage, []document.Problem) {
+	found := &document.Problems{File: name}
 	if path.Ext(name) == ".json" {
 		if _, err := core.DecodeJSON([]byte(text)); err != nil {
-			found.add(pos{1, 1}, "", "%v", err)
-			return nil, found.list
+			found.Add(document.Pos{Line: 1, Column: 1}, "", "%v", err)
+			return nil, found.List()
 		}
 		return json.RawMessage(text), nil
 	}
-	root := parseYAML(text, found)
-	if root == nil || len(found.list) > 0 {
-		return nil, found.list
+	root := document.Read(text, limits(MaxNamedFile), found)
+	if root == nil || found.Len() > 0 {
+		return nil, found.List()
 	}
-	return root.json(nil), nil
+	return root.JSON(nil), nil
 }
 
 // references adds the files that schemas refer to, and those that these refer
@@ -135,16 +136,16 @@ func (l *loader) references(b *block, schema json.RawMessage, base *url.URL, doc
 	}
 	for name, uri := refs.next(); name != ""; name, uri = refs.next() {
 		if _, has := l.source.Files[name]; !has {
-			l.add(b.node.at, "", "the schema refers to %q, which isn't in the workflow's folder", name)
+			l.Add(b.Node.At, "", "the schema refers to %q, which isn't in the workflow's folder", name)
 			continue
 		}
-		documents[uri] = l.document(b.node, name)
+		documents[uri] = l.document(b.Node, name)
 		if u, err := url.Parse(uri); err == nil {
 			refs.scan(documents[uri], u)
 		}
 	}
 	for _, ref := range slices.Sorted(maps.Keys(refs.outside)) {
-		l.add(b.node.at, "copy the file into the folder", "the schema refers to %q, which lies outside the workflow's folder", ref)
+		l.Add(b.Node.At, "copy the file into the folder", "the schema refers to %q, which lies outside the workflow's folder", ref)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
@@ -135,7 +136,7 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 		"a flag that is none":    {"stateful: sure\nruntime: wasm", "stateful must be true or false"},
 		"an anchor":              {"description: &a x", "anchors, aliases"},
 		"a tag":                  {"description: !!binary x", "anchors, aliases, merge keys, tags"},
-		"a control character":    {"description: \"\x1b[2J\"", "5:15: a control character"},
+		"a control character":    {"description: \"\x1b[2J\"", "5:15: the control character U+001B"},
 		"a second document":      {"---\na: b", "second document"},
 		"text that isn't UTF-8":  {"description: \xff", "isn't UTF-8"},
 		"more than anyone reads": {"description: " + strings.Repeat("a", 70_000), "more than 65536 bytes"},
@@ -164,7 +165,7 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 
 func TestAllProblemsAreToldInTheFilesOrder(t *testing.T) {
 	_, err := install.ParsePackage("p.yaml", []byte("version: x\nlimits: {fule: 1, memory: 1}\nnam: a/b\n"))
-	problems, _ := sdk.AsError(err).Details["problems"].([]install.Problem)
+	problems, _ := sdk.AsError(err).Details["problems"].([]document.Problem)
 	var places []string
 	for _, p := range problems {
 		places = append(places, fmt.Sprintf("%d:%d", p.Line, p.Column))
