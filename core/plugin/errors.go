@@ -79,10 +79,7 @@ func (s *Supervisor) notFound(name string) error {
 	if slices.Contains(shipped(), name) {
 		return err.WithHint("build it: make build PLUGINS=%q", strings.Join(s.shippedWith(name), " "))
 	}
-	if near := core.Nearest(name, s.names()); near != "" {
-		return err.WithHint("did you mean %q?", near)
-	}
-	return err.WithHint("add it from its folder: reflectory plugin add PATH")
+	return err.WithHint("%s", core.DidYouMean(name, s.names(), "add it from its folder: reflectory plugin add PATH"))
 }
 
 // shippedBy is the publisher of the plugins that the Makefile builds.

@@ -7,7 +7,6 @@ import (
 	"github.com/nikolalohinski/gonja/v2/nodes"
 	"github.com/nikolalohinski/gonja/v2/tokens"
 
-	"github.com/reflectory/reflectory/core"
 )
 
 // value evaluates an expression whose value is used, so it must be defined.
@@ -77,13 +76,6 @@ func (r *render) name(name string) any {
 		return nil
 	}
 	return undefined{name: func() string { return name }, key: name, among: r.vars}
-}
-
-func didYouMean(name string, known []string) string {
-	if near := core.Nearest(name, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return ""
 }
 
 func (r *render) list(elements []nodes.Expression) (any, error) {
