@@ -81,8 +81,17 @@ type Driver struct {
 
 var _ plugin.Driver = (*Driver)(nil)
 
+// settleVersion has wazero look up its own version. It does so when the first
+// cache or runtime is made, and keeps it without a lock: two drivers that begin
+// at once would race.
+var settleVersion = sync.OnceFunc(func() {
+	ctx := context.Background()
+	_ = wazero.NewRuntime(ctx).Close(ctx) // nothing runs in it
+})
+
 // New returns a driver. The error is about its folder.
 func New(o Options) (*Driver, error) {
+	settleVersion()
 	d := &Driver{options: o.withDefaults(), runtimes: map[class]wazero.Runtime{}, loads: map[moduleKey]*load{}}
 	if o.CacheDir == "" {
 		d.compiled = wazero.NewCompilationCache()

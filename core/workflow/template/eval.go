@@ -6,7 +6,6 @@ import (
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
 	"github.com/nikolalohinski/gonja/v2/tokens"
-
 )
 
 // value evaluates an expression whose value is used, so it must be defined.
