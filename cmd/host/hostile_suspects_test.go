@@ -31,7 +31,7 @@ type suspect struct {
 }
 
 // guests is where the modules are.
-const guests = "../../core/plugin/wasm/testdata/c"
+const guests = "../../testdata/modules"
 
 // late is a deadline that is meant to pass.
 const late = 300 * time.Millisecond
