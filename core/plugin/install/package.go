@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin"
@@ -137,7 +138,7 @@ func (r *reader) only(n *document.Node, has, needs plugin.Runtime, keys ...strin
 
 func (r *reader) description(n *document.Node) string {
 	text := r.text(n, "description")
-	if len(text) > maxDescription || strings.ContainsAny(text, "\n\r\t") {
+	if len(text) > maxDescription || strings.ContainsFunc(text, unicode.IsControl) {
 		r.Add(n.At, "", "description must be one line of at most %d bytes", maxDescription)
 	}
 	return text

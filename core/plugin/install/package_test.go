@@ -103,6 +103,7 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 		"a key twice":            {"name: acme/b", `the key "name" is there twice`},
 		"an unknown runtime":     {"runtime: docker", "runtime must be one of process, wasm"},
 		"a mapping for a text":   {"description: {a: b}", "description must be a single value, not a mapping"},
+		"an escape in it":        {`description: "\e[2J"`, "description must be one line"},
 		"a long description":     {"description: " + strings.Repeat("a", 301), "at most 300 bytes"},
 		"a size without a unit":  {"limits: {memory: 64MB}", `"64MB" is no size for memory`},
 		"too little memory":      {"limits: {memory: 1KiB}", "memory must be from"},
