@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -50,9 +51,13 @@ func (s Setting) list() []string {
 	return slices.DeleteFunc(strings.Split(s.Value, ","), func(item string) bool { return item == "" })
 }
 
-// sandboxModes are what sandbox may be: refuse to run without one, run without
-// one where the system has none, and none.
-func sandboxModes() []string { return []string{"require", "prefer", "off"} }
+// sandboxModes are what sandbox may be.
+func sandboxModes() (words []string) {
+	for _, m := range sandbox.Modes() {
+		words = append(words, string(m))
+	}
+	return words
+}
 
 // knownLLMs are the endpoints that need no entry in settings.llm: OpenAI's, and
 // Ollama's on this machine.
