@@ -127,36 +127,25 @@ func (f *fetcher) walk(n *document.Node) error {
 	return nil
 }
 
+// schema fetches what a schema evaluator names, and what that refers to.
 func (f *fetcher) schema(n *document.Node) error {
 	refs := newReferences()
 	if inline := n.Get("schema"); inline != nil {
 		refs.scan(inline.JSON(nil), fileURI(filepath.Base(f.source.File)))
 	}
-	var named []*document.Node
 	if file := n.Get("schema_file"); file != nil {
-		named = append(named, file)
+		if err := f.named(file, "", refs); err != nil {
+			return err
+		}
 	}
 	if documents := n.Get("documents"); documents != nil {
 		for _, e := range documents.Entries {
 			refs.known[e.Key] = true
-			named = append(named, e.Value)
 		}
-	}
-	for _, file := range named {
-		name, ok := inFolder(file.Text)
-		if !ok || file.Kind != document.Text {
-			continue // Load says what is wrong
-		}
-		base := fileURI(name)
-		if documents := n.Get("documents"); documents != nil {
-			for _, e := range documents.Entries {
-				if u, err := url.Parse(e.Key); err == nil && e.Value == file {
-					base = u
-				}
+		for _, e := range documents.Entries {
+			if err := f.named(e.Value, e.Key, refs); err != nil {
+				return err
 			}
-		}
-		if err := f.fetch(name, base, refs); err != nil {
-			return err
 		}
 	}
 	for name, uri := refs.next(); name != ""; name, uri = refs.next() {
@@ -169,6 +158,20 @@ func (f *fetcher) schema(n *document.Node) error {
 		}
 	}
 	return nil
+}
+
+// named fetches a file that stands in the workflow, under a URI of its own or
+// "". What is wrong with either, Load says.
+func (f *fetcher) named(file *document.Node, uri string, refs *references) error {
+	name, ok := inFolder(file.Text)
+	if !ok || file.Kind != document.Text {
+		return nil
+	}
+	base := fileURI(name)
+	if u, err := url.Parse(uri); err == nil && uri != "" {
+		base = u
+	}
+	return f.fetch(name, base, refs)
 }
 
 // fetch reads one file, if it is there, and notes what it refers to.

@@ -23,37 +23,8 @@ func fileURI(name string) *url.URL { return &url.URL{Scheme: fileScheme, Path: "
 // schema reads {type: schema}. The config holds every document that the schema
 // needs, so that the plugin reads no file.
 func (l *loader) schema(b *block) core.Step {
-	b.only("schema", "schema_file")
-	var content json.RawMessage
-	base := fileURI(path.Base(strings.ReplaceAll(l.source.File, `\`, "/")))
-	switch {
-	case b.Get("schema_file") != nil:
-		if n := b.Typed("schema_file", document.Text); n != nil {
-			base = fileURI(path.Clean(n.Text))
-			content = l.document(n, n.Text)
-		}
-	case b.Get("schema") != nil:
-		if n := b.Get("schema"); n.Kind == document.Mapping || n.Kind == document.Bool {
-			content = n.JSON(nil)
-		} else {
-			l.Add(n.At, "", "schema must be a mapping or a boolean, not %s", n.Kind)
-		}
-	default:
-		b.Lacks("", "%s needs the key \"schema\" or \"schema_file\"", b.What)
-	}
-	documents := map[string]json.RawMessage{}
-	if n := b.Typed("documents", document.Mapping); n != nil {
-		for _, e := range n.Entries {
-			if u, err := url.Parse(e.Key); err != nil || !u.IsAbs() {
-				l.Add(e.At, "", "the key of a document must be an absolute URI, not %q", e.Key)
-			}
-			if e.Value.Kind != document.Text {
-				l.Add(e.Value.At, "", "a document must be the name of a file, not %s", e.Value.Kind)
-				continue
-			}
-			documents[e.Key] = l.document(e.Value, e.Value.Text)
-		}
-	}
+	content, base := l.schemaContent(b)
+	documents := l.documents(b)
 	l.references(b, content, base, documents)
 
 	config := object{{"schema", constant(content)}, {"base", constant(core.MustJSON(base.String()))}}
@@ -78,6 +49,49 @@ func (l *loader) schema(b *block) core.Step {
 	}
 	l.use(schemaPlugin, sdk.KindEvaluator)
 	return core.Step{Plugin: schemaPlugin, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
+}
+
+// schemaContent is the schema, which stands here or in a file, and its URI. It
+// is nil where something is wrong with it.
+func (l *loader) schemaContent(b *block) (json.RawMessage, *url.URL) {
+	b.only("schema", "schema_file")
+	here := fileURI(path.Base(strings.ReplaceAll(l.source.File, `\`, "/")))
+	if b.Get("schema_file") != nil {
+		if n := b.Typed("schema_file", document.Text); n != nil {
+			return l.document(n, n.Text), fileURI(path.Clean(n.Text))
+		}
+		return nil, here
+	}
+	n := b.Get("schema")
+	switch {
+	case n == nil:
+		b.Lacks("", "%s needs the key \"schema\" or \"schema_file\"", b.What)
+	case n.Kind == document.Mapping || n.Kind == document.Bool:
+		return n.JSON(nil), here
+	default:
+		l.Add(n.At, "", "schema must be a mapping or a boolean, not %s", n.Kind)
+	}
+	return nil, here
+}
+
+// documents are the files that the step names beside its schema, by their URIs.
+func (l *loader) documents(b *block) map[string]json.RawMessage {
+	documents := map[string]json.RawMessage{}
+	n := b.Typed("documents", document.Mapping)
+	if n == nil {
+		return documents
+	}
+	for _, e := range n.Entries {
+		if u, err := url.Parse(e.Key); err != nil || !u.IsAbs() {
+			l.Add(e.At, "", "the key of a document must be an absolute URI, not %q", core.Cut(e.Key))
+		}
+		if e.Value.Kind != document.Text {
+			l.Add(e.Value.At, "", "a document must be the name of a file, not %s", e.Value.Kind)
+			continue
+		}
+		documents[e.Key] = l.document(e.Value, e.Value.Text)
+	}
+	return documents
 }
 
 // document is the JSON of a file that the workflow names.

@@ -2,8 +2,6 @@ package workflow
 
 import (
 	"fmt"
-	"maps"
-	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -29,9 +27,6 @@ const (
 	defaultTimeout    = 30 * time.Second
 	defaultLLMTimeout = 120 * time.Second
 )
-
-// maxCompositeDepth bounds composites within composites: nobody reads more.
-const maxCompositeDepth = 5
 
 var (
 	pluginForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
@@ -183,134 +178,4 @@ func (l *loader) lua(b *block, kind sdk.Kind) core.Step {
 		Config:  newValue(object{{"code", constant(code.JSON(nil))}}, nil),
 		Timeout: timeout(b, defaultTimeout),
 	}
-}
-
-// llm reads a call of a language model, as a judge or as a generator.
-func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
-	names := stateOnly()
-	judge := kind == sdk.KindEvaluator
-	var config object
-	var context part
-	if judge {
-		names = inJudgement()
-		if n := b.Get("context"); n != nil {
-			context = l.part(n, []string{"output", "state"})
-			config = append(config, field{"context", context})
-		}
-		if n := b.Typed("examples", document.List); n != nil {
-			config = append(config, field{"examples", l.part(n, names)})
-		}
-	} else {
-		config = l.callParts(b, names)
-	}
-	for _, key := range []string{"model", "prompt", "system"} {
-		if n := b.Typed(key, document.Text); n != nil {
-			config = append(config, field{key, l.template(n, names, true)})
-		}
-	}
-	if b.Get("temperature") != nil {
-		b.number("temperature", 0, 2)
-		config = append(config, field{"temperature", constant(b.Get("temperature").JSON(nil))})
-	}
-	if b.Get("max_tokens") != nil {
-		b.integer("max_tokens", 1, math.MaxInt32)
-		config = append(config, field{"max_tokens", constant(b.Get("max_tokens").JSON(nil))})
-	}
-	settings := maps.Clone(l.llmSettings)
-	if n := b.Get("llm"); n != nil {
-		maps.Copy(settings, l.connection(n, "llm"))
-	}
-	config = append(config, field{"llm", settings.part()})
-	l.use(LLMPlugin, kind, settings.text("api_key_env"))
-	l.reach(LLMPlugin, settings.text("base_url"))
-	l.llmSteps = append(l.llmSteps, settings)
-	return core.Step{Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout)}
-}
-
-// callParts reads what an llm.call has and a judge hasn't.
-func (l *loader) callParts(b *block, names []string) (config object) {
-	b.only("prompt", "messages")
-	b.oneOf("parse", "json")
-	if n := b.Get("parse"); n != nil {
-		config = append(config, field{"parse", constant(n.JSON(nil))})
-	}
-	if n := b.Typed("messages", document.List); n != nil {
-		config = append(config, field{"messages", l.messages(n, names)})
-	}
-	if b.Get("prompt") == nil && b.Get("messages") == nil {
-		b.Lacks("", "llm.call needs the key \"prompt\" or \"messages\"")
-	}
-	return config
-}
-
-// messages reads a conversation.
-func (l *loader) messages(n *document.Node, names []string) part {
-	all := list{}
-	for _, item := range n.Items {
-		m := l.block(item, "a message")
-		m.Need("role")
-		role := m.oneOf("role", "system", "user", "assistant")
-		content := part(constant(`""`))
-		if m.Need("content") != nil {
-			if c := m.Typed("content", document.Text); c != nil {
-				content = l.template(c, names, true)
-			}
-		}
-		m.Done()
-		all = append(all, object{{"role", constant(core.MustJSON(role))}, {"content", content}})
-	}
-	if len(all) == 0 {
-		l.Add(n.At, "", "messages is empty")
-	}
-	return all
-}
-
-// composite reads a list of named evaluators.
-func (l *loader) composite(b *block, kind core.CompositeKind, depth int) core.Step {
-	c := &core.Composite{Kind: kind, FailFast: b.Flag("fail_fast")}
-	if kind == core.CompositeWeighted {
-		c.Threshold = core.DefaultThreshold
-		if n := b.Get("threshold"); n != nil {
-			if c.Threshold = b.number("threshold", 0, 1); c.Threshold == 0 && n.Kind == document.Number {
-				b.Add(n.At, "", "threshold must be above 0: every score reaches 0")
-			}
-		}
-	}
-	step := core.Step{Composite: c}
-	b.Need("evaluators")
-	children := b.Typed("evaluators", document.List)
-	if children == nil {
-		return step
-	}
-	if depth+1 >= maxCompositeDepth {
-		l.Add(children.At, "", "composites are nested more than %d deep", maxCompositeDepth)
-		return step
-	}
-	seen, sum := map[string]bool{}, 0.0
-	for _, item := range children.Items {
-		child := l.block(item, "evaluator")
-		name := child.name("name", childForm, "a name is made of letters, digits, _, - and .")
-		if seen[name] && name != "" {
-			l.Add(child.Get("name").At, "", "there are two evaluators named %q", name)
-		}
-		seen[name] = true
-		if kind == core.CompositeWeighted {
-			weight := 1.0
-			if child.Get("weight") != nil {
-				weight = child.number("weight", 0, math.MaxFloat64)
-			}
-			c.Weights, sum = append(c.Weights, weight), sum+weight
-		}
-		s := l.form(child, sdk.KindEvaluator, depth+1)
-		s.Name = name
-		child.Done()
-		c.Children = append(c.Children, s)
-	}
-	switch {
-	case len(c.Children) == 0:
-		l.Add(children.At, "", "evaluators is empty")
-	case kind == core.CompositeWeighted && sum == 0:
-		l.Add(children.At, "", "all weights are 0: at least one must count")
-	}
-	return step
 }
