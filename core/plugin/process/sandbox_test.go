@@ -143,7 +143,7 @@ func TestAPluginThatLittersIsEnded(t *testing.T) {
 	dir := shortTempDir(t)
 	i := start(t, process.Options{TempDir: dir}, self(t, "serve"))
 	_, err := evaluate(t, i, do("attack litter", strconv.Itoa(sandbox.MaxScratchFiles+1)))
-	if err == nil || !strings.Contains(err.Error(), "temporary folder") {
+	if err == nil || !strings.Contains(err.Error(), "temporary folder") || sdk.AsError(err).Hint == "" {
 		t.Errorf("its call: %v", err)
 	}
 	<-i.Done()
