@@ -1,5 +1,7 @@
 package core
 
+import "fmt"
+
 // maxNearestWord bounds the words that are compared: names are short.
 const maxNearestWord = 64
 
@@ -14,6 +16,15 @@ func Nearest(word string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// DidYouMean is a hint that names the [Nearest] candidate to a word, or what
+// the caller has to say where none is near.
+func DidYouMean(word string, candidates []string, otherwise string) string {
+	if near := Nearest(word, candidates); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
 }
 
 // editDistance counts the bytes to insert, delete, replace or swap with their

@@ -7,6 +7,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// maxShown bounds what a message shows of a word from outside, in bytes: names
+// are shorter.
+const maxShown = 64
+
+// Cut keeps a word from outside short in a message.
+func Cut(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown-3], "") + "..."
+}
+
 // Together makes one error of several, so that all that is wrong is told at
 // once: a line for each, with its hint in brackets. It is of the first one's
 // class. The reason is theirs where they share one, else "several_problems", and

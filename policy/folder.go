@@ -129,11 +129,8 @@ func unknownPoint(name core.Point, known []core.Point) error {
 	for _, k := range known {
 		names = append(names, string(k))
 	}
-	hint := "the points are " + strings.Join(names, ", ")
-	if near := core.Nearest(string(name), names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return sdk.Errorf(sdk.Invalid, "policy_point_unknown", "there is no policy point %q", name).WithHint("%s", hint)
+	return sdk.Errorf(sdk.Invalid, "policy_point_unknown", "there is no policy point %q", name).
+		WithHint("%s", core.DidYouMean(string(name), names, "the points are "+strings.Join(names, ", ")))
 }
 
 // folderDigest is over the names and texts of all files.

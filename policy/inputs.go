@@ -40,11 +40,8 @@ func (d *definition) given(values map[string]any) (named, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(known, name) {
-			hint := "the inputs are " + strings.Join(known, ", ")
-			if near := core.Nearest(name, known); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
-			}
-			errs = append(errs, sdk.Errorf(sdk.Invalid, "policy_input_invalid", "point %s has no input %q", d.name, name).WithHint("%s", hint))
+			errs = append(errs, sdk.Errorf(sdk.Invalid, "policy_input_invalid", "point %s has no input %q", d.name, name).
+				WithHint("%s", core.DidYouMean(name, known, "the inputs are "+strings.Join(known, ", "))))
 		}
 	}
 	return named{d.env, in}, core.Together(errs...)

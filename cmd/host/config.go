@@ -4,13 +4,14 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -58,17 +59,16 @@ func (s Setting) list() []string {
 	return slices.DeleteFunc(strings.Split(s.Value, ","), func(item string) bool { return item == "" })
 }
 
-// namespaceForm is what a namespace may be, and maxNamespace its longest (spec 3.1).
-var namespaceForm = regexp.MustCompile(`^[^/*\s\\[:cntrl:]]+(/[^/*\s\\[:cntrl:]]+){0,7}$`)
-
-const maxNamespace = 512
-
 // defaultNamespace is where runs are that don't say where.
 const defaultNamespace = "default"
 
-// sandboxModes are what sandbox may be: refuse to run without one, run without
-// one where the system has none, and none.
-func sandboxModes() []string { return []string{"require", "prefer", "off"} }
+// sandboxModes are what sandbox may be.
+func sandboxModes() (words []string) {
+	for _, m := range sandbox.Modes() {
+		words = append(words, string(m))
+	}
+	return words
+}
 
 // knownLLMs are the endpoints that need no entry in settings.llm: OpenAI's, and
 // Ollama's on this machine.
@@ -98,20 +98,20 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		}
 		return filepath.Join(filepath.Dir(path), dir)
 	}
-	dataDir := choose("data-dir", f.dataDir, "REFLECTORY_DATA_DIR", below(file.DataDir), defaultDataDir(getenv))
+	dataDir := choose("data-dir", f.dataDir, "REFLECTORY_DATA_DIR", below(file.dataDir), defaultDataDir(getenv))
 	c := Config{
 		DataDir:      dataDir,
-		PluginDir:    choose("plugin-dir", f.pluginDir, "REFLECTORY_PLUGIN_DIR", below(file.PluginDir), filepath.Join(dataDir.Value, "plugins")),
+		PluginDir:    choose("plugin-dir", f.pluginDir, "REFLECTORY_PLUGIN_DIR", below(file.pluginDir), filepath.Join(dataDir.Value, "plugins")),
 		Lock:         choose("lock", f.lock, "REFLECTORY_LOCK", lockBeside(path), filepath.Join(dataDir.Value, install.LockFile)),
-		TrustFile:    choose("", "", "REFLECTORY_TRUST_FILE", below(file.TrustFile), filepath.Join(dataDir.Value, "trust.yaml")),
+		TrustFile:    choose("", "", "REFLECTORY_TRUST_FILE", below(file.trustFile), filepath.Join(dataDir.Value, "trust.yaml")),
 		DevPlugins:   choose("", "", "", strings.Join(file.devPlugins(below), ","), ""),
 		dev:          file.devPlugins(below),
 		file:         path,
-		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.Settings.LLM.Endpoints, ","), ""),
-		PolicyDir:    choose("policy-dir", f.policyDir, "REFLECTORY_POLICY_DIR", below(file.PolicyDir), filepath.Join(dataDir.Value, "policies")),
-		Namespace:    choose("namespace", f.namespace, "REFLECTORY_NAMESPACE", file.Namespace, defaultNamespace),
-		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.Sandbox, "prefer"),
-		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.LogLevel, "warn"),
+		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.llmEndpoints, ","), ""),
+		PolicyDir:    choose("policy-dir", f.policyDir, "REFLECTORY_POLICY_DIR", below(file.policyDir), filepath.Join(dataDir.Value, "policies")),
+		Namespace:    choose("namespace", f.namespace, "REFLECTORY_NAMESPACE", file.namespace, defaultNamespace),
+		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.sandbox, "prefer"),
+		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.logLevel, "warn"),
 		Agent:        choose("agent", f.agent, "REFLECTORY_AGENT", "", userName()),
 	}
 	if err := c.check(); err != nil {
@@ -133,8 +133,8 @@ func (c Config) check() error {
 				word.name, word.setting.Value, word.setting.Origin, strings.Join(word.words, ", "))}
 		}
 	}
-	if !namespaceForm.MatchString(c.Namespace.Value) || len(c.Namespace.Value) > maxNamespace {
-		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "namespace %q (%s) is none", c.Namespace.Value, c.Namespace.Origin).
+	if err := core.CheckNamespace(c.Namespace.Value); err != nil {
+		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "namespace (%s): %w", c.Namespace.Origin, err).
 			WithHint("write up to 8 words with / between them, such as team/project")}
 	}
 	for _, endpoint := range c.LLMEndpoints.list() {

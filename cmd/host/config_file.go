@@ -1,66 +1,38 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // configFile is the configuration file: the nearest one upwards.
 const configFile = "reflectory.yaml"
 
-// maxConfigBytes bounds the configuration file.
-const maxConfigBytes = 1 << 20
+// configLimits bound the configuration file: nobody writes more by hand.
+func configLimits() document.Limits {
+	return document.Limits{Bytes: 64 << 10, Words: 5_000, Depth: 20, MayBeEmpty: true}
+}
 
 // fileConfig is reflectory.yaml. Paths in it are relative to its folder.
 type fileConfig struct {
-	DataDir   string      `yaml:"data_dir"`
-	PluginDir string      `yaml:"plugin_dir"`
-	TrustFile string      `yaml:"trust_file"`
-	LogLevel  string      `yaml:"log_level"`
-	PolicyDir string      `yaml:"policy_dir"`
-	Namespace string      `yaml:"namespace"`
-	Sandbox   string      `yaml:"sandbox"`
-	Plugins   []devPlugin `yaml:"plugins"`
-	Settings  struct {
-		LLM struct {
-			Endpoints []string `yaml:"endpoints"`
-		} `yaml:"llm"`
-	} `yaml:"settings"`
-}
-
-// devPlugin is a plugin that runs unlocked. Dev says that this is meant.
-type devPlugin struct {
-	Path string `yaml:"path"`
-	Dev  bool   `yaml:"dev"`
+	dataDir, pluginDir, trustFile, policyDir string
+	namespace, logLevel, sandbox             string
+	dev                                      []string // folders of the plugins that run unlocked
+	llmEndpoints                             []string
 }
 
 // devPlugins are the folders of the plugins that run unlocked.
 func (c fileConfig) devPlugins(below func(string) string) []string {
 	var dirs []string
-	for _, p := range c.Plugins {
-		dirs = append(dirs, below(p.Path))
+	for _, dir := range c.dev {
+		dirs = append(dirs, below(dir))
 	}
 	return dirs
-}
-
-// check refuses plugins that neither a lock nor dev: true lets run.
-func (c fileConfig) check(path string) error {
-	for _, p := range c.Plugins {
-		if p.Path == "" || !p.Dev {
-			return sdk.Errorf(sdk.Invalid, "config_invalid", "%s: plugins: an entry needs path, and dev: true", path).
-				WithHint("write {path: ./my-plugin, dev: true} to run it unlocked, or lock it: reflectory plugin add ./my-plugin")
-		}
-	}
-	return nil
 }
 
 // findConfig reads the nearest configuration file from the working folder
@@ -72,9 +44,10 @@ func findConfig() (path string, c fileConfig, err error) {
 	}
 	for {
 		path = filepath.Join(dir, configFile)
-		data, err := readBounded(path, maxConfigBytes)
+		data, err := readBounded(path, int64(configLimits().Bytes))
 		if err == nil {
-			return path, c, decodeConfig(path, data, &c)
+			c, err = readConfig(path, data)
+			return path, c, err
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", c, err
@@ -87,17 +60,51 @@ func findConfig() (path string, c fileConfig, err error) {
 	}
 }
 
-func decodeConfig(path string, data []byte, c *fileConfig) error {
-	err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(c)
-	if err == nil || errors.Is(err, io.EOF) {
-		return c.check(path)
+// configReader reads reflectory.yaml.
+type configReader struct{ *document.Problems }
+
+func (r configReader) mapping(n *document.Node, what string) *document.Reader {
+	m := r.Mapping(n, what)
+	m.NullIsAbsent = true
+	return m
+}
+
+func readConfig(path string, data []byte) (c fileConfig, err error) {
+	r := configReader{&document.Problems{File: path}}
+	m := r.mapping(document.Read(string(data), configLimits(), r.Problems), configFile)
+	c.dataDir, c.pluginDir, c.trustFile = m.Text("data_dir"), m.Text("plugin_dir"), m.Text("trust_file")
+	c.policyDir, c.namespace = m.Text("policy_dir"), m.Text("namespace")
+	c.logLevel, c.sandbox = m.Text("log_level"), m.Text("sandbox")
+	for _, n := range m.List("plugins") {
+		c.dev = append(c.dev, r.plugin(n))
 	}
-	place, problem := path, err.Error()
-	var at yaml.Error
-	if errors.As(err, &at) {
-		pos := at.GetToken().Position
-		place, problem = fmt.Sprintf("%s:%d:%d", path, pos.Line, pos.Column), at.GetMessage()
+	settings := r.mapping(m.Get("settings"), "settings")
+	llm := r.mapping(settings.Get("llm"), "settings.llm")
+	for _, n := range llm.List("endpoints") {
+		if n.Kind != document.Text {
+			r.Add(n.At, "write host:port, such as localhost:11434", "an endpoint must be text, not %s", n.Kind)
+		}
+		c.llmEndpoints = append(c.llmEndpoints, n.Text)
 	}
-	return sdk.Errorf(sdk.Invalid, "config_invalid", "%s: %s", place, problem).
-		WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, plugins: [{path, dev}] and settings: {llm: {endpoints}}")
+	llm.Done()
+	settings.Done()
+	m.Done()
+	if err := r.Err("config_invalid"); err != nil {
+		return c, sdk.AsError(err).
+			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, plugins: [{path, dev}] and settings: {llm: {endpoints}}")
+	}
+	return c, nil
+}
+
+// plugin reads the folder of a plugin that runs unlocked. dev: true says that
+// this is meant.
+func (r configReader) plugin(n *document.Node) string {
+	m := r.mapping(n, "an entry of plugins")
+	path, dev := m.Text("path"), m.Flag("dev")
+	m.Done()
+	if path == "" || !dev {
+		m.Lacks("write {path: ./my-plugin, dev: true} to run it unlocked, or lock it: reflectory plugin add ./my-plugin",
+			"an entry needs path, and dev: true")
+	}
+	return path
 }

@@ -156,11 +156,8 @@ func pluginNotInstalled(set *install.Set, name string) error {
 	for _, p := range set.Plugins() {
 		names = append(names, p.Name)
 	}
-	err := sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q", name)
-	if near := core.Nearest(name, names); near != "" {
-		return err.WithHint("did you mean %q?", near)
-	}
-	return err.WithHint("see what is installed: reflectory plugin list")
+	return sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q", name).
+		WithHint("%s", core.DidYouMean(name, names, "see what is installed: reflectory plugin list"))
 }
 
 // verifiedPlugin is what became of a plugin's verification.

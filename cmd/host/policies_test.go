@@ -19,13 +19,12 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
-	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // governed opens the policies of a world, and the store that they are recorded
 // in. They are closed by end, or else with the test.
-func (w *world) governed() (l *livePolicies, db *pebble.Store, end func()) {
+func (w *world) governed() (l *livePolicies, db *openedStore, end func()) {
 	w.t.Helper()
 	a := &App{Stderr: w.t.Output(), Getenv: func(k string) string { return w.env[k] }}
 	if err := a.load(); err != nil {

@@ -61,11 +61,8 @@ func statuses() []string {
 // checkFilter refuses a status that no run has, and a limit that shows none.
 func checkFilter(status string, limit int) error {
 	if status != "" && !slices.Contains(statuses(), status) {
-		e := sdk.Errorf(sdk.Invalid, "usage", "--status %q is not one of %s", status, strings.Join(statuses(), ", "))
-		if near := core.Nearest(status, statuses()); near != "" {
-			e = e.WithHint("did you mean %q?", near)
-		}
-		return usageError{e}
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--status %q is not one of %s", status, strings.Join(statuses(), ", ")).
+			WithHint("%s", core.DidYouMean(status, statuses(), ""))}
 	}
 	if limit < 1 {
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--limit must be at least 1, not %d", limit)}

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,28 @@ func retryable(err error) error {
 
 func errClosed() error {
 	return sdk.Errorf(sdk.Unavailable, "plugins_closed", "the plugins have been stopped: the host is shutting down")
+}
+
+// errStartTimeout is the cause of the end of a start that took too long.
+var errStartTimeout = errors.New("start timeout")
+
+// WithStartTimeout bounds the start of an instance by the plugin's limit, which
+// must be set. Every driver starts its instances under it.
+func WithStartTimeout(ctx context.Context, p *Installed) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, p.Limits.StartTimeout, errStartTimeout)
+}
+
+// StartEnded is the error of a start whose context ended: "start_timeout", if the
+// plugin's own limit was why. The hint says what else to do about that.
+func StartEnded(ctx context.Context, p *Installed, hint string) error {
+	var e *sdk.Error
+	if errors.Is(context.Cause(ctx), errStartTimeout) {
+		e = sdk.Errorf(sdk.Timeout, "start_timeout", "plugin %s did not start within %s", p.Name, p.Limits.StartTimeout).WithHint("%s", hint)
+	} else {
+		e = sdk.Errorf(sdk.CodeOf(ctx.Err()), "", "the start of plugin %s was cancelled", p.Name)
+	}
+	e.Err = ctx.Err()
+	return e
 }
 
 // gaveUp says that the caller's context ended.
@@ -79,10 +102,7 @@ func (s *Supervisor) notFound(name string) error {
 	if slices.Contains(shipped(), name) {
 		return err.WithHint("build it: make build PLUGINS=%q", strings.Join(s.shippedWith(name), " "))
 	}
-	if near := core.Nearest(name, s.names()); near != "" {
-		return err.WithHint("did you mean %q?", near)
-	}
-	return err.WithHint("add it from its folder: reflectory plugin add PATH")
+	return err.WithHint("%s", core.DidYouMean(name, s.names(), "add it from its folder: reflectory plugin add PATH"))
 }
 
 // shippedBy is the publisher of the plugins that the Makefile builds.

@@ -63,10 +63,7 @@ func unknownService(plugin string, service Service) error {
 	for _, s := range sdk.Services() {
 		names = append(names, string(s))
 	}
-	err := sdk.Errorf(sdk.Invalid, "service_unknown", "plugin %s asks for the host service %.64q; there are %s", plugin, service, strings.Join(names, ", ")).
-		WithDetail("plugin", plugin)
-	if near := core.Nearest(string(service), names); near != "" {
-		return err.WithHint("did you mean %q?", near)
-	}
-	return err.WithHint("ask for one of these; a later host may have more")
+	return sdk.Errorf(sdk.Invalid, "service_unknown", "plugin %s asks for the host service %.64q; there are %s", plugin, service, strings.Join(names, ", ")).
+		WithDetail("plugin", plugin).
+		WithHint("%s", core.DidYouMean(string(service), names, "ask for one of these; a later host may have more"))
 }

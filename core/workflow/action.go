@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -30,18 +31,18 @@ func actionNames() []string {
 }
 
 // action reads a node's with: block.
-func (l *loader) action(name string, with *node) core.Action {
+func (l *loader) action(name string, with *document.Node) core.Action {
 	b := l.block(with, name)
-	defer b.done()
+	defer b.Done()
 	switch name {
 	case actionLoop:
 		return l.loop(b)
 	case actionEvaluate:
-		s := &core.EvaluateSpec{Evaluator: l.step(b.need("evaluator"), sdk.KindEvaluator)}
+		s := &core.EvaluateSpec{Evaluator: l.step(b.Need("evaluator"), sdk.KindEvaluator)}
 		s.Data = l.optional(b, "data")
 		return s
 	case actionCorrect:
-		s := &core.CorrectSpec{Corrector: l.step(b.need("corrector"), sdk.KindCorrector)}
+		s := &core.CorrectSpec{Corrector: l.step(b.Need("corrector"), sdk.KindCorrector)}
 		s.Data, s.Errors = l.optional(b, "data"), l.optional(b, "errors")
 		return s
 	case actionObserve:
@@ -56,7 +57,7 @@ func (l *loader) action(name string, with *node) core.Action {
 
 // optional reads a value over the state, or nil.
 func (l *loader) optional(b *block, key string) core.Value {
-	n := b.get(key)
+	n := b.Get(key)
 	if n == nil {
 		return nil
 	}
@@ -66,10 +67,10 @@ func (l *loader) optional(b *block, key string) core.Value {
 func (l *loader) loop(b *block) core.Action {
 	l.llmSteps = nil
 	s := &core.LoopSpec{
-		Generator: l.step(b.need("generator"), sdk.KindGenerator),
-		Evaluator: l.step(b.need("evaluator"), sdk.KindEvaluator),
+		Generator: l.step(b.Need("generator"), sdk.KindGenerator),
+		Evaluator: l.step(b.Need("evaluator"), sdk.KindEvaluator),
 	}
-	if n := b.get("corrector"); n != nil {
+	if n := b.Get("corrector"); n != nil {
 		corrector := l.step(n, sdk.KindCorrector)
 		s.Corrector = &corrector
 	}
@@ -86,60 +87,60 @@ func (l *loader) limits(b *block) core.LoopLimits {
 		OnFailure:        core.OnFailure(b.oneOf("on_failure", string(core.ReturnBest), string(core.ReturnLast), string(core.Raise))),
 		OnEvaluatorError: core.OnEvaluatorError(b.oneOf("on_evaluator_error", string(core.EvaluatorErrorStop), string(core.EvaluatorErrorFail))),
 	}
-	if b.get("max_iterations") != nil {
+	if b.Get("max_iterations") != nil {
 		limits.MaxIterations = b.integer("max_iterations", 1, core.MaxMaxIterations)
 	}
-	if b.get("no_progress") != nil {
+	if b.Get("no_progress") != nil {
 		limits.NoProgress = b.integer("no_progress", 2, core.MaxMaxIterations)
 	}
-	if b.get("history_limit") != nil {
+	if b.Get("history_limit") != nil {
 		limits.HistoryLimit = b.integer("history_limit", 1, core.MaxMaxIterations)
 	}
-	if b.get("evaluator_retries") != nil {
+	if b.Get("evaluator_retries") != nil {
 		if limits.EvaluatorRetries = b.integer("evaluator_retries", 0, 10); limits.EvaluatorRetries == 0 {
 			limits.EvaluatorRetries = -1 // never; 0 is the default
 		}
 	}
-	if n := b.get("budget"); n != nil {
+	if n := b.Get("budget"); n != nil {
 		l.budget(n, &limits)
 	}
 	return limits
 }
 
-func (l *loader) budget(n *node, limits *core.LoopLimits) {
+func (l *loader) budget(n *document.Node, limits *core.LoopLimits) {
 	b := l.block(n, "budget")
-	if b.get("tokens") != nil {
+	if b.Get("tokens") != nil {
 		limits.BudgetTokens = int64(b.integer("tokens", 1, math.MaxInt32))
 	}
-	if cost := b.get("cost_usd"); cost != nil {
-		if limits.BudgetUSD = b.number("cost_usd", 0, math.MaxFloat64); limits.BudgetUSD == 0 && cost.kind == kindNumber {
-			b.add(cost.at, "", "cost_usd must be above 0")
+	if cost := b.Get("cost_usd"); cost != nil {
+		if limits.BudgetUSD = b.number("cost_usd", 0, math.MaxFloat64); limits.BudgetUSD == 0 && cost.Kind == document.Number {
+			b.Add(cost.At, "", "cost_usd must be above 0")
 		}
 		priced := l.llmSettings["price"] != nil || len(l.llmSteps) > 0
 		for _, step := range l.llmSteps {
 			priced = priced && step["price"] != nil
 		}
 		if !priced {
-			b.add(cost.at, "set settings.llm.price: {in: …, out: …}, in dollars per million tokens", "a cost budget needs a price")
+			b.Add(cost.At, "set settings.llm.price: {in: …, out: …}, in dollars per million tokens", "a cost budget needs a price")
 		}
 	}
-	b.done()
+	b.Done()
 }
 
 // expression compiles the condition under a key. Its problems stand in the file.
 func (l *loader) expression(b *block, key string, point core.Point) core.Expression {
-	n := b.get(key)
+	n := b.Get(key)
 	if n == nil {
 		return nil
 	}
-	if n.kind == kindBool { // when: true is a condition too
-		n = &node{kind: kindText, at: n.at, text: n.text, first: n.at}
+	if n.Kind == document.Bool { // when: true is a condition too
+		n = n.AsText()
 	}
-	if n.kind != kindText {
-		l.add(n.at, "", "%s must be an expression, not %s", key, n.kind)
+	if n.Kind != document.Text {
+		l.Add(n.At, "", "%s must be an expression, not %s", key, n.Kind)
 		return nil
 	}
-	e, err := l.opts.Expressions.Compile(point, n.text)
+	e, err := l.opts.Expressions.Compile(point, n.Text)
 	if err == nil {
 		return e
 	}
@@ -152,7 +153,7 @@ func (l *loader) expression(b *block, key string, point core.Point) core.Express
 		line, _ := p["line"].(int)
 		column, _ := p["column"].(int)
 		hint, _ := p["hint"].(string)
-		l.add(n.place(offsetOf(n.text, line, column)), hint, "CEL: %v", p["message"])
+		l.Add(n.Place(offsetOf(n.Text, line, column)), hint, "CEL: %v", p["message"])
 	}
 	return nil
 }

@@ -6,7 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/workflow/template"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // connection is how a language model is reached: the llm: block. It is never
@@ -31,30 +34,110 @@ func (c connection) text(key string) string {
 }
 
 // connection reads an llm: block.
-func (l *loader) connection(n *node, what string) connection {
+func (l *loader) connection(n *document.Node, what string) connection {
 	b := l.block(n, what)
 	b.oneOf("provider", "openai", "ollama")
-	b.text("base_url")
-	b.text("model")
-	if b.get("api_key_env") != nil {
+	b.Text("base_url")
+	b.Text("model")
+	if b.Get("api_key_env") != nil {
 		b.name("api_key_env", envForm, "name the variable that holds the key, such as OPENAI_API_KEY, not the key itself")
 	}
 	b.duration("timeout")
-	if price := b.get("price"); price != nil {
+	if price := b.Get("price"); price != nil {
 		p := l.block(price, what+".price")
 		for _, key := range []string{"in", "out"} {
-			p.need(key)
+			p.Need(key)
 			p.number(key, 0, math.MaxFloat64)
 		}
-		p.done()
+		p.Done()
 	}
-	b.done()
+	b.Done()
 	c := connection{}
-	for _, e := range b.node.entries {
-		if e.value.kind == kindText && template.Is(e.value.text) {
-			l.add(e.value.at, "", "%s.%s can't hold a template", what, e.key)
+	for _, e := range b.Node.Entries {
+		if e.Value.Kind == document.Text && template.Is(e.Value.Text) {
+			l.Add(e.Value.At, "", "%s.%s can't hold a template", what, e.Key)
 		}
-		c[e.key] = e.value.json(nil)
+		c[e.Key] = e.Value.JSON(nil)
 	}
 	return c
+}
+
+// llm reads a call of a language model, as a judge or as a generator.
+func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
+	names := stateOnly()
+	judge := kind == sdk.KindEvaluator
+	var config object
+	var context part
+	if judge {
+		names = inJudgement()
+		if n := b.Get("context"); n != nil {
+			context = l.part(n, []string{"output", "state"})
+			config = append(config, field{"context", context})
+		}
+		if n := b.Typed("examples", document.List); n != nil {
+			config = append(config, field{"examples", l.part(n, names)})
+		}
+	} else {
+		config = l.callParts(b, names)
+	}
+	for _, key := range []string{"model", "prompt", "system"} {
+		if n := b.Typed(key, document.Text); n != nil {
+			config = append(config, field{key, l.template(n, names, true)})
+		}
+	}
+	if b.Get("temperature") != nil {
+		b.number("temperature", 0, 2)
+		config = append(config, field{"temperature", constant(b.Get("temperature").JSON(nil))})
+	}
+	if b.Get("max_tokens") != nil {
+		b.integer("max_tokens", 1, math.MaxInt32)
+		config = append(config, field{"max_tokens", constant(b.Get("max_tokens").JSON(nil))})
+	}
+	settings := maps.Clone(l.llmSettings)
+	if n := b.Get("llm"); n != nil {
+		maps.Copy(settings, l.connection(n, "llm"))
+	}
+	config = append(config, field{"llm", settings.part()})
+	l.use(LLMPlugin, kind, settings.text("api_key_env"))
+	l.reach(LLMPlugin, settings.text("base_url"))
+	l.llmSteps = append(l.llmSteps, settings)
+	return core.Step{Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout)}
+}
+
+// callParts reads what an llm.call has and a judge hasn't.
+func (l *loader) callParts(b *block, names []string) (config object) {
+	b.only("prompt", "messages")
+	b.oneOf("parse", "json")
+	if n := b.Get("parse"); n != nil {
+		config = append(config, field{"parse", constant(n.JSON(nil))})
+	}
+	if n := b.Typed("messages", document.List); n != nil {
+		config = append(config, field{"messages", l.messages(n, names)})
+	}
+	if b.Get("prompt") == nil && b.Get("messages") == nil {
+		b.Lacks("", "llm.call needs the key \"prompt\" or \"messages\"")
+	}
+	return config
+}
+
+// messages reads a conversation.
+func (l *loader) messages(n *document.Node, names []string) part {
+	all := list{}
+	for _, item := range n.Items {
+		m := l.block(item, "a message")
+		m.Need("role")
+		role := m.oneOf("role", "system", "user", "assistant")
+		content := part(constant(`""`))
+		if m.Need("content") != nil {
+			if c := m.Typed("content", document.Text); c != nil {
+				content = l.template(c, names, true)
+			}
+		}
+		m.Done()
+		all = append(all, object{{"role", constant(core.MustJSON(role))}, {"content", content}})
+	}
+	if len(all) == 0 {
+		l.Add(n.At, "", "messages is empty")
+	}
+	return all
 }

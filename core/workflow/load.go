@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -35,7 +36,7 @@ type Single struct {
 
 // loader reads one file.
 type loader struct {
-	*problems
+	*document.Problems
 	source core.Source
 	opts   Options
 	// llmSettings is settings.llm.
@@ -47,14 +48,14 @@ type loader struct {
 
 func newLoader(source core.Source, opts Options) *loader {
 	return &loader{
-		problems: &problems{file: source.File}, source: source, opts: opts,
+		Problems: &document.Problems{File: source.File}, source: source, opts: opts,
 		llmSettings: connection{}, plugins: map[string]*pluginUse{},
 	}
 }
 
 // Load checks a workflow and returns its plan. The error of a bad one is
 // sdk.Invalid, reason "workflow_invalid": it lists every problem with its
-// place, and holds them as []Problem in the detail "problems".
+// place, and holds them as []document.Problem in the detail "problems".
 func Load(source core.Source, opts Options) (*Plan, error) {
 	l := newLoader(source, opts)
 	p := &Plan{StepLimit: DefaultStepLimit, plugins: l.plugins}
@@ -83,7 +84,7 @@ func loadSingle(source core.Source, opts Options, key string, kind sdk.Kind) (*S
 	l := newLoader(source, opts)
 	s := &Single{}
 	if root := l.parse(); root != nil {
-		if under := root.get(key); under != nil && len(root.entries) == 1 {
+		if under := root.Get(key); under != nil && len(root.Entries) == 1 {
 			root = under
 		}
 		s.Step = l.step(root, kind)
@@ -95,69 +96,68 @@ func loadSingle(source core.Source, opts Options, key string, kind sdk.Kind) (*S
 	return s, nil
 }
 
-func (l *loader) parse() *node {
-	if len(l.source.Text) > MaxFile {
-		l.add(pos{1, 1}, "", "the file has %d bytes, more than %d", len(l.source.Text), MaxFile)
-		return nil
-	}
-	return parseYAML(l.source.Text, l.problems)
+func (l *loader) parse() *document.Node {
+	return document.Read(l.source.Text, limits(MaxFile), l.Problems)
 }
 
-func (l *loader) workflow(root *node, p *Plan) {
+// err is the one error that lists every problem, or nil.
+func (l *loader) err() error { return l.Problems.Err("workflow_invalid") }
+
+func (l *loader) workflow(root *document.Node, p *Plan) {
 	b := l.block(root, "the workflow")
-	if p.Name = strings.TrimSpace(b.text("name")); p.Name == "" {
+	if p.Name = strings.TrimSpace(b.Text("name")); p.Name == "" {
 		base := path.Base(strings.ReplaceAll(l.source.File, `\`, "/"))
 		p.Name = strings.TrimSuffix(base, path.Ext(base))
 	}
-	if n := b.get("settings"); n != nil {
+	if n := b.Get("settings"); n != nil {
 		l.settings(n, p)
 	}
-	p.State = l.state(b.typed("state", kindMapping))
-	b.need("nodes")
-	nodes := b.typed("nodes", kindList)
-	b.done()
+	p.State = l.state(b.Typed("state", document.Mapping))
+	b.Need("nodes")
+	nodes := b.Typed("nodes", document.List)
+	b.Done()
 	switch {
 	case nodes == nil:
 		return
-	case len(nodes.items) == 0:
-		l.add(nodes.at, "", "a workflow needs at least one node")
-	case len(nodes.items) > maxNodes:
-		l.add(nodes.at, "", "the workflow has %d nodes, more than %d", len(nodes.items), maxNodes)
+	case len(nodes.Items) == 0:
+		l.Add(nodes.At, "", "a workflow needs at least one node")
+	case len(nodes.Items) > maxNodes:
+		l.Add(nodes.At, "", "the workflow has %d nodes, more than %d", len(nodes.Items), maxNodes)
 		return
 	}
-	l.nodes(nodes.items, p)
+	l.nodes(nodes.Items, p)
 }
 
-func (l *loader) settings(n *node, p *Plan) {
+func (l *loader) settings(n *document.Node, p *Plan) {
 	b := l.block(n, "settings")
-	if b.get("step_limit") != nil {
+	if b.Get("step_limit") != nil {
 		p.StepLimit = b.integer("step_limit", 1, maxStepLimit)
 	}
-	if llm := b.get("llm"); llm != nil {
+	if llm := b.Get("llm"); llm != nil {
 		l.llmSettings = l.connection(llm, "settings.llm")
 		p.LLM = core.MustJSON(l.llmSettings)
 	}
-	b.done()
+	b.Done()
 }
 
 // state is the initial state, which isn't templated: there is nothing before it.
-func (l *loader) state(n *node) []byte {
+func (l *loader) state(n *document.Node) []byte {
 	if n == nil {
 		return []byte("{}")
 	}
-	for _, e := range n.entries {
-		if strings.HasPrefix(e.key, ReservedPrefix) {
-			l.add(e.at, "choose a name that doesn't begin with "+ReservedPrefix, "state.%s is reserved", e.key)
+	for _, e := range n.Entries {
+		if strings.HasPrefix(e.Key, ReservedPrefix) {
+			l.Add(e.At, "choose a name that doesn't begin with "+ReservedPrefix, "state.%s is reserved", e.Key)
 		}
 	}
-	return n.json(nil)
+	return n.JSON(nil)
 }
 
-func (l *loader) nodes(items []*node, p *Plan) {
+func (l *loader) nodes(items []*document.Node, p *Plan) {
 	var names []string
 	for _, item := range items {
-		if name := item.get("name"); name != nil && name.kind == kindText {
-			names = append(names, name.text)
+		if name := item.Get("name"); name != nil && name.Kind == document.Text {
+			names = append(names, name.Text)
 		}
 	}
 	seen := map[string]bool{}
@@ -166,17 +166,17 @@ func (l *loader) nodes(items []*node, p *Plan) {
 		n := Node{Name: b.name("name", nodeForm, "a node's name is made of a-z, 0-9 and _, and begins with a letter")}
 		switch {
 		case strings.HasPrefix(n.Name, ReservedPrefix) || n.Name == End:
-			l.add(b.get("name").at, "", "a node can't be named %q: the name is reserved", n.Name)
+			l.Add(b.Get("name").At, "", "a node can't be named %q: the name is reserved", n.Name)
 		case seen[n.Name] && n.Name != "":
-			l.add(b.get("name").at, "", "there are two nodes named %q", n.Name)
+			l.Add(b.Get("name").At, "", "there are two nodes named %q", n.Name)
 		}
 		seen[n.Name] = true
-		b.need("action")
+		b.Need("action")
 		n.ActionName = b.oneOf("action", actionNames()...)
-		with := b.need("with")
+		with := b.Need("with")
 		n.When = l.expression(b, "when", core.PointWhen)
-		n.Goto = l.gotos(b.typed("goto", kindList), names)
-		b.done()
+		n.Goto = l.gotos(b.Typed("goto", document.List), names)
+		b.Done()
 		if n.ActionName != "" && with != nil {
 			n.Action = l.action(n.ActionName, with)
 		}
@@ -184,23 +184,23 @@ func (l *loader) nodes(items []*node, p *Plan) {
 	}
 }
 
-func (l *loader) gotos(n *node, names []string) []Goto {
+func (l *loader) gotos(n *document.Node, names []string) []Goto {
 	if n == nil {
 		return nil
 	}
-	if len(n.items) > maxGotos {
-		l.add(n.at, "", "a node has at most %d ways to leave it", maxGotos)
+	if len(n.Items) > maxGotos {
+		l.Add(n.At, "", "a node has at most %d ways to leave it", maxGotos)
 		return nil
 	}
 	var ways []Goto
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		b := l.block(item, "goto")
-		b.need("to")
-		g := Goto{When: l.expression(b, "when", core.PointWhen), To: b.text("to")}
-		if to := b.typed("to", kindText); to != nil && g.To != End && !slices.Contains(names, g.To) {
-			l.add(to.at, didYouMean(g.To, append(slices.Clone(names), End)), "there is no node %q to go to", g.To)
+		b.Need("to")
+		g := Goto{When: l.expression(b, "when", core.PointWhen), To: b.Text("to")}
+		if to := b.Typed("to", document.Text); to != nil && g.To != End && !slices.Contains(names, g.To) {
+			l.Add(to.At, document.DidYouMean(g.To, append(slices.Clone(names), End)), "there is no node %q to go to", g.To)
 		}
-		b.done()
+		b.Done()
 		ways = append(ways, g)
 	}
 	return ways

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -305,7 +306,7 @@ func TestProblems(t *testing.T) {
 		"a byte order mark":         {"\ufeffstat: {}\n", `w.yaml:1:1: the workflow has no key "stat"`},
 		"more than anybody wrote":   {"state:\n" + strings.Repeat("  k: 1\n", 17_000), `w.yaml:16668:3: the YAML has more than 50000`},
 		"signs without end":         {strings.Repeat("%", 1<<20), `the YAML has more than 50000 words and signs`},
-		"a large file":              {strings.Repeat("#", workflow.MaxFile+1), "bytes, more than"},
+		"a large file":              {strings.Repeat("#", workflow.MaxFile+1), "the file has more than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(test.text)
@@ -321,12 +322,12 @@ func TestProblems(t *testing.T) {
 
 func TestAllProblemsAtOnce(t *testing.T) {
 	_, err := load("nme: x\nnodes:\n- name: N\n  action: lua.run\n  with: {cod: 1}\n  when: bad\n")
-	want := []workflow.Problem{
-		{File: "w.yaml", Line: 1, Column: 1, Message: `the workflow has no key "nme"`, Hint: `did you mean "name"?`},
-		{File: "w.yaml", Line: 3, Column: 9, Message: `"N" can't be the name of a node`, Hint: "a node's name is made of a-z, 0-9 and _, and begins with a letter"},
-		{File: "w.yaml", Line: 5, Column: 10, Message: `lua.run needs the key "code"`},
-		{File: "w.yaml", Line: 5, Column: 10, Message: `lua.run has no key "cod"`, Hint: `did you mean "code"?`},
-		{File: "w.yaml", Line: 6, Column: 9, Message: "CEL: bad"},
+	want := []document.Problem{
+		{File: "w.yaml", Pos: document.Pos{Line: 1, Column: 1}, Message: `the workflow has no key "nme"`, Hint: `did you mean "name"?`},
+		{File: "w.yaml", Pos: document.Pos{Line: 3, Column: 9}, Message: `"N" can't be the name of a node`, Hint: "a node's name is made of a-z, 0-9 and _, and begins with a letter"},
+		{File: "w.yaml", Pos: document.Pos{Line: 5, Column: 10}, Message: `lua.run needs the key "code"`},
+		{File: "w.yaml", Pos: document.Pos{Line: 5, Column: 10}, Message: `lua.run has no key "cod"`, Hint: `did you mean "code"?`},
+		{File: "w.yaml", Pos: document.Pos{Line: 6, Column: 9}, Message: "CEL: bad"},
 	}
 	if diff := cmp.Diff(want, sdk.AsError(err).Details["problems"]); diff != "" {
 		t.Error(diff)
@@ -345,7 +346,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		found, _ := sdk.AsError(err).Details["problems"].([]workflow.Problem)
+		found, _ := sdk.AsError(err).Details["problems"].([]document.Problem)
 		if len(found) == 0 {
 			t.Fatalf("%q: %v", text, err)
 		}

@@ -15,19 +15,19 @@ func (l *loader) memory(b *block, verb core.MemoryVerb) core.Action {
 	var keys []string
 	switch verb {
 	case core.VerbObserve:
-		b.need("content")
+		b.Need("content")
 		keys = jsonKeys(reflect.TypeFor[core.ObserveRequest]())
 	case core.VerbReflect:
-		b.need("source_ids")
-		b.need("content")
+		b.Need("source_ids")
+		b.Need("content")
 		keys = jsonKeys(reflect.TypeFor[core.ReflectRequest]())
 	case core.VerbRecall:
-		b.need("query")
+		b.Need("query")
 		keys = jsonKeys(reflect.TypeFor[core.RecallRequest]())
 	}
 	request := object{}
 	for _, key := range keys {
-		if n := b.get(key); n != nil {
+		if n := b.Get(key); n != nil {
 			request = append(request, field{key, l.part(n, stateOnly())})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -21,7 +22,19 @@ const (
 	MaxNamedFile = 4 << 20
 	// MaxNamedFiles bounds their number.
 	MaxNamedFiles = 100
+	// maxDepth bounds the nesting of mappings and lists.
+	maxDepth = 100
+	// maxWords bounds the words and signs of a file: some 10,000 lines.
+	maxWords = 50_000
 )
+
+// limits bound a file of so many bytes.
+func limits(size int) document.Limits {
+	return document.Limits{
+		Bytes: size, Words: maxWords, Depth: maxDepth,
+		Hint: "put large data into a file of its own: --state-file or --input take JSON",
+	}
+}
 
 // Read reads a workflow file, or a file of a single step, and every file that
 // its schemas name, so that [Load] and a resumed run need none. Files outside
@@ -39,7 +52,7 @@ func Read(file string) (core.Source, error) {
 		return source, sdk.Errorf(sdk.NotFound, "workflow_not_found", "can't open the folder of %s: %w", file, err)
 	}
 	defer func() { _ = root.Close() }() // only reads
-	tree := parseYAML(source.Text, &problems{})
+	tree := document.Read(source.Text, limits(MaxFile), &document.Problems{})
 	if tree == nil {
 		return source, nil
 	}
@@ -97,53 +110,42 @@ type fetcher struct {
 }
 
 // walk looks for schema evaluators anywhere in the file but inside schemas.
-func (f *fetcher) walk(n *node) error {
-	for _, item := range n.items {
+func (f *fetcher) walk(n *document.Node) error {
+	for _, item := range n.Items {
 		if err := f.walk(item); err != nil {
 			return err
 		}
 	}
-	if t := n.get("type"); t != nil && t.text == "schema" {
+	if t := n.Get("type"); t != nil && t.Text == "schema" {
 		return f.schema(n)
 	}
-	for _, e := range n.entries {
-		if err := f.walk(e.value); err != nil {
+	for _, e := range n.Entries {
+		if err := f.walk(e.Value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *fetcher) schema(n *node) error {
+// schema fetches what a schema evaluator names, and what that refers to.
+func (f *fetcher) schema(n *document.Node) error {
 	refs := newReferences()
-	if inline := n.get("schema"); inline != nil {
-		refs.scan(inline.json(nil), fileURI(filepath.Base(f.source.File)))
+	if inline := n.Get("schema"); inline != nil {
+		refs.scan(inline.JSON(nil), fileURI(filepath.Base(f.source.File)))
 	}
-	var named []*node
-	if file := n.get("schema_file"); file != nil {
-		named = append(named, file)
-	}
-	if documents := n.get("documents"); documents != nil {
-		for _, e := range documents.entries {
-			refs.known[e.key] = true
-			named = append(named, e.value)
-		}
-	}
-	for _, file := range named {
-		name, ok := inFolder(file.text)
-		if !ok || file.kind != kindText {
-			continue // Load says what is wrong
-		}
-		base := fileURI(name)
-		if documents := n.get("documents"); documents != nil {
-			for _, e := range documents.entries {
-				if u, err := url.Parse(e.key); err == nil && e.value == file {
-					base = u
-				}
-			}
-		}
-		if err := f.fetch(name, base, refs); err != nil {
+	if file := n.Get("schema_file"); file != nil {
+		if err := f.named(file, "", refs); err != nil {
 			return err
+		}
+	}
+	if documents := n.Get("documents"); documents != nil {
+		for _, e := range documents.Entries {
+			refs.known[e.Key] = true
+		}
+		for _, e := range documents.Entries {
+			if err := f.named(e.Value, e.Key, refs); err != nil {
+				return err
+			}
 		}
 	}
 	for name, uri := refs.next(); name != ""; name, uri = refs.next() {
@@ -156,6 +158,20 @@ func (f *fetcher) schema(n *node) error {
 		}
 	}
 	return nil
+}
+
+// named fetches a file that stands in the workflow, under a URI of its own or
+// "". What is wrong with either, Load says.
+func (f *fetcher) named(file *document.Node, uri string, refs *references) error {
+	name, ok := inFolder(file.Text)
+	if !ok || file.Kind != document.Text {
+		return nil
+	}
+	base := fileURI(name)
+	if u, err := url.Parse(uri); err == nil && uri != "" {
+		base = u
+	}
+	return f.fetch(name, base, refs)
 }
 
 // fetch reads one file, if it is there, and notes what it refers to.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -22,37 +23,8 @@ func fileURI(name string) *url.URL { return &url.URL{Scheme: fileScheme, Path: "
 // schema reads {type: schema}. The config holds every document that the schema
 // needs, so that the plugin reads no file.
 func (l *loader) schema(b *block) core.Step {
-	b.only("schema", "schema_file")
-	var content json.RawMessage
-	base := fileURI(path.Base(strings.ReplaceAll(l.source.File, `\`, "/")))
-	switch {
-	case b.get("schema_file") != nil:
-		if n := b.typed("schema_file", kindText); n != nil {
-			base = fileURI(path.Clean(n.text))
-			content = l.document(n, n.text)
-		}
-	case b.get("schema") != nil:
-		if n := b.get("schema"); n.kind == kindMapping || n.kind == kindBool {
-			content = n.json(nil)
-		} else {
-			l.add(n.at, "", "schema must be a mapping or a boolean, not %s", n.kind)
-		}
-	case b.node.at.line > 0:
-		b.add(b.node.at, "", "%s needs the key \"schema\" or \"schema_file\"", b.what)
-	}
-	documents := map[string]json.RawMessage{}
-	if n := b.typed("documents", kindMapping); n != nil {
-		for _, e := range n.entries {
-			if u, err := url.Parse(e.key); err != nil || !u.IsAbs() {
-				l.add(e.at, "", "the key of a document must be an absolute URI, not %q", e.key)
-			}
-			if e.value.kind != kindText {
-				l.add(e.value.at, "", "a document must be the name of a file, not %s", e.value.kind)
-				continue
-			}
-			documents[e.key] = l.document(e.value, e.value.text)
-		}
-	}
+	content, base := l.schemaContent(b)
+	documents := l.documents(b)
 	l.references(b, content, base, documents)
 
 	config := object{{"schema", constant(content)}, {"base", constant(core.MustJSON(base.String()))}}
@@ -65,7 +37,7 @@ func (l *loader) schema(b *block) core.Step {
 			config = append(config, field{key, constant(core.MustJSON(n))})
 		}
 	}
-	if b.flag("coerce") {
+	if b.Flag("coerce") {
 		config = append(config, field{"coerce", constant("true")})
 	}
 	if len(documents) > 0 {
@@ -79,21 +51,64 @@ func (l *loader) schema(b *block) core.Step {
 	return core.Step{Plugin: schemaPlugin, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
 }
 
+// schemaContent is the schema, which stands here or in a file, and its URI. It
+// is nil where something is wrong with it.
+func (l *loader) schemaContent(b *block) (json.RawMessage, *url.URL) {
+	b.only("schema", "schema_file")
+	here := fileURI(path.Base(strings.ReplaceAll(l.source.File, `\`, "/")))
+	if b.Get("schema_file") != nil {
+		if n := b.Typed("schema_file", document.Text); n != nil {
+			return l.document(n, n.Text), fileURI(path.Clean(n.Text))
+		}
+		return nil, here
+	}
+	n := b.Get("schema")
+	switch {
+	case n == nil:
+		b.Lacks("", "%s needs the key \"schema\" or \"schema_file\"", b.What)
+	case n.Kind == document.Mapping || n.Kind == document.Bool:
+		return n.JSON(nil), here
+	default:
+		l.Add(n.At, "", "schema must be a mapping or a boolean, not %s", n.Kind)
+	}
+	return nil, here
+}
+
+// documents are the files that the step names beside its schema, by their URIs.
+func (l *loader) documents(b *block) map[string]json.RawMessage {
+	documents := map[string]json.RawMessage{}
+	n := b.Typed("documents", document.Mapping)
+	if n == nil {
+		return documents
+	}
+	for _, e := range n.Entries {
+		if u, err := url.Parse(e.Key); err != nil || !u.IsAbs() {
+			l.Add(e.At, "", "the key of a document must be an absolute URI, not %q", core.Cut(e.Key))
+		}
+		if e.Value.Kind != document.Text {
+			l.Add(e.Value.At, "", "a document must be the name of a file, not %s", e.Value.Kind)
+			continue
+		}
+		documents[e.Key] = l.document(e.Value, e.Value.Text)
+	}
+	return documents
+}
+
 // document is the JSON of a file that the workflow names.
-func (l *loader) document(at *node, name string) json.RawMessage {
+func (l *loader) document(at *document.Node, name string) json.RawMessage {
 	clean, ok := inFolder(name)
 	if !ok {
-		l.add(at.at, "copy the file there", "%q is not in the workflow's folder", name)
+		l.Add(at.At, "copy the file there", "%q is not in the workflow's folder", name)
 		return nil
 	}
 	text, ok := l.source.Files[clean]
 	if !ok {
-		l.add(at.at, "", "there is no file %q in the workflow's folder", name)
+		l.Add(at.At, "", "there is no file %q in the workflow's folder", name)
 		return nil
 	}
 	data, found := decodeFile(clean, text)
 	for _, p := range found {
-		l.add(at.at, p.Hint, "%s:%d:%d: %s", clean, p.Line, p.Column, p.Message)
+		l.Add(at.At, p.Hint, "%s:%d:%d: %s", clean, p.Line, p.Column, p.Message)
 	}
 	return data
 }
@@ -106,20 +121,20 @@ func inFolder(name string) (string, bool) {
 }
 
 // decodeFile turns a JSON or YAML file into JSON.
-func decodeFile(name, text string) (json.RawMessage, []Problem) {
-	found := &problems{file: name}
+func decodeFile(name, text string) (json.RawMessage, []document.Problem) {
+	found := &document.Problems{File: name}
 	if path.Ext(name) == ".json" {
 		if _, err := core.DecodeJSON([]byte(text)); err != nil {
-			found.add(pos{1, 1}, "", "%v", err)
-			return nil, found.list
+			found.Add(document.Pos{Line: 1, Column: 1}, "", "%v", err)
+			return nil, found.List()
 		}
 		return json.RawMessage(text), nil
 	}
-	root := parseYAML(text, found)
-	if root == nil || len(found.list) > 0 {
-		return nil, found.list
+	root := document.Read(text, limits(MaxNamedFile), found)
+	if root == nil || found.Len() > 0 {
+		return nil, found.List()
 	}
-	return root.json(nil), nil
+	return root.JSON(nil), nil
 }
 
 // references adds the files that schemas refer to, and those that these refer
@@ -135,16 +150,16 @@ func (l *loader) references(b *block, schema json.RawMessage, base *url.URL, doc
 	}
 	for name, uri := refs.next(); name != ""; name, uri = refs.next() {
 		if _, has := l.source.Files[name]; !has {
-			l.add(b.node.at, "", "the schema refers to %q, which isn't in the workflow's folder", name)
+			l.Add(b.Node.At, "", "the schema refers to %q, which isn't in the workflow's folder", name)
 			continue
 		}
-		documents[uri] = l.document(b.node, name)
+		documents[uri] = l.document(b.Node, name)
 		if u, err := url.Parse(uri); err == nil {
 			refs.scan(documents[uri], u)
 		}
 	}
 	for _, ref := range slices.Sorted(maps.Keys(refs.outside)) {
-		l.add(b.node.at, "copy the file into the folder", "the schema refers to %q, which lies outside the workflow's folder", ref)
+		l.Add(b.Node.At, "copy the file into the folder", "the schema refers to %q, which lies outside the workflow's folder", ref)
 	}
 }
 

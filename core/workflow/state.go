@@ -23,7 +23,7 @@ const maxStatePath = 32
 func SetState(state json.RawMessage, path string, value json.RawMessage) (json.RawMessage, error) {
 	keys := strings.Split(path, ".")
 	if len(keys) > maxStatePath || slices.Contains(keys, "") {
-		return nil, sdk.Errorf(sdk.Invalid, "state_key_invalid", "%q isn't a path into the state", cut(path)).
+		return nil, sdk.Errorf(sdk.Invalid, "state_key_invalid", "%q isn't a path into the state", core.Cut(path)).
 			WithHint("write keys with dots between them, at most %d, such as user.name", maxStatePath)
 	}
 	if err := checkKey(keys[0]); err != nil {
@@ -33,14 +33,6 @@ func SetState(state json.RawMessage, path string, value json.RawMessage) (json.R
 		return nil, sdk.Wrap("state."+path, err)
 	}
 	return setPath(state, keys, 0, value)
-}
-
-// cut shortens what a message quotes.
-func cut(text string) string {
-	if len(text) <= 200 {
-		return text
-	}
-	return strings.ToValidUTF8(text[:200], "") + "…"
 }
 
 func setPath(object json.RawMessage, keys []string, depth int, value json.RawMessage) (json.RawMessage, error) {

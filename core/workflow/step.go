@@ -2,14 +2,13 @@ package workflow
 
 import (
 	"fmt"
-	"maps"
-	"math"
 	"path"
 	"regexp"
 	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -29,9 +28,6 @@ const (
 	defaultLLMTimeout = 120 * time.Second
 )
 
-// maxCompositeDepth bounds composites within composites: nobody reads more.
-const maxCompositeDepth = 5
-
 var (
 	pluginForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
 	envForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
@@ -42,38 +38,28 @@ var (
 )
 
 // step reads a generator, evaluator or corrector in any of its forms.
-func (l *loader) step(n *node, kind sdk.Kind) core.Step {
+func (l *loader) step(n *document.Node, kind sdk.Kind) core.Step {
 	b := l.block(n, string(kind))
 	s := l.form(b, kind, 0)
-	b.done()
+	b.Done()
 	return s
 }
 
 // form reads the keys of a step. The block's owner ends it.
 func (l *loader) form(b *block, kind sdk.Kind, depth int) core.Step {
 	switch { // the keys of the other forms stay unknown
-	case b.node.get("action") != nil:
+	case b.Node.Get("action") != nil:
 		return l.call(b, b.oneOf("action", actionLLM, actionLua, actionPlugin), kind)
-	case b.node.get("type") != nil:
+	case b.Node.Get("type") != nil:
 		return l.builtin(b, kind, depth)
-	case b.node.get("run") != nil:
+	case b.Node.Get("run") != nil:
 		return l.lua(b, kind)
-	case b.node.get("plugin") != nil:
+	case b.Node.Get("plugin") != nil:
 		return l.plugin(b, kind)
 	}
-	if b.node.at.line > 0 {
-		b.add(b.node.at, "write action:, type:, run: or plugin:", "the %s doesn't say what it is", kind)
-	}
-	b.known = append(b.known, keysOf(b.node)...)
+	b.Lacks("write action:, type:, run: or plugin:", "the %s doesn't say what it is", kind)
+	b.Ignore()
 	return core.Step{}
-}
-
-func keysOf(n *node) []string {
-	var keys []string
-	for _, e := range n.entries {
-		keys = append(keys, e.key)
-	}
-	return keys
 }
 
 // builtin reads {type: …}.
@@ -92,7 +78,7 @@ func (l *loader) builtin(b *block, kind sdk.Kind, depth int) core.Step {
 	case "all", "any", "weighted":
 		return l.composite(b, core.CompositeKind(t), depth)
 	}
-	b.known = append(b.known, keysOf(b.node)...) // they belong to an unknown type
+	b.Ignore() // they belong to an unknown type
 	return core.Step{}
 }
 
@@ -106,7 +92,7 @@ func (l *loader) call(b *block, action string, kind sdk.Kind) core.Step {
 	case actionPlugin:
 		return l.plugin(b, kind)
 	}
-	b.known = append(b.known, keysOf(b.node)...)
+	b.Ignore()
 	return core.Step{}
 }
 
@@ -144,9 +130,9 @@ func timeout(b *block, absent time.Duration) time.Duration {
 }
 
 // pluginHint says how to name a plugin in full.
-func pluginHint(n *node) string {
+func pluginHint(n *document.Node) string {
 	for _, name := range []string{schemaPlugin, LLMPlugin, luaPlugin} {
-		if n != nil && path.Base(name) == n.text {
+		if n != nil && path.Base(name) == n.Text {
 			return fmt.Sprintf("write its full name, %q", name)
 		}
 	}
@@ -154,19 +140,19 @@ func pluginHint(n *node) string {
 }
 
 func (l *loader) plugin(b *block, kind sdk.Kind) core.Step {
-	name := b.name("plugin", pluginForm, pluginHint(b.get("plugin")))
+	name := b.name("plugin", pluginForm, pluginHint(b.Get("plugin")))
 	config := object{}
-	if n := b.typed("config", kindMapping); n != nil {
+	if n := b.Typed("config", document.Mapping); n != nil {
 		names := stateOnly()
 		if kind == sdk.KindEvaluator {
 			names = inJudgement()[1:]
 		}
-		for _, e := range n.entries {
-			if slices.Contains(neverTemplated, e.key) {
-				config = append(config, field{e.key, constant(e.value.json(nil))})
+		for _, e := range n.Entries {
+			if slices.Contains(neverTemplated, e.Key) {
+				config = append(config, field{e.Key, constant(e.Value.JSON(nil))})
 				continue
 			}
-			config = append(config, field{e.key, l.part(e.value, names)})
+			config = append(config, field{e.Key, l.part(e.Value, names)})
 		}
 	}
 	l.use(name, kind)
@@ -176,150 +162,20 @@ func (l *loader) plugin(b *block, kind sdk.Kind) core.Step {
 // lua reads code, which is never templated.
 func (l *loader) lua(b *block, kind sdk.Kind) core.Step {
 	b.only("code", "run")
-	code := b.typed("code", kindText)
-	if run := b.typed("run", kindText); code == nil {
+	code := b.Typed("code", document.Text)
+	if run := b.Typed("run", document.Text); code == nil {
 		code = run
 	}
 	if code == nil {
-		if b.get("code") == nil && b.get("run") == nil && b.node.at.line > 0 {
-			b.add(b.node.at, "", "%s needs the key \"code\"", b.what)
+		if b.Get("code") == nil && b.Get("run") == nil {
+			b.Lacks("", "%s needs the key \"code\"", b.What)
 		}
-		code = &node{kind: kindText}
+		code = &document.Node{Kind: document.Text}
 	}
 	l.use(luaPlugin, kind)
 	return core.Step{
 		Plugin:  luaPlugin,
-		Config:  newValue(object{{"code", constant(code.json(nil))}}, nil),
+		Config:  newValue(object{{"code", constant(code.JSON(nil))}}, nil),
 		Timeout: timeout(b, defaultTimeout),
 	}
-}
-
-// llm reads a call of a language model, as a judge or as a generator.
-func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
-	names := stateOnly()
-	judge := kind == sdk.KindEvaluator
-	var config object
-	var context part
-	if judge {
-		names = inJudgement()
-		if n := b.get("context"); n != nil {
-			context = l.part(n, []string{"output", "state"})
-			config = append(config, field{"context", context})
-		}
-		if n := b.typed("examples", kindList); n != nil {
-			config = append(config, field{"examples", l.part(n, names)})
-		}
-	} else {
-		config = l.callParts(b, names)
-	}
-	for _, key := range []string{"model", "prompt", "system"} {
-		if n := b.typed(key, kindText); n != nil {
-			config = append(config, field{key, l.template(n, names, true)})
-		}
-	}
-	if b.get("temperature") != nil {
-		b.number("temperature", 0, 2)
-		config = append(config, field{"temperature", constant(b.get("temperature").json(nil))})
-	}
-	if b.get("max_tokens") != nil {
-		b.integer("max_tokens", 1, math.MaxInt32)
-		config = append(config, field{"max_tokens", constant(b.get("max_tokens").json(nil))})
-	}
-	settings := maps.Clone(l.llmSettings)
-	if n := b.get("llm"); n != nil {
-		maps.Copy(settings, l.connection(n, "llm"))
-	}
-	config = append(config, field{"llm", settings.part()})
-	l.use(LLMPlugin, kind, settings.text("api_key_env"))
-	l.reach(LLMPlugin, settings.text("base_url"))
-	l.llmSteps = append(l.llmSteps, settings)
-	return core.Step{Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout)}
-}
-
-// callParts reads what an llm.call has and a judge hasn't.
-func (l *loader) callParts(b *block, names []string) (config object) {
-	b.only("prompt", "messages")
-	b.oneOf("parse", "json")
-	if n := b.get("parse"); n != nil {
-		config = append(config, field{"parse", constant(n.json(nil))})
-	}
-	if n := b.typed("messages", kindList); n != nil {
-		config = append(config, field{"messages", l.messages(n, names)})
-	}
-	if b.node.at.line > 0 && b.get("prompt") == nil && b.get("messages") == nil {
-		b.add(b.node.at, "", "llm.call needs the key \"prompt\" or \"messages\"")
-	}
-	return config
-}
-
-// messages reads a conversation.
-func (l *loader) messages(n *node, names []string) part {
-	all := list{}
-	for _, item := range n.items {
-		m := l.block(item, "a message")
-		m.need("role")
-		role := m.oneOf("role", "system", "user", "assistant")
-		content := part(constant(`""`))
-		if m.need("content") != nil {
-			if c := m.typed("content", kindText); c != nil {
-				content = l.template(c, names, true)
-			}
-		}
-		m.done()
-		all = append(all, object{{"role", constant(core.MustJSON(role))}, {"content", content}})
-	}
-	if len(all) == 0 {
-		l.add(n.at, "", "messages is empty")
-	}
-	return all
-}
-
-// composite reads a list of named evaluators.
-func (l *loader) composite(b *block, kind core.CompositeKind, depth int) core.Step {
-	c := &core.Composite{Kind: kind, FailFast: b.flag("fail_fast")}
-	if kind == core.CompositeWeighted {
-		c.Threshold = core.DefaultThreshold
-		if n := b.get("threshold"); n != nil {
-			if c.Threshold = b.number("threshold", 0, 1); c.Threshold == 0 && n.kind == kindNumber {
-				b.add(n.at, "", "threshold must be above 0: every score reaches 0")
-			}
-		}
-	}
-	step := core.Step{Composite: c}
-	b.need("evaluators")
-	children := b.typed("evaluators", kindList)
-	if children == nil {
-		return step
-	}
-	if depth+1 >= maxCompositeDepth {
-		l.add(children.at, "", "composites are nested more than %d deep", maxCompositeDepth)
-		return step
-	}
-	seen, sum := map[string]bool{}, 0.0
-	for _, item := range children.items {
-		child := l.block(item, "evaluator")
-		name := child.name("name", childForm, "a name is made of letters, digits, _, - and .")
-		if seen[name] && name != "" {
-			l.add(child.get("name").at, "", "there are two evaluators named %q", name)
-		}
-		seen[name] = true
-		if kind == core.CompositeWeighted {
-			weight := 1.0
-			if child.get("weight") != nil {
-				weight = child.number("weight", 0, math.MaxFloat64)
-			}
-			c.Weights, sum = append(c.Weights, weight), sum+weight
-		}
-		s := l.form(child, sdk.KindEvaluator, depth+1)
-		s.Name = name
-		child.done()
-		c.Children = append(c.Children, s)
-	}
-	switch {
-	case len(c.Children) == 0:
-		l.add(children.at, "", "evaluators is empty")
-	case kind == core.CompositeWeighted && sum == 0:
-		l.add(children.at, "", "all weights are 0: at least one must count")
-	}
-	return step
 }

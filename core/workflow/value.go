@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/workflow/template"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -156,37 +157,37 @@ func stateOnly() []string   { return []string{"state"} }
 func inJudgement() []string { return []string{"context", "output", "state"} }
 
 // part compiles the templates of a value. Keys are never templated.
-func (l *loader) part(n *node, names []string) part {
-	switch n.kind {
-	case kindText:
+func (l *loader) part(n *document.Node, names []string) part {
+	switch n.Kind {
+	case document.Text:
 		return l.template(n, names, false)
-	case kindMapping:
+	case document.Mapping:
 		o := object{}
-		for _, e := range n.entries {
-			o = append(o, field{e.key, l.part(e.value, names)})
+		for _, e := range n.Entries {
+			o = append(o, field{e.Key, l.part(e.Value, names)})
 		}
 		return o
-	case kindList:
+	case document.List:
 		all := list{}
-		for _, item := range n.items {
+		for _, item := range n.Items {
 			all = append(all, l.part(item, names))
 		}
 		return all
 	}
-	return constant(n.json(nil))
+	return constant(n.JSON(nil))
 }
 
 // template compiles one text, whose problems stand in the file.
-func (l *loader) template(n *node, names []string, asText bool) part {
-	if !template.Is(n.text) {
-		return constant(n.json(nil))
+func (l *loader) template(n *document.Node, names []string, asText bool) part {
+	if !template.Is(n.Text) {
+		return constant(n.JSON(nil))
 	}
-	t, found := template.Compile(n.text, names)
+	t, found := template.Compile(n.Text, names)
 	for _, p := range found {
-		l.add(n.place(p.Offset), p.Hint, "template: %s", p.Message)
+		l.Add(n.Place(p.Offset), p.Hint, "template: %s", p.Message)
 	}
 	if t == nil {
 		return constant("null")
 	}
-	return templated{Template: t, asText: asText, place: fmt.Sprintf("%s:%d:%d", l.source.File, n.at.line, n.at.column)}
+	return templated{Template: t, asText: asText, place: fmt.Sprintf("%s:%d:%d", l.source.File, n.At.Line, n.At.Column)}
 }

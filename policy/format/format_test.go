@@ -26,7 +26,7 @@ func TestBounds(t *testing.T) {
 		variables += fmt.Sprintf("    - {name: v%d, expression: '1'}\n", i)
 	}
 	for name, test := range map[string]struct{ text, want string }{
-		"bytes":      {"#" + strings.Repeat(" ", format.MaxFileBytes), "bytes, more than"},
+		"bytes":      {"#" + strings.Repeat(" ", format.MaxFileBytes), "the file has more than 262144 bytes"},
 		"depth":      {deep(format.MaxRuleDepth), "rules nest deeper than 20"},
 		"YAML depth": {"rule: " + strings.Repeat("[", 5000), "nested deeper than 64"},
 		"matches":    {"rule:\n  match:\n" + strings.Repeat("    - {output: '1'}\n", format.MaxMatches+1), "match has more than 1000 elements"},

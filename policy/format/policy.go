@@ -1,14 +1,15 @@
 package format
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
-	"strings"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Bounds of a policy file.
 const (
+	// MaxFileBytes bounds a file: room for some 5,000 lines.
+	MaxFileBytes = 256 << 10
 	// MaxExpressionBytes bounds an expression: 16 KiB, some 200 lines.
 	MaxExpressionBytes = 16 << 10
 	// MaxNested bounds the variables and nested rules of a policy, as cel-go does.
@@ -19,6 +20,11 @@ const (
 	MaxRuleDepth = 20
 	// MaxList bounds imports and masks.
 	MaxList = 100
+
+	// maxDepth bounds the nesting of mappings and lists: 20 nested rules take 60.
+	maxDepth = 64
+	// maxWords bounds the words and signs of a file: some 10,000 lines.
+	maxWords = 50_000
 )
 
 // Policy is a policy file as it was read. What it holds is well-formed; its
@@ -84,27 +90,13 @@ var (
 // further.
 func (p *Policy) Problems() *Problems { return newProblems(p.File, p.text) }
 
-func newProblems(file, text string) *Problems {
-	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\r")
-	}
-	return &Problems{file: file, lines: lines}
-}
-
-// Digest is the SHA-256 of a text as policies carry it.
-func Digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
 // Parse reads a policy file. The name is for problems only. It always returns
 // what it could read, so that a compiler can find more problems at once; only a
 // policy without problems is to be used.
 func Parse(file string, text []byte) (*Policy, *Problems) {
-	policy := &Policy{File: file, text: string(text), Namespace: "**", Rule: &Rule{At: Pos{1, 1}}, Digest: Digest(text)}
+	policy := &Policy{File: file, text: string(text), Namespace: "**", Rule: &Rule{At: Pos{Line: 1, Column: 1}}, Digest: core.Digest(text)}
 	r := &reader{found: policy.Problems()}
-	root := tree(strings.TrimPrefix(policy.text, "\ufeff"), r.found)
+	root := r.parse(policy.text)
 	if root == nil {
 		return policy, r.found
 	}
@@ -117,17 +109,17 @@ func Parse(file string, text []byte) (*Policy, *Problems) {
 	policy.Shadow = m.flag("shadow")
 	policy.Mask = r.masks(m)
 	policy.Imports = r.imports(m)
-	if rule := m.need("rule"); rule != nil {
+	if rule := m.Need("rule"); rule != nil {
 		policy.Rule = r.rule(rule, "", 1)
 	}
-	m.done()
+	m.Done()
 	return policy, r.found
 }
 
 func (r *reader) masks(m *mapping) []*Text {
 	var masks []*Text
 	for _, item := range m.list("mask", MaxList) {
-		text, ok := scalar(item, r.found.lines)
+		text, ok := scalar(item, r.found.Lines)
 		if !ok || !maskForm.MatchString(text.Value) {
 			r.found.Add(text.At, "write an input's name, or a path into it: state.user.email", "a mask must be a path")
 			continue
@@ -143,10 +135,10 @@ func (r *reader) imports(m *mapping) []*Text {
 		entry := r.mapping(item, "an import")
 		if name := entry.form("name", importForm, "write a type's full name, such as google.protobuf.Duration"); name != nil {
 			imports = append(imports, name)
-		} else if entry.get("name") == nil {
-			entry.need("name")
+		} else if entry.Get("name") == nil {
+			entry.Need("name")
 		}
-		entry.done()
+		entry.Done()
 	}
 	return imports
 }

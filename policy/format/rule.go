@@ -3,18 +3,17 @@ package format
 import (
 	"fmt"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/reflectory/reflectory/core/document"
 )
 
 // rule reads a rule and what is nested in it.
-func (r *reader) rule(n ast.Node, path string, depth int) *Rule {
-	rule := &Rule{At: position(n.GetToken())}
+func (r *reader) rule(n *document.Node, path string, depth int) *Rule {
+	rule := &Rule{At: n.FirstKey()}
 	m := r.mapping(n, "a rule")
 	if depth > MaxRuleDepth {
-		r.found.Add(m.at, "", "rules nest deeper than %d", MaxRuleDepth)
+		r.found.Add(n.FirstKey(), "", "rules nest deeper than %d", MaxRuleDepth)
 		return rule
 	}
-	rule.At = m.at
 	if id := m.form("id", ruleID, "use letters, digits and . _ : / - within 128 characters"); id != nil {
 		rule.ID = id.Value
 	}
@@ -25,19 +24,19 @@ func (r *reader) rule(n ast.Node, path string, depth int) *Rule {
 			rule.Variables = append(rule.Variables, v)
 		}
 	}
-	if m.need("match") != nil {
+	if m.Need("match") != nil {
 		items := m.list("match", MaxMatches)
 		if len(items) == 0 && r.found.Len() == 0 {
-			r.found.Add(m.at, "a match has an output, or a rule of its own", "the rule has no matches")
+			r.found.Add(n.FirstKey(), "a match has an output, or a rule of its own", "the rule has no matches")
 		}
 		for i, item := range items {
 			if r.matches++; r.matches == MaxMatches+1 {
-				r.found.Add(position(item.GetToken()), "", "the policy has more than %d matches", MaxMatches)
+				r.found.Add(item.At, "", "the policy has more than %d matches", MaxMatches)
 			}
 			rule.Matches = append(rule.Matches, r.match(item, fmt.Sprintf("%smatch[%d]", path, i), depth))
 		}
 	}
-	m.done()
+	m.Done()
 	return rule
 }
 
@@ -48,14 +47,14 @@ func (r *reader) countNested(at Pos) {
 	}
 }
 
-func (r *reader) variable(n ast.Node, seen map[string]bool) (Variable, bool) {
+func (r *reader) variable(n *document.Node, seen map[string]bool) (Variable, bool) {
 	m := r.mapping(n, "a variable")
-	m.need("name")
+	m.Need("name")
 	name := m.form("name", variableName, "use letters, digits and _, and begin with no digit")
-	m.need("expression")
+	m.Need("expression")
 	expression := m.expression("expression")
-	m.done()
-	r.countNested(m.at)
+	m.Done()
+	r.countNested(n.FirstKey())
 	if name == nil || expression == nil {
 		return Variable{}, false
 	}
@@ -66,25 +65,25 @@ func (r *reader) variable(n ast.Node, seen map[string]bool) (Variable, bool) {
 	return Variable{Name: name, Expression: expression}, true
 }
 
-func (r *reader) match(n ast.Node, path string, depth int) *Match {
+func (r *reader) match(n *document.Node, path string, depth int) *Match {
 	m := r.mapping(n, "a match")
 	match := &Match{
-		At: m.at, Path: path, Condition: m.expression("condition"),
+		At: n.FirstKey(), Path: path, Condition: m.expression("condition"),
 		Output: m.expression("output"), Explanation: m.expression("explanation"),
 	}
-	nested := m.get("rule")
+	nested := m.Get("rule")
 	switch {
-	case nested != nil && m.get("output") != nil:
-		r.found.Add(m.at, "nest a rule that has the output", "a match has an output or a rule, not both")
-	case nested == nil && m.get("output") == nil:
-		r.found.Add(m.at, "say what follows: output or rule", "the match has neither an output nor a rule")
+	case nested != nil && m.Get("output") != nil:
+		r.found.Add(n.FirstKey(), "nest a rule that has the output", "a match has an output or a rule, not both")
+	case nested == nil && m.Get("output") == nil:
+		r.found.Add(n.FirstKey(), "say what follows: output or rule", "the match has neither an output nor a rule")
 	case nested != nil && match.Explanation != nil:
 		r.found.Add(match.Explanation.At, "explain the outputs in the rule", "an explanation belongs to an output")
 	}
 	if nested != nil {
-		r.countNested(m.at)
+		r.countNested(n.FirstKey())
 		match.Rule = r.rule(nested, path+".", depth+1)
 	}
-	m.done()
+	m.Done()
 	return match
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/reflectory/reflectory/core/document"
 )
 
 // Text is a scalar of the file with the place of each of its characters.
@@ -20,13 +20,13 @@ type Text struct {
 // Source is an expression that stands in no file, with a list for its problems.
 func Source(source string) (*Text, *Problems) {
 	found := newProblems("", source)
-	return &Text{Value: source, At: Pos{1, 1}, lines: found.lines, block: true}, found
+	return &Text{Value: source, At: Pos{Line: 1, Column: 1}, lines: found.Lines, block: true}, found
 }
 
 // Place finds the place in the file of a place in the value, both from 1.
 func (t *Text) Place(line, column int) Pos {
 	if t.block {
-		return Pos{t.At.Line + line - 1, column}
+		return Pos{Line: t.At.Line + line - 1, Column: column}
 	}
 	target := offset(t.Value, line, column)
 	at := t.At
@@ -79,31 +79,28 @@ func (t *Text) find(r rune, from Pos) Pos {
 				return from
 			}
 		}
-		at = Pos{at.Line + 1, 1}
+		at = Pos{Line: at.Line + 1, Column: 1}
 	}
 	return from
 }
 
 // scalar reads a text, number or boolean as it is written. ok is false for
 // anything else.
-func scalar(n ast.Node, lines []string) (text *Text, ok bool) {
-	at := position(n.GetToken())
-	switch n := n.(type) {
-	case *ast.LiteralNode:
-		return blockText(n, at, lines), true
-	case *ast.StringNode:
-		return &Text{Value: n.Value, At: at, lines: lines}, true
-	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode:
-		return &Text{Value: n.GetToken().Value, At: at, lines: lines}, true
+func scalar(n *document.Node, lines []string) (text *Text, ok bool) {
+	switch {
+	case n.Block:
+		return blockText(n, lines), true
+	case n.Kind == document.Text || n.Kind == document.Bool || n.Kind == document.Number:
+		return &Text{Value: n.Text, At: n.At, lines: lines}, true
 	}
-	return &Text{At: at, lines: lines}, false
+	return &Text{At: n.At, lines: lines}, false
 }
 
 // blockText takes the lines of a block scalar as they stand in the file.
-func blockText(n *ast.LiteralNode, at Pos, lines []string) *Text {
+func blockText(n *document.Node, lines []string) *Text {
 	first, indent := 0, 0
-	last := at.Line
-	for i := at.Line; i < len(lines); i++ {
+	last := n.At.Line
+	for i := n.At.Line; i < len(lines); i++ {
 		line := strings.TrimRight(lines[i], " \t\r")
 		if line == "" {
 			continue
@@ -117,8 +114,8 @@ func blockText(n *ast.LiteralNode, at Pos, lines []string) *Text {
 		}
 		last = i + 1
 	}
-	if first == 0 || strings.TrimSpace(n.Value.Value) == "" {
-		return &Text{Value: n.Value.Value, At: at, lines: lines}
+	if first == 0 || strings.TrimSpace(n.Text) == "" {
+		return &Text{Value: n.Text, At: n.At, lines: lines}
 	}
-	return &Text{Value: strings.Join(lines[first-1:last], "\n"), At: Pos{first, indent + 1}, lines: lines, block: true}
+	return &Text{Value: strings.Join(lines[first-1:last], "\n"), At: Pos{Line: first, Column: indent + 1}, lines: lines, block: true}
 }

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -127,13 +126,10 @@ func (c *compiler) note(issues *cel.Issues, parsed *ast.AST, s *scope, text *for
 
 // nearest is a hint that names the nearest of the known names, or lists them.
 func nearest(word string, known []string, otherwise string) string {
-	if near := core.Nearest(word, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
+	if otherwise == "" && len(known) > 0 {
+		otherwise = "the names are " + strings.Join(known, ", ")
 	}
-	if otherwise != "" || len(known) == 0 {
-		return otherwise
-	}
-	return "the names are " + strings.Join(known, ", ")
+	return core.DidYouMean(word, known, otherwise)
 }
 
 // names lists the inputs, sorted.

@@ -31,13 +31,13 @@ func (h *hostCalls) admit(id uint64) (context.Context, error) {
 		return nil, sdk.Errorf(sdk.Invalid, "request_invalid", "the host was asked twice under the id %d", id).
 			WithHint("number the questions of a call")
 	}
-	if len(h.open) >= MaxHostCalls {
-		return nil, sdk.Errorf(sdk.Exhausted, "host_calls_exceeded", "more than %d questions to the host at a time", MaxHostCalls).
+	if len(h.open) >= check.MaxHostOpen {
+		return nil, sdk.Errorf(sdk.Exhausted, "host_calls_exceeded", "more than %d questions to the host at a time", check.MaxHostOpen).
 			WithHint("wait for answers before you ask on")
 	}
-	if h.asked++; h.asked > MaxHostCallsEach {
-		return nil, sdk.Errorf(sdk.Exhausted, "host_calls_exceeded", "more than %d questions to the host in one call", MaxHostCallsEach).
-			WithHint("ask for more at a time")
+	h.asked++
+	if err := check.HostCalls(h.asked); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
 	if h.open == nil {
@@ -62,7 +62,7 @@ func (c *Client) endHosting(cl *call) {
 // ask serves a question of the plugin's on a goroutine of its own, which the
 // call waits for. What can't be served is refused at once.
 func (c *Client) ask(callID uint64, q *wirepb.HostCall) {
-	err := checkHostCall(q)
+	err := check.HostCall(sdk.Service(q.GetService()), q.GetBody())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cl := c.calls[callID]

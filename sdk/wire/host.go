@@ -5,20 +5,10 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/sdk"
-	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// Bounds of what a plugin may ask of the host during one call.
 const (
-	// MaxHostCalls is how many questions may be open at a time: enough to keep a
-	// model's endpoint busy, and little to hold.
-	MaxHostCalls = 8
-	// MaxHostCallsEach is how many may be asked in all.
-	MaxHostCallsEach = 10_000
-	// MaxHostBytes caps one question: the longest prompts that models take are
-	// about this long.
-	MaxHostBytes = 1 << 20
 	// hostFrame is what a question's frame takes beside its body, at most.
 	hostFrame = 1 << 10
 	// maxService bounds a service's name.
@@ -31,7 +21,7 @@ type HostCall struct {
 	RunID string
 	// Service is what it asks for, as it was sent.
 	Service sdk.Service
-	// Body is one JSON value, at most [MaxHostBytes].
+	// Body is one JSON value, at most [check.MaxHostBytes].
 	Body json.RawMessage
 }
 
@@ -44,26 +34,6 @@ type HostFunc func(ctx context.Context, c HostCall) (json.RawMessage, error)
 func noServices(_ context.Context, c HostCall) (json.RawMessage, error) {
 	return nil, sdk.Errorf(sdk.Denied, "capability_missing", "this host offers plugins no services, and %.64q was asked for", text(string(c.Service))).
 		WithHint("run the plugin on a host that was set up with services")
-}
-
-// checkHostCall refuses a question that the host can't use.
-func checkHostCall(q *wirepb.HostCall) error {
-	body := q.GetBody()
-	if len(body) > MaxHostBytes {
-		return hostCallTooLarge(sdk.Service(q.GetService()), len(body), MaxHostBytes)
-	}
-	if err := check.JSON(body); err != nil {
-		return sdk.Errorf(sdk.Invalid, "request_invalid", "the request of host service %.64q %w", q.GetService(), err).
-			WithHint("send one JSON value in the service's shape; package sdk has them all")
-	}
-	return nil
-}
-
-func hostCallTooLarge(service sdk.Service, size, limit int) error {
-	return sdk.Errorf(sdk.Exhausted, "message_too_large",
-		"the request of host service %.64q is %d bytes, over the cap of %d bytes", service, size, limit).
-		WithHint("ask for less at a time").
-		WithDetail("size", size).WithDetail("limit", limit)
 }
 
 func callEnded() error {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
@@ -65,7 +66,7 @@ func question(callID, id uint64, service, body string) *wirepb.Reply {
 
 // fill asks as much as may be asked at a time.
 func fill(callID uint64) (frames []*wirepb.Reply) {
-	for i := range uint64(wire.MaxHostCalls) {
+	for i := range uint64(check.MaxHostOpen) {
 		frames = append(frames, question(callID, i, "log", `{}`))
 	}
 	return frames
@@ -99,7 +100,7 @@ func rudenesses() map[string]rudeness {
 		},
 		"too large": {
 			func(callID uint64) []*wirepb.Reply {
-				return []*wirepb.Reply{question(callID, 1, "log", `"`+strings.Repeat("x", wire.MaxHostBytes)+`"`)}
+				return []*wirepb.Reply{question(callID, 1, "log", `"`+strings.Repeat("x", check.MaxHostBytes)+`"`)}
 			}, []string{"message_too_large"},
 		},
 		"gives up what it never asked": {
@@ -139,7 +140,7 @@ func TestRudeQuestionsAreRefused(t *testing.T) {
 // A flood without a pause is served up to its bounds, and holds up neither the
 // call nor the host.
 func TestAFloodOfQuestionsEnds(t *testing.T) {
-	const flood = wire.MaxHostCallsEach + 5000
+	const flood = check.MaxHostCalls + 5000
 	var served atomic.Int32
 	r := &rude{questions: func(callID uint64) []*wirepb.Reply {
 		frames := make([]*wirepb.Reply, flood)
@@ -158,7 +159,7 @@ func TestAFloodOfQuestionsEnds(t *testing.T) {
 	if err := evaluateOnce(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if n := served.Load(); n == 0 || n > wire.MaxHostCallsEach {
+	if n := served.Load(); n == 0 || n > check.MaxHostCalls {
 		t.Errorf("%d of %d questions were served", n, flood)
 	}
 	wantAlive(t, c)

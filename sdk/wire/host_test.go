@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
 
@@ -74,7 +75,7 @@ func TestTheHostsErrorsKeepTheirIdentity(t *testing.T) {
 		},
 		"a question too large": {
 			nil, func(ctx context.Context) error {
-				return sdk.CachePut(ctx, "k", json.RawMessage(`"`+strings.Repeat("x", wire.MaxHostBytes)+`"`))
+				return sdk.CachePut(ctx, "k", json.RawMessage(`"`+strings.Repeat("x", check.MaxHostBytes)+`"`))
 			},
 			sdk.Exhausted, "message_too_large",
 		},
@@ -201,7 +202,7 @@ func TestManyQuestionsTakeTurns(t *testing.T) {
 	if err := evaluateOnce(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if served.Load() != questions || most.Load() > wire.MaxHostCalls {
+	if served.Load() != questions || most.Load() > check.MaxHostOpen {
 		t.Errorf("%d served, %d at a time", served.Load(), most.Load())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
@@ -22,9 +23,9 @@ type callHost struct {
 // Ask implements [sdk.Host]. A question too many waits for an answer to another.
 func (h *callHost) Ask(ctx context.Context, service sdk.Service, request json.RawMessage) (json.RawMessage, error) {
 	if limit := h.limit(); len(request) > limit {
-		return nil, hostCallTooLarge(service, len(request), limit)
+		return nil, check.HostCallTooLarge(service, len(request), limit)
 	}
-	h.once.Do(func() { h.slots = make(chan struct{}, MaxHostCalls) })
+	h.once.Do(func() { h.slots = make(chan struct{}, check.MaxHostOpen) })
 	select {
 	case h.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -39,7 +40,7 @@ func (h *callHost) Ask(ctx context.Context, service sdk.Service, request json.Ra
 // limit is how long a question may be: its frame has to fit into a message, too,
 // or the host would end the stream.
 func (h *callHost) limit() int {
-	return max(0, min(MaxHostBytes, h.session.server.config.MessageBytes-hostFrame))
+	return max(0, min(check.MaxHostBytes, h.session.server.config.MessageBytes-hostFrame))
 }
 
 func (h *callHost) ask(ctx context.Context, service sdk.Service, request json.RawMessage) (json.RawMessage, error) {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -29,37 +31,37 @@ func services() []string {
 	return []string{string(plugin.ServiceLog), string(plugin.ServiceLLM), string(plugin.ServiceRecall), string(plugin.ServiceCache)}
 }
 
-func (d *document) capabilities(n *node) (c plugin.Capabilities) {
+func (r *reader) capabilities(n *document.Node) (c plugin.Capabilities) {
 	if n == nil {
 		return c
 	}
-	if n.kind != kindMapping {
-		d.add(n, "write network, fs, env and host below it", "capabilities must be a mapping, not %s", n.kind)
+	if n.Kind != document.Mapping {
+		r.Add(n.At, "write network, fs, env and host below it", "capabilities must be a mapping, not %s", kindOf(n))
 		return c
 	}
-	d.known(n, "capabilities", "network", "fs", "env", "host")
-	c.Network = d.names(n.get("network"), "network", CheckEndpoint)
-	c.FS = d.names(n.get("fs"), "fs", checkPath)
-	c.Env = d.names(n.get("env"), "env", checkVariable)
-	for _, name := range d.names(n.get("host"), "host", checkService) {
+	r.Known(n, "capabilities", "network", "fs", "env", "host")
+	c.Network = r.names(n.Get("network"), "network", CheckEndpoint)
+	c.FS = r.names(n.Get("fs"), "fs", checkPath)
+	c.Env = r.names(n.Get("env"), "env", checkVariable)
+	for _, name := range r.names(n.Get("host"), "host", checkService) {
 		c.Host = append(c.Host, plugin.Service(name))
 	}
 	return c
 }
 
 // names reads a list of capabilities of one kind, sorted.
-func (d *document) names(n *node, what string, check func(string) error) []string {
+func (r *reader) names(n *document.Node, what string, check func(string) error) []string {
 	var names []string
-	for _, item := range d.list(n, what, maxCapabilities) {
-		text := d.text(item, what)
+	for _, item := range r.list(n, what, maxCapabilities) {
+		text := r.text(item, what)
 		if text == "" {
 			continue
 		}
 		if err := check(text); err != nil {
-			d.add(item, sdk.AsError(err).Hint, "%s: %v", what, err)
+			r.Add(item.At, sdk.AsError(err).Hint, "%s: %v", what, err)
 		}
 		if slices.Contains(names, text) {
-			d.add(item, "remove one of them", "%s: %q is there twice", what, cut(text))
+			r.Add(item.At, "remove one of them", "%s: %q is there twice", what, core.Cut(text))
 		}
 		names = append(names, text)
 	}
@@ -98,17 +100,17 @@ func CheckEndpoint(text string) error {
 	const hint = "write host:port, such as api.example.org:443"
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return refused(hint, "%q is no host:port", cut(text))
+		return refused(hint, "%q is no host:port", core.Cut(text))
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || port != strconv.Itoa(n) {
-		return refused(hint, "%q has no port from 1 to 65535", cut(text))
+		return refused(hint, "%q has no port from 1 to 65535", core.Cut(text))
 	}
 	address, err := netip.ParseAddr(host)
 	if err == nil && address.Zone() == "" && address.String() == host {
 		return nil
 	}
 	if err == nil || len(host) > 253 || !hostForm.MatchString(host) {
-		return refused("wildcards aren't supported; "+hint, "%q names no host in lower case", cut(text))
+		return refused("wildcards aren't supported; "+hint, "%q names no host in lower case", core.Cut(text))
 	}
 	return nil
 }
@@ -119,7 +121,7 @@ func checkPath(text string) error {
 		return nil
 	}
 	if !strings.HasPrefix(text, "/") || path.Clean(text) != text || len(text) > 4096 || strings.ContainsAny(text, ",\x00\n\r") {
-		return refused(hint, "%q is no clean absolute path without commas", cut(text))
+		return refused(hint, "%q is no clean absolute path without commas", core.Cut(text))
 	}
 	if text == "/" {
 		return refused(hint, "the whole file system can't be asked for")
@@ -129,14 +131,14 @@ func checkPath(text string) error {
 
 func checkVariable(text string) error {
 	if !envForm.MatchString(text) {
-		return refused("write the variable's name, not its value", "%q is no name of an environment variable", cut(text))
+		return refused("write the variable's name, not its value", "%q is no name of an environment variable", core.Cut(text))
 	}
 	return nil
 }
 
 func checkService(text string) error {
 	if !slices.Contains(services(), text) {
-		return refused("there are "+strings.Join(services(), ", "), "there is no host service %q", cut(text))
+		return refused("there are "+strings.Join(services(), ", "), "there is no host service %q", core.Cut(text))
 	}
 	return nil
 }

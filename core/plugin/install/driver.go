@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -58,12 +59,12 @@ func (p *Package) lies(m *sdk.Manifest) error {
 		}
 	}
 	_, name, _ := strings.Cut(p.Name, "/")
-	differ("name", cut(m.Name), name)
-	differ("version", cut(m.Version), p.Version)
+	differ("name", core.Cut(m.Name), name)
+	differ("version", core.Cut(m.Version), p.Version)
 	differ("kinds", kindNames(m.Kinds), kindNames(p.Kinds))
 	for _, c := range m.Capabilities {
 		if !p.asksFor(c) {
-			found = append(found, "it says that it needs "+cut(c)+", which it doesn't ask for")
+			found = append(found, "it says that it needs "+core.Cut(c)+", which it doesn't ask for")
 		}
 	}
 	if len(found) == 0 {
@@ -80,7 +81,7 @@ func kindNames(kinds []sdk.Kind) string {
 		names[i] = string(k)
 	}
 	slices.Sort(names)
-	return cut(strings.Join(slices.Compact(names), "+"))
+	return core.Cut(strings.Join(slices.Compact(names), "+"))
 }
 
 // asksFor reports whether a capability, such as "network:example.org:443", or a

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -27,61 +29,61 @@ type Entry []string
 
 // entries reads the entry: a file, a list of a program and its arguments, or a
 // mapping of OS/arch to either.
-func (d *document) entries(n *node, runtime plugin.Runtime) map[string]Entry {
+func (r *reader) entries(n *document.Node, runtime plugin.Runtime) map[string]Entry {
 	if n == nil {
 		return nil
 	}
-	if n.kind != kindMapping {
-		return map[string]Entry{"": d.entry(n, runtime)}
+	if n.Kind != document.Mapping {
+		return map[string]Entry{"": r.entry(n, runtime)}
 	}
-	if len(n.keys) > maxPlatforms {
-		d.add(n, "", "entry has more than %d platforms", maxPlatforms)
+	if len(n.Entries) > maxPlatforms {
+		r.Add(n.At, "", "entry has more than %d platforms", maxPlatforms)
 		return nil
 	}
 	entries := map[string]Entry{}
-	for i, key := range n.keys {
-		if !platformForm.MatchString(key.text) {
-			d.add(key, "write OS/arch as Go does, such as linux/amd64", "%q is no platform", cut(key.text))
+	for _, e := range n.Entries {
+		if !platformForm.MatchString(e.Key) {
+			r.Add(e.At, "write OS/arch as Go does, such as linux/amd64", "%q is no platform", core.Cut(e.Key))
 		}
-		entries[key.text] = d.entry(n.items[i], runtime)
+		entries[e.Key] = r.entry(e.Value, runtime)
 	}
 	switch {
 	case len(entries) == 0:
-		d.add(n, "", "entry is empty")
+		r.Add(n.At, "", "entry is empty")
 	case runtime == plugin.RuntimeWASM:
-		d.add(n, "name the one module", "a module is the same on every platform")
+		r.Add(n.At, "name the one module", "a module is the same on every platform")
 	}
 	return entries
 }
 
-func (d *document) entry(n *node, runtime plugin.Runtime) Entry {
-	if n.kind == kindMapping {
-		d.add(n, "", "an entry is a file, or a list of a program and its arguments")
+func (r *reader) entry(n *document.Node, runtime plugin.Runtime) Entry {
+	if n.Kind == document.Mapping {
+		r.Add(n.At, "", "an entry is a file, or a list of a program and its arguments")
 		return nil
 	}
-	if n.kind == kindScalar {
-		file := d.text(n, "entry")
+	if isScalar(n) {
+		file := r.text(n, "entry")
 		if file != "" && !isFileName(file) {
-			d.add(n, "name a file of the package, with / between folders", "%q can't be the entry", cut(file))
+			r.Add(n.At, "name a file of the package, with / between folders", "%q can't be the entry", core.Cut(file))
 		}
 		return Entry{file}
 	}
 	if runtime == plugin.RuntimeWASM {
-		d.add(n, "name the module", "a module takes no arguments")
+		r.Add(n.At, "name the module", "a module takes no arguments")
 	}
 	var e Entry
-	for _, item := range d.list(n, "entry", maxArguments) {
-		word := d.text(item, "entry")
+	for _, item := range r.list(n, "entry", maxArguments) {
+		word := r.text(item, "entry")
 		if len(word) > maxArgument || strings.ContainsRune(word, 0) {
-			d.add(item, "", "an argument is text of at most %d bytes", maxArgument)
+			r.Add(item.At, "", "an argument is text of at most %d bytes", maxArgument)
 		}
 		e = append(e, word)
 	}
 	switch {
 	case len(e) == 0:
-		d.add(n, "", "entry is empty")
+		r.Add(n.At, "", "entry is empty")
 	case e[0] != "" && !isFileName(e[0]):
-		d.add(n.items[0], "name a file of the package, or a system program without a path, such as python3", "%q can't be the program", cut(e[0]))
+		r.Add(n.Items[0].At, "name a file of the package, or a system program without a path, such as python3", "%q can't be the program", core.Cut(e[0]))
 	}
 	return e
 }

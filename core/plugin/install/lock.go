@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -108,13 +109,13 @@ func lockInvalid(file, format string, args ...any) error {
 func (p *Locked) check() error {
 	switch {
 	case !nameForm.MatchString(p.Name):
-		return fmt.Errorf("%q is no plugin's name", cut(p.Name))
+		return fmt.Errorf("%q is no plugin's name", core.Cut(p.Name))
 	case !versionForm.MatchString(p.Version) || len(p.Version) > 64:
-		return fmt.Errorf("%s: %q is no version", p.Name, cut(p.Version))
+		return fmt.Errorf("%s: %q is no version", p.Name, core.Cut(p.Version))
 	case p.Path != "" && !isFileName(p.Path):
-		return fmt.Errorf("%s: its path %q doesn't stay below the lock's folder", p.Name, cut(p.Path))
+		return fmt.Errorf("%s: its path %q doesn't stay below the lock's folder", p.Name, core.Cut(p.Path))
 	case p.Source != "" && p.Source != "." && !isFileName(p.Source):
-		return fmt.Errorf("%s: its source %q doesn't stay below the lock's folder", p.Name, cut(p.Source))
+		return fmt.Errorf("%s: its source %q doesn't stay below the lock's folder", p.Name, core.Cut(p.Source))
 	case len(p.Files) > maxFiles:
 		return fmt.Errorf("%s: it has more than %d files", p.Name, maxFiles)
 	case p.Files[PackageFile] == "":
@@ -123,7 +124,7 @@ func (p *Locked) check() error {
 	for name, sum := range p.Files {
 		raw, err := hex.DecodeString(sum)
 		if !isFileName(name) || err != nil || len(raw) != 32 || strings.ToLower(sum) != sum {
-			return fmt.Errorf("%s: %q: %q is no SHA-256 of a file of a package", p.Name, cut(name), cut(sum))
+			return fmt.Errorf("%s: %q: %q is no SHA-256 of a file of a package", p.Name, core.Cut(name), core.Cut(sum))
 		}
 	}
 	if err := checkCapabilities(p.Granted); err != nil {

@@ -9,7 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -83,76 +85,76 @@ func readBounded(path string, limit int64) ([]byte, error) {
 
 // ParsePackage reads the text of a plugin.yaml; file names it in messages. The
 // error, sdk.Invalid with reason "package_invalid", lists every problem with
-// its place, as []Problem in the detail "problems".
+// its place, as []document.Problem in the detail "problems".
 func ParsePackage(file string, text []byte) (*Package, error) {
-	d := &document{file: file}
+	r := newReader(file)
 	p := &Package{}
-	if root := d.parse(text); root != nil {
-		d.readPackage(root, p)
+	if root := r.parse(text); root != nil {
+		r.readPackage(root, p)
 	}
-	if err := d.err("package_invalid"); err != nil {
+	if err := r.Err("package_invalid"); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-func (d *document) readPackage(n *node, p *Package) {
-	d.known(n, "plugin.yaml", "name", "version", "kinds", "description", "runtime", "entry",
+func (r *reader) readPackage(n *document.Node, p *Package) {
+	r.Known(n, "plugin.yaml", "name", "version", "kinds", "description", "runtime", "entry",
 		"capabilities", "limits", "tls", "stateful", "isolation")
 	for _, key := range []string{"name", "version", "kinds", "entry"} {
-		if n.get(key) == nil {
-			d.add(n, "", "plugin.yaml needs the key %q", key)
+		if n.Get(key) == nil {
+			r.Add(n.At, "", "plugin.yaml needs the key %q", key)
 		}
 	}
-	p.Name = d.form(n.get("name"), "name", nameForm, "write publisher/name, each of a-z, 0-9 and -, such as acme/word-count")
-	p.Version = d.form(n.get("version"), "version", versionForm, "write a semantic version, such as 1.4.0")
-	if v := n.get("version"); v != nil && len(v.text) > 64 {
-		d.add(v, "", "version has more than 64 bytes")
+	p.Name = r.form(n.Get("name"), "name", nameForm, "write publisher/name, each of a-z, 0-9 and -, such as acme/word-count")
+	p.Version = r.form(n.Get("version"), "version", versionForm, "write a semantic version, such as 1.4.0")
+	if v := n.Get("version"); v != nil && len(v.Text) > 64 {
+		r.Add(v.At, "", "version has more than 64 bytes")
 	}
-	p.Description = d.description(n.get("description"))
-	p.Kinds = d.kinds(n.get("kinds"))
-	p.Runtime = plugin.Runtime(d.oneOf(n.get("runtime"), "runtime", string(plugin.RuntimeProcess), string(plugin.RuntimeWASM)))
-	p.Entries = d.entries(n.get("entry"), p.Runtime)
-	p.Capabilities = d.capabilities(n.get("capabilities"))
-	p.Limits = d.limits(n.get("limits"), p.Runtime)
-	p.PlainText = n.get("tls") != nil && !d.flag(n.get("tls"), "tls")
-	p.Stateful = d.flag(n.get("stateful"), "stateful")
-	p.Isolated = d.oneOf(n.get("isolation"), "isolation", "none", "call") == "call"
+	p.Description = r.description(n.Get("description"))
+	p.Kinds = r.kinds(n.Get("kinds"))
+	p.Runtime = plugin.Runtime(r.oneOf(n.Get("runtime"), "runtime", string(plugin.RuntimeProcess), string(plugin.RuntimeWASM)))
+	p.Entries = r.entries(n.Get("entry"), p.Runtime)
+	p.Capabilities = r.capabilities(n.Get("capabilities"))
+	p.Limits = r.limits(n.Get("limits"), p.Runtime)
+	p.PlainText = n.Get("tls") != nil && !r.flag(n.Get("tls"), "tls")
+	p.Stateful = r.flag(n.Get("stateful"), "stateful")
+	p.Isolated = r.oneOf(n.Get("isolation"), "isolation", "none", "call") == "call"
 	if p.Stateful && p.Isolated {
-		d.add(n.get("stateful"), "leave one of them out", "stateful and isolation: call contradict each other")
+		r.Add(n.Get("stateful").At, "leave one of them out", "stateful and isolation: call contradict each other")
 	}
-	d.only(n, p.Runtime, plugin.RuntimeProcess, "tls")
-	d.only(n, p.Runtime, plugin.RuntimeWASM, "stateful", "isolation")
+	r.only(n, p.Runtime, plugin.RuntimeProcess, "tls")
+	r.only(n, p.Runtime, plugin.RuntimeWASM, "stateful", "isolation")
 }
 
 // only refuses keys that mean nothing to the package's runtime.
-func (d *document) only(n *node, has, needs plugin.Runtime, keys ...string) {
+func (r *reader) only(n *document.Node, has, needs plugin.Runtime, keys ...string) {
 	for _, key := range keys {
-		if v := n.get(key); v != nil && has != needs {
-			d.add(v, "remove it", "%s is for runtime: %s only", key, needs)
+		if v := n.Get(key); v != nil && has != needs {
+			r.Add(v.At, "remove it", "%s is for runtime: %s only", key, needs)
 		}
 	}
 }
 
-func (d *document) description(n *node) string {
-	text := d.text(n, "description")
-	if len(text) > maxDescription || strings.ContainsAny(text, "\n\r\t") {
-		d.add(n, "", "description must be one line of at most %d bytes", maxDescription)
+func (r *reader) description(n *document.Node) string {
+	text := r.text(n, "description")
+	if len(text) > maxDescription || strings.ContainsFunc(text, unicode.IsControl) {
+		r.Add(n.At, "", "description must be one line of at most %d bytes", maxDescription)
 	}
 	return text
 }
 
-func (d *document) kinds(n *node) []sdk.Kind {
+func (r *reader) kinds(n *document.Node) []sdk.Kind {
 	var kinds []sdk.Kind
-	for _, item := range d.list(n, "kinds", 3) {
-		k := sdk.Kind(d.oneOf(item, "a kind", string(sdk.KindEvaluator), string(sdk.KindGenerator), string(sdk.KindCorrector)))
+	for _, item := range r.list(n, "kinds", 3) {
+		k := sdk.Kind(r.oneOf(item, "a kind", string(sdk.KindEvaluator), string(sdk.KindGenerator), string(sdk.KindCorrector)))
 		if slices.Contains(kinds, k) {
-			d.add(item, "remove one of them", "%s is there twice", k)
+			r.Add(item.At, "remove one of them", "%s is there twice", k)
 		}
 		kinds = append(kinds, k)
 	}
 	if n != nil && len(kinds) == 0 {
-		d.add(n, "", "kinds is empty: a plugin evaluates, generates or corrects")
+		r.Add(n.At, "", "kinds is empty: a plugin evaluates, generates or corrects")
 	}
 	slices.Sort(kinds)
 	return kinds

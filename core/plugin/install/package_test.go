@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
@@ -102,6 +103,7 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 		"a key twice":            {"name: acme/b", `the key "name" is there twice`},
 		"an unknown runtime":     {"runtime: docker", "runtime must be one of process, wasm"},
 		"a mapping for a text":   {"description: {a: b}", "description must be a single value, not a mapping"},
+		"an escape in it":        {`description: "\e[2J"`, "description must be one line"},
 		"a long description":     {"description: " + strings.Repeat("a", 301), "at most 300 bytes"},
 		"a size without a unit":  {"limits: {memory: 64MB}", `"64MB" is no size for memory`},
 		"too little memory":      {"limits: {memory: 1KiB}", "memory must be from"},
@@ -135,7 +137,7 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 		"a flag that is none":    {"stateful: sure\nruntime: wasm", "stateful must be true or false"},
 		"an anchor":              {"description: &a x", "anchors, aliases"},
 		"a tag":                  {"description: !!binary x", "anchors, aliases, merge keys, tags"},
-		"a control character":    {"description: \"\x1b[2J\"", "5:15: a control character"},
+		"a control character":    {"description: \"\x1b[2J\"", "5:15: the control character U+001B"},
 		"a second document":      {"---\na: b", "second document"},
 		"text that isn't UTF-8":  {"description: \xff", "isn't UTF-8"},
 		"more than anyone reads": {"description: " + strings.Repeat("a", 70_000), "more than 65536 bytes"},
@@ -164,7 +166,7 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 
 func TestAllProblemsAreToldInTheFilesOrder(t *testing.T) {
 	_, err := install.ParsePackage("p.yaml", []byte("version: x\nlimits: {fule: 1, memory: 1}\nnam: a/b\n"))
-	problems, _ := sdk.AsError(err).Details["problems"].([]install.Problem)
+	problems, _ := sdk.AsError(err).Details["problems"].([]document.Problem)
 	var places []string
 	for _, p := range problems {
 		places = append(places, fmt.Sprintf("%d:%d", p.Line, p.Column))

@@ -16,6 +16,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -55,36 +57,36 @@ func ReadTrust(file string) (*Trust, error) {
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "trust_unreadable", "can't read %s: %w", file, err)
 	}
-	d := &document{file: file}
+	r := newReader(file)
 	t := &Trust{keys: map[string][]ed25519.PublicKey{}}
-	if root := d.parse(text); root != nil {
-		d.readTrust(root, t)
+	if root := r.parse(text); root != nil {
+		r.readTrust(root, t)
 	}
-	if err := d.err("trust_invalid"); err != nil {
+	if err := r.Err("trust_invalid"); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-func (d *document) readTrust(n *node, t *Trust) {
-	d.known(n, "the trust file", "publishers")
-	publishers := n.get("publishers")
-	if publishers == nil || publishers.kind != kindMapping || len(publishers.keys) > maxPublishers {
-		d.add(n, "write publishers: {acme: [KEY]}", "publishers must be a mapping of at most %d publishers to lists of keys", maxPublishers)
+func (r *reader) readTrust(n *document.Node, t *Trust) {
+	r.Known(n, "the trust file", "publishers")
+	publishers := n.Get("publishers")
+	if publishers == nil || publishers.Kind != document.Mapping || len(publishers.Entries) > maxPublishers {
+		r.Add(n.At, "write publishers: {acme: [KEY]}", "publishers must be a mapping of at most %d publishers to lists of keys", maxPublishers)
 		return
 	}
-	for i, name := range publishers.keys {
-		if !publisherForm.MatchString(name.text) {
-			d.add(name, "", "%q is no publisher", cut(name.text))
+	for _, publisher := range publishers.Entries {
+		if !publisherForm.MatchString(publisher.Key) {
+			r.Add(publisher.At, "", "%q is no publisher", core.Cut(publisher.Key))
 		}
-		t.keys[name.text] = []ed25519.PublicKey{} // named, if without a key that can be read
-		for _, item := range d.list(publishers.items[i], "the keys of "+cut(name.text), maxKeys) {
-			key, err := parsePublicKey(d.text(item, "a key"))
+		t.keys[publisher.Key] = []ed25519.PublicKey{} // named, if without a key that can be read
+		for _, item := range r.list(publisher.Value, "the keys of "+core.Cut(publisher.Key), maxKeys) {
+			key, err := parsePublicKey(r.text(item, "a key"))
 			if err != nil {
-				d.add(item, "write the base64 that `openssl pkey -pubout` prints between its lines", "this is no ed25519 public key")
+				r.Add(item.At, "write the base64 that `openssl pkey -pubout` prints between its lines", "this is no ed25519 public key")
 				continue
 			}
-			t.keys[name.text] = append(t.keys[name.text], key)
+			t.keys[publisher.Key] = append(t.keys[publisher.Key], key)
 		}
 	}
 }

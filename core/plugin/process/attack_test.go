@@ -33,6 +33,7 @@ var attacks = map[string]func(arg string) (string, error){
 	"scratch":  scratch,
 	"symlink":  func(to string) (string, error) { return "linked", os.Symlink(to, filepath.Join(os.TempDir(), "link")) },
 	"big file": bigFile,
+	"litter":   litter,
 	"own folder": func(string) (string, error) {
 		path, err := os.Executable()
 		if err != nil {
@@ -86,6 +87,16 @@ func scratch(string) (string, error) {
 		os.Rename(filepath.Join(path, "c"), filepath.Join(os.TempDir(), "d")))
 	b, readErr := os.ReadFile(filepath.Join(os.TempDir(), "d"))
 	return string(b), errors.Join(err, readErr, os.RemoveAll(filepath.Join(os.TempDir(), "a")))
+}
+
+// litter makes so many files and goes on.
+func litter(files string) (string, error) {
+	for n := range number(files) {
+		if err := os.WriteFile(filepath.Join(os.TempDir(), "litter"+strconv.Itoa(n)), nil, 0o600); err != nil {
+			return "", err
+		}
+	}
+	select {} // until it is ended
 }
 
 func bigFile(bytes string) (string, error) {

@@ -2,13 +2,11 @@ package process
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // Options set up a [Driver]. The zero value of each field is its default.
@@ -81,8 +79,6 @@ func TempDir() string {
 	return dir
 }
 
-var errStartTimeout = errors.New("start timeout")
-
 // Start starts one instance. See [plugin.Driver].
 func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance, error) {
 	p.Limits = p.Limits.WithDefaults(p.Runtime)
@@ -90,7 +86,7 @@ func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.Limits.StartTimeout, errStartTimeout)
+	ctx, cancel := plugin.WithStartTimeout(ctx, &p)
 	defer cancel()
 	// Every wait below ends when the process does, so ending the process is how
 	// the deadline is kept.
@@ -106,10 +102,5 @@ func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 }
 
 func startEnded(ctx context.Context, p plugin.Installed) error {
-	if errors.Is(context.Cause(ctx), errStartTimeout) {
-		return sdk.Errorf(sdk.Timeout, "start_timeout", "plugin %s did not start within %s", p.Name, p.Limits.StartTimeout).
-			WithHint("a plugin starts with process.Main or go-plugin's handshake; run %s --describe to try it", p.Shown(p.Path))
-	}
-	e := sdk.AsError(ctx.Err())
-	return &sdk.Error{Code: e.Code, Message: "the start of plugin " + p.Name + " was cancelled", Err: ctx.Err()}
+	return plugin.StartEnded(ctx, &p, "a plugin starts with process.Main or go-plugin's handshake; run "+p.Shown(p.Path)+" --describe to try it")
 }

@@ -34,9 +34,6 @@ func TestModes(t *testing.T) {
 	if got := try(t, off, "read", file); got != "got: text" {
 		t.Errorf("without a sandbox: %s", got)
 	}
-	if _, err := sandbox.ParseMode("never"); sdk.ReasonOf(err) != "sandbox_invalid" {
-		t.Errorf("a mode that is none: %v", err)
-	}
 }
 
 func TestAClosedTempFolderIsExplained(t *testing.T) {

@@ -139,6 +139,18 @@ func TestAPluginGetsNothing(t *testing.T) {
 	}
 }
 
+func TestAPluginThatLittersIsEnded(t *testing.T) {
+	dir := shortTempDir(t)
+	i := start(t, process.Options{TempDir: dir}, self(t, "serve"))
+	_, err := evaluate(t, i, do("attack litter", strconv.Itoa(sandbox.MaxScratchFiles+1)))
+	if err == nil || !strings.Contains(err.Error(), "temporary folder") || sdk.AsError(err).Hint == "" {
+		t.Errorf("its call: %v", err)
+	}
+	<-i.Done()
+	wantError(t, i.Cause(), sdk.Exhausted, "scratch_exhausted", "more than 1024 files")
+	wantEmpty(t, dir)
+}
+
 func TestAPluginHasAUserOfItsOwn(t *testing.T) {
 	one, two := start(t, process.Options{}, self(t, "serve")), start(t, process.Options{}, self(t, "serve"))
 	ids := try(t, one, "ids", "")

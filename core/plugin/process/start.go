@@ -31,6 +31,9 @@ const (
 	// exitTime is how long a process whose stream ended gets to end by itself,
 	// so that its status and last words become the cause.
 	exitTime = 500 * time.Millisecond
+	// scratchEvery is how often a plugin's temporary folder is looked at: a disk
+	// takes some GB a second at most, and an empty folder costs 10 µs.
+	scratchEvery = time.Second
 )
 
 // environment is the whole environment that a plugin starts with, before what
@@ -101,6 +104,7 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 	}
 	i.outputs.Go(func() { i.readStdout(line) })
 	i.outputs.Go(func() { copyLines(p.stderr, i.logs) })
+	i.outputs.Go(i.watchScratch)
 	go i.supervise()
 	// A pipe holds far more than the message, so this doesn't wait for a reader.
 	// A process that is gone already is seen elsewhere.
@@ -122,6 +126,23 @@ func (i *instance) readStdout(line *io.PipeWriter) {
 		}
 	}
 	copyLines(out, i.logs)
+}
+
+// watchScratch ends a process whose temporary folder outgrows its bounds.
+func (i *instance) watchScratch() {
+	every := time.NewTicker(scratchEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-i.process.done:
+			return
+		case <-every.C:
+		}
+		if err := i.cell.CheckScratch(); err != nil {
+			i.end(err)
+			return
+		}
+	}
 }
 
 // supervise waits for the end and puts everything away.

@@ -81,8 +81,17 @@ type Driver struct {
 
 var _ plugin.Driver = (*Driver)(nil)
 
+// settleVersion has wazero look up its own version. It does so when the first
+// cache or runtime is made, and keeps it without a lock: two drivers that begin
+// at once would race.
+var settleVersion = sync.OnceFunc(func() {
+	ctx := context.Background()
+	_ = wazero.NewRuntime(ctx).Close(ctx) // nothing runs in it
+})
+
 // New returns a driver. The error is about its folder.
 func New(o Options) (*Driver, error) {
+	settleVersion()
 	d := &Driver{options: o.withDefaults(), runtimes: map[class]wazero.Runtime{}, loads: map[moduleKey]*load{}}
 	if o.CacheDir == "" {
 		d.compiled = wazero.NewCompilationCache()
@@ -132,21 +141,33 @@ func privateDir(dir string) error {
 // yet is compiled first, which can take seconds: see [Driver.Compile].
 func (d *Driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance, error) {
 	p.Limits = p.Limits.WithDefaults(plugin.RuntimeWASM)
-	ctx, cancel := context.WithTimeout(ctx, p.Limits.StartTimeout)
+	ctx, cancel := plugin.WithStartTimeout(ctx, &p)
 	defer cancel()
-	m, err := d.load(ctx, p)
+	i, err := d.start(ctx, p)
 	if err != nil {
-		return nil, sdk.Wrap("start plugin "+p.Name, err)
-	}
-	i, err := newInstance(d, p, m)
-	if err != nil {
-		return nil, sdk.Wrap("start plugin "+p.Name, err)
-	}
-	if err := i.describe(ctx); err != nil {
-		i.Kill(err)
 		return nil, sdk.Wrap("start plugin "+p.Name, err)
 	}
 	return i, nil
+}
+
+func (d *Driver) start(ctx context.Context, p plugin.Installed) (*instance, error) {
+	m, err := d.load(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	i, err := newInstance(d, p, m)
+	if err != nil {
+		return nil, err
+	}
+	err = i.describe(ctx)
+	if err == nil {
+		return i, nil
+	}
+	if sdk.CodeOf(err) == sdk.Timeout && ctx.Err() != nil {
+		err = plugin.StartEnded(ctx, &p, "have it do less at its start: before main, and in its answer to describe")
+	}
+	i.Kill(err)
+	return nil, err
 }
 
 // Compile compiles a plugin's module into the cache, as installing it does, so

@@ -77,7 +77,7 @@ func forgotten(reply []byte) bool {
 
 // ask makes one call on a guest, whatever its state is.
 func (i *instance) ask(ctx context.Context, g *guest, r *request) ([]byte, error) {
-	g.ctx, g.emit, g.emitted, g.runID = ctx, r.emit, 0, r.runID
+	g.ctx, g.emit, g.emitted, g.asked, g.runID = ctx, r.emit, 0, 0, r.runID
 	g.state = nil
 	g.calls++
 	g.meter.begin(i.plugin.Limits.Fuel)

@@ -25,7 +25,7 @@ const rounds = 21 // turns of each, interleaved
 // TestFigures measures what the boundary costs, and what a guest's own speed is.
 func TestFigures(t *testing.T) {
 	d := benchDriver(t, t.TempDir())
-	c := benchInstance(t, d, plugin.Installed{Path: "testdata/c/guest.wasm", Stateful: true})
+	c := benchInstance(t, d, plugin.Installed{Path: modules + "/guest.wasm", Stateful: true})
 	callFigures(t, d, c)
 	workFigures(t, c)
 	stopFigures(t, c)
@@ -87,7 +87,7 @@ func boundary(t *testing.T, i *instance, what string, size int) func() {
 }
 
 func callFigures(t *testing.T, d *Driver, c *instance) {
-	restored := benchInstance(t, d, plugin.Installed{Path: "testdata/c/guest.wasm"})
+	restored := benchInstance(t, d, plugin.Installed{Path: modules + "/guest.wasm"})
 	fresh := func() {
 		g, err := restored.newGuest(context.Background())
 		if err != nil {
@@ -154,7 +154,7 @@ func goFigures(t *testing.T) {
 	micros("Go guest evaluation, 1 KB, stateful", s[0], 0)
 	micros("Go guest evaluation, 1 KB, state put back", s[1], 0)
 	micros("Go guest evaluation, 1 KB, new instance", s[2], 0)
-	compileFigure(t, dir, "small", "testdata/c/guest.wasm", 0.5)
+	compileFigure(t, dir, "small", modules+"/guest.wasm", 0.5)
 	compileFigure(t, dir, "Go guest", path, 150)
 }
 
@@ -165,7 +165,7 @@ func compileFigure(t *testing.T, dir, name, path string, target float64) {
 	var took coretest.Samples
 	for range rounds + 1 { // the first one compiles
 		d := benchDriver(t, dir)
-		if err := d.Compile(context.Background(), plugin.Installed{Name: "guest", Path: "testdata/c/table.wasm"}); err != nil {
+		if err := d.Compile(context.Background(), plugin.Installed{Name: "guest", Path: modules + "/table.wasm"}); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()

@@ -50,6 +50,7 @@ type guest struct {
 
 	runID   string    // of the call under way, if the plugin is told of runs
 	emitted int       // bytes that the call under way has emitted
+	asked   int       // questions that it has put to the host
 	placing bool      // whether alloc is being called
 	stack   [4]uint64 // parameters and results
 	scratch []byte    // the request

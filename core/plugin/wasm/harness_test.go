@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// modules is where the modules written in C are.
+const modules = "../../../testdata/modules"
+
 // goGuest is the path of the guest in testdata/guest, as a reactor or a command.
 func goGuest(t testing.TB, mode string) string {
 	t.Helper()

@@ -116,7 +116,16 @@ func hostService(g *guest, stack []uint64) {
 	stack[0] = answer[json.RawMessage](g, nil, err)
 }
 
+// serve answers a question, within the bounds of one call. It runs alone, so one
+// question is open at a time.
 func (g *guest) serve(req abi.ServiceRequest) (json.RawMessage, error) {
+	g.asked++
+	if err := check.HostCalls(g.asked); err != nil {
+		return nil, err
+	}
+	if len(req.Body) > check.MaxHostBytes {
+		return nil, check.HostCallTooLarge(sdk.Service(req.Service), len(req.Body), check.MaxHostBytes)
+	}
 	ctx, cancel := g.outside()
 	defer cancel()
 	response, err := plugin.Ask(ctx, g.instance.driver.options.Services, g.plugin, plugin.ServiceRequest{

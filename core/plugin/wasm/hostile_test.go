@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	cGuest   = "testdata/c/guest.wasm"
-	cTable   = "testdata/c/table.wasm"
-	cCommand = "testdata/c/command.wasm"
+	cGuest   = modules + "/guest.wasm"
+	cTable   = modules + "/table.wasm"
+	cCommand = modules + "/command.wasm"
 )
 
 // hostile are the things that a guest does, with what its caller gets: a reason,

@@ -178,7 +178,9 @@ func (i *instance) gone() error {
 	case errors.Is(cause, errEnded):
 		return sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was closed", i.plugin.Name)
 	}
-	return sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was ended: %w", i.plugin.Name, cause)
+	e := sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was ended: %w", i.plugin.Name, cause)
+	e.Hint = sdk.AsError(cause).Hint
+	return e
 }
 
 // callEnded describes the end of a call's context.

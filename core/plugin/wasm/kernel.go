@@ -27,6 +27,9 @@ type block struct{ offset, length uint64 }
 const (
 	// maxVars bounds all variables, in bytes: Extism's own default.
 	maxVars = 1 << 20
+	// maxBlocks bounds the blocks at a time: what the host notes of each takes some
+	// 50 bytes, which small blocks would make a multiple of the arena.
+	maxBlocks = 1 << 18
 	// firstOffset is that of the first block.
 	firstOffset = 8
 )
@@ -64,6 +67,10 @@ func (k *kernel) alloc(n uint64) uint64 {
 	}
 	if n > uint64(k.limit) {
 		panic(stopped{k.full()})
+	}
+	if len(k.blocks) >= maxBlocks {
+		panic(stopped{sdk.Errorf(sdk.Exhausted, "guest_memory_exhausted", "the plugin's messages take more than %d blocks", maxBlocks).
+			WithHint("have the plugin free what it has read")})
 	}
 	room := (n + 7) &^ 7
 	offset := uint64(len(k.arena))

@@ -68,10 +68,7 @@ func (d *Driver) load(ctx context.Context, p plugin.Installed) (*module, error) 
 	case <-l.done:
 		return l.module, l.err
 	case <-ctx.Done():
-		e := sdk.Errorf(sdk.CodeOf(ctx.Err()), "start_timeout", "the module of plugin %s is still being compiled", p.Name).
-			WithHint("compile it when it is installed, or try again: compiling goes on")
-		e.Err = ctx.Err()
-		return nil, e
+		return nil, plugin.StartEnded(ctx, &p, "its module is still being compiled: try again, compiling goes on; plugin add compiles it ahead")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/services"
 	"github.com/reflectory/reflectory/core/plugin/wasm"
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 )
 
 // answering is a host's services as one function.
@@ -100,6 +101,22 @@ func TestABatchOfSeveralRunsIsOfNone(t *testing.T) {
 		if err != nil || results[0].Err != nil || string(results[0].Response.Verdict.Output) != `["guest","cache","`+want+`",7]` {
 			t.Errorf("%s: %+v %v, want run %q", runs, results, err, want)
 		}
+	}
+}
+
+func TestOneCallAsksTheHostWithinBounds(t *testing.T) {
+	p := trusted(t, "c-shared")
+	p.Limits = plugin.Limits{Fuel: 1e12, MemoryBytes: 256 << 20, Timeout: time.Minute}
+	i := start(t, newDriver(t, wasm.Options{Services: answering(echo)}), p)
+	if _, err := evaluate(i, do("pester"), `1`); sdk.ReasonOf(err) != "host_calls_exceeded" || !strings.Contains(err.Error(), "more than 10000") {
+		t.Errorf("questions without end: %v", err)
+	}
+	if _, err := evaluate(i, do("service"), `7`); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+	large := `"` + strings.Repeat("x", check.MaxHostBytes) + `"`
+	if _, err := evaluate(i, do("service"), large); sdk.ReasonOf(err) != "message_too_large" || sdk.CodeOf(err) != sdk.Exhausted {
+		t.Errorf("a large question: %v", err)
 	}
 }
 

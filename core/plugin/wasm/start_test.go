@@ -24,7 +24,7 @@ func starting(t *testing.T, how string) map[string]string {
 	t.Helper()
 	dir, paths := t.TempDir(), map[string]string{}
 	for name, file := range map[string]string{"command": "start-command.wasm", "initialize": "start.wasm", "start section": "start.wasm"} {
-		module, err := os.ReadFile(filepath.Join("testdata/c", file))
+		module, err := os.ReadFile(filepath.Join(modules, file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,13 +82,11 @@ func (c *checker) filter(call *nodes.FilterCall) {
 }
 
 func (c *checker) unknown(at *tokens.Token, format, name string, known []string) {
-	hint := ""
-	if near := core.Nearest(name, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	} else if len(known) > 0 && len(known) <= 40 {
-		hint = "there are " + strings.Join(known, ", ")
+	all := ""
+	if len(known) > 0 && len(known) <= 40 {
+		all = "there are " + strings.Join(known, ", ")
 	}
-	c.add(at, fmt.Sprintf(format, name), hint)
+	c.add(at, fmt.Sprintf(format, name), core.DidYouMean(name, known, all))
 }
 
 func (c *checker) add(at *tokens.Token, message, hint string) {

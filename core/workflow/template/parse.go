@@ -145,13 +145,11 @@ func (structures) Get(name string) (parser.ControlStructureParser, bool) {
 	return func(p, args *parser.Parser) (nodes.ControlStructure, error) {
 		e := &tagError{Problem{
 			Message: fmt.Sprintf("there is no tag {%% %s %%} here", name),
-			Hint:    "the tags are if, for, set and raw",
+			Hint: core.DidYouMean(name, []string{"if", "for", "set", "raw", "elif", "else", "endif", "endfor"},
+				"the tags are if, for, set and raw"),
 		}}
 		if at := args.Current(); at != nil && at.Type != tokens.EOF {
 			e.Offset = at.Pos
-		}
-		if near := core.Nearest(name, []string{"if", "for", "set", "raw", "elif", "else", "endif", "endfor"}); near != "" {
-			e.Hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		return nil, e
 	}, true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -27,11 +28,9 @@ type undefined struct {
 
 func (u undefined) err() error {
 	name := u.name()
-	e := sdk.Errorf(sdk.Invalid, "template_undefined", "%s is not defined", name).WithDetail("name", name)
-	if e.Hint = didYouMean(u.key, sortedKeys(u.among)); e.Hint == "" {
-		e.Hint = "give it a value, or a default: {{ " + name + ` | default("") }}`
-	}
-	return e
+	otherwise := "give it a value, or a default: {{ " + name + ` | default("") }}`
+	return sdk.Errorf(sdk.Invalid, "template_undefined", "%s is not defined", name).WithDetail("name", name).
+		WithHint("%s", core.DidYouMean(u.key, sortedKeys(u.among), otherwise))
 }
 
 // spend counts work and stops a template that takes too much.

@@ -93,8 +93,8 @@ func TestRenderingFails(t *testing.T) {
 	for source, test := range map[string]struct{ reason, text, hint string }{
 		"{{ state.nope }}":                   {"template_undefined", "state.nope is not defined", "default"},
 		"{{ state.nope.deep.er }}":           {"template_undefined", "state.nope is not defined", ""},
-		"{{ state.o.aa }}":                   {"template_undefined", "state.o.aa is not defined", "did you mean a?"},
-		"{{ state.errrs }}":                  {"template_undefined", "state.errrs", "did you mean errors?"},
+		"{{ state.o.aa }}":                   {"template_undefined", "state.o.aa is not defined", `did you mean "a"?`},
+		"{{ state.errrs }}":                  {"template_undefined", "state.errrs", `did you mean "errors"?`},
 		"{{ state.list[7] }}":                {"template_undefined", "state.list[7]", ""},
 		"{{ state['no'] | upper }}":          {"template_undefined", `state["no"]`, ""},
 		"{{ state.n.x }}":                    {"template_undefined", "state.n.x", ""},

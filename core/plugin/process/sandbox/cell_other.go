@@ -42,3 +42,5 @@ func (c *Cell) Confine(int) error { return nil }
 func (c *Cell) Peer(net.Conn, int) error { return nil }
 
 func removeGroups(string) {}
+
+func sweepGroups() {}

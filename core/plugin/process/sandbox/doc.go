@@ -3,7 +3,7 @@
 // folder and what keeps its program in it:
 //
 //	cell, err := box.Open(spec)          // folder, user, Landlock ruleset
-//	cmd, err := cell.Command(args, env)  // the host's own program, as the launcher
+//	cmd, err := cell.Command(args, env, nil) // the host's own program, as the launcher
 //	cmd.Start()
 //	err = cell.Confine(cmd.Process.Pid)  // filter, limits; then the plugin runs
 //	cell.Close()                         // when the process is gone
@@ -31,8 +31,9 @@
 // and [Cell.Status] what holds for an instance. Mode [Require] refuses to run
 // without the essential ones.
 //
-// What doesn't hold: the number of files in a private folder isn't bounded, only
-// the size of each; several processes without a PID namespace outlive a host
+// What doesn't hold: a private folder is looked at from time to time
+// ([Cell.CheckScratch]), so a disk can be filled in between, or by files that were
+// removed while they are open, each of a bounded size; several processes without a PID namespace outlive a host
 // that is killed, until the next host's start; a plugin that isn't confined to a
 // user of its own may see in the process table what that user may see, unless
 // Landlock hides it.

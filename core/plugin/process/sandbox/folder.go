@@ -94,6 +94,7 @@ func sweep(parent string) {
 		_ = os.RemoveAll(path)
 		_ = lock.Close()
 	}
+	sweepGroups()
 }
 
 // ours is whether a path is a private folder that this host may remove.

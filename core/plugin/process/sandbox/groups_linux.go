@@ -179,3 +179,31 @@ func removeGroups(name string) {
 	}
 	groups{paths: paths}.remove()
 }
+
+// sweepGroups removes the groups that hosts left behind which were killed, and
+// whose folders are gone.
+func sweepGroups() {
+	h := findGroups()
+	for _, dir := range []string{h.memory, h.pids} {
+		removeEmpty(dir, time.Now())
+	}
+}
+
+// freshTime is how long a group may be without its process after it was made: a
+// start takes milliseconds.
+const freshTime = time.Minute
+
+// removeEmpty removes the groups below a folder that carry our name, have no
+// process, and aren't fresh. The kernel doesn't remove one that has processes.
+func removeEmpty(dir string, now time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // there are no groups
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && info.IsDir() && folderName.MatchString(e.Name()) && now.Sub(info.ModTime()) > freshTime {
+			_ = unix.Rmdir(filepath.Join(dir, e.Name()))
+		}
+	}
+}

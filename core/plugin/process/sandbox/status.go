@@ -22,17 +22,8 @@ const (
 	Off Mode = "off"
 )
 
-// ParseMode reads a setting. "" is [Prefer].
-func ParseMode(text string) (Mode, error) {
-	switch m := Mode(text); m {
-	case "":
-		return Prefer, nil
-	case Prefer, Require, Off:
-		return m, nil
-	}
-	return "", sdk.Errorf(sdk.Invalid, "sandbox_invalid", "sandbox: %q is no mode", text).
-		WithHint("write sandbox: %s, %s or %s", Require, Prefer, Off)
-}
+// Modes are all of them, the strictest first.
+func Modes() []Mode { return []Mode{Require, Prefer, Off} }
 
 // Status is what confines plugins on a system, or an instance.
 type Status struct {

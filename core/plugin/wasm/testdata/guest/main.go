@@ -17,6 +17,7 @@ import (
 
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/abi"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/guest"
 )
 
@@ -99,7 +100,7 @@ func (c *config) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.E
 	case "log":
 		slog.Warn("look here", "n", 7)
 		fmt.Fprintln(os.Stderr, "plain line")
-	case "http", "service", "remember", "recall", "complete", "stale":
+	case "http", "service", "pester", "remember", "recall", "complete", "stale":
 		return c.ask(ctx, req)
 	case "sleep":
 		start := time.Now()
@@ -127,6 +128,14 @@ func (c *config) ask(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Evalua
 			return nil, err
 		}
 		v.Output = res
+	case "pester":
+		for range check.MaxHostCalls {
+			if _, err := guest.Service("cache", json.RawMessage("7")); err != nil {
+				return nil, err
+			}
+		}
+		_, err := guest.Service("cache", json.RawMessage("7"))
+		return &sdk.EvaluateResponse{Verdict: v}, err
 	case "recall":
 		res, err := sdk.Recall(ctx, &sdk.RecallRequest{Query: "q", Limit: 1})
 		if err != nil {

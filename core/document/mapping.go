@@ -1,0 +1,123 @@
+package document
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Reader reads a mapping key by key. Its methods ask for one key each, note what
+// is wrong with it, and give the zero value where it is absent. The keys that
+// were asked for are the ones that are known: Done notes all others.
+type Reader struct {
+	*Problems
+	// Node is the mapping; an empty one where there is none.
+	Node *Node
+	// What names the mapping in messages: "the workflow", "a node".
+	What string
+	// NullIsAbsent makes a key whose value is null one that isn't there.
+	NullIsAbsent bool
+
+	absent bool // there is no mapping, which is noted where it should be
+	known  []string
+}
+
+// Mapping begins to read a mapping. What isn't one is noted, and read as empty;
+// so is nil, without a note.
+func (p *Problems) Mapping(n *Node, what string) *Reader {
+	r := &Reader{Problems: p, Node: n, What: what}
+	if n == nil || n.Kind != Mapping {
+		if r.absent = true; n != nil {
+			p.Add(n.At, "", "%s must be %s, not %s", what, Mapping, n.Kind)
+		}
+		r.Node = &Node{Kind: Mapping}
+	}
+	return r
+}
+
+// Get returns the value of a key, or nil.
+func (r *Reader) Get(key string) *Node {
+	if !slices.Contains(r.known, key) {
+		r.known = append(r.known, key)
+	}
+	n := r.Node.Get(key)
+	if n != nil && n.Kind == Null && r.NullIsAbsent {
+		return nil
+	}
+	return n
+}
+
+// Need is Get for a key that must be there.
+func (r *Reader) Need(key string) *Node {
+	n := r.Get(key)
+	if n == nil {
+		r.Lacks("", "%s needs the key %q", r.What, key)
+	}
+	return n
+}
+
+// Lacks notes that the mapping isn't whole, unless there is none.
+func (r *Reader) Lacks(hint, format string, args ...any) {
+	if !r.absent {
+		r.Add(r.Node.FirstKey(), hint, format, args...)
+	}
+}
+
+// Typed is Get for a key whose value must be of a kind.
+func (r *Reader) Typed(key string, want Kind) *Node {
+	n := r.Get(key)
+	if n != nil && n.Kind != want {
+		r.Add(n.At, "", "%s must be %s, not %s", key, want, n.Kind)
+		return nil
+	}
+	return n
+}
+
+// Text is the text of a key.
+func (r *Reader) Text(key string) string {
+	if n := r.Typed(key, Text); n != nil {
+		return n.Text
+	}
+	return ""
+}
+
+// List is the list of a key.
+func (r *Reader) List(key string) []*Node {
+	if n := r.Typed(key, List); n != nil {
+		return n.Items
+	}
+	return nil
+}
+
+// Flag is whether a key is true.
+func (r *Reader) Flag(key string) bool {
+	n := r.Typed(key, Bool)
+	return n != nil && n.json == "true"
+}
+
+// Ignore makes all of the mapping's keys known.
+func (r *Reader) Ignore() { r.known = append(r.known, r.Node.Keys()...) }
+
+// Done notes the keys that nobody asked for.
+func (r *Reader) Done() {
+	slices.Sort(r.known)
+	r.Known(r.Node, r.What, r.known...)
+}
+
+// Known notes every key of a mapping that isn't among some names.
+func (p *Problems) Known(n *Node, what string, names ...string) {
+	for _, e := range n.Entries {
+		if !slices.Contains(names, e.Key) {
+			p.Add(e.At, DidYouMean(e.Key, names), "%s has no key %q", what, core.Cut(e.Key))
+		}
+	}
+}
+
+// DidYouMean is a hint that names the nearest of the known names, or lists them.
+func DidYouMean(word string, known []string) string {
+	if len(known) == 0 {
+		return ""
+	}
+	return core.DidYouMean(word, known, "there are "+strings.Join(known, ", "))
+}

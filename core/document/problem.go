@@ -1,0 +1,151 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// maxProblems bounds what one error lists: more than anybody reads.
+const maxProblems = 100
+
+// maxExcerpt is the longest line that is shown, in characters: what a wide
+// terminal holds.
+const maxExcerpt = 160
+
+// Pos is a place in a file. Line and column count from 1, columns in characters.
+type Pos struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
+
+// Problem is one thing wrong with a file, or with a text that stands in none. Its
+// line is 0 where a file or folder as such is wrong.
+type Problem struct {
+	// File is "" for a text that stands in no file.
+	File string `json:"file"`
+	Pos
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	// Source is the line that it stands on; "" where lines aren't shown, or it is
+	// too long to show.
+	Source string `json:"source,omitempty"`
+}
+
+// String renders "file:line:column: message (hint)", and the line with a caret
+// where there is a Source.
+func (p Problem) String() string {
+	var text strings.Builder
+	if p.File != "" {
+		text.WriteString(p.File + ":")
+	}
+	if p.Line > 0 {
+		fmt.Fprintf(&text, "%d:%d:", p.Line, p.Column)
+	}
+	text.WriteString(" " + p.Message)
+	if p.Hint != "" {
+		fmt.Fprintf(&text, " (%s)", p.Hint)
+	}
+	if p.Source != "" {
+		fmt.Fprintf(&text, "\n  | %s\n  | %s^", p.Source, strings.Repeat(" ", p.Column-1))
+	}
+	return text.String()
+}
+
+// Place is where it is: file:line:column, or the file alone.
+func (p Problem) Place() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Problems collects what is wrong with one file. It isn't safe for concurrent use.
+type Problems struct {
+	// File is the file's name in messages.
+	File string
+	// Lines are those of the file, where each problem is to show its own.
+	Lines []string
+
+	list []Problem
+	seen map[Problem]bool
+}
+
+// Lines splits a text into its lines as editors count them.
+func Lines(text string) []string {
+	lines := strings.Split(strings.TrimPrefix(text, byteOrderMark), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSuffix(lines[i], "\r")
+	}
+	return lines
+}
+
+// Add notes a problem; hint may be "". The same problem at the same place is
+// noted once.
+func (p *Problems) Add(at Pos, hint, format string, args ...any) {
+	found := Problem{File: p.File, Pos: Pos{max(1, at.Line), max(1, at.Column)}, Message: fmt.Sprintf(format, args...), Hint: hint}
+	found.Source = p.excerpt(found.Pos)
+	if p.seen[found] {
+		return
+	}
+	if p.seen == nil {
+		p.seen = map[Problem]bool{}
+	}
+	p.seen[found] = true
+	p.list = append(p.list, found)
+}
+
+// excerpt is a line as it is shown: tabs become spaces, so that the caret fits.
+func (p *Problems) excerpt(at Pos) string {
+	if at.Line > len(p.Lines) {
+		return ""
+	}
+	line := strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.TrimRight(p.Lines[at.Line-1], "\r"))
+	if n := len([]rune(line)); n > maxExcerpt || at.Column > n+1 {
+		return ""
+	}
+	return line
+}
+
+// Len is how many problems were found.
+func (p *Problems) Len() int { return len(p.list) }
+
+// List returns the problems in the file's order.
+func (p *Problems) List() []Problem {
+	list := slices.Clone(p.list)
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	return list
+}
+
+// Err is the one error that lists every problem, or nil; see [Invalid].
+func (p *Problems) Err(reason string) error { return Invalid(reason, p.List()) }
+
+// Invalid is the one error of the problems of one or several files, or nil for
+// none: sdk.Invalid with a reason of the caller's, a line for each problem, and
+// the detail "problems", a []Problem. It lists 100 and says how many more there are.
+func Invalid(reason string, list []Problem) error {
+	if len(list) == 0 {
+		return nil
+	}
+	shown := list[:min(len(list), maxProblems)]
+	lines := make([]string, len(shown))
+	for i, problem := range shown {
+		lines[i] = problem.String()
+	}
+	if more := len(list) - len(shown); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return sdk.Errorf(sdk.Invalid, reason, "%s", strings.Join(lines, "\n")).WithDetail("problems", shown)
+}
