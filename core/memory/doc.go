@@ -15,6 +15,15 @@
 // A memory's title and content never change. What changes is where it is in its
 // life and what its use has shown.
 //
+// # Lives
+//
+// A turn is what a session's recall returned, and the feedback on it. What it
+// teaches is one commit: signals, credit, the session's bias, and the states that
+// the retention policy moves (package lifecycle has the arithmetic and the table
+// of transitions). What the gate decides on a memory is another commit, with what
+// follows from it. Only there is a memory purged or made knowledge. Turns move a
+// memory, never time.
+//
 // # Contention
 //
 // A namespace has a head of its journal stream, a counter of what it holds and

@@ -193,3 +193,35 @@ func TestACancelledGateWritesNothing(t *testing.T) {
 		t.Errorf("it is %s", state)
 	}
 }
+
+// TestPurgeOfAReflectionLeavesNoContent purges what was pending, approved, and
+// asked for with an idempotency key, and what another reflection waits for.
+func TestPurgeOfAReflectionLeavesNoContent(t *testing.T) {
+	const secret = "a-secret-that-is-content"
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, decides(core.NextPurge, .9), func(o *memory.Options) { o.DeferGate, o.Embedder = true, embedder{} })
+		above := 0
+		w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, RequireApprovalAbove: &above}
+		source := w.observe(t, core.ObserveRequest{Content: "plain"})
+		asked := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source.ID}, Title: secret, Content: secret, IdempotencyKey: "k"})
+		made, err := w.Approve(t.Context(), asked.PendingID, "boss")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.reflect(t, core.ReflectRequest{SourceIDs: []string{made.ID}, Title: secret + " again", Content: "on " + secret})
+		for turn := range int64(3) {
+			w.live(t, "s", turn, made.ID, core.OutcomeFailure)
+		}
+		if _, err := w.Revalidate(t.Context(), made.ID, revalidate); err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range dump(t, s) {
+			if strings.Contains(key+value, secret) {
+				t.Errorf("%q holds content: %s", key, value)
+			}
+		}
+		if list := w.problems(t); len(list) != 0 {
+			t.Errorf("problems: %+v", list)
+		}
+	})
+}

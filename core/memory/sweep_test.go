@@ -30,7 +30,11 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 		// Used once, and then for 20 turns of others not even offered.
 		m := w.observe(t, core.ObserveRequest{Content: "m"})
 		w.live(t, "s", 1, m.ID, core.OutcomeSuccess)
-		w.turnsOfOthers(t, "others", 20)
+		steady := w.observe(t, core.ObserveRequest{Content: "steady"})
+		for turn := range int64(5) {
+			w.live(t, "steady", turn, steady.ID, core.OutcomeSuccess)
+		}
+		w.turnsOfOthers(t, "others", 15)
 		if state := w.get(t, m.ID).State; state != core.StateActive {
 			t.Fatalf("turns of others alone made it %s", state)
 		}
@@ -40,7 +44,7 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := &memory.SweepResult{
-			Namespace: "ns", Turn: 21, Evaluated: 2, Changed: 1,
+			Namespace: "ns", Turn: 21, Evaluated: 3, Changed: 2,
 			Transitions: map[core.MemoryState]int{core.StateCooling: 1}, Gated: map[string]int{},
 		}
 		if diff := cmp.Diff(want, result); diff != "" {
@@ -48,6 +52,10 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 		}
 		if g := w.get(t, m.ID); g.State != core.StateCooling || !near(g.Signals.TTLScore, .3) || w.get(t, elsewhere.ID).Version != 1 {
 			t.Errorf("it is %s with score %v", g.State, g.Signals.TTLScore)
+		}
+		// A score that alone changed is written too: that of steady for 15 turns.
+		if g := w.get(t, steady.ID); g.State != core.StateActive || !near(g.Signals.TTLScore, math.Round((.5*g.Signals.HitRate+.5*g.Signals.Utility-.075)*1e9)/1e9) {
+			t.Errorf("steady is %s with score %v", g.State, g.Signals.TTLScore)
 		}
 		before := dump(t, s)
 		if result, err = w.Sweep(t.Context(), "ns"); err != nil || result.Changed != 0 {

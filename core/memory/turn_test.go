@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -25,10 +27,11 @@ func TestRecallCountsAnAccessOncePerTurn(t *testing.T) {
 			}
 		}
 		w.feedback(t, "s", 1, core.OutcomeSuccess)
+		late := w.observe(t, core.ObserveRequest{Content: "late"})
 		before := dump(t, s)
-		w.offer(t, "s", 1, a.ID)
-		if after := dump(t, s); len(after) != len(before) || w.get(t, a.ID).AccessCount != 1 {
-			t.Error("a recall after the turn's feedback was recorded")
+		w.offer(t, "s", 1, a.ID, late.ID)
+		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
+			t.Errorf("a recall after the turn's feedback was recorded:\n%s", diff)
 		}
 		w.offer(t, "s", 2, a.ID)
 		if n := w.get(t, a.ID).AccessCount; n != 2 {
