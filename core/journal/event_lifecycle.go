@@ -120,6 +120,10 @@ func (MemoryPurged) eventType() string        { return "agent.memory.purged" }
 func (MemoryPromoted) eventType() string      { return "agent.memory.promoted" }
 func (KnowledgeSuperseded) eventType() string { return "agent.knowledge.superseded" }
 
+// lifecycleEvents has one of each type above, for the catalogue.
 func lifecycleEvents() []Event {
-	return []Event{MemoryRecalled{}, EvolutionApplied{}, LifecycleRefused{}, LifecycleHalted{}, MemorySwept{}, RevalidateStarted{}, RevalidateDecision{}, MemoryPurged{}, MemoryPromoted{}, KnowledgeSuperseded{}}
+	return []Event{
+		MemoryRecalled{}, EvolutionApplied{}, LifecycleRefused{}, LifecycleHalted{}, MemorySwept{},
+		RevalidateStarted{}, RevalidateDecision{}, MemoryPurged{}, MemoryPromoted{}, KnowledgeSuperseded{},
+	}
 }

@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
-	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -284,104 +281,4 @@ func TestWithoutAnEmbedderWordsDecide(t *testing.T) {
 	if r.EmbeddingFailure != "" || titles(r) != "logs" || r.Memories[0].Why.LexicalRank != 1 {
 		t.Errorf("%q recalled, failure %q", titles(r), r.EmbeddingFailure)
 	}
-}
-
-// TestAReopenedStoreRecallsTheSame compares indices that grew with the commits and
-// one that reads the store.
-func TestAReopenedStoreRecallsTheSame(t *testing.T) {
-	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, nil, hashed)
-		w.recall(t, core.RecallRequest{Query: "warm"})
-		ids := w.lessons(t)
-		w.reflect(t, core.ReflectRequest{SourceIDs: []string{ids["logs"], ids["uploads"]}, Title: "both", Content: "watch the disk of uploads"})
-		w.recall(t, core.RecallRequest{Session: "s", Turn: 1, Query: "upload"})
-		w.feedback(t, "s", 1, core.OutcomeSuccess, ids["uploads"])
-		if err := w.Dream(t.Context(), ids["logs"], core.StateArchived, ""); err != nil {
-			t.Fatal(err)
-		}
-		fresh := living(t, s, nil, hashed)
-		for _, query := range []string{"upload", "disk", "the certificate", "zebra"} {
-			got, want := fresh.recall(t, core.RecallRequest{Query: query}), w.recall(t, core.RecallRequest{Query: query})
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%q:\n%s", query, diff)
-			}
-		}
-	})
-}
-
-// TestTheSameCallsLeaveTheSameStore holds also for what recalls record.
-func TestTheSameCallsLeaveTheSameStore(t *testing.T) {
-	script := func(s core.Store) map[string]string {
-		w := living(t, s, nil, hashed)
-		ids := w.lessons(t)
-		for turn := range int64(5) {
-			w.recall(t, core.RecallRequest{Session: "s", Turn: turn, Query: "the upload of certificates"})
-			w.feedback(t, "s", turn, core.OutcomePartial, ids["certificates"])
-		}
-		return dump(t, s)
-	}
-	first := script(mem.Open())
-	for name, s := range map[string]core.Store{"mem": mem.Open(), "pebble": openPebble(t)} {
-		if diff := cmp.Diff(first, script(s)); diff != "" {
-			t.Errorf("%s:\n%s", name, diff)
-		}
-	}
-}
-
-func TestADamagedMemoryDoesntHideTheOthers(t *testing.T) {
-	onEngines(t, func(t *testing.T, s core.Store) {
-		w := newWorld(t, s, hashed)
-		ids := w.lessons(t)
-		err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("memory/"+ids["logs"]), []byte("{")) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := titles(w.recall(t, core.RecallRequest{Query: "gateway"})); !strings.HasPrefix(got, "certificates") {
-			t.Errorf("recalled %q", got)
-		}
-		if p, _ := w.Warmth(); p.Damaged != 1 || p.Documents != 2 {
-			t.Errorf("%+v", p)
-		}
-	})
-}
-
-func TestWarmLoadsInTheBackground(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	s := mem.Open()
-	newWorld(t, s, hashed).lessons(t)
-	w := newWorld(t, s, hashed)
-	w.Warm()
-	defer w.Close()
-	if got := titles(w.recall(t, core.RecallRequest{Query: "gateway"})); !strings.HasPrefix(got, "certificates") {
-		t.Errorf("while it warms up: %q", got)
-	}
-	w.Close()
-	if p, _ := w.Warmth(); p.Namespaces != 1 || p.Warm != 1 || p.Documents != 3 {
-		t.Errorf("%+v", p)
-	}
-}
-
-// TestManyRecallAtOnce is for the race detector; each finds what it wrote.
-func TestManyRecallAtOnce(t *testing.T) {
-	w := newWorld(t, openPebble(t), func(o *memory.Options) { hashed(o); o.Subscribers = nil })
-	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() {
-			for turn := range int64(10) {
-				content := fmt.Sprintf("lesson%dx%d", i, turn)
-				m, err := w.Observe(t.Context(), &core.ObserveRequest{Namespace: "ns", Content: content})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r := &core.RecallRequest{Session: fmt.Sprint("s", i), Turn: turn, Query: content}
-				r.Namespace = "ns"
-				got, err := w.Recall(t.Context(), r)
-				if err != nil || len(got.Memories) == 0 || got.Memories[0].Memory.ID != m.ID {
-					t.Errorf("%s: %v, %v", content, got, err)
-				}
-			}
-		})
-	}
-	all.Wait()
 }
