@@ -92,12 +92,7 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		}
 		return Setting{fallback, "default"}
 	}
-	below := func(dir string) string {
-		if dir == "" || filepath.IsAbs(dir) {
-			return dir
-		}
-		return filepath.Join(filepath.Dir(path), dir)
-	}
+	below := func(dir string) string { return belowFolder(filepath.Dir(path), dir) }
 	dataDir := choose("data-dir", f.dataDir, "REFLECTORY_DATA_DIR", below(file.dataDir), defaultDataDir(getenv))
 	c := Config{
 		DataDir:      dataDir,
@@ -119,6 +114,14 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 	}
 	c.LLMEndpoints.Value = strings.Join(append(knownLLMs(), c.LLMEndpoints.list()...), ",")
 	return c, nil
+}
+
+// belowFolder is a path of a configuration file in a folder.
+func belowFolder(folder, dir string) string {
+	if dir == "" || filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(folder, dir)
 }
 
 // check refuses values that are none.

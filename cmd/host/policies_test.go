@@ -17,9 +17,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/plugin"
-	"github.com/reflectory/reflectory/core/plugin/install"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // governed opens the policies of a world, and the store that they are recorded
@@ -150,56 +147,6 @@ func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
 		t.Errorf("no event of the refusals at %v, but of %v", wants, places)
 	}
 	end()
-}
-
-func TestAdmissionHeedsAChangedPolicy(t *testing.T) {
-	w := newWorld(t)
-	w.policy("admission/a.yaml", "rule: {match: [{condition: '!locked', output: '{\"allow\": false}'}]}")
-	l, _, _ := w.governed()
-	set, err := l.app.openSet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Close()
-	admit := l.admit(set, "team/a")
-	p := plugin.Installed{Name: "test/chatty", Version: "1.0.0", Runtime: plugin.RuntimeProcess, Env: []string{"KEY=secret"}}
-	if err := admit(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	w.policy("admission/a.yaml", `rule: {match: [{condition: '"env:KEY" in capabilities', output: '{"allow": false, "code": "Not a code", "reason": "no keys here"}'}]}`)
-	until(t, "a refusal", func() bool { err = admit(t.Context(), p); return err != nil })
-	if sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "plugin_denied" || !strings.Contains(err.Error(), "test/chatty may not run in namespace team/a: no keys here") {
-		t.Errorf("got %v", err)
-	}
-	hint := sdk.AsError(err).Hint
-	if !strings.Contains(hint, filepath.Join(w.dir, "data", "policies", "admission", "a.yaml")) || !strings.Contains(hint, "reflectory policy explain admission --namespace team/a") {
-		t.Errorf("hint %q", hint)
-	}
-}
-
-func TestAdmissionSeesAPluginAsItIsPinned(t *testing.T) {
-	w := newWorld(t)
-	a := &App{Stderr: t.Output(), Getenv: func(k string) string { return w.env[k] }}
-	if err := a.load(); err != nil {
-		t.Fatal(err)
-	}
-	set, err := a.openSet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Close()
-	var installed plugin.Installed
-	for _, p := range a.granted(set.Installed(), nil) {
-		if p.Name == "test/tally" {
-			installed = p
-		}
-	}
-	in := admissionInput(set, installed, "team")
-	digest := set.Find("test/tally").Digest()
-	if in.Plugin != "test/tally" || !in.Locked || in.Shipped || in.Runtime != "process" || len(in.Kinds) != 3 || in.Digest != digest ||
-		!strings.HasPrefix(digest, "sha256:") || len(digest) != 71 || strings.Join(in.Capabilities, " ") != "fs:"+programs+" fs:"+install.FSSystem {
-		t.Errorf("got %+v", in)
-	}
 }
 
 // What a policy decided on is content, and stays out of the journal.

@@ -26,7 +26,8 @@ type FieldInfo struct {
 // events has one of each type. Each part lists its own.
 func events() []Event {
 	return slices.Concat(
-		rootEvents(), runEvents(), governanceEvents(), memoryEvents(), lifecycleEvents(), evidenceEvents(), injectionEvents(),
+		rootEvents(), runEvents(), governanceEvents(), memoryEvents(), lifecycleEvents(), evidenceEvents(), recallEvents(),
+		policyEvents(), injectionEvents(),
 	)
 }
 

@@ -69,3 +69,8 @@ func (PolicyDecided) eventType() string       { return "agent.policy.decision" }
 func (DecisionsSkipped) eventType() string    { return "agent.policy.decisions_skipped" }
 func (PolicyReloaded) eventType() string      { return "agent.policy.reloaded" }
 func (PolicyReloadRefused) eventType() string { return "agent.policy.reload_refused" }
+
+// policyEvents has one of each type above, for the catalogue.
+func policyEvents() []Event {
+	return []Event{PolicyDecided{}, DecisionsSkipped{}, PolicyReloaded{}, PolicyReloadRefused{}}
+}

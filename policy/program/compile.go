@@ -2,8 +2,6 @@ package program
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -187,27 +185,6 @@ func (c *compiler) variable(v format.Variable, s *scope) *scope {
 	inner.slots[name] = len(c.env.variables) + len(c.variables)
 	c.variables = append(c.variables, variable{v.Name.Value, x})
 	return inner
-}
-
-// with returns the scope with one more variable. One that hides another may be of
-// another type, which cel-go refuses in an environment that has both: so that one
-// is made anew.
-func (s *scope) with(name string, kind *cel.Type) (*scope, error) {
-	inner := &scope{bare: s.bare, kinds: maps.Clone(s.kinds), slots: maps.Clone(s.slots)}
-	_, hides := inner.kinds[name]
-	inner.kinds[name] = kind
-	if !hides {
-		var err error
-		inner.cel, err = s.cel.Extend(cel.Variable(name, kind))
-		return inner, err
-	}
-	var all []cel.EnvOption
-	for _, name := range slices.Sorted(maps.Keys(inner.kinds)) {
-		all = append(all, cel.Variable(name, inner.kinds[name]))
-	}
-	var err error
-	inner.cel, err = s.bare.Extend(all...)
-	return inner, err
 }
 
 func (c *compiler) match(m *format.Match, s *scope, id string) *compiledMatch {

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,27 @@ type scope struct {
 	kinds map[string]*cel.Type
 	// slots are the places of inputs and variables in a run's values.
 	slots map[string]int
+}
+
+// with returns the scope with one more variable. One that hides another may be of
+// another type, which cel-go refuses in an environment that has both: so that one
+// is made anew.
+func (s *scope) with(name string, kind *cel.Type) (*scope, error) {
+	inner := &scope{bare: s.bare, kinds: maps.Clone(s.kinds), slots: maps.Clone(s.slots)}
+	_, hides := inner.kinds[name]
+	inner.kinds[name] = kind
+	if !hides {
+		var err error
+		inner.cel, err = s.cel.Extend(cel.Variable(name, kind))
+		return inner, err
+	}
+	var all []cel.EnvOption
+	for _, name := range slices.Sorted(maps.Keys(inner.kinds)) {
+		all = append(all, cel.Variable(name, inner.kinds[name]))
+	}
+	var err error
+	inner.cel, err = s.bare.Extend(all...)
+	return inner, err
 }
 
 // expression is a compiled expression.
