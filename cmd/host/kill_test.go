@@ -43,7 +43,9 @@ func newKillWorld(t *testing.T) *killWorld {
 	t.Helper()
 	dir := t.TempDir()
 	w := &killWorld{t: t, dir: dir, self: filepath.Join(dir, "reflectory")}
-	linkSelf(t, w.self)
+	if err := linkFile(filepath.Join(programs, "reflectory"), w.self); err != nil {
+		t.Fatal(err)
+	}
 	lock := installPlugins(t, filepath.Join(dir, "plugins"))
 	w.env = []string{"HOME=" + dir, "REFLECTORY_DATA_DIR=" + filepath.Join(dir, "data"), "REFLECTORY_LOCK=" + lock}
 	return w
