@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -104,7 +103,7 @@ func (s *suite) open() *pluginHost {
 	for i := range installed {
 		l, bad := &installed[i].Limits, s.suspects[installed[i].Name].limits
 		l.Fuel, l.StartTimeout, l.Processes = cmp.Or(bad.Fuel, l.Fuel), bad.StartTimeout, bad.Processes
-		if installed[i].Runtime == plugin.RuntimeProcess && bad.StartTimeout == 0 {
+		if bad.StartTimeout == 0 {
 			l.StartTimeout = time.Minute // the machine may be busy
 		}
 	}

@@ -110,7 +110,7 @@ func hostileModules() []suspect {
 	for _, module := range []string{start, command} {
 		list = append(list,
 			suspect{module: module, start: "hang", reason: "fuel_exhausted"},
-			suspect{module: module, start: "hang", limits: plugin.Limits{Fuel: 1 << 60, StartTimeout: late}, reason: "start_timeout", says: "did not start within"},
+			suspect{module: module, start: "hang", limits: plugin.Limits{Fuel: 1 << 60, StartTimeout: time.Second}, reason: "start_timeout", says: "did not start within"},
 			suspect{module: module, start: "fib", reason: "fuel_exhausted"},
 			suspect{module: module, start: "trap", reason: "plugin_exited", says: "unreachable"},
 			suspect{module: module, start: "exit", reason: "plugin_exited", says: "no licence found"},

@@ -202,7 +202,7 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 // awaitTally waits until the generator has been paid for.
 func (w *killWorld) awaitTally() {
 	w.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(time.Millisecond) {
 		if _, err := os.Stat(w.tally); err == nil {
 			return
 		}

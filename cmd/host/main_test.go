@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/lua-eval/luaeval"
@@ -30,8 +31,10 @@ var plugins = map[string]func() sdk.Plugin{
 	"test/chatty":            chatty,
 }
 
-// programs is a folder with this test binary under the name of each plugin. Which
-// program it is follows from the name that it is started by.
+// programs is a folder with this test binary, without the race detector, under the
+// name of each plugin and of the host. Which program it is follows from the name
+// that it is started by. How goroutines of the host and of the plugins share memory
+// is seen in the tests that run them in this process, and in the scripts.
 var programs string
 
 func TestMain(m *testing.M) {
@@ -60,8 +63,12 @@ func (t tests) Run() int {
 	if err := os.Chmod(dir, 0o755); err != nil { // a sandboxed plugin is another user
 		panic(err)
 	}
+	program, err := coretest.PlainBinary(dir)
+	if err != nil {
+		panic(err)
+	}
 	for name := range t.commands {
-		if err := copySelf(filepath.Join(dir, name)); err != nil {
+		if err := linkFile(program, filepath.Join(dir, name)); err != nil {
 			panic(err)
 		}
 	}
@@ -69,21 +76,17 @@ func (t tests) Run() int {
 	return t.m.Run()
 }
 
-// copySelf puts this test binary at a path.
-func copySelf(path string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if os.Link(self, path) == nil {
+// linkFile puts a program at another path too.
+func linkFile(from, to string) error {
+	if os.Link(from, to) == nil {
 		return nil
 	}
-	in, err := os.Open(self) // another file system
+	in, err := os.Open(from) // another file system
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o755)
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE, 0o755)
 	if err != nil {
 		return err
 	}
@@ -91,14 +94,6 @@ func copySelf(path string) error {
 		return err
 	}
 	return out.Close()
-}
-
-// linkSelf puts this test binary at a path, as the program of its name.
-func linkSelf(t *testing.T, path string) {
-	t.Helper()
-	if err := copySelf(path); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // installPlugins makes packages of all plugins in a folder, and pins them in a

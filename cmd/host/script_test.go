@@ -24,6 +24,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GUESTS", absolute(t, "internal/scaffold/testdata"))
 			env.Setenv("REFLECTORY_DATA_DIR", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command ends a second later
 			dir := filepath.Join(env.WorkDir, "plugins")
 			env.Setenv("REFLECTORY_LOCK", installPlugins(t, dir))
 			return nil

@@ -56,7 +56,7 @@ func TestCheckFindsEachMissingAndStrayKey(t *testing.T) {
 		keys = append(keys, key)
 	}
 	sort.Strings(keys)
-	unchecked := []string{"meta/", "event-head/", "reflect-request/", "pending/", "event/", "memory-history/"}
+	unchecked := []string{"meta/", "event-head/", "event-new/", "reflect-request/", "pending/", "event/", "memory-history/"}
 	derived := func(key string) bool {
 		for _, prefix := range w.Derived() {
 			if strings.HasPrefix(key, prefix) {

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/sdk"
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 		runPlugin(os.Args[2])
 		os.Exit(0)
 	}
-	dir, err := copySelf()
+	dir, err := makeProgram()
 	if err != nil {
 		panic(err)
 	}
@@ -42,21 +43,21 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// program is this test binary in a folder that other users may enter, which that
-// of go test isn't.
+// program is this test binary, without the race detector, in a folder that other
+// users may enter, which that of go test isn't.
 var program string
 
-func copySelf() (dir string, err error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	binary, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
+func makeProgram() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "rt"); err != nil {
 		return "", err
+	}
+	built, err := coretest.PlainBinary(dir)
+	if err != nil {
+		return dir, err
+	}
+	binary, err := os.ReadFile(built)
+	if err != nil {
+		return dir, err
 	}
 	program = filepath.Join(dir, "program")
 	return dir, errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, binary, 0o755))

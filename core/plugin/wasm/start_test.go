@@ -63,17 +63,18 @@ func TestAHostileStartIsExplained(t *testing.T) {
 	for how, tt := range map[string]struct {
 		reason, says string
 		code         sdk.Code
+		fuel         uint64
 	}{
-		"hang":  {"fuel_exhausted", "used up its 20000000 units", sdk.Exhausted},
-		"fib":   {"fuel_exhausted", "used up its 20000000 units", sdk.Exhausted},
-		"trap":  {"plugin_exited", "trapped: unreachable", sdk.Unavailable},
-		"bomb":  {"plugin_exited", "trapped: unreachable", sdk.Unavailable},
-		"exit":  {"plugin_exited", "exited with code 3; it wrote: no licence found", sdk.Unavailable},
-		"flood": {"fuel_exhausted", "used up its 20000000 units", sdk.Exhausted},
+		"hang":  {"fuel_exhausted", "used up its 20000000 units", sdk.Exhausted, 20_000_000},
+		"fib":   {"fuel_exhausted", "used up its 20000000 units", sdk.Exhausted, 20_000_000},
+		"trap":  {"plugin_exited", "trapped: unreachable", sdk.Unavailable, 20_000_000},
+		"bomb":  {"plugin_exited", "trapped: unreachable", sdk.Unavailable, 20_000_000},
+		"exit":  {"plugin_exited", "exited with code 3; it wrote: no licence found", sdk.Unavailable, 20_000_000},
+		"flood": {"fuel_exhausted", "used up its 1000000 units", sdk.Exhausted, 1_000_000}, // most of it is time in the host
 	} {
 		for kind, path := range starting(t, how) {
 			i, err := d.Start(t.Context(), plugin.Installed{
-				Name: "acme/guest", Runtime: plugin.RuntimeWASM, Path: path, Limits: plugin.Limits{Fuel: 20_000_000},
+				Name: "acme/guest", Runtime: plugin.RuntimeWASM, Path: path, Limits: plugin.Limits{Fuel: tt.fuel, StartTimeout: time.Minute},
 			})
 			if err == nil {
 				i.Kill(nil)

@@ -53,7 +53,7 @@ func TestExtismPluginsRunMetered(t *testing.T) {
 func runPlugin(t *testing.T, kernel, module []byte) (results []string, ok bool) {
 	t.Helper()
 	ctx := context.Background()
-	r := newRuntime(t, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features), endless)
+	r := newRuntime(t, everything(), endless)
 	defer r.Close(ctx)
 	wasi_snapshot_preview1.MustInstantiate(ctx, r)
 	compiled, err := r.CompileModule(ctx, module)
