@@ -8,42 +8,43 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/policy"
 )
 
-// seedMemory writes a memory in a state that its use would bring it to.
-func seedMemory(t *testing.T, dataDir, id string, state core.MemoryState, signals core.Signals) {
+// seedMemory stores a memory, and lets it fail in so many turns, without asking
+// the gate. At the third it waits for it.
+func seedMemory(t *testing.T, dataDir, id string, failures int64) {
 	t.Helper()
 	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
 	if err != nil {
 		t.Fatal(err)
 	}
+	policies := policy.New(policy.NewPoints(), policy.Options{})
+	memories, err := memory.New(memory.Options{Store: db, Retention: policies, Gate: gate.New(policies), DeferGate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
+		memories.Close()
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	memories, err := memory.New(memory.Options{Store: db})
-	if err != nil {
+	if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.State, m.Signals = state, signals
-	err = db.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("memory/"+id), core.MustJSON(m)) })
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// failedThrice are the signals of a memory that failed in three turns.
-func failedThrice() core.Signals {
-	return core.Signals{
-		HitCount: 3, Failures: 3, Sessions: 1, RelevantTurns: 3, Q: .1, LastOutcomeError: true,
-		Recent: []core.TurnRef{{Session: "s", Turn: 1}, {Session: "s", Turn: 2}, {Session: "s", Turn: 3}},
+	for turn := range failures {
+		recall := &core.RecallRequest{Session: "s", Turn: turn + 1, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
+		if _, err := memories.Recall(t.Context(), recall); err != nil {
+			t.Fatal(err)
+		}
+		feedback := &core.FeedbackRequest{Session: "s", Turn: turn + 1, Outcome: core.OutcomeFailure, Used: []string{id}}
+		if _, err := memories.Feedback(t.Context(), feedback); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -89,7 +90,7 @@ func wantIn(t *testing.T, text string, parts ...string) {
 
 func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "old-steps", core.StateRevalidatePending, failedThrice())
+	seedMemory(t, "data", "old-steps", 3)
 
 	out, _ := h.line(exitPassed, failures, "evidence tool --file -")
 	wantIn(t, out, "recorded 3 outcomes, 0 were there before")
@@ -124,9 +125,9 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 
 func TestTheGateDecidesOnlyOnWhatWaitsForIt(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "new-steps", core.StateActive, core.Signals{Q: .5})
+	seedMemory(t, "data", "new-steps", 0)
 	out, _ := h.line(exitFailure, "", "gate run new-steps --json")
-	wantIn(t, out, `"code": "state_conflict"`, `"state": "active"`)
+	wantIn(t, out, `"code": "state_conflict"`, `"state": "open"`)
 	h.line(exitFailure, "", "gate run new-steps --dry-run")
 	out, _ = h.line(exitPassed, "", "gate explain new-steps")
 	wantIn(t, out, "verdict: retain", "graph: 0.5 = 0.5 without a graph")
@@ -147,7 +148,7 @@ func TestBadEvidenceIsRefused(t *testing.T) {
 	for _, line := range []string{"evidence tool", "evidence dag", "gate run", "gate explain", "gate run m --upstream-status high"} {
 		h.line(exitUsage, "", line)
 	}
-	seedMemory(t, "data", "m", core.StateRevalidatePending, core.Signals{})
+	seedMemory(t, "data", "m", 3)
 	_, stderr = h.line(exitFailure, "", "gate run m --upstream-status 2")
 	wantIn(t, stderr, "upstream_status_score is 2: a factor is from 0 to 1")
 }

@@ -18,7 +18,7 @@ import (
 func (a *App) memoryGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "Show a memory whole",
-		Example: "  reflectory memory get 01939f2c --json",
+		Example: "  reflectory memory get deploy-notes --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
@@ -192,7 +192,7 @@ func (a *App) memoryExplainCommand() *cobra.Command {
 		Use: "explain ID", Short: "Say why a memory is in its state",
 		Long: `Say why a memory is in its state: its signals, its links, the decisions of the
 gate, and what happened to it, from the journal of its namespace.`,
-		Example: "  reflectory memory explain 01939f2c",
+		Example: "  reflectory memory explain deploy-notes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {

@@ -18,7 +18,7 @@ func (a *App) memoryFeedbackCommand() *cobra.Command {
 		Long: `Say how a turn went that a recall with the same --session and --turn began, and
 which of the memories it returned were used. What was returned and not used counts as
 a miss. A turn has one feedback: a second one changes nothing and shows the first.`,
-		Example: "  reflectory memory feedback --session s1 --turn 1 --outcome success --used 01939f2c",
+		Example: "  reflectory memory feedback --session s1 --turn 1 --outcome success --used build-notes",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r.Outcome, r.AgentID = core.Outcome(outcome), a.config.Agent.Value
 			return a.feedback(c.Context(), r)

@@ -21,7 +21,7 @@ func (a *App) memoryObserveCommand() *cobra.Command {
 With --file, one memory for each line of JSON: {"namespace", "content", "title"?,
 "kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?, "id"?};
 the flags --namespace and --tag hold for lines that have none.`,
-		Example: `  reflectory memory observe --namespace team/mail --title "Names" --content "Signatures put the family name first."
+		Example: `  reflectory memory observe --namespace team/mail --id names-1 --title "Names" --content "Signatures put the family name first."
   reflectory memory observe --namespace team/mail --file memories.jsonl`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if file != "" {
@@ -71,7 +71,7 @@ func (a *App) memoryReflectCommand() *cobra.Command {
 source's, and may not exceed the namespace's max_reflection_depth (exit 4); see
 reflectory governance explain. A reflection that needs an approval is stored as
 pending: reflectory memory pending.`,
-		Example: `  reflectory memory reflect --source 01939f2c --source 01939f2d --title "Pattern" --content "Both mails put the name last."`,
+		Example: `  reflectory memory reflect --source deploy-notes --source build-notes --title "Pattern" --content "Both begin with a clean tree."`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			content, metadata, err := f.read(a)
 			if err != nil {
@@ -138,7 +138,7 @@ func (a *App) memoryLinkCommand() *cobra.Command {
 		Use: "link FROM RELATION TO", Short: "Link two memories",
 		Long: `Link two memories. RELATION is reflects_on, supersedes, contradicts, derived_from,
 consolidated_from, related_to, or any word of a-z, 0-9 and _.`,
-		Example: "  reflectory memory link 01939f2c contradicts 01939f2d",
+		Example: "  reflectory memory link deploy-notes contradicts build-notes",
 		Args:    cobra.ExactArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
 			f := memoryFlags{metadata: metadata}

@@ -129,7 +129,7 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	defer closing(&err, policies) // before the store is closed
 	memories := a.memoryOn(db, policies)
 	defer memories.Close()
-	actions.Memories = memories
+	actions.Memories, actions.AgentID = memories, a.config.Agent.Value
 	runs := store.NewRuns(db, core.SystemClock{})
 	plugins.services.ConnectMemory(&memory.Recaller{Memories: memories, Runs: runs})
 	progress, err := begin(ctx, runs)

@@ -18,6 +18,8 @@ type Actions struct {
 	Plugins core.Plugins
 	// Memories is what memory.* actions work on; nil refuses them.
 	Memories core.Memories
+	// AgentID is who acts, where an action's request doesn't say.
+	AgentID string
 	// Events is told what happens in loops; nil tells nobody.
 	Events func(core.Event)
 	// Clock measures active time. Default core.SystemClock.

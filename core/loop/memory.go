@@ -31,7 +31,7 @@ func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core
 		if err != nil {
 			return nil, err
 		}
-		r.Namespace = cmp.Or(r.Namespace, a.Namespace)
+		r.Namespace, r.AgentID = cmp.Or(r.Namespace, a.Namespace), cmp.Or(r.AgentID, a.AgentID)
 		r.IdempotencyKey = cmp.Or(r.IdempotencyKey, key)
 		return a.Memories.Observe(ctx, r)
 	case core.VerbReflect:
@@ -39,7 +39,7 @@ func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core
 		if err != nil {
 			return nil, err
 		}
-		r.IdempotencyKey = cmp.Or(r.IdempotencyKey, key)
+		r.AgentID, r.IdempotencyKey = cmp.Or(r.AgentID, a.AgentID), cmp.Or(r.IdempotencyKey, key)
 		return a.Memories.Reflect(ctx, r)
 	case core.VerbRecall:
 		r, err := memoryRequest[core.RecallRequest](text)

@@ -33,7 +33,7 @@ func (m *memories) Recall(_ context.Context, r *core.RecallRequest) (*core.Recal
 }
 
 func remember(m core.Memories, verb core.MemoryVerb, request string) (any, error) {
-	a := &loop.Actions{Memories: m, Namespace: "the/run"}
+	a := &loop.Actions{Memories: m, Namespace: "the/run", AgentID: "ada"}
 	return a.Act(context.Background(), &core.ActionRequest{
 		RunID: "run", Visit: 7, Node: "n", State: []byte("{}"),
 		Action: &core.MemorySpec{Verb: verb, Request: core.Constant(request)},
@@ -61,6 +61,9 @@ func TestMemoryActionsAskTheMemory(t *testing.T) {
 	if m.observed[0].Namespace != "n" || m.recalled[0].Namespace != "the/run" || m.reflected[0].Namespace != "" {
 		t.Errorf("namespaces %q, %q, %q: a request's own, else the run's, and a reflection's is its source's",
 			m.observed[0].Namespace, m.recalled[0].Namespace, m.reflected[0].Namespace)
+	}
+	if m.observed[0].AgentID != "ada" || m.reflected[0].AgentID != "ada" {
+		t.Errorf("agents %q and %q", m.observed[0].AgentID, m.reflected[0].AgentID)
 	}
 	if m.recalled[0].Turn != 7 {
 		t.Errorf("the turn of a recall is %d, want the visit's number", m.recalled[0].Turn)
