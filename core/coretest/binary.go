@@ -1,6 +1,7 @@
 package coretest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -29,7 +30,7 @@ func PlainBinary(dir string) (string, error) {
 		return os.Executable()
 	}
 	path := filepath.Join(dir, "plain.test")
-	cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", settings["-tags"], "-o", path, ".")
+	cmd := exec.CommandContext(context.Background(), "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-tags", settings["-tags"], "-o", path, ".")
 	cmd.Env = append(os.Environ(), "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the test binary without the race detector: %w: %s", err, out)

@@ -187,20 +187,24 @@ var _ core.Checker = Checker{}
 // Check implements [core.Checker]. It reports the first problem of each stream,
 // and the first of the root.
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	tell := func(err error) error {
+	tell := func(err error) {
 		at := sdk.AsError(err)
 		report(core.Problem{Part: "journal", Key: fmt.Sprintf("%s%v/%v", eventPrefix, at.Details["stream"], at.Details["seq"]), Message: at.Message})
-		return nil
 	}
 	var a Audit
 	var done Audited
 	whole := true
-	err := a.streams(ctx, r, &done, func(err error) error { whole = false; return tell(err) })
+	err := a.streams(ctx, r, &done, func(err error) error {
+		whole = false
+		tell(err)
+		return nil
+	})
 	if err != nil || !whole {
 		return err
 	}
 	if err = a.root(ctx, r, &done); sdk.ReasonOf(err) == brokenReason {
-		return tell(err)
+		tell(err)
+		return nil
 	}
 	return err
 }

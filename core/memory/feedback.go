@@ -45,7 +45,7 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 func checkFeedback(r *core.FeedbackRequest) error {
 	var p problems
 	p.turn(r.Session, r.Turn)
-	p.word("agent_id", r.AgentID, maxAgentBytes)
+	p.word("agent_id", r.AgentID)
 	switch r.Outcome {
 	case core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial, "":
 	default:

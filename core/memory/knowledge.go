@@ -175,7 +175,7 @@ func listKnowledge(r core.Reader, f *KnowledgeFilter) (list []*core.Knowledge, n
 // itself; the same again changes nothing.
 func (m *Memories) Supersede(ctx context.Context, id, by, agentID string) error {
 	var p problems
-	p.word("agent_id", agentID, maxAgentBytes)
+	p.word("agent_id", agentID)
 	if id == by {
 		p.add("by", "is %s itself", cut(id))
 	}

@@ -40,7 +40,7 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 	if !validRelation(r.Relation) {
 		p.add("relation", "%q isn't 1 to %d of a-z 0-9 _", cut(r.Relation), maxRelationBytes)
 	}
-	p.word("agent_id", r.AgentID, maxAgentBytes)
+	p.word("agent_id", r.AgentID)
 	metadata := p.metadata(r.Metadata)
 	if err := p.err(); err != nil {
 		return nil, err

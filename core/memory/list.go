@@ -70,7 +70,7 @@ func (f *ListFilter) check() error {
 		p.add("namespace", "is missing")
 	}
 	p.tags(f.Tags)
-	p.word("agent_id", f.AgentID, maxAgentBytes)
+	p.word("agent_id", f.AgentID)
 	for _, state := range f.States {
 		if !slices.Contains(core.MemoryStates(), state) {
 			p.add("states", "have %q, which is none of %v", cut(string(state)), core.MemoryStates())

@@ -81,13 +81,13 @@ func (m *Memories) observed(p *problems, r *core.ObserveRequest) *core.Memory {
 	if r.Title != "" {
 		p.title(r.Title)
 	}
-	p.word("agent_id", r.AgentID, maxAgentBytes)
+	p.word("agent_id", r.AgentID)
 	p.tags(r.Tags)
 	p.priority(r.Priority)
 	p.unit("importance", r.Importance)
 	p.unit("confidence", r.Confidence)
 	memory.Metadata = p.metadata(r.Metadata)
-	p.word("idempotency_key", r.IdempotencyKey, maxRequestKeyBytes)
+	p.word("idempotency_key", r.IdempotencyKey)
 	return memory
 }
 

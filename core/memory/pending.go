@@ -162,7 +162,7 @@ func readPending(r core.Reader, id string) (*Pending, error) {
 // pending: an approval never lifts the cap.
 func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.ReflectResult, error) {
 	var check problems
-	check.word("agent_id", agentID, maxAgentBytes)
+	check.word("agent_id", agentID)
 	if err := check.err(); err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.Refle
 // digest is kept.
 func (m *Memories) Reject(ctx context.Context, id, agentID, reason string) (*Pending, error) {
 	var check problems
-	check.word("agent_id", agentID, maxAgentBytes)
+	check.word("agent_id", agentID)
 	check.over("reason", len(reason), maxReasonBytes, "bytes")
 	if err := check.err(); err != nil {
 		return nil, err

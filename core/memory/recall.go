@@ -95,7 +95,7 @@ func checkRecall(r *core.RecallRequest) error {
 	p.query(r.Query, r.Limit)
 	p.check(core.CheckNamespace(r.Namespace))
 	p.tags(r.Tags)
-	p.word("agent_id", r.AgentID, maxAgentBytes)
+	p.word("agent_id", r.AgentID)
 	if math.IsNaN(r.MinScore) || math.IsInf(r.MinScore, 0) {
 		p.add("min_score", "is %v, not a finite number", r.MinScore)
 	}

@@ -105,7 +105,7 @@ func TestManyRecallAtOnce(t *testing.T) {
 				r := &core.RecallRequest{Session: fmt.Sprint("s", i), Turn: turn, Query: content}
 				r.Namespace = "ns"
 				got, err := w.Recall(t.Context(), r)
-				if err != nil || len(got.Memories) == 0 || got.Memories[0].Memory.ID != m.ID {
+				if err != nil || len(got.Memories) == 0 || got.Memories[0].ID != m.ID {
 					t.Errorf("%s: %v, %v", content, got, err)
 				}
 			}

@@ -40,7 +40,7 @@ func TestKnowledgeIsRecalledByItself(t *testing.T) {
 			t.Errorf("by their patterns: %+v", got)
 		}
 		for _, m := range w.recall(t, core.RecallRequest{Query: "pool", Limit: 10}).Memories {
-			if m.Memory.ID == memory1.ID {
+			if m.ID == memory1.ID {
 				t.Error("a promoted memory is recalled as a memory")
 			}
 		}

@@ -59,12 +59,12 @@ func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
 	if r.Namespace != "" {
 		p.check(core.CheckNamespace(r.Namespace))
 	}
-	p.word("agent_id", r.AgentID, maxAgentBytes)
+	p.word("agent_id", r.AgentID)
 	p.tags(r.Tags)
 	p.priority(r.Priority)
 	p.unit("confidence", r.Confidence)
 	d.memory.Metadata = p.metadata(r.Metadata)
-	p.word("idempotency_key", r.IdempotencyKey, maxRequestKeyBytes)
+	p.word("idempotency_key", r.IdempotencyKey)
 	if err := p.err(); err != nil {
 		return nil, err
 	}

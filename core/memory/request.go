@@ -9,9 +9,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// maxRequestKeyBytes bounds an idempotency key: a UUID has 36.
-const maxRequestKeyBytes = 128
-
 // requestKey is where the outcome of a request with an idempotency key is kept.
 // A key is its agent's and its namespace's, as the request names them, so that
 // nobody is told of what another did.

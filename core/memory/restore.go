@@ -13,7 +13,7 @@ import (
 // active again. Any other state is sdk.Conflict, reason "state_conflict".
 func (m *Memories) Restore(ctx context.Context, id, agentID string) (*core.Memory, error) {
 	var p problems
-	p.word("agent_id", agentID, maxAgentBytes)
+	p.word("agent_id", agentID)
 	if err := p.err(); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type RevalidateRequest struct {
 // namespace whose settings can't be read is sdk.Denied, "governance_unreadable".
 func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
 	var p problems
-	p.word("agent_id", r.AgentID, maxAgentBytes)
+	p.word("agent_id", r.AgentID)
 	if r.Turn != (core.TurnRef{}) {
 		p.turn(r.Turn.Session, r.Turn.Turn)
 	}

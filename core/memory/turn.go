@@ -94,7 +94,7 @@ func recordTurn(t *tx, session string, turn int64, results []core.Recalled) erro
 // access counts an access of a result, and returns its place in the turn: nil
 // where the turn has it already, or the memory is gone.
 func access(t *tx, record *turnRecord, result *core.Recalled, of int) (*turnItem, error) {
-	id := result.Memory.ID
+	id := result.ID
 	if record.find(id) != nil {
 		return nil, nil
 	}

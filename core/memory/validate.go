@@ -17,11 +17,9 @@ const (
 	maxTitleRunes    = 512
 	maxContentBytes  = 65_536
 	maxTags          = 50
-	maxTagBytes      = 128
 	maxMetadataBytes = 65_536
 	maxMetadataDepth = 32
 	maxIDBytes       = 128
-	maxAgentBytes    = 128
 	maxRelationBytes = 64
 	minPriority      = 1
 	maxPriority      = 10
@@ -89,9 +87,13 @@ func (p *problems) content(content string) {
 	p.over("content", len(content), maxContentBytes, "bytes")
 }
 
+// maxWordBytes bounds agents' names, tags and idempotency keys (spec 3.1 has it for
+// tags).
+const maxWordBytes = 128
+
 // word checks a short text that becomes part of a key.
-func (p *problems) word(field, s string, most int) {
-	p.over(field, len(s), most, "bytes")
+func (p *problems) word(field, s string) {
+	p.over(field, len(s), maxWordBytes, "bytes")
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
 		p.add(field, "%q has a control character or isn't UTF-8", cut(s))
 	}
@@ -103,7 +105,7 @@ func (p *problems) tags(tags []string) {
 		if strings.TrimSpace(tag) == "" {
 			p.add("tags", "have a blank one")
 		}
-		p.word("tags", tag, maxTagBytes)
+		p.word("tags", tag)
 	}
 }
 

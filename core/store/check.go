@@ -96,8 +96,8 @@ type runCheck struct {
 	report func(core.Problem)
 }
 
-func (c *runCheck) problem(key []byte, rebuildable bool, format string, args ...any) {
-	c.report(core.Problem{Part: "runs", Key: describeKey(key), Message: fmt.Sprintf(format, args...), Rebuildable: rebuildable})
+func (c *runCheck) problem(key []byte, rebuildable bool, message string) {
+	c.report(core.Problem{Part: "runs", Key: describeKey(key), Message: message, Rebuildable: rebuildable})
 }
 
 // tell reports an error that says what is wrong with a run. Others are returned.

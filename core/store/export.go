@@ -56,7 +56,7 @@ type Moved struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// Progress, where it isn't nil, is told now and then how far long work has come.
+// Progress is told now and then how far long work has come. It may be nil.
 type Progress func(Moved)
 
 // progressStep is how many records lie between two calls of a Progress.

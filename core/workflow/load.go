@@ -101,7 +101,7 @@ func (l *loader) parse() *document.Node {
 }
 
 // err is the one error that lists every problem, or nil.
-func (l *loader) err() error { return l.Problems.Err("workflow_invalid") }
+func (l *loader) err() error { return l.Err("workflow_invalid") }
 
 func (l *loader) workflow(root *document.Node, p *Plan) {
 	b := l.block(root, "the workflow")

@@ -65,7 +65,7 @@ func TestLikeTextsAreNear(t *testing.T) {
 	cases := []struct{ name, text, near, far string }{
 		{"the same text", "retry the upload", "retry the upload", "retry the upload twice"},
 		{"inflection", "painted a sunrise", "painting sunrises at home", "cooking dinners at home"},
-		{"misspelling", "configuration of the scheduler", "the shceduler configuraton", "the gateway of the tenant"},
+		{"misspelling", "configuration of the scheduler", "the shceduler configuraton", "the gateway of the tenant"}, //nolint:misspell // it is meant to be
 		{"case", "TIMEOUT IN GATEWAY", "gateway timeout", "gate opened in time"},
 		{"German", "die Zwischenablage leeren", "leere Zwischenablagen", "die Leitung legen"},
 		{"Russian", "ошибка соединения с сервером", "ошибки соединений", "чашка чая"},

@@ -34,7 +34,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	if err != nil {
 		return backupError(dir, err)
 	}
-	defer os.RemoveAll(private)
+	defer func() { _ = os.RemoveAll(private) }() // what is left of it is empty, or of a failure that is told
 	made := filepath.Join(private, "store")
 	if err := s.db.Checkpoint(made, pebble.WithFlushedWAL()); err != nil {
 		return backupError(dir, err)
