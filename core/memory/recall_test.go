@@ -35,7 +35,7 @@ func (w *world) recall(t *testing.T, r core.RecallRequest) *core.RecallResult {
 func titles(r *core.RecallResult) string {
 	var list []string
 	for _, m := range r.Memories {
-		list = append(list, m.Memory.Title)
+		list = append(list, m.Title)
 	}
 	return strings.Join(list, ", ")
 }
@@ -81,8 +81,8 @@ func TestWhatIsWrittenIsRecalledAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := w.recall(t, core.RecallRequest{Query: "upload"}).Memories[0]
-		if found.Memory.ID != ids["uploads"] || found.Why.Similarity == nil || found.Why.LexicalRank != 1 {
-			t.Errorf("after its restoration %s with %+v", found.Memory.Title, found.Why)
+		if found.ID != ids["uploads"] || found.Why.Similarity == nil || found.Why.LexicalRank != 1 {
+			t.Errorf("after its restoration %s with %+v", found.Title, found.Why)
 		}
 		if err := w.Remove(t.Context(), ids["certificates"]); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The bounds of a memory (spec 3.1). Agents have none there: theirs is a tag's.
+// The bounds of a memory (spec 3.1).
 const (
 	maxTitleRunes    = 512
 	maxContentBytes  = 65_536
