@@ -18,6 +18,13 @@ const (
 	PointAccess    Point = "access"    // whether somebody may do something
 )
 
+// PolicyPoints lists the points, in the order in which they are documented.
+func PolicyPoints() []Point {
+	return []Point{
+		PointRetention, PointGate, PointReflect, PointLoop, PointInjection, PointRouting, PointAdmission, PointAccess,
+	}
+}
+
 // Decision says how a policy point was decided. Every outcome has one.
 type Decision struct {
 	Point     Point  `json:"point"`

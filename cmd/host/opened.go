@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
@@ -45,5 +46,6 @@ func storeParts(s core.Store) []core.Checker {
 	}
 	return []core.Checker{
 		store.RunChecker{}, journal.Checker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
+		decisions.Checker{},
 	}
 }

@@ -1,0 +1,69 @@
+package decisions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Checker is the [core.Checker] of recorded decisions: each event has the record
+// whose digest it holds, and there are no other records.
+type Checker struct{}
+
+var _ core.Checker = Checker{}
+
+// Check implements [core.Checker].
+func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	named, records := 0, 0
+	for _, point := range core.PolicyPoints() {
+		stream := journal.DecisionStream(string(point))
+		err := journal.Read(r, stream, func(e journal.Entry) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			found, err := checkEvent(r, stream, e, report)
+			if found {
+				named++
+			}
+			return err
+		})
+		if err != nil && sdk.ReasonOf(err) != "journal_broken" { // which the journal's own check tells
+			return err
+		}
+	}
+	err := r.Scan([]byte(prefix), []byte(end), func(_, _ []byte) (bool, error) {
+		records++
+		return true, ctx.Err()
+	})
+	if err == nil && records > named {
+		report(problem(prefix, fmt.Sprintf("%d records are named by no event", records-named)))
+	}
+	return err
+}
+
+// checkEvent checks the record of an event, and reports whether it is there.
+func checkEvent(r core.Reader, stream string, e journal.Entry, report func(core.Problem)) (found bool, err error) {
+	var event journal.PolicyDecided
+	if err := json.Unmarshal(e.Data, &event); err != nil || event.ID == "" {
+		report(problem(fmt.Sprintf("event/%s/%d", stream, e.Seq), "it is no decision"))
+		return false, nil
+	}
+	value, found, err := r.Get(recordKey(event.ID))
+	switch {
+	case err != nil:
+		return false, err
+	case !found:
+		report(problem(prefix+event.ID, "the record is gone"))
+	case core.Digest(value) != event.Record:
+		report(problem(prefix+event.ID, "the record was changed: its digest isn't its event's"))
+	}
+	return found, nil
+}
+
+func problem(key, message string) core.Problem {
+	return core.Problem{Part: "decisions", Key: key, Message: message}
+}

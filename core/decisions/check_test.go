@@ -1,0 +1,61 @@
+package decisions_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store/mem"
+)
+
+func TestCheckHoldsRecordsToTheirEvents(t *testing.T) {
+	first := func(t *testing.T, s core.Store) (key []byte) {
+		err := s.View(t.Context(), func(r core.Reader) error {
+			return r.Scan([]byte("decision/"), []byte("decision0"), func(k, _ []byte) (bool, error) {
+				key = append(key, k...)
+				return false, nil
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	cases := []struct {
+		name   string
+		tamper func(tx core.Tx, key []byte) error
+		says   string
+	}{
+		{"whole", func(core.Tx, []byte) error { return nil }, ""},
+		{"a record is gone", func(tx core.Tx, key []byte) error { return tx.Delete(key) }, "is gone"},
+		{"a record was changed", func(tx core.Tx, key []byte) error { return tx.Put(key, []byte(`"three"`)) }, "was changed"},
+		{"a record without an event", func(tx core.Tx, key []byte) error { return tx.Put(append(key, '0'), []byte(`"one"`)) }, "1 records"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s, log := mem.Open(), decisions.NewLog(&core.SystemIDs{})
+			log.Connect(&journal.Writer{Store: s})
+			log.Add(decided("one"))
+			log.Add(decided("two"))
+			if err := log.Close(); err != nil {
+				t.Fatal(err)
+			}
+			key := first(t, s)
+			if err := s.Update(t.Context(), func(tx core.Tx) error { return c.tamper(tx, key) }); err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			err := s.View(t.Context(), func(r core.Reader) error {
+				return decisions.Checker{}.Check(t.Context(), r, func(p core.Problem) { found = append(found, p.Message) })
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.says == "" && len(found) > 0 || c.says != "" && (len(found) != 1 || !strings.Contains(found[0], c.says)) {
+				t.Errorf("found %q, want %q", found, c.says)
+			}
+		})
+	}
+}
