@@ -22,10 +22,20 @@ func Cut(text string) string {
 // Together makes one error of several, so that all that is wrong is told at
 // once: a line for each, with its hint in brackets. It is of the first one's
 // class. The reason is theirs where they share one, else "several_problems", and
-// the detail "problems" lists them as []*ErrorInfo. nil errors don't count: it
-// returns nil for none, and a single error as it is.
+// the detail "problems" lists them as []*ErrorInfo. nil errors don't count, and a
+// refusal that another repeats word for word, of whatever was being done, counts
+// once. It returns nil for none, and a single error as it is.
 func Together(errs ...error) error {
-	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	refused := map[string]bool{}
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
+		if sdk.CodeOf(err) != sdk.Denied {
+			return err == nil
+		}
+		text := sdk.AsError(err).Message
+		repeated := refused[text]
+		refused[text] = true
+		return repeated
+	})
 	if len(errs) == 0 {
 		return nil
 	}

@@ -39,3 +39,15 @@ func TestSeveralErrorsAreToldTogether(t *testing.T) {
 		t.Errorf("of one came %v", err)
 	}
 }
+
+func TestTogetherTellsARefusalOnce(t *testing.T) {
+	refused := sdk.Errorf(sdk.Denied, "plugin_denied", "plugin a/b may not run here").WithHint("ask for it")
+	err := core.Together(sdk.Wrap("node n: generator", refused), nil, sdk.Wrap("node n: evaluator", refused))
+	if got := sdk.AsError(err); got.Error() != "node n: generator: plugin a/b may not run here" || got.Hint != "ask for it" {
+		t.Errorf("got %q, hint %q", got.Error(), got.Hint)
+	}
+	other := sdk.Errorf(sdk.Invalid, "config_invalid", "x is missing")
+	if err := core.Together(sdk.Wrap("a", other), sdk.Wrap("b", other)); sdk.AsError(err).Details["problems"] == nil {
+		t.Errorf("two places with the same mistake: %v", err)
+	}
+}
