@@ -173,7 +173,7 @@ func (c *contents) remove(id string, version int64) {
 	if version <= c.version(id) {
 		return
 	}
-	c.gone[id] = version
+	c.gone[strings.Clone(id)] = version
 	n, known := c.numbers[id]
 	if !known {
 		return
