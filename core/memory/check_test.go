@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 // problems checks what a world stores.
@@ -86,6 +88,24 @@ func TestCheckFindsEachMissingAndStrayKey(t *testing.T) {
 		}
 		change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(whole[key])) })
 	}
+}
+
+// TestARebuildFillsEmptyIndices is what an import leaves to do.
+func TestARebuildFillsEmptyIndices(t *testing.T) {
+	w := newWorld(t, mem.Open(), nil)
+	w.reflect(t, core.ReflectRequest{SourceIDs: []string{w.observe(t, core.ObserveRequest{Content: "a", Tags: []string{"x"}}).ID}, Title: "b", Content: "b"})
+	whole := dump(t, w.store)
+	change(t, w.store, func(tx core.Tx) error {
+		for key := range whole {
+			if slices.ContainsFunc(w.Derived(), func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+				if err := tx.Delete([]byte(key)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	w.rebuilt(t, whole, "no indices", w.problems(t))
 }
 
 // rebuilt proves that problems were found which a rebuild mends.

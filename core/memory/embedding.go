@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -100,6 +101,12 @@ func encodeVector(model string, vector []float32) []byte {
 
 // decodeVector reads what [encodeVector] made.
 func decodeVector(id string, value []byte) (model string, vector []float32, err error) {
+	return appendVector(nil, id, value)
+}
+
+// appendVector does what decodeVector does, and appends the vector to what is
+// there.
+func appendVector(to []float32, id string, value []byte) (model string, vector []float32, err error) {
 	if len(value) < 2 {
 		return "", nil, corrupt(id, vectorPrefix+id, "it is too short")
 	}
@@ -108,9 +115,9 @@ func decodeVector(id string, value []byte) (model string, vector []float32, err 
 	if len(value) < 2+n || len(numbers)%4 != 0 || len(numbers) > 4*maxDimensions {
 		return "", nil, corrupt(id, vectorPrefix+id, "its length doesn't fit")
 	}
-	vector = make([]float32, len(numbers)/4)
-	for i := range vector {
-		vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(numbers[4*i:]))
+	vector = slices.Grow(to, len(numbers)/4)
+	for ; len(numbers) > 0; numbers = numbers[4:] {
+		vector = append(vector, math.Float32frombits(binary.LittleEndian.Uint32(numbers)))
 	}
 	return string(value[2 : 2+n]), vector, nil
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -58,15 +59,13 @@ func (s memorySource) Namespaces(ctx context.Context) (names []string, err error
 // Load implements [search.Source].
 func (s memorySource) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) error {
 	return s.store.View(ctx, func(r core.Reader) error {
-		for _, state := range core.MemoryStates() {
-			if !state.Recallable() {
-				continue
-			}
-			start := indexStart(statePrefix, namespace, string(state))
-			err := r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
-				return true, loadMemory(r, placeID(key[len(start):]), key, fn)
-			})
-			if err != nil {
+		ids, err := recallable(ctx, r, namespace)
+		if err != nil {
+			return err
+		}
+		var l lot
+		for part := range slices.Chunk(ids, lotSize) {
+			if err := l.load(r, part, fn); err != nil {
 				return err
 			}
 		}
@@ -74,21 +73,23 @@ func (s memorySource) Load(ctx context.Context, namespace string, fn func(*searc
 	})
 }
 
-// loadMemory gives fn what a key of an index names; nil where the record is
-// damaged, which keeps nobody from finding the others.
-func loadMemory(r core.Reader, id string, key []byte, fn func(*search.Doc) error) error {
-	m, err := readIndexed(r, id, key)
-	var vector []float32
-	if err == nil {
-		_, vector, err = readVector(r, id)
+// recallable returns the ids of a namespace's memories that can be found, in order.
+func recallable(ctx context.Context, r core.Reader, namespace string) (ids []string, err error) {
+	for _, state := range core.MemoryStates() {
+		if !state.Recallable() {
+			continue
+		}
+		start := indexStart(statePrefix, namespace, string(state))
+		err := r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+			ids = append(ids, placeID(key[len(start):]))
+			return true, ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	switch {
-	case isDamage(err):
-		return fn(nil)
-	case err != nil:
-		return err
-	}
-	return fn(memoryDoc(m, vector))
+	slices.Sort(ids)
+	return ids, nil
 }
 
 // isDamage reports whether a record isn't what the store wrote.

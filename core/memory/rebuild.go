@@ -33,7 +33,7 @@ func (m *Memories) Rebuild(ctx context.Context, s core.Store) error {
 			return err
 		}
 	}
-	if err := inSteps(ctx, s, memoryPrefix, restoreIndices); err != nil {
+	if err := rebuildIndices(ctx, s); err != nil {
 		return err
 	}
 	if err := inSteps(ctx, s, linkPrefix, restoreEnd); err != nil {
@@ -101,9 +101,42 @@ func restore(tx core.Tx, key, value []byte) error {
 	return tx.Put(key, value)
 }
 
-// restoreIndices writes what a memory's indices miss. A record that can't be
+// rebuildIndices writes what the indices of all memories miss. Where they hold
+// nothing at all, as in an import, it doesn't look each entry up first, which
+// would take most of the time.
+func rebuildIndices(ctx context.Context, s core.Store) error {
+	write := restore
+	none, err := holdsNone(ctx, s, secondary())
+	if err != nil {
+		return err
+	}
+	if none {
+		write = core.Tx.Put
+	}
+	return inSteps(ctx, s, memoryPrefix, func(tx core.Tx, key string) error { return restoreIndices(tx, key, write) })
+}
+
+// holdsNone reports whether no key has any of the prefixes.
+func holdsNone(ctx context.Context, s core.Store, prefixes []string) (bool, error) {
+	none := true
+	err := s.View(ctx, func(r core.Reader) error {
+		for _, prefix := range prefixes {
+			err := r.Scan([]byte(prefix), prefixEnd([]byte(prefix)), func(_, _ []byte) (bool, error) {
+				none = false
+				return false, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return none, err
+}
+
+// restoreIndices has what a memory's indices miss written. A record that can't be
 // decoded is left as it is: it is the check's to tell.
-func restoreIndices(tx core.Tx, key string) error {
+func restoreIndices(tx core.Tx, key string, write func(tx core.Tx, key, value []byte) error) error {
 	m, err := read(tx, key[len(memoryPrefix):])
 	if sdk.ReasonOf(err) == "record_corrupt" {
 		return nil
@@ -116,7 +149,7 @@ func restoreIndices(tx core.Tx, key string) error {
 		if i == 0 {
 			value = sizeValue(m)
 		}
-		if err := restore(tx, index, value); err != nil {
+		if err := write(tx, index, value); err != nil {
 			return err
 		}
 	}

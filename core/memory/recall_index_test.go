@@ -73,6 +73,51 @@ func TestADamagedMemoryDoesntHideTheOthers(t *testing.T) {
 	})
 }
 
+// TestAColdNamespaceFindsAllAmongOthers loads one whose memories lie close
+// together, then far apart among those of another, more than are read at once. One
+// is missing, and one has no vector any more.
+func TestAColdNamespaceFindsAllAmongOthers(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		const dense, all, apart = 600, 800, 40
+		id := func(i int) string { return fmt.Sprintf("memory-%04d", i) }
+		content := func(i int) string { return fmt.Sprintf("lesson%d", i) }
+		var requests []*core.ObserveRequest
+		here := 0
+		for i := range all {
+			r := &core.ObserveRequest{ID: id(i), Namespace: "ns", Content: content(i)}
+			if i >= dense && i%apart != 0 {
+				r.Namespace = "other"
+			} else {
+				here++
+			}
+			requests = append(requests, r)
+		}
+		if _, err := newWorld(t, s, hashed).ObserveAll(t.Context(), requests); err != nil {
+			t.Fatal(err)
+		}
+		missing, bare := 300, dense+apart
+		err := s.Update(t.Context(), func(tx core.Tx) error {
+			if err := tx.Delete([]byte("memory-vector/" + id(bare))); err != nil {
+				return err
+			}
+			return tx.Delete([]byte("memory/" + id(missing)))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t, s, hashed)
+		for _, i := range []int{0, missing - 1, missing + 1, 511, 512, dense - 1, dense, bare, all - apart} {
+			found := w.recall(t, core.RecallRequest{Query: content(i)}).Memories[0]
+			if found.Memory.ID != id(i) || (found.Why.Similarity == nil) != (i == bare) {
+				t.Errorf("%s: found %s, because of %+v", id(i), found.Memory.ID, found.Why)
+			}
+		}
+		if p, _ := w.Warmth(); p.Documents != here-1 || p.Damaged != 1 {
+			t.Errorf("%+v of %d", p, here)
+		}
+	})
+}
+
 func TestWarmLoadsInTheBackground(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := mem.Open()

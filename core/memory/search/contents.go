@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"unique"
 
@@ -95,30 +96,38 @@ func (c *contents) count() (documents, damaged int) {
 // put adds a document, or replaces it by a newer version. One whose vector can't
 // be held is found by its words.
 func (c *contents) put(d *Doc) {
+	if n, reworded := c.place(d); reworded {
+		c.words.Put(n, d.Text)
+	}
+}
+
+// place does what put does but for the words, and reports whether they have to be
+// put in.
+func (c *contents) place(d *Doc) (n uint32, reworded bool) {
 	if d.Version <= c.version(d.ID) {
 		c.catchUp(d)
-		return
+		return 0, false
 	}
 	delete(c.gone, d.ID)
 	n, known := c.numbers[d.ID]
 	if !known {
 		n = c.number()
-		c.numbers[d.ID] = n
+		// The id may be part of a whole record, which mustn't stay in memory for it.
+		c.docs[n].id = strings.Clone(d.ID)
+		c.numbers[c.docs[n].id] = n
 	}
 	hash := maphash.String(c.seed, d.Text)
 	before := c.docs[n]
 	c.docs[n] = doc{
-		id: d.ID, agent: intern(d.AgentID), kind: core.MemoryKind(intern(string(d.Kind))),
+		id: before.id, agent: intern(d.AgentID), kind: core.MemoryKind(intern(string(d.Kind))),
 		state: core.MemoryState(intern(string(d.State))), tags: interned(d.Tags),
 		depth: d.Depth, q: d.Q, version: d.Version, text: hash, model: intern(d.Model),
-	}
-	if !known || before.text != hash {
-		c.words.Put(n, d.Text)
 	}
 	if before.model != d.Model {
 		c.removeVector(n, before.model)
 	}
 	c.putVector(n, d)
+	return n, !known || before.text != hash
 }
 
 // catchUp takes the vector of an older version that arrives late, where a newer
@@ -164,7 +173,7 @@ func (c *contents) remove(id string, version int64) {
 	if version <= c.version(id) {
 		return
 	}
-	c.gone[id] = version
+	c.gone[strings.Clone(id)] = version
 	n, known := c.numbers[id]
 	if !known {
 		return

@@ -16,7 +16,7 @@ type Source interface {
 	Namespaces(ctx context.Context) ([]string, error)
 	// Load calls fn for each document of one namespace that can be found, as of one
 	// moment that isn't before the call: with nil for one that is damaged. What is
-	// given is valid only during fn.
+	// given, but for its texts, is valid only during fn.
 	Load(ctx context.Context, namespace string, fn func(*Doc) error) error
 }
 

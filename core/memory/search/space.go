@@ -78,15 +78,7 @@ func (s *space) load(ctx context.Context, source Source) (*contents, int64, erro
 
 // fill reads the contents. Nothing is locked meanwhile, so commits go on.
 func (s *space) fill(ctx context.Context, source Source) (*contents, int64, error) {
-	fresh := newContents()
-	err := source.Load(ctx, s.namespace, func(d *Doc) error {
-		if d == nil {
-			fresh.damaged++
-		} else {
-			fresh.put(d)
-		}
-		return ctx.Err()
-	})
+	fresh, err := read(ctx, source, s.namespace)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	late := s.late

@@ -16,6 +16,8 @@ type Index struct {
 	postings []list
 	free     []uint32
 	docs     []document
+	// found are the words of the document that is put in, to use their memory again.
+	found []uint32
 	// count and length are of all documents: how many, and their words; places
 	// counts the postings.
 	count  int
@@ -50,27 +52,33 @@ func (x *Index) Len() int { return x.count }
 // Put adds a document, or replaces the one of that number.
 func (x *Index) Put(doc uint32, text string) {
 	x.Remove(doc)
-	times := map[string]uint32{}
-	length := uint32(0)
-	for word := range Words(text) {
-		times[word]++
-		length++
-	}
 	if missing := int(doc) + 1 - len(x.docs); missing > 0 {
 		x.docs = append(x.docs, make([]document, missing)...)
 	}
-	d := document{terms: make([]uint32, 0, len(times)), length: length, here: true}
-	for word, n := range times {
-		term := x.term(word)
-		d.terms = append(d.terms, term)
-		at := &x.postings[term].at
-		i, _ := find(*at, doc)
-		*at = slices.Insert(*at, i, posting{doc, n})
+	x.found = x.found[:0]
+	length := uint32(0)
+	for word := range Words(text) {
+		length++
+		if term := x.term(word); x.postings[term].add(doc) {
+			x.found = append(x.found, term)
+		}
 	}
-	x.docs[doc] = d
+	x.docs[doc] = document{terms: slices.Clone(x.found), length: length, here: true}
 	x.count++
 	x.length += int64(length)
-	x.places += int64(len(d.terms))
+	x.places += int64(len(x.found))
+}
+
+// add counts the word once more in a document, and reports whether it is the
+// first time.
+func (l *list) add(doc uint32) bool {
+	i, found := find(l.at, doc)
+	if found {
+		l.at[i].times++
+		return false
+	}
+	l.at = slices.Insert(l.at, i, posting{doc, 1})
+	return true
 }
 
 // Remove takes a document out, where it is there.
@@ -115,8 +123,12 @@ func (x *Index) term(word string) uint32 {
 
 func find(at []posting, doc uint32) (int, bool) {
 	// Most documents are new, and come last.
-	if n := len(at); n == 0 || at[n-1].doc < doc {
+	n := len(at)
+	switch {
+	case n == 0 || at[n-1].doc < doc:
 		return n, false
+	case at[n-1].doc == doc:
+		return n - 1, true
 	}
 	return slices.BinarySearchFunc(at, doc, func(p posting, doc uint32) int { return cmp.Compare(p.doc, doc) })
 }

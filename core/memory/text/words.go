@@ -40,6 +40,9 @@ func Words(text string) iter.Seq[string] {
 // nextRun returns the characters at the text's start that belong together, and
 // whether their script puts spaces between words.
 func nextRun(text string) (run string, spaced bool) {
+	if n := plainRun(text); n > 0 {
+		return text[:n], true
+	}
 	for i, r := range text {
 		if !unicode.In(r, unicode.Letter, unicode.Digit, unicode.Mark) {
 			return text[:i], spaced
@@ -51,6 +54,20 @@ func nextRun(text string) (run string, spaced bool) {
 		}
 	}
 	return text, spaced
+}
+
+// plainRun is the length of the run at the text's start where it is of ASCII, as
+// most are, and nothing else may belong to it; 0 tells nothing.
+func plainRun(text string) int {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= utf8.RuneSelf:
+			return 0
+		case (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c < 'A' || c > 'Z'):
+			return i
+		}
+	}
+	return len(text)
 }
 
 // unspaced is whether a character is of a script without spaces between words.

