@@ -160,6 +160,9 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 		if a.flags.json {
 			return printJSON(a.Stdout, result)
 		}
+		if result.EmbeddingFailure != "" {
+			a.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
+		}
 		for i := range result.Memories {
 			a.printRecalled(&result.Memories[i])
 		}
