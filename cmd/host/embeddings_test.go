@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -71,7 +72,14 @@ func TestMemoriesMoveToAnEndpointsModel(t *testing.T) {
 
 	// Without its key nothing is embedded, and what needs no vectors goes on.
 	delete(w.env, "THE_KEY")
-	code, _, errs := w.run(t.Context(), "memory", "observe", "--namespace", "n", "--content", "x")
+	if out, errs := w.ok("memory", "observe", "--namespace", "n", "--content", "x"); out == "" || !strings.Contains(errs, "reembed n") {
+		t.Errorf("not stored, or its vector isn't missed: %s%s", out, errs)
+	}
+	w.file("more.jsonl", `{"content": "y"}`+"\n"+`{"content": "z"}`)
+	if _, errs := w.ok("memory", "observe", "--namespace", "n", "--file", filepath.Join(w.dir, "more.jsonl")); !strings.Contains(errs, "for 2 of them") {
+		t.Error(errs)
+	}
+	code, _, errs := w.run(t.Context(), "memory", "reembed", "n")
 	if code != exitFailure || !strings.Contains(errs, "THE_KEY") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
