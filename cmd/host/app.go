@@ -53,7 +53,8 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	return a.exit(root.ExecuteContext(ctx))
+	c, err := root.ExecuteContextC(ctx)
+	return a.exit(c, err)
 }
 
 // load reads the configuration. It runs before every command.

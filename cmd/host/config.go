@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/embed"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/sdk"
@@ -32,6 +33,13 @@ type Config struct {
 	// LLMEndpoints are the endpoints, as host:port with commas between them, that
 	// the plugin behind llm may reach: well-known ones, and the operator's.
 	LLMEndpoints Setting `json:"llm_endpoints"`
+	// EmbeddingsModel makes the vectors of memories: the local one, or one that the
+	// endpoint at EmbeddingsURL has, with so many dimensions (0: the model's own) and
+	// the key in the environment variable that EmbeddingsKeyEnv names, if any.
+	EmbeddingsModel  Setting `json:"embeddings_model"`
+	EmbeddingsURL    Setting `json:"embeddings_url"`
+	EmbeddingsKeyEnv Setting `json:"embeddings_key_env"`
+	EmbeddingsDims   Setting `json:"embeddings_dims"`
 	// PolicyDir is the folder of the policies. By default it need not be there.
 	PolicyDir Setting `json:"policy_dir"`
 	// Namespace is where runs are, unless they say otherwise: policies go by it.
@@ -95,19 +103,23 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 	below := func(dir string) string { return belowFolder(filepath.Dir(path), dir) }
 	dataDir := choose("data-dir", f.dataDir, "REFLECTORY_DATA_DIR", below(file.dataDir), defaultDataDir(getenv))
 	c := Config{
-		DataDir:      dataDir,
-		PluginDir:    choose("plugin-dir", f.pluginDir, "REFLECTORY_PLUGIN_DIR", below(file.pluginDir), filepath.Join(dataDir.Value, "plugins")),
-		Lock:         choose("lock", f.lock, "REFLECTORY_LOCK", lockBeside(path), filepath.Join(dataDir.Value, install.LockFile)),
-		TrustFile:    choose("", "", "REFLECTORY_TRUST_FILE", below(file.trustFile), filepath.Join(dataDir.Value, "trust.yaml")),
-		DevPlugins:   choose("", "", "", strings.Join(file.devPlugins(below), ","), ""),
-		dev:          file.devPlugins(below),
-		file:         path,
-		LLMEndpoints: choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.llmEndpoints, ","), ""),
-		PolicyDir:    choose("policy-dir", f.policyDir, "REFLECTORY_POLICY_DIR", below(file.policyDir), filepath.Join(dataDir.Value, "policies")),
-		Namespace:    choose("namespace", f.namespace, "REFLECTORY_NAMESPACE", file.namespace, defaultNamespace),
-		Sandbox:      choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.sandbox, "prefer"),
-		LogLevel:     choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.logLevel, "warn"),
-		Agent:        choose("agent", f.agent, "REFLECTORY_AGENT", "", userName()),
+		DataDir:          dataDir,
+		PluginDir:        choose("plugin-dir", f.pluginDir, "REFLECTORY_PLUGIN_DIR", below(file.pluginDir), filepath.Join(dataDir.Value, "plugins")),
+		Lock:             choose("lock", f.lock, "REFLECTORY_LOCK", lockBeside(path), filepath.Join(dataDir.Value, install.LockFile)),
+		TrustFile:        choose("", "", "REFLECTORY_TRUST_FILE", below(file.trustFile), filepath.Join(dataDir.Value, "trust.yaml")),
+		DevPlugins:       choose("", "", "", strings.Join(file.devPlugins(below), ","), ""),
+		dev:              file.devPlugins(below),
+		file:             path,
+		LLMEndpoints:     choose("", "", "REFLECTORY_LLM_ENDPOINTS", strings.Join(file.llmEndpoints, ","), ""),
+		EmbeddingsModel:  choose("", "", "REFLECTORY_EMBEDDINGS_MODEL", file.embeddings.model, embed.Hashed{}.Model()),
+		EmbeddingsURL:    choose("", "", "REFLECTORY_EMBEDDINGS_URL", file.embeddings.url, ""),
+		EmbeddingsKeyEnv: choose("", "", "REFLECTORY_EMBEDDINGS_KEY_ENV", file.embeddings.keyEnv, ""),
+		EmbeddingsDims:   choose("", "", "REFLECTORY_EMBEDDINGS_DIMS", file.embeddings.dims, "0"),
+		PolicyDir:        choose("policy-dir", f.policyDir, "REFLECTORY_POLICY_DIR", below(file.policyDir), filepath.Join(dataDir.Value, "policies")),
+		Namespace:        choose("namespace", f.namespace, "REFLECTORY_NAMESPACE", file.namespace, defaultNamespace),
+		Sandbox:          choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.sandbox, "prefer"),
+		LogLevel:         choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.logLevel, "warn"),
+		Agent:            choose("agent", f.agent, "REFLECTORY_AGENT", "", userName()),
 	}
 	if err := c.check(); err != nil {
 		return Config{}, err
@@ -139,6 +151,9 @@ func (c Config) check() error {
 	if err := core.CheckNamespace(c.Namespace.Value); err != nil {
 		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "namespace (%s): %w", c.Namespace.Origin, err).
 			WithHint("write up to 8 words with / between them, such as team/project")}
+	}
+	if err := c.checkEmbeddings(); err != nil {
+		return usageError{err}
 	}
 	for _, endpoint := range c.LLMEndpoints.list() {
 		if err := install.CheckEndpoint(endpoint); err != nil {
@@ -200,6 +215,8 @@ func (c Config) rows() [][]string {
 	return [][]string{
 		row("data_dir", c.DataDir), row("plugin_dir", c.PluginDir), row("lock", c.Lock), row("trust_file", c.TrustFile),
 		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints),
+		row("embeddings_model", c.EmbeddingsModel), row("embeddings_url", c.EmbeddingsURL),
+		row("embeddings_key_env", c.EmbeddingsKeyEnv), row("embeddings_dims", c.EmbeddingsDims),
 		row("policy_dir", c.PolicyDir), row("namespace", c.Namespace), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
 		row("agent", c.Agent),
 	}

@@ -24,7 +24,11 @@ type fileConfig struct {
 	namespace, logLevel, sandbox             string
 	dev                                      []string // folders of the plugins that run unlocked
 	llmEndpoints                             []string
+	embeddings                               fileEmbeddings
 }
+
+// fileEmbeddings is settings.embeddings.
+type fileEmbeddings struct{ model, url, keyEnv, dims string }
 
 // devPlugins are the folders of the plugins that run unlocked.
 func (c fileConfig) devPlugins(below func(string) string) []string {
@@ -79,21 +83,39 @@ func readConfig(path string, data []byte) (c fileConfig, err error) {
 		c.dev = append(c.dev, r.plugin(n))
 	}
 	settings := r.mapping(m.Get("settings"), "settings")
-	llm := r.mapping(settings.Get("llm"), "settings.llm")
-	for _, n := range llm.List("endpoints") {
-		if n.Kind != document.Text {
-			r.Add(n.At, "write host:port, such as localhost:11434", "an endpoint must be text, not %s", n.Kind)
-		}
-		c.llmEndpoints = append(c.llmEndpoints, n.Text)
-	}
-	llm.Done()
+	c.llmEndpoints = r.endpoints(settings.Get("llm"))
+	c.embeddings = r.embeddings(settings.Get("embeddings"))
 	settings.Done()
 	m.Done()
 	if err := r.Err("config_invalid"); err != nil {
 		return c, sdk.AsError(err).
-			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, plugins: [{path, dev}] and settings: {llm: {endpoints}}")
+			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, plugins: [{path, dev}] and settings: {llm: {endpoints}, embeddings: {model, base_url, api_key_env, dims}}")
 	}
 	return c, nil
+}
+
+// endpoints reads the endpoints of settings.llm.
+func (r configReader) endpoints(n *document.Node) (list []string) {
+	llm := r.mapping(n, "settings.llm")
+	for _, n := range llm.List("endpoints") {
+		if n.Kind != document.Text {
+			r.Add(n.At, "write host:port, such as localhost:11434", "an endpoint must be text, not %s", n.Kind)
+		}
+		list = append(list, n.Text)
+	}
+	llm.Done()
+	return list
+}
+
+// embeddings reads settings.embeddings.
+func (r configReader) embeddings(n *document.Node) (e fileEmbeddings) {
+	m := r.mapping(n, "settings.embeddings")
+	e = fileEmbeddings{model: m.Text("model"), url: m.Text("base_url"), keyEnv: m.Text("api_key_env")}
+	if dims := m.Typed("dims", document.Number); dims != nil {
+		e.dims = dims.Text
+	}
+	m.Done()
+	return e
 }
 
 // plugin reads the folder of a plugin that runs unlocked. dev: true says that

@@ -50,7 +50,7 @@ func (a *App) evidenceTool(ctx context.Context, file string) (err error) {
 	}
 	outcomes, err := gate.ReadTools(data)
 	if err != nil {
-		return sdk.Wrap(file, err)
+		return sdk.Wrap(sourceName(file), err)
 	}
 	memories, err := a.openMemory(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *App) evidenceDAG(ctx context.Context, file string) (err error) {
 	}
 	dag, err := gate.ReadDAG(data)
 	if err != nil {
-		return sdk.Wrap(file, err)
+		return sdk.Wrap(sourceName(file), err)
 	}
 	memories, err := a.openMemory(ctx)
 	if err != nil {

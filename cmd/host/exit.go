@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -46,8 +48,9 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// exit reports err, if there is one left to report, and returns the exit code.
-func (a *App) exit(err error) int {
+// exit reports the error of a command, if there is one left to report, and returns
+// the exit code.
+func (a *App) exit(c *cobra.Command, err error) int {
 	var status statusError
 	if errors.As(err, &status) {
 		return status.code
@@ -59,7 +62,7 @@ func (a *App) exit(err error) int {
 	if !a.understood && !errors.As(err, &known) {
 		err = usageError{err} // the command library's own words
 	}
-	a.report(err)
+	a.report(c, err)
 	var usage usageError
 	switch {
 	case errors.As(err, &usage):
@@ -74,13 +77,13 @@ func (a *App) exit(err error) int {
 
 // report prints an error: as JSON on standard output, or, also where that can't
 // be written, as a line of cause and a line of hint.
-func (a *App) report(err error) {
+func (a *App) report(c *cobra.Command, err error) {
 	info := core.NewErrorInfo(err)
 	var usage usageError
 	if errors.As(err, &usage) {
 		info.Code = "usage"
 		if info.Hint == "" {
-			info.Hint = "reflectory --help lists the commands; each has an example in its own --help"
+			info.Hint = usageHint(c)
 		}
 	}
 	if a.flags.json || a.asksJSON && !a.understood {
@@ -92,6 +95,14 @@ func (a *App) report(err error) {
 	if info.Hint != "" {
 		fmt.Fprintf(a.Stderr, "hint: %s\n", term.Clean(info.Hint))
 	}
+}
+
+// usageHint says how a command is used.
+func usageHint(c *cobra.Command) string {
+	if c.HasSubCommands() {
+		return c.CommandPath() + " --help lists the commands; each has an example in its own --help"
+	}
+	return fmt.Sprintf("write %s; see %s --help", c.UseLine(), c.CommandPath())
 }
 
 // say prints a line of a result.

@@ -105,6 +105,15 @@ func readInput(path string, stdin io.Reader) ([]byte, error) {
 
 // readBounded reads a file of at most limit bytes.
 func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(path, f, limit)
+}
+
+func openFile(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		missing := sdk.Errorf(sdk.NotFound, "file_not_found", "there is no file %s", path)
@@ -114,8 +123,7 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "file_unreadable", "%w", err)
 	}
-	defer f.Close()
-	return readAll(path, f, limit)
+	return f, nil
 }
 
 func readAll(name string, r io.Reader, limit int64) ([]byte, error) {

@@ -71,9 +71,18 @@ func (w *killWorld) workflow(format string, args ...any) {
 // behind can be found in the process table.
 func (w *killWorld) start(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	w.t.Helper()
+	return w.startReading(nil, args...)
+}
+
+// startReading starts it with an input; nil is none.
+func (w *killWorld) startReading(input *os.File, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	w.t.Helper()
 	var out bytes.Buffer
 	cmd := exec.Command(w.self, args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env, w.dir, &out, w.t.Output()
+	if input != nil {
+		cmd.Stdin = input
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)

@@ -28,6 +28,7 @@ func (a *App) knowledgeListCommand() *cobra.Command {
 		Use: "list", Short: "List knowledge, the newest first",
 		Example: "  reflectory knowledge list --namespace team/mail",
 		RunE: func(c *cobra.Command, _ []string) error {
+			f.Namespace = a.orConfigured(c, f.Namespace)
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
 				list, next, err := m.ListKnowledge(c.Context(), f)
 				if err != nil {
@@ -37,7 +38,7 @@ func (a *App) knowledgeListCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&f.Namespace, "namespace", "", "the namespace to look in")
+	c.Flags().StringVar(&f.Namespace, "namespace", "", "the namespace to look in (default: the configured one; see config show)")
 	c.Flags().IntVar(&f.Limit, "limit", 0, "how many at most (default 100)")
 	c.Flags().StringVar(&f.After, "after", "", "go on after what an earlier list ended with: its `next`")
 	return c
@@ -90,7 +91,7 @@ func (a *App) knowledgeRecallCommand() *cobra.Command {
 		Example: `  reflectory knowledge recall --namespace team/mail "whose name comes first?"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			q.Query = args[0]
+			q.Namespace, q.Query = a.orConfigured(c, q.Namespace), args[0]
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
 				found, err := m.RecallKnowledge(c.Context(), q)
 				if err != nil {
@@ -110,7 +111,7 @@ func (a *App) knowledgeRecallCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&q.Namespace, "namespace", "", "the namespace to look in")
+	c.Flags().StringVar(&q.Namespace, "namespace", "", "the namespace to look in (default: the configured one; see config show)")
 	c.Flags().BoolVar(&q.Subtree, "subtree", false, "look in the namespaces below as well")
 	c.Flags().IntVar(&q.Limit, "limit", 0, "how many at most (default 5)")
 	return c

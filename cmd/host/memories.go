@@ -9,7 +9,6 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/memory/embed"
 )
 
 // memoryHost is the governed memory of the state folder, for one command.
@@ -45,9 +44,13 @@ func (a *App) openMemory(ctx context.Context) (*memoryHost, error) {
 
 // memoryOn makes the memory of an open store.
 func (a *App) memoryOn(db core.Store, policies *livePolicies) *memory.Memories {
+	embedder, err := a.embedder()
+	if err != nil {
+		panic("embedder: " + err.Error()) // the configuration was checked when it was read
+	}
 	memories, err := memory.New(memory.Options{
 		Store: db, Governor: governance.New(&journal.Writer{Store: db}), Reflection: policies, Retention: policies,
-		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embed.Hashed{},
+		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embedder,
 	})
 	if err != nil {
 		panic("memory: " + err.Error()) // no option can be wrong but a missing store

@@ -36,7 +36,6 @@ type memoryFlags struct {
 }
 
 func (f *memoryFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.namespace, "namespace", "", "where it belongs, such as team/mail")
 	c.Flags().StringVar(&f.title, "title", "", "one line")
 	c.Flags().StringVar(&f.content, "content", "", "the text, or - for standard input")
 	c.Flags().StringVar(&f.kind, "kind", "", "what it is: observation, semantic, procedural, notification; reflection for what has sources")
@@ -44,6 +43,24 @@ func (f *memoryFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 10 (default 5)")
 	c.Flags().Float64Var(&f.confidence, "confidence", 0, "0 to 1 (default 1)")
 	c.Flags().StringVar(&f.metadata, "metadata", "", "a `JSON` object")
+}
+
+// orConfigured is a command's namespace: its flag's, else the configured one.
+func (a *App) orConfigured(c *cobra.Command, namespace string) string {
+	if c.Flags().Changed("namespace") {
+		return namespace
+	}
+	return a.config.Namespace.Value
+}
+
+// refuseWith refuses flags that a command of many lines can't use.
+func refuseWith(c *cobra.Command, bulk string, flags ...string) error {
+	for _, flag := range flags {
+		if c.Flags().Changed(flag) {
+			return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s can't be given with --%s: each line has its own", flag, bulk)}
+		}
+	}
+	return nil
 }
 
 // read reads the content from standard input where that is asked, and the
@@ -96,7 +113,7 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.namespace, "namespace", "", "the namespace to look in")
+	c.Flags().StringVar(&f.namespace, "namespace", "", "the namespace to look in (default: the configured one; see config show)")
 	c.Flags().BoolVar(&f.subtree, "subtree", false, "look in the namespaces below as well")
 	c.Flags().StringArrayVar(&f.kinds, "kind", nil, "only this `kind`; may be repeated")
 	c.Flags().StringArrayVar(&f.tags, "tag", nil, "only what has this `tag`; may be repeated")

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"iter"
-	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,123 +13,137 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxLineBytes bounds a line of JSON Lines: content and metadata of 64 KiB each,
-// escaped at worst sixfold.
-const maxLineBytes = 1 << 20
-
 // observeFile stores a memory for each line of a file, a batch in a transaction.
 // What was stored before an error stays, and the error says how far it came.
 func (a *App) observeFile(ctx context.Context, path string, f memoryFlags) error {
 	return a.withMemory(ctx, func(m *memoryHost) error {
-		var stored int
-		var batch []*core.ObserveRequest
-		flush := func() error {
-			if _, err := m.ObserveAll(ctx, batch); err != nil {
-				return sdk.Wrap(fmt.Sprintf("lines %d to %d of %s (the %d before are stored)", stored+1, stored+len(batch), path, stored), err)
-			}
-			stored, batch = stored+len(batch), batch[:0]
-			a.term.Status("%d memories", stored)
-			return nil
-		}
+		in := &intake{app: a, memories: m.Memories}
 		for line, err := range a.jsonLines(path) {
+			if err == nil {
+				err = in.add(ctx, line, f)
+			}
 			if err != nil {
-				return err
-			}
-			r := &core.ObserveRequest{Namespace: f.namespace, AgentID: a.config.Agent.Value, Tags: f.tags}
-			if err := decodeLine(line, r); err != nil {
-				return sdk.Wrap(fmt.Sprintf("%s: line %d", path, stored+len(batch)+1), err)
-			}
-			if batch = append(batch, r); len(batch) == memory.MaxBatch {
-				if err := flush(); err != nil {
-					return err
-				}
+				return in.failed(err)
 			}
 		}
-		if err := flush(); err != nil {
-			return err
+		if err := in.flush(ctx); err != nil {
+			return in.failed(err)
 		}
 		if a.flags.json {
-			return printJSON(a.Stdout, map[string]any{"observed": stored})
+			return printJSON(a.Stdout, map[string]any{"observed": in.stored})
 		}
-		a.term.Line("%d memories stored", stored)
+		a.term.Line("%d memories stored", in.stored)
+		a.warnVectors(in.bare)
 		return nil
 	})
+}
+
+// intake stores memories in batches.
+type intake struct {
+	app      *App
+	memories *memory.Memories
+	batch    []*core.ObserveRequest
+	// first and last are the lines of the batch, done the last one that is stored.
+	first, last, done jsonLine
+	// stored counts memories, bare those that got no vector.
+	stored, bare int
+}
+
+// add takes a line, and stores the batch that it completes.
+func (in *intake) add(ctx context.Context, line jsonLine, f memoryFlags) error {
+	r := &core.ObserveRequest{Namespace: f.namespace, AgentID: in.app.config.Agent.Value, Tags: slices.Clone(f.tags)}
+	if err := line.decode(r); err != nil {
+		return err
+	}
+	if err := memory.CheckObserve(r); err != nil {
+		return sdk.Wrap(line.String(), err)
+	}
+	if len(in.batch) == 0 {
+		in.first = line
+	}
+	in.batch, in.last = append(in.batch, r), line
+	if len(in.batch) < memory.MaxBatch {
+		return nil
+	}
+	return in.flush(ctx)
+}
+
+// flush stores the batch.
+func (in *intake) flush(ctx context.Context) error {
+	if len(in.batch) == 0 {
+		return nil
+	}
+	stored, err := in.memories.ObserveAll(ctx, in.batch)
+	if err != nil {
+		return sdk.Wrap(fmt.Sprintf("%s to %d", in.first, in.last.number), err)
+	}
+	for _, m := range stored {
+		if m.EmbeddingModel == "" {
+			in.bare++
+		}
+	}
+	in.stored, in.batch, in.done = in.stored+len(stored), in.batch[:0], in.last
+	in.app.term.Status("%d memories", in.stored)
+	return nil
+}
+
+// failed says how far the lines came before an error.
+func (in *intake) failed(err error) error {
+	if in.stored == 0 {
+		return sdk.Wrap("nothing is stored", err)
+	}
+	return sdk.Wrap(fmt.Sprintf("the lines up to %d are stored", in.done.number), err)
+}
+
+// warnVectors says how many memories are found by their words alone.
+func (a *App) warnVectors(bare int) {
+	if bare > 0 {
+		a.term.Line("warn: no vector came from %s for %d of them: only words find those, until: reflectory memory reembed NAMESPACE",
+			term.Clean(a.config.EmbeddingsModel.Value), bare)
+	}
 }
 
 // recallFile recalls for each line of a file, and prints a line for each.
 func (a *App) recallFile(ctx context.Context, path string, common *core.RecallRequest) error {
 	return a.withMemory(ctx, func(m *memoryHost) error {
-		out := bufio.NewWriter(a.Stdout)
 		results := []*core.RecallResult{}
 		n := 0
 		for line, err := range a.jsonLines(path) {
 			if err != nil {
 				return err
 			}
-			n++
-			r := *common
-			if err := decodeLine(line, &r); err != nil {
-				return sdk.Wrap(fmt.Sprintf("%s: line %d", path, n), err)
-			}
-			result, err := m.Recall(ctx, &r)
+			result, err := recallLine(ctx, m, line, *common)
 			if err != nil {
-				return sdk.Wrap(fmt.Sprintf("%s: line %d", path, n), err)
+				return err
 			}
+			n++
 			a.term.Status("%d queries", n)
 			if a.flags.json {
 				results = append(results, result)
 				continue
 			}
-			if _, err := out.Write(append(term.JSON(core.MustJSON(result)), '\n')); err != nil {
+			if _, err := a.Stdout.Write(append(term.JSON(core.MustJSON(result)), '\n')); err != nil {
 				return err
 			}
 		}
 		if a.flags.json {
 			return printJSON(a.Stdout, map[string]any{"results": results})
 		}
-		return out.Flush()
+		return nil
 	})
 }
 
-// jsonLines yields the lines of a file, or of standard input for "-", that aren't
-// blank, and at most one error, last.
-func (a *App) jsonLines(path string) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		in := a.Stdin
-		if path != "-" {
-			f, err := os.Open(path)
-			if err != nil {
-				yield(nil, sdk.Errorf(sdk.NotFound, "file_unreadable", "%w", err))
-				return
-			}
-			defer f.Close()
-			in = f
-		}
-		lines := bufio.NewScanner(in)
-		lines.Buffer(make([]byte, 64<<10), maxLineBytes)
-		for lines.Scan() {
-			if len(bytes.TrimSpace(lines.Bytes())) > 0 && !yield(lines.Bytes(), nil) {
-				return
-			}
-		}
-		if err := lines.Err(); err != nil {
-			yield(nil, sdk.Errorf(sdk.Invalid, "file_unreadable", "%s: %w", path, err).
-				WithHint("a line of JSON Lines may have %d bytes", maxLineBytes))
-		}
+// recallLine recalls for a line, which goes over what is common to all.
+func recallLine(ctx context.Context, m *memoryHost, line jsonLine, r core.RecallRequest) (*core.RecallResult, error) {
+	r.Kinds, r.Tags, r.States = slices.Clone(r.Kinds), slices.Clone(r.Tags), slices.Clone(r.States)
+	if err := line.decode(&r); err != nil {
+		return nil, err
 	}
-}
-
-// decodeLine decodes one object and nothing else.
-func decodeLine(line []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return sdk.Errorf(sdk.Invalid, "line_invalid", "it can't be read: %w", err).WithHint("write one JSON object a line; see --help")
+	result, err := m.Recall(ctx, &r)
+	if err != nil {
+		return nil, sdk.Wrap(line.String(), err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return sdk.Errorf(sdk.Invalid, "line_invalid", "there is more on it than one JSON object").WithHint("write one JSON object a line")
-	}
-	return nil
+	return result, nil
 }
 
 func (a *App) memoryReembedCommand() *cobra.Command {

@@ -84,6 +84,6 @@ func (a *App) memoryRejectCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why, for the journal")
+	c.Flags().StringVar(&reason, "reason", "", "why; the journal keeps its digest")
 	return c
 }

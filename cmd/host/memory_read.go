@@ -71,6 +71,7 @@ func (a *App) memoryListCommand() *cobra.Command {
 		Use: "list", Short: "List memories, the newest first",
 		Example: "  reflectory memory list --namespace team/mail --state cooling",
 		RunE: func(c *cobra.Command, _ []string) error {
+			f.namespace = a.orConfigured(c, f.namespace)
 			sel := f.filter()
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
 				page, err := m.List(c.Context(), memory.ListFilter{
@@ -130,13 +131,20 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
   reflectory memory recall --namespace team/mail --queries queries.jsonl`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			f.namespace = a.orConfigured(c, f.namespace)
 			r.RecallFilter = f.filter()
 			r.MinScore = least
 			if queries != "" {
+				if len(args) > 0 {
+					return usageError{sdk.Errorf(sdk.Invalid, "usage", "a QUERY can't be given with --queries: each line has its own")}
+				}
 				return a.recallFile(c.Context(), queries, r)
 			}
 			if len(args) == 0 {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "recall needs a QUERY, or --queries")}
+			}
+			if c.Flags().Changed("session") != c.Flags().Changed("turn") {
+				return usageError{sdk.Errorf(sdk.Invalid, "usage", "a turn has both --session and --turn")}
 			}
 			r.Query = args[0]
 			return a.recall(c.Context(), r)
@@ -159,6 +167,9 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 		}
 		if a.flags.json {
 			return printJSON(a.Stdout, result)
+		}
+		if result.EmbeddingFailure != "" {
+			a.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
 		}
 		for i := range result.Memories {
 			a.printRecalled(&result.Memories[i])

@@ -29,6 +29,9 @@ a miss. A turn has one feedback: a second one changes nothing and shows the firs
 	c.Flags().StringVar(&outcome, "outcome", "", "success, failure or partial")
 	c.Flags().StringArrayVar(&r.Used, "used", nil, "the `ID` of a memory that was used; may be repeated")
 	c.Flags().StringVar(&r.Source, "source", "", "where the outcome is from: user, tool or text (default text)")
+	required(c, "session")
+	required(c, "turn")
+	required(c, "outcome")
 	return c
 }
 
@@ -101,7 +104,7 @@ func (a *App) memorySweepCommand() *cobra.Command {
 				if a.flags.json {
 					return printJSON(a.Stdout, result)
 				}
-				a.term.Line("%d of %d memories changed at turn %d", result.Changed, result.Evaluated, result.Turn)
+				a.term.Line("%d memories looked at, %d scored anew, at turn %d", result.Evaluated, result.Changed, result.Turn)
 				for _, state := range core.MemoryStates() {
 					if n := result.Transitions[state]; n > 0 {
 						a.term.Line("%d became %s", n, state)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
@@ -19,12 +20,18 @@ func (a *App) memoryObserveCommand() *cobra.Command {
 		Use: "observe", Short: "Store a new memory",
 		Long: `Store a new memory. Without --title, the content's first 80 characters are it.
 With --file, one memory for each line of JSON: {"namespace", "content", "title"?,
-"kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?, "id"?};
-the flags --namespace and --tag hold for lines that have none.`,
+"kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?, "id"?,
+"agent_id"?, "idempotency_key"?}; the flags --namespace and --tag hold for lines that
+have none. They are stored 1000 at a time; a line with an idempotency_key that was
+stored before changes nothing, so a file with keys can be given again after a crash.`,
 		Example: `  reflectory memory observe --namespace team/mail --id names-1 --title "Names" --content "Signatures put the family name first."
   reflectory memory observe --namespace team/mail --file memories.jsonl`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			f.namespace = a.orConfigured(c, f.namespace)
 			if file != "" {
+				if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "id", "idempotency-key"); err != nil {
+					return err
+				}
 				return a.observeFile(c.Context(), file, f)
 			}
 			content, metadata, err := f.read(a)
@@ -40,6 +47,7 @@ the flags --namespace and --tag hold for lines that have none.`,
 		},
 	}
 	f.add(c)
+	c.Flags().StringVar(&f.namespace, "namespace", "", "where it belongs, such as team/mail (default: the configured one; see config show)")
 	c.Flags().Float64Var(&f.importance, "importance", 0, "0 to 1 (default 0.5)")
 	c.Flags().StringVar(&id, "id", "", "name it yourself")
 	c.Flags().StringVar(&key, "idempotency-key", "", "a repetition with the same `key` returns the first memory")
@@ -55,6 +63,10 @@ func (a *App) observe(ctx context.Context, r *core.ObserveRequest) error {
 		}
 		if a.flags.json {
 			return printJSON(a.Stdout, memory)
+		}
+		if memory.EmbeddingModel == "" {
+			a.term.Line("warn: no vector came from %s: only words find it, until: reflectory memory reembed %s",
+				term.Clean(a.config.EmbeddingsModel.Value), term.Clean(memory.Namespace))
 		}
 		return a.say("%s", memory.ID)
 	})
@@ -86,6 +98,7 @@ pending: reflectory memory pending.`,
 		},
 	}
 	f.add(c)
+	c.Flags().StringVar(&f.namespace, "namespace", "", "where it belongs (default: the first source's)")
 	c.Flags().StringArrayVar(&sources, "source", nil, "an `ID` that it is derived from; may be repeated")
 	c.Flags().IntVar(&depth, "depth", 0, "assert its depth: another one is refused")
 	c.Flags().StringVar(&key, "idempotency-key", "", "a repetition with the same `key` returns the first outcome")

@@ -2,6 +2,9 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 const about = `Reflectory runs reflection workflows: it generates an output, evaluates it, and
@@ -51,7 +54,7 @@ func (a *App) root() *cobra.Command {
 // understood: an error before that is one of usage.
 func (a *App) marksStart(c *cobra.Command) {
 	if c.Args == nil {
-		c.Args = cobra.NoArgs
+		c.Args = noArguments
 	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
@@ -62,4 +65,13 @@ func (a *App) marksStart(c *cobra.Command) {
 	for _, child := range c.Commands() {
 		a.marksStart(child)
 	}
+}
+
+// noArguments refuses arguments of a command that takes none. What follows one that
+// groups others should have been a command.
+func noArguments(c *cobra.Command, args []string) error {
+	if c.HasSubCommands() || len(args) == 0 {
+		return cobra.NoArgs(c, args)
+	}
+	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s takes flags alone, not %q", c.CommandPath(), core.Cut(args[0]))}
 }

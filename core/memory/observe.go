@@ -20,7 +20,7 @@ const MaxBatch = 1000
 // together.
 func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.Memory, error) {
 	var p problems
-	memory := m.observed(&p, r)
+	memory := observed(&p, r)
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 	memories := make([]*core.Memory, len(requests))
 	for i, r := range requests {
 		p.of = fmt.Sprintf("memories[%d].", i)
-		memories[i] = m.observed(&p, r)
+		memories[i] = observed(&p, r)
 	}
 	if err := p.err(); err != nil {
 		return nil, err
@@ -57,16 +57,22 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 	return stored, nil
 }
 
-// observed checks a request and makes the memory of it.
-func (m *Memories) observed(p *problems, r *core.ObserveRequest) *core.Memory {
+// CheckObserve tells all that is wrong with a request in itself. What it may not be
+// because of what is stored is for [Memories.Observe] to see.
+func CheckObserve(r *core.ObserveRequest) error {
+	var p problems
+	observed(&p, r)
+	return p.err()
+}
+
+// observed checks a request and makes the memory of it, which has no id yet where
+// the request gives none.
+func observed(p *problems, r *core.ObserveRequest) *core.Memory {
 	memory := &core.Memory{
 		ID: r.ID, Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
 		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
 		Importance: orDefault(r.Importance, defaultImportance), Confidence: orDefault(r.Confidence, defaultConfidence),
 		State: core.StateOpen, Signals: lifecycle.Initial(),
-	}
-	if memory.ID == "" {
-		memory.ID = m.options.IDs.NewID()
 	}
 	if memory.Kind == "" {
 		memory.Kind = core.KindObservation
@@ -74,7 +80,9 @@ func (m *Memories) observed(p *problems, r *core.ObserveRequest) *core.Memory {
 	if memory.Title == "" {
 		memory.Title = derivedTitle(r.Content)
 	}
-	p.id("id", memory.ID)
+	if memory.ID != "" {
+		p.id("id", memory.ID)
+	}
 	p.check(core.CheckNamespace(r.Namespace))
 	p.observedKind(memory.Kind)
 	p.content(r.Content)
@@ -106,6 +114,11 @@ func (p *problems) observedKind(kind core.MemoryKind) {
 // observe writes new memories in one transaction. It returns what is stored: where
 // a request was made before, the memory that came of it.
 func (m *Memories) observe(ctx context.Context, memories []*core.Memory, requests []*core.ObserveRequest) ([]*core.Memory, error) {
+	for _, memory := range memories {
+		if memory.ID == "" {
+			memory.ID = m.options.IDs.NewID()
+		}
+	}
 	embeddings, err := m.embed(ctx, memories)
 	if err != nil {
 		return nil, err

@@ -102,6 +102,9 @@ func (a *attempt) checkPendingRoom() error {
 func (m *Memories) Pending(ctx context.Context, namespace string) (list []*Pending, err error) {
 	start, skip := []byte(pendingPrefix), len(pendingPrefix)
 	if namespace != "" {
+		if err := core.CheckNamespace(namespace); err != nil {
+			return nil, err
+		}
 		start = pendingStart(namespace)
 		skip = len(start)
 	}

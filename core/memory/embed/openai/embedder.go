@@ -28,20 +28,17 @@ type Embedder struct {
 	url     string
 	model   string
 	dims    int
-	key     string
+	key     func() (string, error)
 	maxText int
 	client  http.Client
 }
 
 var _ core.Embedder = (*Embedder)(nil)
 
-// New checks the options and reads the key. It doesn't ask the endpoint yet.
+// New checks the options. The key is read, and the endpoint asked, when there is
+// something to embed: what needs no vectors goes on without them.
 func New(o Options) (*Embedder, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
-	key, err := o.key()
-	if err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	if o.Timeout == 0 {
@@ -51,7 +48,7 @@ func New(o Options) (*Embedder, error) {
 		o.MaxText = DefaultMaxText
 	}
 	return &Embedder{
-		url: strings.TrimRight(o.URL, "/") + "/embeddings", model: o.Model, dims: o.Dims, key: key, maxText: o.MaxText,
+		url: strings.TrimRight(o.URL, "/") + "/embeddings", model: o.Model, dims: o.Dims, key: o.key, maxText: o.MaxText,
 		client: http.Client{
 			Transport: o.Transport, Timeout: o.Timeout,
 			// A redirect could carry the texts to somebody else.
@@ -131,7 +128,11 @@ func beginning(text string, most int) string {
 
 // ask makes an exchange, again where that may help.
 func (e *Embedder) ask(ctx context.Context, texts []string, dims int) ([][]float32, error) {
-	try := func() ([][]float32, error) { return e.exchange(ctx, texts, dims) }
+	key, err := e.key()
+	if err != nil {
+		return nil, err
+	}
+	try := func() ([][]float32, error) { return e.exchange(ctx, key, texts, dims) }
 	vectors, err := backoff.Retry(ctx, try, backoff.WithMaxTries(maxTries), backoff.WithMaxElapsedTime(2*e.client.Timeout))
 	if err != nil {
 		return nil, sdk.Wrap(fmt.Sprintf("embed %d texts", len(texts)), err)

@@ -238,13 +238,11 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"a key in the URL", func(o *openai.Options) { o.URL = "https://u:" + key + "@h/v1" }, "embedder_options_invalid"},
 		{"a key unencrypted", func(o *openai.Options) { o.URL = "http://h/v1" }, "embedder_options_invalid"},
 		{"this machine may be asked so", func(o *openai.Options) { o.URL = "http://127.0.0.1:11434/v1" }, ""},
-		{"without a key too", func(o *openai.Options) { o.URL, o.KeyEnv = "http://h/v1", "" }, ""},
+		{"memories unencrypted", func(o *openai.Options) { o.URL, o.KeyEnv = "http://h/v1", "" }, "embedder_options_invalid"},
 		{"no model", func(o *openai.Options) { o.Model = "" }, "embedder_options_invalid"},
 		{"dimensions", func(o *openai.Options) { o.Dims = 1 << 20 }, "embedder_options_invalid"},
 		{"the key as its name", func(o *openai.Options) { o.KeyEnv = key }, "embedder_options_invalid"},
 		{"no environment", func(o *openai.Options) { o.Getenv = nil }, "embedder_options_invalid"},
-		{"an unset variable", func(o *openai.Options) { o.KeyEnv = "OTHER" }, "embedder_key_missing"},
-		{"an odd key", func(o *openai.Options) { o.Getenv = func(string) string { return "a key\r\nX: y" } }, "embedder_key_missing"},
 		{"a timeout", func(o *openai.Options) { o.Timeout = -1 }, "embedder_options_invalid"},
 		{"a length", func(o *openai.Options) { o.MaxText = -1 }, "embedder_options_invalid"},
 	}
@@ -257,6 +255,22 @@ func TestOptionsAreChecked(t *testing.T) {
 			_, err := openai.New(o)
 			if sdk.ReasonOf(err) != c.reason || err != nil && strings.Contains(err.Error(), key) {
 				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// A missing key fails what is to be embedded, and nothing before.
+func TestTheKeyIsReadWhenItIsNeeded(t *testing.T) {
+	for name, change := range map[string]func(*openai.Options){
+		"an unset variable": func(o *openai.Options) { o.KeyEnv = "OTHER" },
+		"an odd key":        func(o *openai.Options) { o.Getenv = func(string) string { return key + "\r\nX: y" } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &endpoint{answer: lengths}
+			_, err := embedder(t, e, change).Embed(t.Context(), []string{"a"})
+			if sdk.ReasonOf(err) != "embedder_key_missing" || strings.Contains(err.Error(), key) || len(e.requests) != 0 {
+				t.Errorf("%v, after %d requests", err, len(e.requests))
 			}
 		})
 	}

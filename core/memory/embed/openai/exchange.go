@@ -44,7 +44,7 @@ type reply struct {
 
 // exchange sends texts once. An error that a repetition won't mend is permanent to
 // the retry.
-func (e *Embedder) exchange(ctx context.Context, texts []string, dims int) ([][]float32, error) {
+func (e *Embedder) exchange(ctx context.Context, key string, texts []string, dims int) ([][]float32, error) {
 	body, err := json.Marshal(request{Model: e.model, Input: texts, Dimensions: e.dims, Format: "float"})
 	if err != nil {
 		return nil, backoff.Permanent(err)
@@ -54,8 +54,8 @@ func (e *Embedder) exchange(ctx context.Context, texts []string, dims int) ([][]
 		return nil, backoff.Permanent(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if e.key != "" {
-		req.Header.Set("Authorization", "Bearer "+e.key)
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	resp, err := e.client.Do(req)
 	if err != nil {

@@ -53,8 +53,8 @@ type Options struct {
 // envName is a variable's name.
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// check tells all that is wrong.
-func (o *Options) check() error {
+// Check tells all that is wrong. It doesn't read the key.
+func (o *Options) Check() error {
 	var errs []error
 	add := func(format string, args ...any) {
 		errs = append(errs, sdk.Errorf(sdk.Invalid, "embedder_options_invalid", "embedder: %s", fmt.Sprintf(format, args...)))
@@ -65,8 +65,8 @@ func (o *Options) check() error {
 		add("the URL isn't an http or https URL such as http://127.0.0.1:11434/v1")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		add("the URL has a user, query or fragment: a key belongs in an environment variable")
-	case o.KeyEnv != "" && u.Scheme == "http" && !loopback(u.Hostname()):
-		add("a key would be sent to %s unencrypted: use https", u.Host)
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		add("memories would be sent to %s unencrypted: use https", u.Host)
 	}
 	if o.Model == "" || len(o.Model) > maxModelBytes {
 		add("the model's name has %d bytes, not 1 to %d", len(o.Model), maxModelBytes)
@@ -99,8 +99,8 @@ func (o *Options) key() (string, error) {
 	key := strings.TrimSpace(o.Getenv(o.KeyEnv))
 	odd := strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 	if len(key) < minKeyBytes || len(key) > maxKeyBytes || odd {
-		return "", sdk.Errorf(sdk.Invalid, "embedder_key_missing", "the environment variable that holds the embedder's key isn't set, or holds no key").
-			WithHint("set it to the key of %s, or name none where the endpoint takes none", o.URL)
+		return "", sdk.Errorf(sdk.Invalid, "embedder_key_missing", "the environment variable %s isn't set, or holds no key", o.KeyEnv).
+			WithHint("set it to the key of %s, or name no variable where the endpoint takes no key", o.URL)
 	}
 	return key, nil
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// maxLineBytes bounds a line of JSON Lines: content and metadata of 64 KiB each,
+// escaped at worst sixfold.
+const maxLineBytes = 1 << 20
+
+// jsonLine is a line of JSON Lines.
+type jsonLine struct {
+	source string
+	number int
+	// text holds until the next line is read.
+	text []byte
+}
+
+// String names the line.
+func (l jsonLine) String() string { return fmt.Sprintf("%s: line %d", l.source, l.number) }
+
+// jsonLines yields the lines of a file, or of standard input for "-", that aren't
+// blank, and at most one error, last.
+func (a *App) jsonLines(path string) iter.Seq2[jsonLine, error] {
+	return func(yield func(jsonLine, error) bool) {
+		in := a.Stdin
+		if path != "-" {
+			f, err := openFile(path)
+			if err != nil {
+				yield(jsonLine{}, err)
+				return
+			}
+			defer f.Close()
+			in = f
+		}
+		lines := bufio.NewScanner(in)
+		lines.Buffer(make([]byte, 64<<10), maxLineBytes)
+		line := jsonLine{source: sourceName(path)}
+		for lines.Scan() {
+			line.number++
+			line.text = bytes.TrimSpace(lines.Bytes())
+			if line.number == 1 {
+				line.text = bytes.TrimPrefix(line.text, []byte("\ufeff")) // some editors begin a file with it
+			}
+			if len(line.text) > 0 && !yield(line, nil) {
+				return
+			}
+		}
+		line.number++
+		switch err := lines.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			yield(line, line.invalid("it has more than %d bytes", maxLineBytes))
+		case err != nil:
+			yield(line, sdk.Errorf(sdk.Invalid, "file_unreadable", "%s: %w", line.source, err))
+		}
+	}
+}
+
+// sourceName is a file's name, or that of standard input for "-".
+func sourceName(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	return path
+}
+
+// decode decodes one object and nothing else.
+func (l jsonLine) decode(into any) error {
+	if !utf8.Valid(l.text) {
+		return l.invalid("it isn't UTF-8 text")
+	}
+	if l.text[0] != '{' {
+		return l.invalid("it isn't a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(l.text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return l.invalid("%w", wrongField(err))
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return l.invalid("there is more on it than one JSON object")
+	}
+	return nil
+}
+
+// wrongField tells of a value of the wrong type by its key, not by Go's names.
+func wrongField(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s can't be a %s", wrong.Field, wrong.Value)
+	}
+	return err
+}
+
+func (l jsonLine) invalid(format string, args ...any) error {
+	return sdk.Wrap(l.String(), sdk.Errorf(sdk.Invalid, "line_invalid", format, args...).WithHint("write one JSON object a line; see --help"))
+}

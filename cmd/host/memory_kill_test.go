@@ -1,0 +1,157 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core/memory"
+)
+
+// manyMemories writes a file of so many memories, and returns its path.
+func (w *killWorld) manyMemories(count int) string {
+	w.t.Helper()
+	var lines bytes.Buffer
+	for i := range count {
+		fmt.Fprintf(&lines, `{"id": "fact-%06d", "namespace": "n%d", "content": "Fact %d is of harbour %d."}`+"\n", i, i%4, i, i%97)
+	}
+	path := filepath.Join(w.dir, "memories.jsonl")
+	if err := os.WriteFile(path, lines.Bytes(), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// killed runs a command line and kills it at a moment of the time that it takes.
+// It is false where the command was faster.
+func (w *killWorld) killed(length time.Duration, args ...string) bool {
+	w.t.Helper()
+	cmd, _ := w.start(args...)
+	<-time.After(rand.N(length))
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode() != exitPassed
+}
+
+// took runs a command line that must pass, and returns how long it took.
+func (w *killWorld) took(args ...string) time.Duration {
+	w.t.Helper()
+	began := time.Now()
+	if cmd, _ := w.start(args...); cmd.Wait() != nil {
+		w.t.Fatalf("%v: exit %d", args, cmd.ProcessState.ExitCode())
+	}
+	return time.Since(began)
+}
+
+// memories is how many memories the store has, which must be whole.
+func (w *killWorld) memories(dataDir string) (count int) {
+	w.t.Helper()
+	for _, check := range []string{"store check", "audit verify"} {
+		var checked struct{ Valid bool }
+		if code := w.json(&checked, append(strings.Fields(check), "--data-dir", dataDir)...); code != exitPassed || !checked.Valid {
+			w.t.Fatalf("%s: exit %d", check, code)
+		}
+	}
+	for n := range 4 {
+		var page memory.Page
+		w.json(&page, "memory", "list", "--namespace", fmt.Sprintf("n%d", n), "--limit", "1000", "--data-dir", dataDir)
+		count += len(page.Memories)
+	}
+	return count
+}
+
+// batchKills is how many kills of each kind must meet a running command.
+const batchKills = 3
+
+func TestAKilledBulkObserveLeavesWholeBatches(t *testing.T) {
+	const count = 3 * memory.MaxBatch
+	w := newKillWorld(t)
+	path := w.manyMemories(count)
+	length := w.took("memory", "observe", "--file", path)
+	for i, hits := 0, 0; hits < batchKills; i++ {
+		if i == 10*batchKills {
+			t.Fatal("no kill meets a running command")
+		}
+		data := filepath.Join(w.dir, fmt.Sprintf("data-%d", i))
+		if !w.killed(length, "memory", "observe", "--file", path, "--data-dir", data) {
+			continue
+		}
+		hits++
+		if stored := w.memories(data); stored%memory.MaxBatch != 0 {
+			t.Errorf("%d memories are stored", stored)
+		}
+	}
+}
+
+func TestAKilledImportLeavesAllOrNothing(t *testing.T) {
+	const count = 2 * memory.MaxBatch
+	w := newKillWorld(t)
+	w.took("memory", "observe", "--file", w.manyMemories(count))
+	export := filepath.Join(w.dir, "export.jsonl")
+	w.took("store", "export", export)
+	data := filepath.Join(w.dir, "imported")
+	length := w.took("store", "import", export, "--data-dir", data)
+	for i, hits := 0, 0; hits < batchKills; i++ {
+		if i == 10*batchKills {
+			t.Fatal("no kill meets a running command")
+		}
+		_ = os.RemoveAll(data)
+		if !w.killed(length, "store", "import", export, "--data-dir", data) {
+			continue
+		}
+		hits++
+		if stored := w.memories(data); stored != 0 && stored != count {
+			t.Errorf("%d memories are imported", stored)
+		}
+	}
+	w.took("store", "import", export, "--data-dir", data, "--replace")
+	if left, err := filepath.Glob(data + "/*"); err != nil || len(left) != 1 {
+		t.Errorf("a killed import leaves %v (%v)", left, err)
+	}
+	again := filepath.Join(w.dir, "again.jsonl")
+	w.took("store", "export", again, "--data-dir", data)
+	first, err := os.ReadFile(export)
+	second, errAgain := os.ReadFile(again)
+	if err != nil || errAgain != nil || !bytes.Equal(first, second) {
+		t.Errorf("the export comes out another: %v, %v", err, errAgain)
+	}
+}
+
+func TestASecondProcessIsToldWhoHoldsTheStore(t *testing.T) {
+	w := newKillWorld(t)
+	w.took("memory", "observe", "--content", "x")
+	input, feed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	holder, _ := w.startReading(input, "memory", "observe", "--file", "-")
+	input.Close()
+	defer func() {
+		_ = holder.Process.Kill()
+		_ = holder.Wait()
+	}()
+	deadline := time.Now().Add(time.Minute)
+	for held := (Status{}); held.Store.Holder == nil; w.json(&held, "status") {
+		if time.Now().After(deadline) {
+			t.Fatal("the store is never held")
+		}
+	}
+	var said struct {
+		Error struct {
+			Code, Message, Hint string
+			Details             struct{ PID int }
+		}
+	}
+	w.json(&said, "memory", "list")
+	if e := said.Error; e.Code != "store_locked" || e.Details.PID != holder.Process.Pid || e.Hint == "" || strings.Contains(e.Message, "\n") {
+		t.Errorf("%+v", e)
+	}
+}
