@@ -43,7 +43,7 @@ func newGoverned(t *testing.T, s core.Store, change func(*memory.Options)) *gove
 	writer := &journal.Writer{Store: s, Clock: clock}
 	g := &governed{settings: governance.New(writer), log: decisions.NewLog(&coretest.IDs{})}
 	g.log.Connect(writer)
-	t.Cleanup(func() { g.written(t) })
+	t.Cleanup(func() { _ = g.log.Close() }) // of a test that failed before
 	policies := policy.New(points(), policy.Options{Log: g.decided, Clock: clock, SampleEvery: 1})
 	g.world = newWorld(t, s, func(o *memory.Options) {
 		o.Clock, o.Governor, o.Reflection, o.Retention = clock, g.settings, policies, policies
@@ -64,10 +64,14 @@ func (g *governed) decided(_ context.Context, r *policy.Record) {
 	}})
 }
 
-// written has all decisions written.
+// written has all decisions written, and then all heads recorded in the root, as
+// the host does at its end.
 func (g *governed) written(t *testing.T) {
 	t.Helper()
 	if err := g.log.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := journal.Record(context.WithoutCancel(t.Context()), &journal.Writer{Store: g.store, Clock: g.clock}); err != nil {
 		t.Error(err)
 	}
 }
