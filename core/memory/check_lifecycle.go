@@ -149,6 +149,8 @@ func (c *checker) knowledge() error {
 		}
 		if p == nil || p.KnowledgeID != k.ID {
 			c.problem(key, "there is no promotion that made it")
+		} else if err := c.promoted(key, k); err != nil {
+			return err
 		}
 		if k.SupersededBy != "" {
 			if found, err := c.has(knowledgeKey(k.SupersededBy)); err != nil {

@@ -1,0 +1,81 @@
+package memory
+
+import (
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// state checks that a memory is in the state that its last transition led to.
+func (c *checker) state(key string, m *core.Memory) error {
+	want := core.StateOpen // where nothing led it elsewhere
+	var last journal.MemoryTransitioned
+	found, whole, err := c.newest(m.Namespace, m.ID, "agent.memory.lifecycle.transition", func(data []byte) bool {
+		last = journal.MemoryTransitioned{}
+		return json.Unmarshal(data, &last) == nil && last.MemoryID == m.ID
+	})
+	if found {
+		want = last.After
+	}
+	if err == nil && (found || whole) && m.State != want {
+		c.problem(key, "it is %s, but %s by its events", m.State, want)
+	}
+	return err
+}
+
+// promoted checks an entry against the event of its promotion and the memory that
+// it was, which never changes what it says.
+func (c *checker) promoted(key string, k *core.Knowledge) error {
+	var made journal.MemoryPromoted
+	found, whole, err := c.newest(k.Namespace, k.PromotedFrom, "agent.memory.promoted", func(data []byte) bool {
+		made = journal.MemoryPromoted{}
+		return json.Unmarshal(data, &made) == nil && made.KnowledgeID == k.ID
+	})
+	switch {
+	case err != nil:
+		return err
+	case found && (made.Content != digest(k.Content) || made.Summary != digest(k.Summary)):
+		c.problem(key, "its content or pattern isn't what its event says")
+	case found && made.DecisionID != k.DecisionID:
+		c.problem(key, "its event is of decision %s", cut(made.DecisionID))
+	case !found && whole:
+		c.problem(key, "the entry has no event")
+	}
+	m, err := read(c.r, k.PromotedFrom)
+	if sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt" {
+		return nil // told where promotions and memories are checked
+	}
+	if err == nil && m.Title != k.Title {
+		c.problem(key, "its title isn't that of the memory that it was")
+	}
+	return err
+}
+
+// newest looks for the newest entry of a type that is about a memory and that
+// match takes. whole is whether the entire history was looked at: of a long one
+// only the newest entries are, and where the journal is broken that is told there.
+func (c *checker) newest(namespace, id, kind string, match func(data []byte) bool) (found, whole bool, err error) {
+	seqs, err := historySeqs(c.r, id)
+	if sdk.ReasonOf(err) == "record_corrupt" {
+		c.problem(historyPrefix+id, "%s", sdk.AsError(err).Message)
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	for i := len(seqs) - 1; i >= 0; i-- {
+		e, there, err := journal.Get(c.r, journal.NamespaceStream(namespace), seqs[i])
+		if sdk.ReasonOf(err) == "journal_broken" || err == nil && !there {
+			return false, false, nil
+		}
+		if err != nil {
+			return false, false, err
+		}
+		if e.Type == kind && match(e.Data) {
+			return true, true, nil
+		}
+	}
+	return false, len(seqs) < maxHistory, nil
+}

@@ -1,0 +1,211 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/mem"
+)
+
+// graph has a memory do all the work of a workflow, or none of it.
+func graph(id string, reached bool) *core.WorkflowDAG {
+	node := "lost"
+	if reached {
+		node = "b"
+	}
+	return &core.WorkflowDAG{
+		Workflow: "of-" + id, Entry: []string{"a"}, Exits: []string{"c"}, Edges: [][2]string{{"a", "b"}, {"b", "c"}},
+		Memories: map[string][]string{id: {node}},
+	}
+}
+
+// lessonsOf are the memories of the script, by what becomes of them.
+func (g *governed) lessonsOf(t *testing.T) {
+	t.Helper()
+	for _, id := range []string{"useless", "useful", "plain"} {
+		g.observe(t, core.ObserveRequest{
+			ID: id, Namespace: "a/b", Title: "title of " + id, Content: "content of " + id, Tags: []string{"tag-" + id},
+			AgentID: "alice", Metadata: []byte(`{"of":"` + id + `"}`), IdempotencyKey: "key-" + id,
+		})
+	}
+}
+
+// use lives a memory through turns of a session, each with the outcome of a tool.
+func (g *governed) use(t *testing.T, id, session string, turns int64, tool core.ToolOutcome) (last *core.FeedbackResult) {
+	t.Helper()
+	for turn := range turns {
+		g.clock.Advance(time.Minute)
+		tool.Tool, tool.Ref = "test", fmt.Sprint("log:", turn)
+		r := core.RecallRequest{Session: session, Turn: turn, Query: "content of " + id, Limit: 1}
+		r.Namespace, r.Tags = "a/b", []string{"tag-" + id}
+		last = g.turn(t, r, core.FeedbackRequest{Used: []string{id}, ToolOutcomes: []core.ToolOutcome{tool}, AgentID: "alice"})
+	}
+	return last
+}
+
+// purge has the gate purge "useless".
+func (g *governed) purge(t *testing.T) {
+	t.Helper()
+	if _, err := g.evidence.RecordDAG(t.Context(), graph("useless", false)); err != nil {
+		t.Fatal(err)
+	}
+	done := g.use(t, "useless", "failing", 3, core.ToolOutcome{})
+	if len(done.Decisions) != 1 || done.Decisions[0].NextAction != core.NextPurge {
+		t.Fatalf("the third failure led to %+v", done.Decisions)
+	}
+}
+
+// promote has the gate promote "useful", and returns its entry.
+func (g *governed) promote(t *testing.T) *core.Knowledge {
+	t.Helper()
+	if _, err := g.evidence.RecordDAG(t.Context(), graph("useful", true)); err != nil {
+		t.Fatal(err)
+	}
+	g.use(t, "useful", "s1", 12, core.ToolOutcome{OK: true, Recovered: true})
+	done := g.use(t, "useful", "s2", 1, core.ToolOutcome{OK: true, Recovered: true})
+	if len(done.Decisions) != 1 || done.Decisions[0].NextAction != core.NextPromote {
+		t.Fatalf("success in a second session led to %+v", done.Decisions)
+	}
+	p, err := g.Promotion(t.Context(), "useful")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := g.Knowledge(t.Context(), p.KnowledgeID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// script is a little of everything that is done with memories.
+func (g *governed) script(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	g.set(t, "*", "max_reflection_depth=2")
+	g.set(t, "a", "require_approval_above_depth=1", "limits.max_memories=50")
+	g.lessonsOf(t)
+	g.lessonsOf(t) // the same requests again
+	first := g.reflect(t, core.ReflectRequest{SourceIDs: []string{"useless", "plain"}, Title: "first", Content: "what both say", IdempotencyKey: "r"})
+	asked := g.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}, Title: "second", Content: "on the first"})
+	other := g.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}, Title: "third", Content: "on the first too"})
+	second, err := g.Approve(ctx, asked.PendingID, "boss")
+	must(t, err)
+	_, err = g.Reject(ctx, other.PendingID, "boss", "no")
+	must(t, err)
+	_, err = g.Reflect(ctx, &core.ReflectRequest{SourceIDs: []string{second.ID}, Title: "too deep", Content: "c"})
+	wantReason(t, err, "denied", "depth_exceeded")
+	_, err = g.Link(ctx, &memory.LinkRequest{From: "plain", Relation: "contradicts", To: "useless", Metadata: []byte(`{"b":1,"a":2}`)})
+	must(t, err)
+	must(t, g.Dream(ctx, "plain", core.StateArchived, ""))
+	_, err = g.Restore(ctx, "plain", "boss")
+	must(t, err)
+	_, err = g.evidence.RecordTool(ctx, core.ToolOutcome{MemoryID: "plain", Session: "x", Turn: 1, Tool: "make", Ref: "r"})
+	must(t, err)
+	g.purge(t)
+	g.promote(t)
+	_, err = g.Sweep(ctx, "a/b")
+	must(t, err)
+	_, err = g.settings.Unset(ctx, "ops", "a", "limits.max_memories")
+	must(t, err)
+	g.written(t)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheSameScriptExportsTheSame plays everything twice on each engine, in new
+// programs, and compares what "store export" writes byte for byte.
+func TestTheSameScriptExportsTheSame(t *testing.T) {
+	play := func(t *testing.T, s core.Store) string {
+		g := newGoverned(t, s, nil)
+		g.script(t)
+		g.sound(t)
+		return g.export(t)
+	}
+	want := play(t, mem.Open())
+	for _, prefix := range []string{"memory", "link", "turn", "gate-decision", "knowledge", "promotion", "evidence-dag", "governance", "decision", "memory-purged"} {
+		if !strings.Contains(want, `"key":"`+prefix+"/") {
+			t.Errorf("the script makes nothing below %s/", prefix)
+		}
+	}
+	for range 2 {
+		onEngines(t, func(t *testing.T, s core.Store) {
+			if diff := cmp.Diff(want, play(t, s)); diff != "" {
+				t.Errorf("the exports differ (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNothingOfAPurgedMemoryIsLeft scans all that the store holds, the policies'
+// decisions too, for what a purged reflection said.
+func TestNothingOfAPurgedMemoryIsLeft(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		g := newGoverned(t, s, nil)
+		g.set(t, "a", "require_approval_above_depth=0")
+		g.observe(t, core.ObserveRequest{ID: "source", Namespace: "a/b", Content: "what it is made of"})
+		asked := g.reflect(t, core.ReflectRequest{
+			SourceIDs: []string{"source"}, Title: "secret title", Content: "secret content", Tags: []string{"secret-tag"},
+			Metadata: []byte(`{"m":"secret metadata"}`), IdempotencyKey: "k",
+		})
+		made, err := g.Approve(t.Context(), asked.PendingID, "boss")
+		must(t, err)
+		_, err = g.evidence.RecordDAG(t.Context(), graph(made.ID, false))
+		must(t, err)
+		for turn := range int64(3) {
+			r := core.RecallRequest{Session: "s", Turn: turn, Query: "secret content"}
+			r.Namespace, r.Tags = "a/b", []string{"secret-tag"}
+			g.turn(t, r, core.FeedbackRequest{Used: []string{made.ID}, ToolOutcomes: []core.ToolOutcome{{Tool: "test"}}})
+		}
+		_, err = g.Get(t.Context(), made.ID)
+		wantReason(t, err, "not_found", "memory_purged")
+		g.written(t)
+		g.lacks(t, "secret")
+		g.sound(t)
+		r := core.RecallRequest{Query: "secret content"}
+		r.Namespace = "a/b"
+		for _, found := range g.recall(t, r).Memories {
+			if found.ID == made.ID {
+				t.Error("it is still recalled")
+			}
+		}
+	})
+}
+
+// TestTheClockAloneChangesNothing lets 10,000 hours pass over memories in every
+// state that a policy looks at; the same calls in no time leave the same states.
+func TestTheClockAloneChangesNothing(t *testing.T) {
+	lives := func(idle time.Duration) map[string]string {
+		g := newGoverned(t, mem.Open(), nil)
+		g.lessonsOf(t)
+		g.purge(t)
+		g.use(t, "useful", "s1", 5, core.ToolOutcome{OK: true})
+		for range 2 {
+			g.clock.Advance(idle)
+			_, err := g.Sweep(context.Background(), "a/b")
+			must(t, err)
+		}
+		g.use(t, "plain", "s3", 2, core.ToolOutcome{})
+		states := map[string]string{}
+		for _, id := range []string{"useful", "plain"} {
+			m := g.get(t, id)
+			states[id] = fmt.Sprintf("%s %+v", m.State, m.Signals)
+		}
+		g.written(t)
+		return states
+	}
+	if diff := cmp.Diff(lives(0), lives(5000*time.Hour)); diff != "" {
+		t.Errorf("10,000 idle hours (-none +idle):\n%s", diff)
+	}
+}

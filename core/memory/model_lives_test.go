@@ -1,0 +1,250 @@
+package memory_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/core/store/storetest"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// TestModelOfLives runs the same random turns, evidence, sweeps and decisions of
+// the gate on mem, on pebble and on a model that has the formulas of the
+// specification once more, and compares what each answers and then holds.
+func TestModelOfLives(t *testing.T) {
+	ops := modelOps
+	if os.Getenv(storetest.StressEnv) == "1" {
+		ops *= 10
+	}
+	real := func(o *memory.Options) {
+		o.Retention, o.Reflection, o.Gate, o.DeferGate = defaults(), defaults(), gate.New(defaults()), true
+	}
+	engines := []*governed{newGoverned(t, mem.Open(), real), newGoverned(t, openPebble(t), real)}
+	l := &lives{
+		r: rand.New(rand.NewPCG(34, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
+		counters: map[string]int64{}, bias: map[string]float64{}, came: map[string]int{},
+	}
+	for i := range ops {
+		op := l.draw(i)
+		first := op.run(t, engines[0])
+		if diff := cmp.Diff(first, op.run(t, engines[1])); diff != "" {
+			t.Fatalf("operation %d, %s: the engines answer differently (-mem +pebble):\n%s", i, op.name, diff)
+		}
+		came, wrong := op.judge(&first)
+		if l.came[op.name+" "+came]++; wrong != "" {
+			t.Fatalf("operation %d, %s: %s", i, op.name, wrong)
+		}
+		if i%(ops/10) == 0 || i == ops-1 {
+			l.compare(t, engines)
+		}
+	}
+	t.Logf("%v", l.came)
+	for _, want := range []string{"gate retain", "gate purge", "gate promote", "gate state_conflict", "feedback duplicate", "restore active", "sweep "} {
+		if l.came[want] == 0 {
+			t.Errorf("%s never came", want)
+		}
+	}
+}
+
+// lives is what the memories should be.
+type lives struct {
+	r        *rand.Rand
+	all      map[string]*life
+	turns    map[core.TurnRef]*offer
+	order    []core.TurnRef // of the turns
+	counters map[string]int64
+	bias     map[string]float64
+	came     map[string]int
+}
+
+// life is a memory of the model.
+type life struct {
+	id, namespace           string
+	state                   core.MemoryState
+	depth                   int
+	accesses, created       int64
+	s                       core.Signals
+	sessions                map[string]bool
+	refs                    map[string]bool
+	recorded                map[core.TurnRef]bool
+	toolFailures, recovered int64
+	graph                   string // "", "reached" or "lost"
+}
+
+// offer is what a turn's recalls returned.
+type offer struct {
+	items []core.Recalled
+	of    []int
+	done  *core.FeedbackResult
+}
+
+// lifeOp is an operation: run returns what an engine answers, and judge applies
+// that to the model, and says what came of it and what is wrong with it.
+type lifeOp struct {
+	name  string
+	run   func(*testing.T, *governed) lifeAnswer
+	judge func(*lifeAnswer) (came, wrong string)
+}
+
+type lifeAnswer struct {
+	Reason   string
+	Memories []core.Recalled
+	Feedback *core.FeedbackResult
+	Decision *core.GateDecision
+	Memory   *core.Memory
+	Sweep    *memory.SweepResult
+	ID       string
+	Depth    int
+}
+
+func (l *lives) draw(i int) lifeOp {
+	switch n := l.r.IntN(100); {
+	case n < 3:
+		return l.observe(i)
+	case n < 5:
+		return l.reflect(i)
+	case n < 43:
+		return l.recall()
+	case n < 81:
+		return l.feedback()
+	case n < 89:
+		return l.graph()
+	case n < 91:
+		return l.sweep()
+	case n < 92:
+		return l.dream()
+	case n < 95:
+		return l.restore()
+	default:
+		return l.gate()
+	}
+}
+
+func (l *lives) namespace() string { return oneOf(l.r, "a", "a/b") }
+
+// some is the memory of the model that n leads to, in the order of the ids, of
+// those that fit; nil for none.
+func (l *lives) some(fits func(*life) bool) *life {
+	var list []*life
+	for _, id := range slices.Sorted(maps.Keys(l.all)) {
+		if fits(l.all[id]) {
+			list = append(list, l.all[id])
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list[l.r.IntN(len(list))]
+}
+
+func (l *lives) any() *life { return l.some(func(*life) bool { return true }) }
+
+func (l *lives) born(id, namespace string, depth int) {
+	l.all[id] = &life{
+		id: id, namespace: namespace, state: core.StateOpen, depth: depth, created: l.counters[namespace],
+		s: core.Signals{Utility: .5, Q: .5}, sessions: map[string]bool{}, refs: map[string]bool{}, recorded: map[core.TurnRef]bool{},
+	}
+}
+
+// relevant applies a turn to a memory, by spec 3.4 and 3.6.
+func (m *life) relevant(turn core.TurnRef, number int64, used bool, o core.Outcome, weight float64) {
+	s := &m.s
+	r := map[core.Outcome]float64{core.OutcomeSuccess: 1, core.OutcomePartial: .5}[o]
+	if !used {
+		r = 0
+	}
+	s.RelevantTurns++
+	s.Recent = append(slices.Clone(s.Recent), turn)
+	s.Recent = s.Recent[max(0, len(s.Recent)-20):]
+	s.HitRate += .2 * (r - s.HitRate)
+	if !used || o == core.OutcomeFailure {
+		s.MissStreak++
+	} else {
+		s.MissStreak = 0
+	}
+	if used {
+		s.HitCount, s.LastHitTurn, m.sessions[turn.Session] = s.HitCount+1, number, true
+		s.Sessions = int64(len(m.sessions))
+		s.Utility += .2 * (r - s.Utility)
+		s.Q += .2 * weight * (r - s.Q)
+		s.LastOutcomeError = o == core.OutcomeFailure
+		*map[core.Outcome]*int64{core.OutcomeSuccess: &s.Successes, core.OutcomePartial: &s.Partials, core.OutcomeFailure: &s.Failures}[o]++
+	}
+	m.retention(number)
+}
+
+// retention is the default policy of spec 3.4.
+func (m *life) retention(number int64) {
+	if !m.state.Recallable() {
+		return
+	}
+	s, since := &m.s, m.created
+	if s.HitCount > 0 {
+		since = s.LastHitTurn
+	}
+	ttl := .5*s.HitRate + .5*s.Utility - .03*float64(s.MissStreak) - .005*float64(min(40, number-since))
+	ttl = math.Round(ttl*1e9) / 1e9
+	s.TTLScore = ttl
+	uses, rested := float64(s.Uses()), !s.Gated || s.RelevantTurns-s.GatedAt >= 10
+	rate := float64(s.Failures) / uses
+	switch {
+	case m.state == core.StateRevalidatePending:
+	case uses >= 3 && rested && (rate >= .7 || rate <= .25 && s.Sessions >= 2):
+		m.state = core.StateRevalidatePending
+	case m.state == core.StateOpen && s.HitCount > 0 && ttl >= .35, m.state == core.StateCooling && ttl >= .4:
+		m.state = core.StateActive
+	case m.state == core.StateOpen && s.RelevantTurns >= 5 && ttl < .35, m.state == core.StateActive && ttl < .35:
+		m.state = core.StateCooling
+	case m.state == core.StateCooling && ttl < .15 && rested:
+		m.state = core.StateRevalidatePending
+	}
+}
+
+// approximately compares numbers that were computed in another order.
+var approximately = cmpopts.EquateApprox(0, 1e-9)
+
+// compare holds what the engines have against the model and each other.
+func (l *lives) compare(t *testing.T, engines []*governed) {
+	t.Helper()
+	for _, g := range engines {
+		for id, want := range l.all {
+			m, err := g.Get(t.Context(), id)
+			if want.state == core.StatePurged {
+				wantReason(t, err, sdk.NotFound, "memory_purged")
+				continue
+			}
+			must(t, err)
+			got := fmt.Sprint(m.Namespace, m.State, m.ReflectionDepth, m.AccessCount, m.CreatedTurn)
+			if model := fmt.Sprint(want.namespace, want.state, want.depth, want.accesses, want.created); got != model {
+				t.Errorf("%s is %s, want %s", id, got, model)
+			}
+			if diff := cmp.Diff(want.s, m.Signals, approximately); diff != "" {
+				t.Errorf("signals of %s (-model +got):\n%s", id, diff)
+			}
+		}
+		for session, want := range l.bias {
+			if got, err := g.Bias(t.Context(), session); err != nil || math.Abs(got-want) > 1e-9 {
+				t.Errorf("the bias of %s is %v, want %v, %v", session, got, want, err)
+			}
+		}
+		g.sound(t)
+	}
+	if diff := cmp.Diff(dump(t, engines[0].store), dump(t, engines[1].store)); diff != "" {
+		t.Errorf("the engines differ (-mem +pebble):\n%s", diff)
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}

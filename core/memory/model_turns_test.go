@@ -1,0 +1,180 @@
+package memory_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func (l *lives) observe(i int) lifeOp {
+	q := core.ObserveRequest{
+		ID: fmt.Sprint("m", i), Namespace: l.namespace(), Title: fmt.Sprint("title ", i),
+		Content: oneOf(l.r, "retry the upload", "rotate the logs", "renew the certificate") + " " + oneOf(l.r, "at night", "by hand", "with care"),
+	}
+	return lifeOp{"observe", func(t *testing.T, g *governed) lifeAnswer {
+		m, err := g.Observe(t.Context(), &q)
+		return lifeAnswer{Reason: sdk.ReasonOf(err), Memory: m}
+	}, func(a *lifeAnswer) (string, string) {
+		if a.Reason == "" {
+			l.born(q.ID, q.Namespace, 0)
+		}
+		return a.Reason, a.Reason
+	}}
+}
+
+func (l *lives) reflect(i int) lifeOp {
+	source := l.any()
+	if source == nil {
+		return l.observe(i)
+	}
+	q := core.ReflectRequest{SourceIDs: []string{source.id}, Title: fmt.Sprint("title ", i), Content: "retry by hand"}
+	return lifeOp{"reflect", func(t *testing.T, g *governed) lifeAnswer {
+		made, err := g.Reflect(t.Context(), &q)
+		if err != nil {
+			return lifeAnswer{Reason: sdk.ReasonOf(err)}
+		}
+		return lifeAnswer{ID: made.ID, Depth: made.ReflectionDepth}
+	}, func(a *lifeAnswer) (string, string) {
+		want := ""
+		switch {
+		case source.state == core.StatePurged || source.state == core.StateConsolidated:
+			want = "source_" + string(source.state)
+		case source.depth == core.DefaultMaxReflectionDepth:
+			want = "depth_exceeded"
+		default:
+			l.born(a.ID, source.namespace, source.depth+1)
+		}
+		return want, unless(a.Reason == want && (want != "" || a.Depth == source.depth+1), "%q of depth %d, want %q", a.Reason, a.Depth, want)
+	}}
+}
+
+// unless says what is wrong unless something holds.
+func unless(holds bool, format string, args ...any) string {
+	if holds {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+func (l *lives) recall() lifeOp {
+	q := core.RecallRequest{
+		Session: fmt.Sprint("s", l.r.IntN(3)), Turn: int64(len(l.turns)), Limit: 1 + l.r.IntN(3),
+		Query: oneOf(l.r, "upload", "logs at night", "certificate", "by hand"),
+	}
+	if len(l.order) > 0 && l.r.IntN(10) == 0 { // the same turn once more
+		again := l.order[l.r.IntN(len(l.order))]
+		q.Session, q.Turn = again.Session, again.Turn
+	}
+	q.Namespace, q.Subtree = l.namespace(), l.r.IntN(2) == 0
+	turn := core.TurnRef{Session: q.Session, Turn: q.Turn}
+	return lifeOp{"recall", func(t *testing.T, g *governed) lifeAnswer {
+		result, err := g.Recall(t.Context(), &q)
+		if err != nil {
+			return lifeAnswer{Reason: sdk.ReasonOf(err)}
+		}
+		return lifeAnswer{Memories: result.Memories}
+	}, func(a *lifeAnswer) (string, string) {
+		o := l.turns[turn]
+		if o == nil {
+			o = &offer{}
+			l.turns[turn], l.order = o, append(l.order, turn)
+		}
+		for i, found := range a.Memories {
+			m := l.all[found.ID]
+			inside := m.namespace == q.Namespace || q.Subtree && q.Namespace == "a"
+			if !m.state.Recallable() || !inside || found.Rank != i {
+				return "", fmt.Sprintf("recalled %+v, which is %s, at %d", found, m.state, i)
+			}
+			known := slices.ContainsFunc(o.items, func(r core.Recalled) bool { return r.ID == m.id })
+			if o.done == nil && !known {
+				m.accesses++
+				o.items, o.of = append(o.items, found), append(o.of, len(a.Memories))
+			}
+		}
+		return a.Reason, unless(a.Reason == "" && len(a.Memories) <= q.Limit, "%s, %d results", a.Reason, len(a.Memories))
+	}}
+}
+
+// feedback is of a turn of the last ones, as a rule.
+func (l *lives) feedback() lifeOp {
+	q := core.FeedbackRequest{Session: "nobody", Outcome: oneOf(l.r, core.OutcomeSuccess, core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial), Source: "user"}
+	if n := len(l.order); n > 0 {
+		ref := l.order[max(0, n-1-l.r.IntN(20))]
+		q.Session, q.Turn = ref.Session, ref.Turn
+	}
+	o := l.turns[core.TurnRef{Session: q.Session, Turn: q.Turn}]
+	if o != nil {
+		for _, item := range o.items {
+			// What is even is good, and what is odd isn't.
+			if good := item.ID[len(item.ID)-1]%2 == 0; good == (q.Outcome != core.OutcomeFailure) {
+				q.Used = append(q.Used, item.ID)
+			}
+		}
+	}
+	if l.r.IntN(50) == 0 {
+		q.Used = append(q.Used, "stranger")
+	}
+	if l.r.IntN(5) > 0 {
+		ok := q.Outcome != core.OutcomeFailure
+		q.ToolOutcomes = []core.ToolOutcome{{Tool: "test", OK: ok, Recovered: ok}}
+	}
+	return lifeOp{"feedback", func(t *testing.T, g *governed) lifeAnswer {
+		result, err := g.Feedback(t.Context(), &q)
+		return lifeAnswer{Reason: sdk.ReasonOf(err), Feedback: result}
+	}, func(a *lifeAnswer) (string, string) { return l.fed(&q, o, a) }}
+}
+
+// fed applies a feedback to the model.
+func (l *lives) fed(q *core.FeedbackRequest, o *offer, a *lifeAnswer) (came, wrong string) {
+	switch {
+	case o == nil:
+		return "turn_not_found", unless(a.Reason == "turn_not_found", "%s", a.Reason)
+	case o.done != nil:
+		want := *o.done
+		want.Duplicate = true
+		return "duplicate", cmp.Diff(&want, a.Feedback, approximately)
+	case slices.Contains(q.Used, "stranger"):
+		return "not_recalled", unless(a.Reason == "not_recalled", "%s", a.Reason)
+	}
+	sign := map[core.Outcome]float64{core.OutcomeSuccess: .15, core.OutcomeFailure: -.15}[q.Outcome]
+	l.bias[q.Session] = min(1, max(-1, .85*l.bias[q.Session]+sign))
+	o.done = &core.FeedbackResult{Session: q.Session, Turn: q.Turn, Outcome: q.Outcome, Bias: l.bias[q.Session], Items: []core.FeedbackItem{}}
+	advanced := map[string]bool{}
+	for _, item := range o.items {
+		if !advanced[item.Namespace] {
+			advanced[item.Namespace] = true
+			l.counters[item.Namespace]++
+		}
+	}
+	for i, item := range o.items {
+		o.done.Items = append(o.done.Items, l.taught(q, &item, o.of[i]))
+	}
+	return "", cmp.Diff(o.done, a.Feedback, approximately)
+}
+
+// taught applies a turn to one memory that it recalled.
+func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int) core.FeedbackItem {
+	m, turn := l.all[item.ID], core.TurnRef{Session: q.Session, Turn: q.Turn}
+	told := core.FeedbackItem{ID: m.id, Used: slices.Contains(q.Used, m.id), Before: m.state, After: m.state}
+	if m.state == core.StatePurged {
+		return told
+	}
+	rank := 1.0
+	if of > 1 {
+		rank = 1 - float64(item.Rank)/float64(of-1)
+	}
+	m.relevant(turn, l.counters[m.namespace], told.Used, q.Outcome, min(1, max(.15, .2+.55*rank+.25*(item.Score+1)/2)))
+	if told.Used {
+		told.Reward = map[core.Outcome]float64{core.OutcomeSuccess: 1, core.OutcomePartial: .5}[q.Outcome]
+		for _, tool := range q.ToolOutcomes {
+			m.tool(turn, tool)
+		}
+	}
+	told.Q, told.TTLScore, told.After = m.s.Q, m.s.TTLScore, m.state
+	return told
+}
