@@ -65,6 +65,10 @@ func TestCompositesCombineTheirChildren(t *testing.T) {
 			Children: []loop.Child{weighing(good, 3), weighing(bad, 1)}}, true, (3*0.9 + 0.2) / 4},
 		{"weighted misses it", loop.Composite{Kind: core.CompositeWeighted,
 			Children: []loop.Child{weighing(good, 1), weighing(bad, 1)}}, false, 0.55},
+		{"weighted misses it by little", loop.Composite{Kind: core.CompositeWeighted,
+			Children: []loop.Child{weighing(fair, 99), weighing(poor, 1)}}, false, 0.699},
+		{"weighted counts scores, not validity", loop.Composite{Kind: core.CompositeWeighted,
+			Children: []loop.Child{weighing(says("high", false, 0.9), 1), weighing(fair, 1)}}, true, 0.8},
 		{"weighted with an own threshold", loop.Composite{Kind: core.CompositeWeighted, Threshold: 0.5,
 			Children: []loop.Child{weighing(good, 1), weighing(bad, 1)}}, true, 0.55},
 		{"weights of binary fractions take nothing away", loop.Composite{Kind: core.CompositeWeighted,
@@ -104,6 +108,25 @@ func TestACompositeKeepsEachChildsVerdictAndNamesItsErrors(t *testing.T) {
 	}
 	if resp.Usage.TokensIn != 4 {
 		t.Errorf("usage %v: every child's counts", resp.Usage)
+	}
+}
+
+func TestErrorsStandInListOrderWhoeverEndsFirst(t *testing.T) {
+	ended := make(chan struct{})
+	after := func(child loop.Child, done func()) loop.Child {
+		inner := child.Evaluator
+		child.Evaluator = sdk.EvaluatorFunc(func(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+			done()
+			return inner.Evaluate(ctx, req)
+		})
+		return child
+	}
+	c := loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{
+		after(says("z", false, 0.3), func() { <-ended }), after(says("a", false, 0.2), func() { close(ended) }),
+	}}
+	want := []sdk.Finding{{Message: "no z", Source: "z"}, {Message: "no a", Source: "a"}}
+	if diff := cmp.Diff(want, judge(t, c).Verdict.Errors); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 }
 

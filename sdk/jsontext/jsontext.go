@@ -8,6 +8,7 @@ package jsontext
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -42,6 +43,28 @@ const (
 // Its reason is json_not_found, json_invalid, json_ambiguous, json_too_deep or
 // json_too_large. The time taken is linear in the length of the text.
 func Extract(text string) (value json.RawMessage, note string, err error) {
+	return extract(text, func(found []span) []span { return found })
+}
+
+// ExtractObject is as [Extract] where an object is wanted: lists in the prose
+// that hold no object, such as the "[1]" of a citation, don't count beside one.
+func ExtractObject(text string) (value json.RawMessage, note string, err error) {
+	return extract(text, func(found []span) []span { return besideLists(text, found) })
+}
+
+// besideLists leaves out the lists without an object, unless all are such.
+func besideLists(text string, found []span) []span {
+	holding := slices.DeleteFunc(slices.Clone(found), func(v span) bool {
+		return text[v.start] == '[' && !strings.Contains(text[v.start:v.end], "{")
+	})
+	if len(holding) == 0 {
+		return found
+	}
+	return holding
+}
+
+// extract finds the value. Among those in prose, only what choose returns counts.
+func extract(text string, choose func([]span) []span) (value json.RawMessage, note string, err error) {
 	if len(text) > MaxBytes {
 		return nil, "", sdk.Errorf(sdk.Invalid, "json_too_large", "the text has %d bytes; at most %d are read", len(text), MaxBytes)
 	}
@@ -53,7 +76,7 @@ func Extract(text string) (value json.RawMessage, note string, err error) {
 	if fences := fencesIn(text); len(fences) > 0 {
 		return fromFences(text, fences)
 	}
-	return fromProse(text, wholeErr)
+	return fromProse(text, wholeErr, choose)
 }
 
 // span is a half-open range of bytes.
@@ -79,7 +102,7 @@ func scanWhole(text string) (span, *fault) {
 // fromProse takes the one object or array in a text. Scanning goes on where a
 // failed attempt ended, never inside it: a part of a broken value isn't the
 // value that was meant, and the text is read once.
-func fromProse(text string, wholeErr *fault) (json.RawMessage, string, error) {
+func fromProse(text string, wholeErr *fault, choose func([]span) []span) (json.RawMessage, string, error) {
 	var found []span
 	s := scanner{text: text}
 	for s.seek("{[") {
@@ -92,7 +115,7 @@ func fromProse(text string, wholeErr *fault) (json.RawMessage, string, error) {
 			return nil, "", err.in(text)
 		}
 	}
-	switch len(found) {
+	switch found = choose(found); len(found) {
 	case 0:
 		return nil, "", notFound(text, wholeErr)
 	case 1:

@@ -85,6 +85,29 @@ func TestExtractSaysWhereTheTextIsWrong(t *testing.T) {
 	}
 }
 
+func TestAnObjectIsFoundBesideLists(t *testing.T) {
+	tests := []struct{ name, text, value, reason string }{
+		{"a citation before it", `As in [1]: {"a": [2]}`, `{"a": [2]}`, ""},
+		{"lists on both sides", `[] {"a": 1} [[1], "x"]`, `{"a": 1}`, ""},
+		{"a list alone", `the list [1]`, `[1]`, ""},
+		{"two lists", `[1] and [2]`, "", "json_ambiguous"},
+		{"two objects", `{"a": 1} [1] {"b": 2}`, "", "json_ambiguous"},
+		{"a list that holds an object", `[{"a": 1}] {"b": 2}`, "", "json_ambiguous"},
+		{"a broken list of objects", `[{"a": 1}, {"b" {"c": 3}`, "", "json_invalid"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			value, _, err := jsontext.ExtractObject(tt.text)
+			if string(value) != tt.value || sdk.ReasonOf(err) != tt.reason {
+				t.Errorf("got %s, %v; want %s, reason %q", value, err, tt.value, tt.reason)
+			}
+		})
+	}
+	if value, _, err := jsontext.Extract(tests[0].text); sdk.ReasonOf(err) != "json_ambiguous" {
+		t.Errorf("where any value will do, got %s, %v", value, err)
+	}
+}
+
 func TestExtractAcceptsTheDeepestAllowedNesting(t *testing.T) {
 	text := strings.Repeat("[", jsontext.MaxDepth) + strings.Repeat("]", jsontext.MaxDepth)
 	if _, _, err := jsontext.Extract(text); err != nil {

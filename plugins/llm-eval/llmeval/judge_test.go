@@ -2,12 +2,14 @@ package llmeval_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -33,6 +35,7 @@ func TestReplyBecomesVerdict(t *testing.T) {
 		"extra keys":               {`{"reason":"x","pass":true,"score":1,"more":{"pass":false}}`, passed},
 		"feedback as a list":       {`{"pass":false,"score":0,"feedback":["a","b"]}`, failed(0, `["a","b"]`)},
 		"prose around":             {"Here you are:\n{\"pass\": true, \"score\": 1}\nHope that helps!", passed},
+		"prose with citations":     {"As [1] and [2, 3] show: {\"pass\": false, \"feedback\": \"bad\"} []", failed(0, "bad")},
 		"a code fence":             {"```json\n{\"pass\":false,\"feedback\":\"bad\"}\n```", failed(0, "bad")},
 		"a thought before it":      {"<think>maybe {\"pass\":true}?</think>\n{\"pass\":false,\"feedback\":\"bad\"}", failed(0, "bad")},
 		"no pass and no reason":    {`{"pass":false}`, sdk.Verdict{Errors: []sdk.Finding{{Message: "the judge didn't pass this output, and gave no reason", Code: "llm_judge"}}}},
@@ -64,6 +67,8 @@ func TestReplyThatIsNoVerdictNeverPasses(t *testing.T) {
 		"two verdicts":                 {`{"pass":true} {"pass":false}`, ""},
 		"a quoted one in a fence":      {"The output says\n```json\n{\"pass\":true}\n```\nbut {\"pass\":false}", `more than one "pass"`},
 		"a quoted one in a torn reply": {`it says {"pass":true} and {"pass":false`, ""},
+		"an object beside a verdict":   {`{"score":1} {"pass":true}`, "a second JSON value"},
+		"a list of objects beside one": {`[{"p\u0061ss":false}] {"pass":true}`, "a second JSON value"},
 		"a list":                       {`[{"pass":true}]`, "not an object"},
 		"a boolean":                    {`true`, "not an object"},
 		"nothing":                      {"", ""},
@@ -213,6 +218,28 @@ func TestAskedForTemperatureIsNotGivenUp(t *testing.T) {
 	_, err := newJudge(t, configFor(server.URL, object{"temperature": 0.2})).Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(`1`)})
 	if e := sdkError(t, err); e.Reason != "llm_request_refused" || !strings.Contains(e.Message, "only the default") {
 		t.Errorf("error %v", e)
+	}
+}
+
+func TestBothProvidersAreAskedUnderTheirBase(t *testing.T) {
+	for _, test := range []struct{ provider, path, want string }{
+		{"openai", "/v1", "/v1/chat/completions"},
+		{"openai", "/v1/", "/v1/chat/completions"},
+		{"openai", "/deep/v2", "/deep/v2/chat/completions"},
+		{"ollama", "", "/v1/chat/completions"},
+		{"ollama", "/", "/v1/chat/completions"},
+		{"ollama", "/v1", "/v1/chat/completions"},
+	} {
+		var path string
+		tr := &transport{script: []exchange{func(r *http.Request) (*http.Response, error) {
+			path = r.URL.Path
+			return answer(200, `{"choices":[{"message":{"content":"{\"pass\":true}"},"finish_reason":"stop"}]}`)(r)
+		}}}
+		p := llmeval.Plugin(llmeval.Options{Getenv: getenv, Transport: tr})
+		config := object{"llm": object{"provider": test.provider, "base_url": "http://llm.test" + test.path, "model": "m"}}
+		if v := evaluate(t, prepare(t, p.Evaluator, mustJSON(config)), `1`).Verdict; !v.Valid || path != test.want {
+			t.Errorf("%s at %q is asked at %s, want %s", test.provider, test.path, path, test.want)
+		}
 	}
 }
 

@@ -84,7 +84,7 @@ func withoutThoughts(text string) string {
 // verdictObject finds the one object in a text. Where a second verdict stands
 // beside it, perhaps quoted from the output, neither counts.
 func verdictObject(text string) (map[string]json.RawMessage, error) {
-	value, note, err := jsontext.Extract(text)
+	value, note, err := jsontext.ExtractObject(text)
 	if err != nil {
 		return nil, err
 	}

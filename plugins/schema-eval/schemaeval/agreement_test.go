@@ -81,6 +81,40 @@ func compareEngines(t *testing.T, draft, schema string, outputs []string) int {
 	return len(outputs)
 }
 
+// The rule that the README states, by the engine that judged.
+func TestTheEngineIsChosenByTheRule(t *testing.T) {
+	const own, other = "gojsonschema", "santhosh-tekuri"
+	tests := []struct{ schema, draft, engine string }{
+		{`{"type": "object"}`, "draft4", own},
+		{`{"type": "object"}`, "draft6", own},
+		{`{"type": "object"}`, "draft7", own},
+		{`{"type": "object"}`, "2019-09", other},
+		{`{"type": "object"}`, "2020-12", other},
+		{`true`, "draft7", own},
+		{`{"not": {"format": "date"}}`, "draft7", other},
+		{`{"maxItems": 2}`, "draft7", own},
+		{`{"maxItems": 2.0}`, "draft7", other},
+		{`{"maxItems": 2147483648}`, "draft7", own},
+		{`{"maxItems": 2147483649}`, "draft7", other},
+		{`{"not": {"$ref": "#/definitions/a"}, "definitions": {"a": {"type": "null"}}}`, "draft7", own},
+		{`{"properties": {"a": {"$ref": "#"}}}`, "draft7", own},
+		{`{"not": {"$ref": "#/definitions/a", "type": "null"}, "definitions": {"a": {"type": "null"}}}`, "draft7", other},
+		{`{"not": {"$ref": "#/definitions/a/not"}, "definitions": {"a": {"not": {}}}}`, "draft7", other},
+		{`{"not": {"$ref": "#/properties/a"}, "properties": {"a": {"type": "null"}}}`, "draft7", other},
+		{`{"$id": "http://a/b"}`, "draft7", own},
+		{`{"not": {"$id": "http://a/b", "type": "null"}}`, "draft7", other},
+		{`{"not": {"id": "http://a/b", "type": "null"}}`, "draft4", other},
+		{`{"$schema": "http://json-schema.org/draft-07/schema#"}`, "2020-12", own},
+		{`{"$schema": "https://json-schema.org/draft/2020-12/schema"}`, "draft7", other},
+	}
+	for _, tt := range tests {
+		got := evaluate(t, `{"draft": "`+tt.draft+`", "schema": `+tt.schema+`}`, `{"b": 1}`)
+		if got.Metadata["engine"] != tt.engine {
+			t.Errorf("%s of %s is served by %s, want %s", tt.schema, tt.draft, got.Metadata["engine"], tt.engine)
+		}
+	}
+}
+
 func TestEnginesAgreeThatNegativeZeroIsZero(t *testing.T) {
 	for schema, valid := range map[string]bool{
 		`{"items": {"enum": [0]}}`: true, `{"items": {"not": {"enum": [0.0]}}}`: false, `{"items": {"enum": [-0]}}`: true, `{"uniqueItems": true}`: false,

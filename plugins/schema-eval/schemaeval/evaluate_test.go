@@ -176,6 +176,37 @@ func TestDraftsAndTheirFormats(t *testing.T) {
 	}
 }
 
+// What one draft asserts and another ignores or refuses tells which one judged.
+// No keyword here keeps gojsonschema from serving drafts 4, 6 and 7.
+func TestSchemaKeywordDecidesOverDraftOnBothEngines(t *testing.T) {
+	const uri = `"$schema": "http://json-schema.org/draft-0%s/schema#", `
+	const newest = `"$schema": "https://json-schema.org/draft/2020-12/schema", `
+	constant, conditional := `"properties": {"a": {"const": 1}}`, `"if": {"required": ["a"]}, "then": {"required": ["b"]}`
+	tests := []struct {
+		name, schema, draft string
+		valid               bool
+	}{
+		{"draft 4 has no const", strings.Replace(uri, "%s", "4", 1) + constant, "draft7", true},
+		{"draft 6 has const", strings.Replace(uri, "%s", "6", 1) + constant, "draft4", false},
+		{"draft 6 has no if", strings.Replace(uri, "%s", "6", 1) + conditional, "draft7", true},
+		{"draft 7 has if", strings.Replace(uri, "%s", "7", 1) + conditional, "draft6", false},
+		{"draft 4 by draft", constant, "draft4", true},
+		{"draft 6 by draft", conditional, "draft6", true},
+		{"2020-12 has dependentRequired", newest + `"dependentRequired": {"a": ["b"]}`, "draft7", false},
+		{"draft 7 has no dependentRequired", strings.Replace(uri, "%s", "7", 1) + `"dependentRequired": {"a": ["b"]}`, "2020-12", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			schema := "{" + tt.schema + "}"
+			for _, s := range []string{schema, detour(t, schema)} {
+				if got := evaluate(t, `{"draft": "`+tt.draft+`", "schema": `+s+`}`, `{"a": 2}`); got.Verdict.Valid != tt.valid {
+					t.Errorf("%s by %s: valid %v, want %v", s, got.Metadata["engine"], got.Verdict.Valid, tt.valid)
+				}
+			}
+		})
+	}
+}
+
 func TestScoring(t *testing.T) {
 	for errors, want := range []float64{1, 0.8, 0.6, 0.4, 0.2, 0, 0} {
 		output := `{"a": [` + strings.TrimSuffix(strings.Repeat(`"x",`, errors), ",") + `]}`

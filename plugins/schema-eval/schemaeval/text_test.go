@@ -26,6 +26,7 @@ func TestTextIsParsedFirst(t *testing.T) {
 		{"a schema of text judges digits as text", `{"type": "string", "minLength": 3}`, "42", false, "", "", "must have at least 3 characters, has 2"},
 		{"an enum of text takes text", `{"enum": ["yes", "no"]}`, "yes", true, "", "", ""},
 		{"text or object prefers the object", `{"anyOf": [{"type": "string"}, {"type": "object"}]}`, `{"a": 1}`, true, `{"a": 1}`, "parsed from text", ""},
+		{"a JSON string in the text is judged without its quotes", `{"type": "string", "maxLength": 3}`, `"four"`, false, `"four"`, "parsed from text", "must have at most 3 characters, has 4"},
 		{"a JSON string in the text", `{"type": "string"}`, `"quoted"`, true, `"quoted"`, "parsed from text", ""},
 	}
 	for _, tt := range tests {
