@@ -158,36 +158,43 @@ func getFigures(t *testing.T, w *memory.Memories, ids []string) {
 // storeFigures check, export and import the store.
 func storeFigures(t *testing.T, dir string) {
 	s, parts := openParts(t, dir)
-	start := time.Now()
+	stop := stopwatch("store check")
 	if n, err := store.Check(t.Context(), s, parts, func(p core.Problem) { t.Error(p) }); n != 0 || err != nil {
 		t.Fatal(n, err)
 	}
-	timeFigure("store check", start, "")
-	file := filepath.Join(t.TempDir(), "export")
-	f, err := os.Create(file)
+	stop("")
+	f, err := os.Create(filepath.Join(t.TempDir(), "export"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	start = time.Now()
+	stop = stopwatch("store export")
 	moved, err := store.Export(t.Context(), s, f, store.Derived(parts), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	timeFigure("store export", start, fmt.Sprintf("%d records, %d MB", moved.Records, moved.Bytes>>20))
+	stop(fmt.Sprintf("%d records, %d MB", moved.Records, moved.Bytes>>20))
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
 	fresh, parts := openParts(t, t.TempDir())
-	start = time.Now()
+	stop = stopwatch("store import")
 	if _, err := store.Import(t.Context(), fresh, f, parts, nil); err != nil {
 		t.Fatal(err)
 	}
-	timeFigure("store import", start, "with the check of all of it")
+	stop("with a check of all of it")
 }
 
-func timeFigure(name string, start time.Time, note string) {
-	coretest.Figure{Name: name, Value: time.Since(start).Seconds(), Unit: "s", Note: note}.Print(os.Stdout)
+// stopwatch returns what prints how long something took since.
+func stopwatch(name string) func(note string) {
+	start, used := time.Now(), coretest.ProcessorTime()
+	return func(note string) {
+		took, computed := time.Since(start), coretest.ProcessorTime()-used
+		coretest.Figure{
+			Name: name, Value: took.Seconds(), Unit: "s",
+			Note: strings.TrimPrefix(fmt.Sprintf("%s, %.1f s of processor time", note, computed.Seconds()), ", "),
+		}.Print(os.Stdout)
+	}
 }
 
 func openParts(t *testing.T, dir string) (core.Store, []core.Checker) {

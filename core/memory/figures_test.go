@@ -60,6 +60,7 @@ func (n noise) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 func TestFigures(t *testing.T) {
 	dir := t.TempDir()
 	ids := write(t, dir)
+	openFigure(t, dir)
 	recallFigures(t, dir)
 	w, done := openFigures(t, dir)
 	getFigures(t, w, ids)
@@ -70,17 +71,30 @@ func TestFigures(t *testing.T) {
 	commitFigures(t, "with a vector", embed.Hashed{})
 }
 
+// openFigure opens the store several times. The first has the log of the last
+// writes to work in.
+func openFigure(t *testing.T, dir string) {
+	var took coretest.Samples
+	for range 9 {
+		start := time.Now()
+		_, done := openFigures(t, dir)
+		took = append(took, time.Since(start))
+		done()
+	}
+	coretest.Figure{
+		Name: "open of the memories", Value: ms(took.At(0.5)), Unit: "ms", Target: 50,
+		Note: fmt.Sprintf("before the indices are warm; p10 %.1f ms, the first, behind the import, %.1f ms", ms(took.At(0.1)), ms(took[0])),
+	}.Print(os.Stdout)
+}
+
 // recallFigures measures a cold recall and warm ones.
 func recallFigures(t *testing.T, dir string) {
 	before := heap()
-	start := time.Now()
 	w, done := openFigures(t, dir)
 	defer done()
-	coretest.Figure{Name: "open of the memories", Value: ms(time.Since(start)), Unit: "ms", Target: 50, Note: "before the indices are warm"}.Print(os.Stdout)
 	first := &core.RecallRequest{Query: "w7 w70 w700 w7000"}
 	first.Namespace = "lot"
-	start = time.Now()
-	used := coretest.ProcessorTime()
+	start, used := time.Now(), coretest.ProcessorTime()
 	if _, err := w.Recall(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
