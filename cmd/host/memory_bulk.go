@@ -149,6 +149,17 @@ func recallLine(ctx context.Context, m *memoryHost, line jsonLine, r core.Recall
 func (a *App) memoryReembedCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "reembed NAMESPACE", Short: "Make the vectors of a namespace anew, with the model that is set",
+		Long: `Make the vectors of a namespace anew, with the model that is set; config show names
+it. Vectors of different models are never compared: until a memory is moved, or where
+no vector could be made, it is found by its words alone. What has the model's vectors
+stays as it is, so this may be stopped and repeated.
+
+A model of an OpenAI-compatible endpoint, such as Ollama's, is set in reflectory.yaml,
+or by REFLECTORY_EMBEDDINGS_MODEL, _URL, _KEY_ENV and _DIMS:
+  settings:
+    embeddings: {model: nomic-embed-text, base_url: "http://127.0.0.1:11434/v1"}
+api_key_env names the environment variable with the key, where one is needed. Titles,
+contents and queries are sent there, over https or to this machine only.`,
 		Example: "  reflectory memory reembed team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -160,7 +171,7 @@ func (a *App) memoryReembedCommand() *cobra.Command {
 				if a.flags.json {
 					return printJSON(a.Stdout, result)
 				}
-				a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, result.Model)
+				a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
 				return nil
 			})
 		},
