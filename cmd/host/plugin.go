@@ -153,11 +153,15 @@ func choosePlugins(set *install.Set, names []string) ([]*install.Plugin, error) 
 
 func pluginNotInstalled(set *install.Set, name string) error {
 	var names []string
+	otherwise := "see what is installed: reflectory plugin list"
 	for _, p := range set.Plugins() {
 		names = append(names, p.Name)
+		if strings.HasSuffix(p.Name, "/"+name) {
+			otherwise = fmt.Sprintf("write its publisher too: %s", p.Name)
+		}
 	}
 	return sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q", name).
-		WithHint("%s", core.DidYouMean(name, names, "see what is installed: reflectory plugin list"))
+		WithHint("%s", core.DidYouMean(name, names, otherwise))
 }
 
 // verifiedPlugin is what became of a plugin's verification.

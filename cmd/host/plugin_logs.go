@@ -28,8 +28,8 @@ func (a *App) pluginLogsCommand() *cobra.Command {
 from level info on, or from --log-level where that is less, in
 <data-dir>/logs/plugins, some 16 MiB for each plugin. The values of environment
 variables that the plugin was granted stand as *** in them.`,
-		Example: `  reflectory plugin logs llm-eval
-  reflectory plugin logs llm-eval --lines 500 --json`,
+		Example: `  reflectory plugin logs reflectory/llm-eval
+  reflectory plugin logs reflectory/llm-eval --lines 500 --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkLogFlags(lines, follow); err != nil {
@@ -58,6 +58,10 @@ func (a *App) pluginLogs(ctx context.Context, name string, lines int, follow boo
 	tail, err := logfile.Tail(a.pluginLogDir(), name, lines)
 	switch {
 	case sdk.ReasonOf(err) == "log_not_found":
+		// A set that can't be opened says nothing of the name.
+		if set, err := a.openSet(); err == nil && set.Find(name) == nil {
+			return pluginNotInstalled(set, name)
+		}
 		tail = []plugin.LogLine{}
 		a.term.Line("%s", err)
 	case err != nil:

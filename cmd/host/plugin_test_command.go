@@ -39,6 +39,9 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer closing(&err, set)
+	if err := set.Plugins()[0].Problem; err != nil {
+		return err
+	}
 	fixtures, err := sdktest.Load(os.DirFS(dir))
 	if err != nil {
 		return err

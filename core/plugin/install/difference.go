@@ -54,8 +54,17 @@ func (p *Plugin) Changed(found []Difference) error {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return sdk.Errorf(sdk.Denied, reason, "plugin %s is not what %s pins: %s", p.Name, p.Place.Lock, strings.Join(lines, "; ")).
-		WithHint("if you trust what is there now, pin it: %s", p.Place.repair(p.Locked)).
+		WithHint("%s: %s", p.remedy(), p.Place.repair(p.Locked)).
 		WithDetail("plugin", p.Name).WithDetail("differences", found)
+}
+
+// remedy says what the command that mends a changed plugin does: a copy is made
+// anew, and what lies in the lock's own folder is pinned as it is.
+func (p *Plugin) remedy() string {
+	if p.Place.Repair == "" && p.Locked.Path == "" {
+		return "restore it from a package that you trust"
+	}
+	return "if you trust what is there now, pin it"
 }
 
 // compareNames finds the files that were added or are gone.

@@ -2,6 +2,8 @@ package install_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -203,4 +205,13 @@ func FuzzPackage(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAPluginInDevelopmentThatIsNotBuiltSaysSo(t *testing.T) {
+	w := judge(t)
+	if err := os.Remove(filepath.Join(w.source, "judge")); err != nil {
+		t.Fatal(err)
+	}
+	set := w.open(func(o *install.Options) { o.Dev = []string{w.source} })
+	wantError(t, start(t, set, &driver{}), sdk.Invalid, "package_invalid", `its entry "judge" is no file of the package`, "build it")
 }

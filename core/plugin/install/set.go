@@ -107,7 +107,27 @@ func openDev(dir string) (*Plugin, error) {
 	if err != nil {
 		return nil, sdk.Wrap("plugin in development", err)
 	}
-	return &Plugin{Name: p.Name, Version: p.Version, Place: Place{Label: "dev"}, Folder: dir, Package: p}, nil
+	return &Plugin{
+		Name: p.Name, Version: p.Version, Place: Place{Label: "dev"}, Folder: dir, Package: p, Problem: unbuilt(dir, p),
+	}, nil
+}
+
+// unbuilt refuses a package in development without the files that its entries name.
+func unbuilt(dir string, p *Package) error {
+	f, err := openFolder(dir)
+	if err != nil {
+		return sdk.Wrap("open "+dir, err)
+	}
+	defer f.close()
+	names, err := f.names()
+	if err != nil {
+		return err
+	}
+	files := make(map[string]string, len(names))
+	for _, name := range names {
+		files[name] = ""
+	}
+	return p.checkEntries(files)
 }
 
 func openLocked(place Place, l *Locked, trust *Trust) *Plugin {

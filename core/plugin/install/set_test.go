@@ -71,7 +71,7 @@ func TestWhatIsNotAsPinnedDoesNotStart(t *testing.T) {
 		"a changed byte": {func(t *testing.T, folder string) {
 			write(t, folder, map[string]string{"judge": "#!/bin/trux\n"})
 		}, "checksum_mismatch", []string{
-			"plugin acme/judge is not what ", "judge: wanted SHA-256 " + digest("#!/bin/true\n") + ", got " + digest("#!/bin/trux\n"), "hint: if you trust what is there now, pin it: reflectory plugin add PATH",
+			"plugin acme/judge is not what ", "judge: wanted SHA-256 " + digest("#!/bin/true\n") + ", got " + digest("#!/bin/trux\n"), "hint: restore it from a package that you trust: reflectory plugin add PATH",
 		}},
 		"a changed file that isn't the program": {func(t *testing.T, folder string) {
 			write(t, folder, map[string]string{"data/words": "b\n"})

@@ -136,8 +136,8 @@ func (t *Trust) verify(name string, files digests, signature []byte) (signer str
 			}
 		}
 	}
-	return "", sdk.Errorf(sdk.Denied, "signature_invalid", "plugin %s isn't signed by a key that the trust file names for %s", name, publisher).
-		WithHint("get the package anew, or add its publisher's new key to the trust file if you know it to be theirs")
+	return "", sdk.Errorf(sdk.Denied, "signature_invalid", "plugin %s was changed after it was signed, or no key that the trust file names for %s signed it", name, publisher).
+		WithHint("get the package anew, or sign it again if it is yours; add a new key of its publisher's to the trust file only if you know it to be theirs")
 }
 
 // signed is what a signature is over.

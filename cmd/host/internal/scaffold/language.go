@@ -25,6 +25,8 @@ type Language struct {
 	command string
 	// capabilities and limits are what plugin.yaml says of them; "" is nothing.
 	capabilities, limits string
+	// grant names the capabilities for plugin add.
+	grant string
 	// build is how the plugin is built; "" where it needn't be.
 	build string
 	files []file
@@ -55,14 +57,17 @@ func Languages() []Language {
 			},
 		},
 		{
-			Name: "go", Runtimes: []string{process, wasm}, title: "Go", needs: "Go 1.26", build: "make",
+			Name: "go", Runtimes: []string{process, wasm}, title: "Go",
+			needs: "Go 1.26, and Reflectory's Go module or a checkout of it", build: "make",
+			note: "`make` downloads that module, unless go.mod says to take a checkout: `plugin new --sdk DIR` writes\n" +
+				"that, and so does `go mod edit -replace github.com/reflectory/reflectory=DIR`.",
 			files: []file{{"main.go", "the plugin"}, {"main_test.go", "the contract and the fixtures, in `go test`"}},
 		},
 		{
 			Name: "python", Runtimes: []string{process}, title: "Python",
 			needs:        "Python 3.9 with grpcio and protobuf (Debian: `python3-grpcio python3-protobuf`) among the system's own packages",
 			command:      "[python3, main.py]",
-			capabilities: "{fs: [system]} # an interpreter and its libraries",
+			capabilities: "{fs: [system]} # an interpreter and its libraries", grant: "fs:system",
 			files: []file{
 				{"package/main.py", "the plugin"},
 				{"package/reflectory.py", "the author's side of the contract"},

@@ -56,6 +56,7 @@ type project struct {
 	Name, FullName, Version string
 	Runtime, Entry          string
 	Capabilities, Limits    string
+	Grant                   string
 	Title, Needs, Note      string
 	Build                   string
 	Files                   []file
@@ -106,7 +107,7 @@ func newProject(o Options, l Language, runtime string) (project, error) {
 	p := project{
 		Name: name, FullName: publisher + "/" + name, Version: firstVersion,
 		Runtime: runtime, Entry: l.entry(name, runtime),
-		Capabilities: l.capabilities, Limits: l.limits,
+		Capabilities: l.capabilities, Limits: l.limits, Grant: l.grant,
 		Title: l.title, Needs: l.needs, Note: l.note, Build: l.build, Files: l.files,
 	}
 	if o.SDK == "" {
