@@ -101,7 +101,7 @@ func encodeVector(model string, vector []float32) []byte {
 
 // decodeVector reads what [encodeVector] made.
 func decodeVector(id string, value []byte) (model string, vector []float32, err error) {
-	return appendVector(nil, id, value)
+	return appendVector(make([]float32, 0, len(value)/4), id, value)
 }
 
 // appendVector does what decodeVector does, and appends the vector to what is
