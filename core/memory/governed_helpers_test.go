@@ -42,7 +42,6 @@ func newGoverned(t *testing.T, s core.Store, change func(*memory.Options)) *gove
 	clock := &coretest.Clock{}
 	writer := &journal.Writer{Store: s, Clock: clock}
 	g := &governed{settings: governance.New(writer), log: decisions.NewLog(&coretest.IDs{})}
-	g.log.Connect(writer)
 	t.Cleanup(func() { _ = g.log.Close() }) // of a test that failed before
 	policies := policy.New(points(), policy.Options{Log: g.decided, Clock: clock, SampleEvery: 1})
 	g.world = newWorld(t, s, func(o *memory.Options) {
@@ -65,13 +64,16 @@ func (g *governed) decided(_ context.Context, r *policy.Record) {
 }
 
 // written has all decisions written, and then all heads recorded in the root, as
-// the host does at its end.
+// the host does at its end. It is only now that the log writes: when it does by
+// itself depends on the real time, and the entries are of the time of their commit.
 func (g *governed) written(t *testing.T) {
 	t.Helper()
+	writer := &journal.Writer{Store: g.store, Clock: g.clock}
+	g.log.Connect(writer)
 	if err := g.log.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := journal.Record(context.WithoutCancel(t.Context()), &journal.Writer{Store: g.store, Clock: g.clock}); err != nil {
+	if _, err := journal.Record(t.Context(), writer); err != nil {
 		t.Error(err)
 	}
 }
