@@ -108,6 +108,22 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 	}
 }
 
+// The host gives a judge 120 s (spec 1.4): a try that gets no answer leaves room
+// for another.
+func TestAJudgesTimeHasRoomForTwoTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+		defer cancel()
+		tr := &transport{script: []exchange{silent, answer(200, `{"choices":[{"message":{"content":"{\"pass\":true}"},"finish_reason":"stop"}]}`)}}
+		p := llmeval.Plugin(llmeval.Options{Getenv: getenv, Transport: tr})
+		config := object{"llm": object{"provider": "openai", "base_url": "http://llm.test/v1", "model": "m"}}
+		res, err := prepare(t, p.Evaluator, mustJSON(config)).Evaluate(ctx, &sdk.EvaluateRequest{Output: []byte(`1`)})
+		if err != nil || !res.Verdict.Valid || res.Metadata["tries"] != "2" {
+			t.Errorf("%+v, %v after tries at %v", res, err, tr.times)
+		}
+	})
+}
+
 func TestEveryTryCarriesTheStepsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string
