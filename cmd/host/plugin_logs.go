@@ -28,8 +28,8 @@ func (a *App) pluginLogsCommand() *cobra.Command {
 from level info on, or from --log-level where that is less, in
 <data-dir>/logs/plugins, some 16 MiB for each plugin. The values of environment
 variables that the plugin was granted stand as *** in them.`,
-		Example: `  reflectory plugin logs reflectory/llm-eval
-  reflectory plugin logs reflectory/llm-eval --lines 500 --json`,
+		Example: `  reflectory plugin logs reflectory/schema-eval
+  reflectory plugin logs reflectory/schema-eval --lines 500 --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkLogFlags(lines, follow); err != nil {
