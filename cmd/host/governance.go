@@ -9,7 +9,6 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/governance"
-	"github.com/reflectory/reflectory/core/journal"
 )
 
 func (a *App) governanceCommand() *cobra.Command {
@@ -32,7 +31,7 @@ func (a *App) governed(fn func(c *cobra.Command, g *governance.Governor, args []
 			return err
 		}
 		defer closing(&err, db)
-		return fn(c, governance.New(&journal.Writer{Store: db}), args)
+		return fn(c, governance.New(a.writer(db)), args)
 	}
 }
 

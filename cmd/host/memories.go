@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/governance"
@@ -38,7 +40,7 @@ func (a *App) openMemory(ctx context.Context) (*memoryHost, error) {
 	}
 	policies.connect(db)
 	memories := a.memoryOn(db, policies)
-	evidence := &gate.Recorder{Writer: &journal.Writer{Store: db}, Memories: memories}
+	evidence := &gate.Recorder{Writer: a.writer(db), Memories: memories}
 	return &memoryHost{memories, evidence, policies, db}, nil
 }
 
@@ -49,13 +51,33 @@ func (a *App) memoryOn(db core.Store, policies *livePolicies) *memory.Memories {
 		panic("embedder: " + err.Error()) // the configuration was checked when it was read
 	}
 	memories, err := memory.New(memory.Options{
-		Store: db, Governor: governance.New(&journal.Writer{Store: db}), Reflection: policies, Retention: policies,
+		Store: db, Governor: governance.New(a.writer(db)), Reflection: policies, Retention: policies,
 		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embedder,
+		Subscribers: a.subscribers(),
 	})
 	if err != nil {
 		panic("memory: " + err.Error()) // no option can be wrong but a missing store
 	}
 	return memories
+}
+
+// writer changes a store, and shows the events of it where that is asked.
+func (a *App) writer(db core.Store) *journal.Writer {
+	return &journal.Writer{Store: db, Subscribers: a.subscribers()}
+}
+
+// subscribers are who is told of events: the terminal, from --log-level info on.
+func (a *App) subscribers() []journal.Subscriber {
+	if !a.shows("info") {
+		return nil
+	}
+	return []journal.Subscriber{journal.LogTo(func(event string, args ...any) {
+		line := "info: " + event
+		for i := 0; i+1 < len(args); i += 2 {
+			line += fmt.Sprintf(" %v=%v", args[i], args[i+1])
+		}
+		a.term.Line("%s", term.Cut(line, 600))
+	})}
 }
 
 // withMemory opens the memory for one command.

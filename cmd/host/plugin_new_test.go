@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/scaffold"
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // A new plugin in Go is built as its README says, but for the download of what
@@ -33,11 +34,7 @@ func TestNewPluginsInGoPassTheKit(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			sums, err := os.ReadFile("../../go.sum")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600); err != nil {
+			if err := coretest.OfflineModule(dir, root); err != nil {
 				t.Fatal(err)
 			}
 			args := append([]string{"build", "-mod=mod", "-o", filepath.Join("package", built.file)}, built.args...)

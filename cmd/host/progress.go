@@ -115,9 +115,14 @@ func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100)
 // levels are the log levels from the least to the greatest; off shows nothing.
 var levels = []string{"trace", "debug", "info", "warn", "error", "off"}
 
+// shows reports whether logs of a level are shown.
+func (a *App) shows(level string) bool {
+	return slices.Index(levels, level) >= slices.Index(levels, a.config.LogLevel.Value)
+}
+
 // pluginLog shows a plugin's log line, from the configured level.
 func (a *App) pluginLog(l plugin.LogLine) {
-	if slices.Index(levels, l.Level) < slices.Index(levels, a.config.LogLevel.Value) {
+	if !a.shows(l.Level) {
 		return
 	}
 	a.term.Line("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(logText(l), 300))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/scaffold"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/sdktest"
@@ -103,11 +104,7 @@ func TestTheGoTemplatePassesItsOwnTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, _ := begin(t, scaffold.Options{Name: "acme/no-spam", Language: "go", SDK: root})
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600); err != nil {
+	if err := coretest.OfflineModule(dir, root); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "./...")
