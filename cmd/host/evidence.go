@@ -43,29 +43,37 @@ func evidenceFlag(c *cobra.Command, file *string) {
 	c.Flags().StringVar(file, "file", "", "JSON `file`, or - for standard input (required)")
 }
 
-func (a *App) evidenceTool(ctx context.Context, file string) (err error) {
+func (a *App) evidenceTool(ctx context.Context, file string) error {
+	return recordEvidence(ctx, a, file, gate.ReadTools, (*gate.Recorder).RecordTools, func(done gate.ToolsRecorded) {
+		fmt.Fprintf(a.Stdout, "recorded %d outcomes, %d were there before\n", done.Recorded, done.Duplicates)
+	})
+}
+
+// recordEvidence reads a file of evidence, records it, and prints what came of it:
+// as JSON, or by show.
+func recordEvidence[E, R any](
+	ctx context.Context, a *App, file string,
+	read func([]byte) (E, error), record func(*gate.Recorder, context.Context, E) (R, error), show func(R),
+) error {
 	data, err := a.readEvidence(file)
 	if err != nil {
 		return err
 	}
-	outcomes, err := gate.ReadTools(data)
+	evidence, err := read(data)
 	if err != nil {
-		return sdk.Wrap(sourceName(file), err)
+		return sdk.Wrap(file, err)
 	}
-	memories, err := a.openMemory(ctx)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, memories)
-	done, err := memories.evidence.RecordTools(ctx, outcomes)
-	if err != nil {
-		return err
-	}
-	if a.flags.json {
-		return printJSON(a.Stdout, done)
-	}
-	fmt.Fprintf(a.Stdout, "recorded %d outcomes, %d were there before\n", done.Recorded, done.Duplicates)
-	return nil
+	return a.withMemory(ctx, func(m *memoryHost) error {
+		done, err := record(m.evidence, ctx, evidence)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return printJSON(a.Stdout, done)
+		}
+		show(done)
+		return nil
+	})
 }
 
 func (a *App) evidenceDAGCommand() *cobra.Command {
@@ -82,27 +90,11 @@ It takes the place of the workflow's graph before. One with a cycle is refused.`
 	return c
 }
 
-func (a *App) evidenceDAG(ctx context.Context, file string) (err error) {
-	data, err := a.readEvidence(file)
-	if err != nil {
-		return err
-	}
-	dag, err := gate.ReadDAG(data)
-	if err != nil {
-		return sdk.Wrap(sourceName(file), err)
-	}
-	memories, err := a.openMemory(ctx)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, memories)
-	done, err := memories.evidence.RecordDAG(ctx, dag)
-	if err != nil {
-		return err
-	}
-	if a.flags.json {
-		return printJSON(a.Stdout, done)
-	}
+func (a *App) evidenceDAG(ctx context.Context, file string) error {
+	return recordEvidence(ctx, a, file, gate.ReadDAG, (*gate.Recorder).RecordDAG, a.showDAG)
+}
+
+func (a *App) showDAG(done *gate.DAGRecorded) {
 	word := "recorded"
 	if done.Unchanged {
 		word = "unchanged"
@@ -112,7 +104,6 @@ func (a *App) evidenceDAG(ctx context.Context, file string) (err error) {
 	if len(done.Unreachable) > 0 {
 		a.term.Line("warn: no entry leads to the nodes of %s", strings.Join(done.Unreachable, ", "))
 	}
-	return nil
 }
 
 // readEvidence reads a file of evidence, or standard input for "-".

@@ -108,8 +108,8 @@ func TestAColdNamespaceFindsAllAmongOthers(t *testing.T) {
 		w := newWorld(t, s, hashed)
 		for _, i := range []int{0, missing - 1, missing + 1, 511, 512, dense - 1, dense, bare, all - apart} {
 			found := w.recall(t, core.RecallRequest{Query: content(i)}).Memories[0]
-			if found.Memory.ID != id(i) || (found.Why.Similarity == nil) != (i == bare) {
-				t.Errorf("%s: found %s, because of %+v", id(i), found.Memory.ID, found.Why)
+			if found.ID != id(i) || (found.Why.Similarity == nil) != (i == bare) {
+				t.Errorf("%s: found %s, because of %+v", id(i), found.ID, found.Why)
 			}
 		}
 		if p, _ := w.Warmth(); p.Documents != here-1 || p.Damaged != 1 {

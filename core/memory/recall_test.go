@@ -135,7 +135,7 @@ func TestRecallLearnsFromOutcomes(t *testing.T) {
 	first := func(r core.RecallRequest, want string) {
 		t.Helper()
 		r.Query = "restart the service"
-		if got := w.recall(t, r).Memories; len(got) != 2 || got[0].Memory.ID != want {
+		if got := w.recall(t, r).Memories; len(got) != 2 || got[0].ID != want {
 			t.Errorf("%+v comes first, want %s", got[0], want)
 		}
 	}

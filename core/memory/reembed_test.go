@@ -52,13 +52,13 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 			t.Errorf("%+v, told %+v, %v", p, told, err)
 		}
 		r := w.recall(t, core.RecallRequest{Query: "gateway"})
-		if m := r.Memories[0]; m.Memory.ID != ids["certificates"] || m.Why.Similarity == nil || m.Memory.EmbeddingModel != "other" {
+		if m := r.Memories[0]; m.ID != ids["certificates"] || m.Why.Similarity == nil || m.Memory.EmbeddingModel != "other" {
 			t.Errorf("afterwards %+v", m)
 		}
 		if _, err := w.Restore(t.Context(), archived, ""); err != nil {
 			t.Fatal(err)
 		}
-		if m := w.recall(t, core.RecallRequest{Query: "old backups"}).Memories[0]; m.Memory.ID != archived || m.Why.Similarity == nil {
+		if m := w.recall(t, core.RecallRequest{Query: "old backups"}).Memories[0]; m.ID != archived || m.Why.Similarity == nil {
 			t.Errorf("restored: %+v", m)
 		}
 		found, err := w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "connection pools"})
