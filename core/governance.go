@@ -28,6 +28,9 @@ type Governance struct {
 	// MinGateConfidence is what a purge or promotion needs at least: 0.7 or more.
 	MinGateConfidence float64
 	Limits            NamespaceLimits
+	// SetBy is the level that set each field, by the field's name, such as
+	// "limits.max_memories". Fields that have their built-in default aren't in it.
+	SetBy map[string]string
 	// Failure is why the stored settings can't be read: the cap is then 0, and no
 	// memory of the namespace changes its state. nil where all is well.
 	Failure error

@@ -67,3 +67,53 @@ func TestWhatReflectPrints(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// A limit of a namespace's settings refuses as the depth cap does: exit 4, with
+// the level that set it.
+func TestALimitOfANamespaceRefuses(t *testing.T) {
+	w := newWorld(t)
+	w.ok("governance", "set", "team", "limits.max_memories=3")
+	w.ok("governance", "set", "*", "limits.max_links_per_memory=1")
+	w.ok("memory", "observe", "--namespace", "team/a", "--id", "fact-one", "--content", "A fact.")
+	w.ok("memory", "observe", "--namespace", "team/a", "--id", "fact-two", "--content", "Another fact.")
+	w.ok("memory", "observe", "--namespace", "team/a", "--id", "fact-three", "--content", "A third fact.")
+	w.ok("memory", "link", "fact-one", "related_to", "fact-two")
+	lines := w.file("more.jsonl", `{"content": "A fourth fact."}`)
+	cases := []struct {
+		name string
+		args []string
+		code string
+		want map[string]any
+		hint string
+	}{
+		{"observe", []string{"memory", "observe", "--namespace", "team/a", "--content", "x"}, "namespace_full",
+			map[string]any{"namespace": "team/a", "limit": "max_memories", "most": 3.0, "got": 4.0, "decided_by": "team"}, "governance set team limits.max_memories="},
+		{"observe a file", []string{"memory", "observe", "--namespace", "team/a", "--file", lines}, "namespace_full",
+			map[string]any{"namespace": "team/a", "limit": "max_memories", "most": 3.0, "got": 4.0, "decided_by": "team"}, "governance set team limits.max_memories="},
+		{"reflect", []string{"memory", "reflect", "--source", "fact-one", "--title", "t", "--content", "x"}, "namespace_full",
+			map[string]any{"namespace": "team/a", "limit": "max_memories", "most": 3.0, "got": 4.0, "decided_by": "team"}, "governance set team limits.max_memories="},
+		{"reflect on many", []string{"memory", "reflect", "--source", "fact-one", "--source", "fact-two", "--title", "t", "--content", "x"}, "links_full",
+			map[string]any{"namespace": "team/a", "limit": "max_links_per_memory", "most": 1.0, "decided_by": "*"}, "governance set '*' limits.max_links_per_memory="},
+		{"link", []string{"memory", "link", "fact-one", "related_to", "fact-three"}, "links_full",
+			map[string]any{"namespace": "team/a", "limit": "max_links_per_memory", "most": 1.0, "decided_by": "*"}, "governance set '*' limits.max_links_per_memory="},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			code, out, _ := w.run(t.Context(), append(c.args, "--json")...)
+			var said struct {
+				Error struct {
+					Code, Hint string
+					Details    map[string]any
+				}
+			}
+			if err := json.Unmarshal([]byte(out), &said); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if e := said.Error; code != exitDenied || e.Code != c.code || !maps.Equal(e.Details, c.want) || !strings.Contains(e.Hint, c.hint) {
+				t.Errorf("exit %d: %+v", code, e)
+			}
+		})
+	}
+	w.ok("governance", "set", "team", "limits.max_memories=4")
+	w.ok("memory", "observe", "--namespace", "team/a", "--content", "x")
+}

@@ -89,6 +89,10 @@ func TestEveryFieldReachesTheResult(t *testing.T) {
 		Namespace: "a/b", MaxReflectionDepth: 2, DecidedBy: "a", DepthLocked: true, RequireApprovalAbove: &one,
 		Retention:         core.RetentionWeights{Hit: 0.1, Utility: 0.2, Miss: 0.3, Stale: 0.4, Active: 0.6, Revalidate: 0.5, Hysteresis: 0.7},
 		MinGateConfidence: 0.9, Limits: core.NamespaceLimits{MaxMemories: 10, MaxBytes: 20, MaxLinksPerMemory: 30},
+		SetBy: map[string]string{},
+	}
+	for _, f := range governance.Fields() {
+		want.SetBy[f.Name] = "a"
 	}
 	if diff := cmp.Diff(want, b.resolve("a/b")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

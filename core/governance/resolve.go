@@ -111,6 +111,12 @@ func (g *Governor) Resolve(r core.Reader, namespace string) (*core.Governance, e
 		if f.Name == depthField {
 			result.DecidedBy, result.DepthLocked = v.Level, v.LockedBy != ""
 		}
+		if v.Level != defaultLevel {
+			if result.SetBy == nil {
+				result.SetBy = map[string]string{}
+			}
+			result.SetBy[f.Name] = v.Level
+		}
 	}
 	return result, nil
 }

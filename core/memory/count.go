@@ -81,18 +81,36 @@ func checkRoom(r core.Reader, g *core.Governance, m *core.Memory) error {
 		return err
 	}
 	if limits.MaxMemories > 0 && c.Memories >= limits.MaxMemories {
-		return full(m.Namespace, "max_memories", limits.MaxMemories, c.Memories+1)
+		return full(g, m.Namespace, "max_memories", limits.MaxMemories, c.Memories+1)
 	}
 	if limits.MaxBytes > 0 && c.Bytes+size(m) > limits.MaxBytes {
-		return full(m.Namespace, "max_bytes", limits.MaxBytes, c.Bytes+size(m))
+		return full(g, m.Namespace, "max_bytes", limits.MaxBytes, c.Bytes+size(m))
 	}
 	return nil
 }
 
-func full(namespace, limit string, most, got int64) error {
-	return sdk.Errorf(sdk.Exhausted, "namespace_full", "namespace %s is full: its %s is %d, and this memory would make it %d", namespace, limit, most, got).
-		WithHint("raise it with: reflectory governance set %s limits.%s=…", namespace, limit).
-		WithDetail("namespace", namespace).WithDetail("limit", limit).WithDetail("most", most).WithDetail("got", got)
+func full(g *core.Governance, namespace, limit string, most, got int64) error {
+	return beyond(g, namespace, limit, most, "namespace_full", "namespace %s is full: its %s is %d, and this memory would make it %d", namespace, limit, most, got).
+		WithDetail("got", got)
+}
+
+// beyond refuses what a limit of a namespace's governance doesn't allow. It names
+// the level that set the limit, where that is known.
+func beyond(g *core.Governance, namespace, limit string, most int64, reason, format string, args ...any) *sdk.Error {
+	field := "limits." + limit
+	e := sdk.Errorf(sdk.Denied, reason, format, args...).
+		WithDetail("namespace", namespace).WithDetail("limit", limit).WithDetail("most", most)
+	level := g.SetBy[field]
+	switch level {
+	case "":
+		level = namespace
+	case core.EveryNamespace:
+		e.WithDetail("decided_by", level)
+		level = "'*'" // as a shell has to see it
+	default:
+		e.WithDetail("decided_by", level)
+	}
+	return e.WithHint("raise it with: reflectory governance set %s %s=…", level, field)
 }
 
 // readTurn returns a namespace's turn counter.

@@ -162,15 +162,14 @@ func (m *Memories) checkLinks(t *tx, from *core.Memory) error {
 		return n < most, nil
 	})
 	if err == nil && n >= most {
-		err = linksFull(from.ID, from.Namespace, most)
+		err = linksFull(g, from.ID, from.Namespace)
 	}
 	return err
 }
 
-func linksFull(id, namespace string, most int64) error {
-	return sdk.Errorf(sdk.Exhausted, "links_full", "memory %s can't have more links: max_links_per_memory is %d in namespace %s", id, most, namespace).
-		WithHint("raise it with: reflectory governance set %s limits.max_links_per_memory=…", namespace).
-		WithDetail("namespace", namespace).WithDetail("limit", "max_links_per_memory").WithDetail("most", most)
+func linksFull(g *core.Governance, id, namespace string) error {
+	most := g.Limits.MaxLinksPerMemory
+	return beyond(g, namespace, "max_links_per_memory", most, "links_full", "memory %s can't have more links: max_links_per_memory is %d in namespace %s", id, most, namespace)
 }
 
 // Links returns the links that start at a memory and those that lead to it, the
@@ -187,7 +186,10 @@ func (m *Memories) Links(ctx context.Context, id string) (from, to []core.Link, 
 }
 
 func readLinks(r core.Reader, id string) (from, to []core.Link, err error) {
-	if from, err = linksFrom(r, id, "", maxLinksShown); err != nil {
+	if from, err = linksFrom(r, id, "", maxLinksShown); err == nil {
+		err = pointAtTombstone(r, from)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	ends, err := linksTo(r, id, maxLinksShown)

@@ -14,7 +14,7 @@ import (
 const MaxBatch = 1000
 
 // Observe stores a new memory of depth 0, open. An id that was ever given is
-// sdk.Conflict, reason "id_taken"; a namespace at its limits is sdk.Exhausted,
+// sdk.Conflict, reason "id_taken"; a namespace at its limits is sdk.Denied,
 // "namespace_full". A request with the idempotency key of an earlier one returns
 // the memory of that one as it is now. All problems of the request are told
 // together.

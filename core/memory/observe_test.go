@@ -242,10 +242,10 @@ func TestNamespacesHoldWhatTheirLimitsAllow(t *testing.T) {
 		}
 		w.observe(t, core.ObserveRequest{Namespace: "few/below", Content: "c"})
 		_, err := w.Observe(t.Context(), &core.ObserveRequest{Namespace: "few", Content: "c"})
-		wantReason(t, err, sdk.Exhausted, "namespace_full")
+		wantReason(t, err, sdk.Denied, "namespace_full")
 		w.observe(t, core.ObserveRequest{Namespace: "small", Title: "12345", Content: "12345", Tags: []string{"12345"}, Metadata: []byte("{}")})
 		_, err = w.Observe(t.Context(), &core.ObserveRequest{Namespace: "small", Title: "1", Content: "123"})
-		wantReason(t, err, sdk.Exhausted, "namespace_full")
+		wantReason(t, err, sdk.Denied, "namespace_full")
 		w.observe(t, core.ObserveRequest{Namespace: "small", Title: "1", Content: "12"})
 	})
 }

@@ -106,7 +106,7 @@ func TestAnApprovalRunsEveryStepAgain(t *testing.T) {
 	approve(t, func(w *world, _ string) { w.observe(t, core.ObserveRequest{Title: "deep", Content: "c"}) }, sdk.Conflict, "title_taken")
 	approve(t, func(w *world, _ string) {
 		w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, Limits: core.NamespaceLimits{MaxMemories: 1}}
-	}, sdk.Exhausted, "namespace_full")
+	}, sdk.Denied, "namespace_full")
 }
 
 func TestAPendingReflectionIsFoundByAPrefix(t *testing.T) {

@@ -263,11 +263,11 @@ func TestReflectionsRespectLimits(t *testing.T) {
 	for range 3 {
 		ids = append(ids, w.observe(t, core.ObserveRequest{Content: "c"}).ID)
 	}
-	w.refused(t, core.ReflectRequest{SourceIDs: ids}, sdk.Exhausted, "links_full")
+	w.refused(t, core.ReflectRequest{SourceIDs: ids}, sdk.Denied, "links_full")
 	two := w.reflect(t, core.ReflectRequest{SourceIDs: ids[:2]})
-	w.refused(t, core.ReflectRequest{SourceIDs: ids[:1]}, sdk.Exhausted, "namespace_full")
+	w.refused(t, core.ReflectRequest{SourceIDs: ids[:1]}, sdk.Denied, "namespace_full")
 	_, err := w.Link(t.Context(), &memory.LinkRequest{From: two.ID, Relation: "related_to", To: ids[2]})
-	wantReason(t, err, sdk.Exhausted, "links_full")
+	wantReason(t, err, sdk.Denied, "links_full")
 	if !slices.Equal(two.ReflectsOn, ids[:2]) {
 		t.Errorf("reflects on %v", two.ReflectsOn)
 	}
