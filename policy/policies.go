@@ -14,7 +14,8 @@ type Options struct {
 	// Set decides at first. nil is the defaults.
 	Set *Set
 	// Log is called with each decision that is to be recorded, in the goroutine
-	// that decides. nil records nothing.
+	// that decides; of those in a transaction after its end, see [core.AfterTx]. nil
+	// records nothing.
 	Log func(context.Context, *Record)
 	// Clock times the records. nil is the system's.
 	Clock core.Clock

@@ -28,7 +28,7 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 	}
 	var result *core.FeedbackResult
 	var ungated []string
-	err := m.update(ctx, func(t *tx) (err error) {
+	err := m.updateAsking(ctx, func(ctx context.Context, t *tx) (err error) {
 		result, ungated, err = m.feedback(ctx, t, r)
 		return err
 	})

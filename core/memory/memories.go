@@ -102,6 +102,18 @@ func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
 	return nil
 }
 
+// updateAsking is update for a transaction that asks policies, with the context
+// to ask them in: what they decide is told after the last run, and only that.
+func (m *Memories) updateAsking(ctx context.Context, fn func(context.Context, *tx) error) error {
+	var told core.Later
+	defer told.Do()
+	return m.update(ctx, func(t *tx) error { return fn(told.Begin(ctx), t) })
+}
+
+// untold is a context to ask policies in where nothing follows from what they
+// decide, and so nothing is told of it.
+func untold(ctx context.Context) context.Context { return new(core.Later).Begin(ctx) }
+
 // record appends an event to a namespace's stream, and notes it in the history
 // of the memories that it is about. They must be of that namespace.
 func (t *tx) record(namespace string, event journal.Event, ids ...string) error {

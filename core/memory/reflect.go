@@ -100,7 +100,7 @@ func (m *Memories) reflect(ctx context.Context, d *draft) (*core.ReflectResult, 
 	}
 	var result *core.ReflectResult
 	var refusal error
-	err = m.update(ctx, func(t *tx) error {
+	err = m.updateAsking(ctx, func(ctx context.Context, t *tx) error {
 		refusal = nil // it may run again
 		var err error
 		if result, err = d.earlier(t); err != nil || result != nil {
@@ -223,7 +223,7 @@ func (a *attempt) write() (*core.ReflectResult, error) {
 		return nil, err
 	}
 	if most := a.space.governance.Limits.MaxLinksPerMemory; most > 0 && int64(len(a.sources)) > most {
-		return nil, linksFull(memory.ID, memory.Namespace, most)
+		return nil, linksFull(a.space.governance, memory.ID, memory.Namespace)
 	}
 	memory.Metadata = a.metadata()
 	if err := create(a.t, a.space, memory, a.embedding); err != nil {

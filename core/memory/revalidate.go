@@ -88,7 +88,7 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 		return nil, err
 	}
 	made := verdict{request: r, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
-	err = m.update(ctx, func(t *tx) error { return m.conclude(ctx, t, id, &made) })
+	err = m.updateAsking(ctx, func(ctx context.Context, t *tx) error { return m.conclude(ctx, t, id, &made) })
 	if err == nil {
 		err = made.refusal
 	}
@@ -98,7 +98,7 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 // ask lets the gate decide and writes nothing.
 func (m *Memories) ask(ctx context.Context, id string, r *RevalidateRequest) (c *core.GateCase, d *core.GateDecision, err error) {
 	err = m.options.Store.View(ctx, func(reader core.Reader) error {
-		c, d, err = m.decide(ctx, reader, id, r)
+		c, d, err = m.decide(untold(ctx), reader, id, r)
 		return err
 	})
 	return c, d, err

@@ -102,7 +102,7 @@ func (s *sweep) pages(ctx context.Context, state core.MemoryState, fn func(ids [
 // evaluate evaluates memories in one transaction.
 func (s *sweep) evaluate(ctx context.Context, ids []string) error {
 	var b *sweepStep
-	err := s.memories.update(ctx, func(t *tx) (err error) {
+	err := s.memories.updateAsking(ctx, func(ctx context.Context, t *tx) (err error) {
 		b, err = s.step(ctx, t, ids)
 		return err
 	})

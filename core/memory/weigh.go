@@ -22,7 +22,7 @@ func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d
 		if err != nil {
 			return err
 		}
-		d, err = m.options.Gate.Decide(ctx, reader, c)
+		d, err = m.options.Gate.Decide(untold(ctx), reader, c)
 		return err
 	})
 	return d, sdk.Wrap("weigh memory "+cut(id), err)
