@@ -172,6 +172,11 @@ func (c *checker) links() error {
 			target = purgedKey(id)
 		}
 		to, err := c.has(target)
+		if err == nil && !to {
+			if to, err = c.has(purgedKey(l.To)); to && l.Metadata != nil {
+				c.problem(key, "the memory that it leads to was purged, and it still carries metadata")
+			}
+		}
 		if err != nil {
 			return err
 		}

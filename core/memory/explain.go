@@ -59,8 +59,10 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	if e.Turn, err = readTurn(r, e.Namespace); err != nil {
 		return nil, err
 	}
-	if e.LinksFrom, e.LinksTo, err = readLinks(r, id); err != nil {
-		return nil, err
+	if memory != nil {
+		if e.LinksFrom, e.LinksTo, err = readLinks(r, id); err != nil {
+			return nil, err
+		}
 	}
 	if e.History, err = readHistory(r, e.Namespace, id); err != nil {
 		return nil, err

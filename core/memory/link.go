@@ -94,8 +94,9 @@ func readLink(r core.Reader, from, relation, to string) (*core.Link, error) {
 	return &l, nil
 }
 
-// unlink removes the links of a memory that is purged. Those that led to it lead
-// to "purged:<id>" from then on, without what they carried.
+// unlink removes the links of a memory that is purged. Those that led to it stay,
+// without what they carried, and are read as links to "purged:<id>" from then on, see
+// [pointAtTombstone]: however many they are, the purge is one transaction.
 func unlink(t *tx, id string) error {
 	links, err := linksFrom(t, id, "", math.MaxInt)
 	if err != nil {
@@ -115,12 +116,26 @@ func unlink(t *tx, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := deleteLink(t, e.from, e.relation, id); err != nil {
-			return err
+		if l.Metadata == nil {
+			continue
 		}
-		l.To, l.Metadata = purgedMark+id, nil
+		l.Metadata = nil
 		if err := putLink(t, l); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// pointAtTombstone makes links that lead to what was purged say so.
+func pointAtTombstone(r core.Reader, links []core.Link) error {
+	for i := range links {
+		gone, err := readTombstone(r, links[i].To)
+		if err != nil {
+			return err
+		}
+		if gone != nil {
+			links[i].To = purgedMark + links[i].To
 		}
 	}
 	return nil

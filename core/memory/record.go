@@ -83,8 +83,8 @@ func putVector(t *tx, id, model string, vector []float32) error {
 }
 
 // remove takes a memory away: its record, indices, vector, the approvals that
-// wait for a reflection on it, and its links. Links from others lead to
-// "purged:<id>" from then on. What is left is a tombstone without content. The
+// wait for a reflection on it, and its links. Links from others are read as links
+// to "purged:<id>" from then on. What is left is a tombstone without content. The
 // caller writes the event.
 func remove(t *tx, m *core.Memory) error {
 	if err := t.Delete(memoryKey(m.ID)); err != nil {
