@@ -135,7 +135,5 @@ func (s *Set) Decide(ctx context.Context, name core.Point, values map[string]any
 	made := s.decide(ctx, d, namespace, in)
 	ended := clock.Now()
 	made.Latency = ended.Sub(began)
-	record := s.record(d, made, in, ended)
-	record.Shadow = s.shadowed(ctx, d, made, in)
-	return record, nil
+	return s.record(d, made, s.shadowed(ctx, d, made, in), in, ended), nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/policy/program"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -20,6 +21,9 @@ type Record struct {
 	// lists them.
 	Inputs map[string]any `json:"inputs"`
 	Masked []string       `json:"masked,omitempty"`
+	// Hidden are the texts of the outcome that are left out, since they come of what
+	// is masked and may quote it: fields of Output, "explanation", "failure".
+	Hidden []string `json:"hidden,omitempty"`
 	// Omitted is whether all inputs are left out, since they are too large to keep.
 	Omitted bool           `json:"omitted,omitempty"`
 	Output  map[string]any `json:"output"`
@@ -64,8 +68,7 @@ func (p *Points) Outcome(r *Record) map[string]any {
 	}
 	out := map[string]any{}
 	for _, f := range d.env.Fields() {
-		v, there := r.Output[f.Name]
-		if plain := f.Type == "bool" || f.Type == "int" || f.Type == "double"; there && (plain || len(f.Values) > 0) {
+		if v, there := r.Output[f.Name]; there && plain(f) {
 			out[f.Name] = v
 		}
 	}
@@ -131,14 +134,16 @@ func (s *sampler) log(ctx context.Context, set *Set, d *definition, made decided
 		t.total.Add(1)
 		return
 	}
-	record := set.record(d, made, in, at)
-	record.Shadow, record.Skipped = shadow, t.skipped.Swap(0)
-	s.write(ctx, record)
+	record := set.record(d, made, shadow, in, at)
+	core.AfterTx(ctx, func() {
+		record.Skipped = t.skipped.Swap(0)
+		s.write(ctx, record)
+	})
 }
 
-// record makes the record of a decision.
-func (s *Set) record(d *definition, made decided, in named, at time.Time) *Record {
-	record := &Record{At: at, Decision: made.Decision, Inputs: map[string]any{}, Output: d.output(made.fields)}
+// record makes the record of a decision, with that of the shadow if it differs.
+func (s *Set) record(d *definition, made decided, shadow *Shadow, in named, at time.Time) *Record {
+	record := &Record{At: at, Decision: made.Decision, Inputs: map[string]any{}, Output: d.output(made.fields), Shadow: shadow}
 	for i, v := range d.env.Variables() {
 		record.Inputs[v.Name] = in.in.Input(i).Go()
 	}
@@ -147,7 +152,43 @@ func (s *Set) record(d *definition, made decided, in named, at time.Time) *Recor
 			record.Masked = append(record.Masked, mask)
 		}
 	}
+	record.Hidden = hide(made.policy, &record.Decision, record.Output, record.Masked)
+	if shadow != nil {
+		hide(s.shadow(d, made.Namespace), &shadow.Decision, shadow.Output, record.Masked)
+	}
 	return record
+}
+
+// hide takes the texts out of a decision and its output that come of masked inputs,
+// and lists them. What a failure says goes as well where the policy names such an
+// input anywhere, since it may quote it.
+func hide(policy *Policy, made *core.Decision, output map[string]any, masked []string) (hidden []string) {
+	for _, mask := range masked {
+		if made.Failure != nil {
+			if policy.program.Names(mask) {
+				made.Failure = &core.ErrorInfo{Code: made.Failure.Code, Message: made.File + " failed; what it said isn't kept, since inputs are masked"}
+				return []string{"failure"}
+			}
+			continue
+		}
+		for _, f := range policy.point.env.Fields() {
+			if _, there := output[f.Name]; there && !plain(f) && policy.program.Reads(made.Path, f.Name, mask) {
+				delete(output, f.Name)
+				hidden = append(hidden, f.Name)
+			}
+		}
+		if made.Explanation != "" && policy.program.Reads(made.Path, program.Explanation, mask) {
+			made.Explanation = ""
+			hidden = append(hidden, program.Explanation)
+		}
+	}
+	return hidden
+}
+
+// plain reports whether a field can hold no content: a number, yes or no, or a word
+// of a fixed set.
+func plain(f program.Field) bool {
+	return f.Type == "bool" || f.Type == "int" || f.Type == "double" || len(f.Values) > 0
 }
 
 // masks are those of every policy that holds in the namespace, shadows included:

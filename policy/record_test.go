@@ -140,3 +140,63 @@ func TestADecisionAllocatesLittle(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestWhatQuotesAMaskedInputIsNoMoreKeptThanIt: texts of the outcome that come of what
+// is masked, whatever way they take, are left out of the record; whoever asked has
+// them all the same. Titles are masked by the default policy.
+func TestWhatQuotesAMaskedInputIsNoMoreKeptThanIt(t *testing.T) {
+	const plain = `"allow": true, "code": "fine", "reason": "depth " + string(depth)`
+	cases := []struct {
+		name, rule, shadow string
+		hidden             []string
+		kept               map[string]any
+	}{
+		{"a reason", `{match: [{output: '{"allow": true, "reason": "about " + title}'}]}`, "", []string{"reason"}, map[string]any{"allow": true}},
+		{"a code", `{match: [{output: '{"allow": false, "code": title}'}]}`, "", []string{"code"}, map[string]any{"allow": false}},
+		{"an element", `{match: [{output: '{"allow": true, "reason": tags[0]}'}]}`, "", []string{"reason"}, map[string]any{"allow": true}},
+		{"a choice", `{match: [{output: '{"allow": true, "reason": title == "" ? "untitled" : "titled"}'}]}`, "", []string{"reason"}, map[string]any{"allow": true}},
+		{"by variables", `{variables: [{name: a, expression: title}, {name: b, expression: variables.a + "!"}], match: [{output: '{"allow": true, "reason": variables.b}'}]}`, "", []string{"reason"}, map[string]any{"allow": true}},
+		{"a nested rule", `{match: [{condition: depth > 0, rule: {variables: [{name: a, expression: title}], match: [{output: '{"allow": true, "reason": variables.a}'}]}}]}`, "", []string{"reason"}, map[string]any{"allow": true}},
+		{"an explanation", `{match: [{output: '{` + plain + `}', explanation: '"since it is " + title'}]}`, "", []string{"explanation"}, map[string]any{"allow": true, "code": "fine", "reason": "depth 1"}},
+		{"a failure", `{match: [{condition: '{"a": 1}[title] > 0', output: '{"allow": true}'}]}`, "", []string{"failure"}, map[string]any{"allow": false, "code": "policy_failed", "reason": "the policy failed"}},
+		{"only the condition", `{match: [{condition: title.startsWith("secret"), output: '{` + plain + `}', explanation: '"of depth " + string(depth)'}]}`, "", nil, map[string]any{"allow": true, "code": "fine", "reason": "depth 1"}},
+		{"a shadow's", `{match: [{output: '{` + plain + `}'}]}`, `{match: [{output: '{"allow": false, "reason": title}', explanation: title}]}`, nil, map[string]any{"allow": true, "code": "fine", "reason": "depth 1"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			files := []string{"reflect/a.yaml", "rule: " + c.rule}
+			if c.shadow != "" {
+				files = append(files, "reflect/shadow.yaml", "shadow: true\nrule: "+c.shadow)
+			}
+			points := policy.NewPoints()
+			set, err := points.Load(folder(files...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var records []*policy.Record
+			p := policy.New(points, policy.Options{Set: set, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
+			said := p.Reflect(context.Background(), &core.ReflectInput{Title: "secret title", Tags: []string{"secret tag"}, Depth: 1})
+			if len(records) != 1 {
+				t.Fatalf("%d records", len(records))
+			}
+			r := records[0]
+			text, err := r.Encode()
+			if err != nil || strings.Contains(string(text), "secret t") {
+				t.Errorf("the record says it (%v): %s", err, text)
+			}
+			if diff := cmp.Diff(c.hidden, r.Hidden); diff != "" {
+				t.Errorf("hidden (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.kept, r.Output); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+			live := said.Code + said.Reason + said.Decision.Explanation
+			if said.Decision.Failure != nil {
+				live += said.Decision.Failure.Message
+			}
+			if len(c.hidden) > 0 && c.name != "a choice" && !strings.Contains(live, "secret") {
+				t.Errorf("whoever asked is told %+v", said)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -147,6 +148,30 @@ func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
 		t.Errorf("no event of the refusals at %v, but of %v", wants, places)
 	}
 	end()
+}
+
+// A purge has nothing to look for in decisions of the reflect policy: what a policy
+// makes of a title isn't kept, though whoever asked is told.
+func TestNoDecisionKeepsWhatAPolicySaysOfATitle(t *testing.T) {
+	w := newWorld(t)
+	w.policy("reflect/a.yaml", `rule: {match: [{output: '{"allow": depth < 2, "code": title, "reason": "it is about " + title}', explanation: title}]}`)
+	w.ok("memory", "observe", "--id", "fact-one", "--content", "A fact.")
+	first, _ := w.ok("memory", "reflect", "--source", "fact-one", "--title", "plans", "--content", "x")
+	code, out, _ := w.run(t.Context(), "memory", "reflect", "--source", strings.TrimSpace(first), "--title", "Secret plans", "--content", "x", "--json")
+	if code != exitDenied || !strings.Contains(out, `"reason": "it is about Secret plans"`) {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	w.ok("store", "export", filepath.Join(w.dir, "export.jsonl"))
+	export, err := os.ReadFile(filepath.Join(w.dir, "export.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := bytes.Count(export, []byte(`"hidden":["code","reason","explanation"]`)); kept != 2 {
+		t.Errorf("%d records say what they leave out: %s", kept, export)
+	}
+	if bytes.Contains(bytes.ToLower(export), []byte("secret plans")) {
+		t.Errorf("the title is kept: %s", export)
+	}
 }
 
 // What a policy decided on is content, and stays out of the journal.

@@ -24,6 +24,15 @@
 // follows from it. Only there is a memory purged or made knowledge. Turns move a
 // memory, never time.
 //
+// # What a purge removes
+//
+// The record with its vector, indices and links, what links to it carried, and the
+// reflections on it that wait for an approval. What stays names it by its id and by
+// digests: the tombstone, its events, the gate's decisions, links to it. The record of
+// a decision of the reflect policy has neither title and tags nor what the policy made
+// of them. What a run was given to work with, such as a prompt that quotes what was
+// recalled, is the run's own record: no purge reaches into it.
+//
 // # Contention
 //
 // A namespace has a head of its journal stream, a counter of what it holds and

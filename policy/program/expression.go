@@ -62,6 +62,8 @@ type expression struct {
 	constant ref.Val
 	// literal is the constant as Go has it.
 	literal any
+	// reads is what of the inputs it goes by, as paths such as "output.name", sorted.
+	reads []string
 }
 
 // always reports whether a condition is the literal true.
@@ -99,6 +101,7 @@ func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *ex
 		x.literal = scalar(x.constant)
 		return x
 	}
+	x.reads = c.reads(s, checked)
 	var err error
 	if x.costs, err = c.env.costsOf(s.cel, checked); err != nil {
 		c.found.Add(text.Place(1, 1), "", "the cost can't be estimated: %v", err)

@@ -1,0 +1,81 @@
+package program
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+)
+
+// Explanation is how [Program.Reads] names a match's explanation.
+const Explanation = "explanation"
+
+// reads lists what of the inputs a checked expression goes by, as paths into them:
+// what it names itself, and what is behind the variables that it names. A name of a
+// comprehension that is also an input's counts as the input.
+func (c *compiler) reads(s *scope, checked *cel.Ast) []string {
+	var paths []string
+	idents := ast.MatchDescendants(ast.NavigateAST(checked.NativeRep()), ast.KindMatcher(ast.IdentKind))
+	for _, e := range idents {
+		slot, known := s.slots[e.AsIdent()]
+		switch own := slot - len(c.env.variables); {
+		case !known: // a name of a comprehension
+		case own < 0:
+			paths = append(paths, pathFrom(e))
+		case c.variables[own].expression != nil:
+			paths = append(paths, c.variables[own].expression.reads...)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// pathFrom is a name with the fields that are selected of it.
+func pathFrom(e ast.NavigableExpr) string {
+	path := e.AsIdent()
+	for {
+		parent, ok := e.Parent()
+		if !ok || parent.Kind() != ast.SelectKind {
+			return path
+		}
+		path += "." + parent.AsSelect().FieldName()
+		e = parent
+	}
+}
+
+// Reads reports whether what a match gives goes by an input, or by a path into one:
+// a field of its output, by the field's name, or its [Explanation]. What isn't there
+// goes by nothing.
+func (p *Program) Reads(match, part, path string) bool {
+	i := slices.IndexFunc(p.steps, func(s step) bool { return s.match.Path == match })
+	if i < 0 {
+		return false
+	}
+	s := &p.steps[i]
+	if part == Explanation {
+		return s.explanation.goesBy(path)
+	}
+	field := slices.IndexFunc(p.env.fields, func(f Field) bool { return f.Name == part })
+	return field >= 0 && s.output != nil && s.output.fields[field].goesBy(path)
+}
+
+// Names reports whether any part of the policy goes by an input, or by a path into
+// one.
+func (p *Program) Names(path string) bool {
+	return slices.ContainsFunc(p.steps, func(s step) bool {
+		if s.condition.goesBy(path) || s.explanation.goesBy(path) {
+			return true
+		}
+		return s.output != nil && (s.output.value.goesBy(path) ||
+			slices.ContainsFunc(s.output.fields, func(x *expression) bool { return x.goesBy(path) }))
+	})
+}
+
+// goesBy reports whether an expression, which may be absent, reads what a path leads
+// to, something in it, or something around it.
+func (x *expression) goesBy(path string) bool {
+	return x != nil && slices.ContainsFunc(x.reads, func(read string) bool {
+		return strings.HasPrefix(read+".", path+".") || strings.HasPrefix(path+".", read+".")
+	})
+}
