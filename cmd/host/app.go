@@ -43,6 +43,7 @@ type flags struct {
 	sandbox   string
 	logLevel  string
 	agent     string
+	lockWait  string
 }
 
 // Run runs a command line and returns the exit code.

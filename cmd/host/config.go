@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +52,9 @@ type Config struct {
 	// Agent names who acts, for the events of what is changed.
 	Agent Setting `json:"agent"`
 
+	// LockWait is how long a command waits for a store that another program has open.
+	LockWait Setting `json:"lock_wait"`
+
 	dev  []string // of DevPlugins
 	file string   // reflectory.yaml; "" where there is none
 }
@@ -66,6 +70,9 @@ type Setting struct {
 func (s Setting) list() []string {
 	return slices.DeleteFunc(strings.Split(s.Value, ","), func(item string) bool { return item == "" })
 }
+
+// maxLockWait is longer than anybody waits.
+const maxLockWait = time.Hour
 
 // defaultNamespace is where runs are that don't say where.
 const defaultNamespace = "default"
@@ -120,6 +127,7 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		Sandbox:          choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.sandbox, "prefer"),
 		LogLevel:         choose("log-level", f.logLevel, "REFLECTORY_LOG_LEVEL", file.logLevel, "warn"),
 		Agent:            choose("agent", f.agent, "REFLECTORY_AGENT", "", userName()),
+		LockWait:         choose("lock-wait", f.lockWait, "REFLECTORY_LOCK_WAIT", file.lockWait, "2s"),
 	}
 	if err := c.check(); err != nil {
 		return Config{}, err
@@ -151,6 +159,10 @@ func (c Config) check() error {
 	if err := core.CheckNamespace(c.Namespace.Value); err != nil {
 		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "namespace (%s): %w", c.Namespace.Origin, err).
 			WithHint("write up to 8 words with / between them, such as team/project")}
+	}
+	if wait, err := time.ParseDuration(c.LockWait.Value); err != nil || wait < 0 || wait > maxLockWait {
+		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "lock wait %q (%s) is not a time from 0s to %s", c.LockWait.Value, c.LockWait.Origin, maxLockWait).
+			WithHint("write it with a unit, such as 2s or 500ms; 0s doesn't wait")}
 	}
 	if err := c.checkEmbeddings(); err != nil {
 		return usageError{err}
@@ -218,7 +230,7 @@ func (c Config) rows() [][]string {
 		row("embeddings_model", c.EmbeddingsModel), row("embeddings_url", c.EmbeddingsURL),
 		row("embeddings_key_env", c.EmbeddingsKeyEnv), row("embeddings_dims", c.EmbeddingsDims),
 		row("policy_dir", c.PolicyDir), row("namespace", c.Namespace), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
-		row("agent", c.Agent),
+		row("agent", c.Agent), row("lock_wait", c.LockWait),
 	}
 }
 

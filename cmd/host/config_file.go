@@ -21,7 +21,7 @@ func configLimits() document.Limits {
 // fileConfig is reflectory.yaml. Paths in it are relative to its folder.
 type fileConfig struct {
 	dataDir, pluginDir, trustFile, policyDir string
-	namespace, logLevel, sandbox             string
+	namespace, logLevel, sandbox, lockWait   string
 	dev                                      []string // folders of the plugins that run unlocked
 	llmEndpoints                             []string
 	embeddings                               fileEmbeddings
@@ -78,7 +78,7 @@ func readConfig(path string, data []byte) (c fileConfig, err error) {
 	m := r.mapping(document.Read(string(data), configLimits(), r.Problems), configFile)
 	c.dataDir, c.pluginDir, c.trustFile = m.Text("data_dir"), m.Text("plugin_dir"), m.Text("trust_file")
 	c.policyDir, c.namespace = m.Text("policy_dir"), m.Text("namespace")
-	c.logLevel, c.sandbox = m.Text("log_level"), m.Text("sandbox")
+	c.logLevel, c.sandbox, c.lockWait = m.Text("log_level"), m.Text("sandbox"), m.Text("lock_wait")
 	for _, n := range m.List("plugins") {
 		c.dev = append(c.dev, r.plugin(n))
 	}
@@ -89,7 +89,7 @@ func readConfig(path string, data []byte) (c fileConfig, err error) {
 	m.Done()
 	if err := r.Err("config_invalid"); err != nil {
 		return c, sdk.AsError(err).
-			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, plugins: [{path, dev}] and settings: {llm: {endpoints}, embeddings: {model, base_url, api_key_env, dims}}")
+			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, lock_wait, plugins: [{path, dev}] and settings: {llm: {endpoints}, embeddings: {model, base_url, api_key_env, dims}}")
 	}
 	return c, nil
 }

@@ -140,7 +140,7 @@ func TestTwoProgramsDoNotShareAStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closer.Close()
-	code, _, errs := w.run(t.Context(), "runs", "list")
+	code, _, errs := w.run(t.Context(), "runs", "list", "--lock-wait", "0s")
 	if code != exitFailure || !strings.Contains(errs, fmt.Sprint(os.Getpid())) || !strings.Contains(errs, "hint: ") {
 		t.Errorf("exit %d: %s", code, errs)
 	}

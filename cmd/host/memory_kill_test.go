@@ -150,8 +150,13 @@ func TestASecondProcessIsToldWhoHoldsTheStore(t *testing.T) {
 			Details             struct{ PID int }
 		}
 	}
-	w.json(&said, "memory", "list")
+	w.json(&said, "memory", "list", "--lock-wait", "0s")
 	if e := said.Error; e.Code != "store_locked" || e.Details.PID != holder.Process.Pid || e.Hint == "" || strings.Contains(e.Message, "\n") {
 		t.Errorf("%+v", e)
+	}
+	waiting, _ := w.start("memory", "list", "--lock-wait", "1m")
+	feed.Close() // the holder ends
+	if err := waiting.Wait(); err != nil {
+		t.Errorf("who waits for the holder's end: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
@@ -22,11 +23,20 @@ type openedStore struct {
 
 // openStore opens the store of the state folder.
 func (a *App) openStore(ctx context.Context) (*openedStore, error) {
-	db, err := pebble.Open(ctx, pebble.Options{Dir: a.storeDir()})
+	db, err := pebble.Open(ctx, a.storeOptions())
 	if err != nil {
 		return nil, err
 	}
 	return &openedStore{db, journal.StartRooter(&journal.Writer{Store: db})}, nil
+}
+
+// storeOptions say where the store is, and how long to wait for who has it open.
+func (a *App) storeOptions() pebble.Options {
+	wait, err := time.ParseDuration(a.config.LockWait.Value)
+	if err != nil {
+		panic("lock wait: " + err.Error()) // the configuration was checked when it was read
+	}
+	return pebble.Options{Dir: a.storeDir(), LockWait: wait}
 }
 
 // Close records the last heads and closes the store.

@@ -37,6 +37,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.sandbox, "sandbox", "", "whether plugins must be sandboxed: require, prefer, off (default prefer)")
 	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of logs shown, of plugins and, at info, of the journal's events: trace, debug, info, warn, error, off (default warn)")
 	f.StringVar(&a.flags.agent, "agent", "", "`name` of who acts, which events record (default: your user name)")
+	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(
 		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
 		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),

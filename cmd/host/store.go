@@ -125,7 +125,7 @@ empty, or be meant to be replaced.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			a.term.Status("copying …")
-			if err := pebble.Restore(c.Context(), args[0], a.storeDir(), replace); err != nil {
+			if err := pebble.Restore(c.Context(), args[0], a.storeOptions(), replace); err != nil {
 				return err
 			}
 			return a.printDone(map[string]any{"folder": a.storeDir()}, "the store in %s is that of %s", a.storeDir(), args[0])

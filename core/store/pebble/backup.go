@@ -82,10 +82,11 @@ func backupError(dir string, cause error) error {
 	return e.WithHint("check that its folder can be written")
 }
 
-// Restore copies a backup into the place of the store in dir. That must be absent
-// or empty, unless overwrite allows it to be replaced. A backup that can't be
-// opened, such as one of a newer format, is refused, and dir is as it was.
-func Restore(ctx context.Context, from, dir string, overwrite bool) error {
+// Restore copies a backup into the place of the store in the options' directory. That
+// must be absent or empty, unless overwrite allows it to be replaced. A backup that
+// can't be opened, such as one of a newer format, is refused, and the store is as it
+// was.
+func Restore(ctx context.Context, from string, o Options, overwrite bool) error {
 	lock, err := checkBackup(from)
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func Restore(ctx context.Context, from, dir string, overwrite bool) error {
 	if lock != nil {
 		defer func() { _ = lock.Close() }()
 	}
-	staged, err := Stage(ctx, dir, overwrite)
+	staged, err := Stage(ctx, o, overwrite)
 	if err != nil {
 		return err
 	}

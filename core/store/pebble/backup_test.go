@@ -184,7 +184,7 @@ func TestRestore(t *testing.T) {
 	dir := t.TempDir()
 	backup := made(t, filepath.Join(dir, "backup"), "saved")
 	target := filepath.Join(dir, "data", "store")
-	if err := Restore(t.Context(), backup, target, false); err != nil {
+	if err := Restore(t.Context(), backup, Options{Dir: target}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := value(t, target); got != "saved" {
@@ -194,13 +194,13 @@ func TestRestore(t *testing.T) {
 		t.Errorf("the backup holds %q", got)
 	}
 	// What is there isn't replaced unless that is meant.
-	if err := Restore(t.Context(), backup, made(t, target, "newer"), false); sdk.ReasonOf(err) != "store_not_empty" {
+	if err := Restore(t.Context(), backup, Options{Dir: made(t, target, "newer")}, false); sdk.ReasonOf(err) != "store_not_empty" {
 		t.Error(err)
 	}
 	if got := value(t, target); got != "newer" {
 		t.Errorf("after a refusal: %q", got)
 	}
-	if err := Restore(t.Context(), backup, target, true); err != nil || value(t, target) != "saved" {
+	if err := Restore(t.Context(), backup, Options{Dir: target}, true); err != nil || value(t, target) != "saved" {
 		t.Errorf("%v, %q", err, value(t, target))
 	}
 	only(t, filepath.Join(dir, "data"), "store")
@@ -219,7 +219,7 @@ func TestRestoreReplacesADamagedStore(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Dir: target}); err == nil {
 		t.Fatal("the damaged store opens")
 	}
-	if err := Restore(t.Context(), backup, target, true); err != nil || value(t, target) != "saved" {
+	if err := Restore(t.Context(), backup, Options{Dir: target}, true); err != nil || value(t, target) != "saved" {
 		t.Error(err)
 	}
 }
@@ -252,7 +252,7 @@ func TestRestoreRefusesAndLeavesTheStoreAlone(t *testing.T) {
 	for from, reason := range map[string]string{
 		"newer": "store_format_newer", "in-use": "store_locked", "empty": "backup_missing", "nowhere": "backup_missing", "damaged": "store_corrupt",
 	} {
-		if err := Restore(t.Context(), filepath.Join(dir, from), target, true); sdk.ReasonOf(err) != reason {
+		if err := Restore(t.Context(), filepath.Join(dir, from), Options{Dir: target}, true); sdk.ReasonOf(err) != reason {
 			t.Errorf("%s: %v (%s), want %s", from, err, sdk.ReasonOf(err), reason)
 		}
 		if got := value(t, target); got != "kept" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -87,7 +88,8 @@ func (f *fuse) pause() {
 }
 
 // ioError says that the disk failed a call, or, as reason "store_corrupt", that
-// what lies there isn't what was written.
+// what lies there isn't what was written, or, as "store_unwritable", that it may not
+// be written to.
 func ioError(verb string, cause error) error {
 	line, _, _ := strings.Cut(cause.Error(), "\n") // Pebble adds lines for its developers
 	e := sdk.Errorf(sdk.Unavailable, "store_io", "the store can't %s: %s", verb, line)
@@ -98,6 +100,9 @@ func ioError(verb string, cause error) error {
 		return e.WithHint("keep a copy of the data directory, check the disk's health, and restore a backup")
 	case vfs.IsNoSpaceError(cause):
 		return e.WithHint("free space on the disk, then start the program again: everything acknowledged is there")
+	case errors.Is(cause, fs.ErrPermission) || errors.Is(cause, syscall.EROFS):
+		e.Reason = "store_unwritable"
+		return e.WithHint("let this user write there, which also reading needs, or name another folder with --data-dir: a copy of this one will do")
 	}
 	return e.WithHint("check the disk's health and the data directory's permissions, then start the program again: everything acknowledged is there")
 }

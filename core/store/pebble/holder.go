@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,10 +30,35 @@ const (
 	holderFile = "HOLDER"
 	// maxHolderBytes bounds what is read of a holder file.
 	maxHolderBytes = 1024
+	// lockPause is how long lies between two tries of a lock that another holds: a
+	// small part of what a short command takes.
+	lockPause = 20 * time.Millisecond
 )
 
-// lockDir takes the directory's lock and writes down who has it.
-func lockDir(o *Options, fs vfs.FS) (*pebble.Lock, error) {
+// lockDir takes the directory's lock and writes down who has it. While another
+// has it, it waits as long as the options say.
+func lockDir(ctx context.Context, o *Options, fs vfs.FS) (*pebble.Lock, error) {
+	lock, err := tryLock(o, fs)
+	if o.LockWait <= 0 {
+		return lock, err
+	}
+	timeout := time.NewTimer(o.LockWait)
+	defer timeout.Stop()
+	for sdk.ReasonOf(err) == lockedReason {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timeout.C:
+			return nil, err
+		case <-time.After(lockPause):
+		}
+		lock, err = tryLock(o, fs)
+	}
+	return lock, err
+}
+
+// tryLock takes the lock, unless another has it.
+func tryLock(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	if err := finishReplace(fs, o.Dir); err != nil {
 		return nil, ioError("take the place of "+o.Dir, err)
 	}
@@ -52,6 +78,8 @@ func lockDir(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	return lock, nil
 }
 
+const lockedReason = "store_locked"
+
 // lockError tells a lock that another holds, and who, from a disk that fails.
 func lockError(dir string, h *Holder, cause error) error {
 	var file *iofs.PathError // the lock isn't refused, but the file that carries it
@@ -63,7 +91,7 @@ func lockError(dir string, h *Holder, cause error) error {
 	if h != nil {
 		by = fmt.Sprintf("%s (pid %d) since %s", h.Program, h.PID, h.Since.Format(time.RFC3339))
 	}
-	e := sdk.Errorf(sdk.Conflict, "store_locked", "the store in %s is in use by %s", dir, by).
+	e := sdk.Errorf(sdk.Conflict, lockedReason, "the store in %s is in use by %s", dir, by).
 		WithHint("end that program, or name another directory with --data-dir")
 	if h != nil {
 		e.WithDetail("pid", h.PID).WithDetail("program", h.Program)

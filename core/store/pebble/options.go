@@ -29,6 +29,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -62,6 +63,9 @@ type Options struct {
 	// MemTableBytes is how much is collected in memory before it is sorted into a
 	// file. Default 8 MiB; two may exist at a time.
 	MemTableBytes uint64
+	// LockWait is how long Open waits for a directory that another program has open:
+	// that may be a command of a moment. 0 doesn't wait.
+	LockWait time.Duration
 	// Program names the holder in the message that a second program gets. Default
 	// the base name of the executable.
 	Program string
@@ -78,6 +82,8 @@ func (o *Options) Validate() error {
 		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: durability %q is not full or relaxed", o.Durability)
 	case o.CacheBytes < 0:
 		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: a cache of %d bytes", o.CacheBytes)
+	case o.LockWait < 0:
+		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: a wait of %s for the lock", o.LockWait)
 	case o.MemTableBytes > 1<<30:
 		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: a memtable of %d bytes, of at most 1 GiB", o.MemTableBytes)
 	}

@@ -40,12 +40,17 @@ type Staged struct {
 	lock *pebble.Lock
 }
 
-// Stage begins a store that will take the place of the one in dir. If there is one
-// that isn't empty, that is refused, sdk.Conflict of reason "store_not_empty",
-// unless overwrite allows it. Install or Discard ends it.
-func Stage(ctx context.Context, dir string, overwrite bool) (*Staged, error) {
-	s := &Staged{target: filepath.Clean(dir)}
-	if err := s.hold(ctx, overwrite); err != nil {
+// Stage begins a store that will take the place of the one in the options' directory.
+// If there is one that isn't empty, that is refused, sdk.Conflict of reason
+// "store_not_empty", unless overwrite allows it. Install or Discard ends it.
+func Stage(ctx context.Context, o Options, overwrite bool) (*Staged, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	o.Dir = filepath.Clean(o.Dir)
+	s := &Staged{target: o.Dir}
+	if err := s.hold(ctx, o, overwrite); err != nil {
 		return nil, err
 	}
 	// Whoever made others was killed: it held the lock.
@@ -56,16 +61,15 @@ func Stage(ctx context.Context, dir string, overwrite bool) (*Staged, error) {
 	var err error
 	if s.Dir, err = os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+stagedSuffix); err != nil {
 		s.Discard()
-		return nil, ioError("create a folder beside "+dir, err)
+		return nil, ioError("create a folder beside "+s.target, err)
 	}
 	return s, nil
 }
 
 // hold takes the lock of the store that is to be replaced, after it made sure that
 // nothing is lost by that.
-func (s *Staged) hold(ctx context.Context, overwrite bool) error {
-	o := Options{Dir: s.target}.withDefaults()
-	lock, err := lockDir(&o, vfs.Default)
+func (s *Staged) hold(ctx context.Context, o Options, overwrite bool) error {
+	lock, err := lockDir(ctx, &o, vfs.Default)
 	if err != nil {
 		return err
 	}
@@ -92,7 +96,7 @@ func (s *Staged) hold(ctx context.Context, overwrite bool) error {
 func checkEmpty(r core.Reader, dir string) error {
 	empty, err := store.Empty(r)
 	if err == nil && !empty {
-		err = sdk.Errorf(sdk.Conflict, "store_not_empty", "the store in %s isn't empty", dir).
+		err = sdk.Errorf(sdk.Conflict, "store_not_empty", "the store in %s isn't empty, and two stores can't be made one", dir).
 			WithHint("name another folder with --data-dir, or let it be replaced with --replace; store backup keeps what is there")
 	}
 	return err

@@ -10,14 +10,14 @@ import (
 func TestNobodyOpensAStoreThatIsBeingReplaced(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "store")
-	staged, err := Stage(t.Context(), target, false)
+	staged, err := Stage(t.Context(), Options{Dir: target}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), Options{Dir: target}); sdk.ReasonOf(err) != "store_locked" {
 		t.Errorf("open: %v", err)
 	}
-	if _, err := Stage(t.Context(), target, true); sdk.ReasonOf(err) != "store_locked" {
+	if _, err := Stage(t.Context(), Options{Dir: target}, true); sdk.ReasonOf(err) != "store_locked" {
 		t.Errorf("stage: %v", err)
 	}
 	staged.Discard()
@@ -52,7 +52,7 @@ func TestAKilledReplacementLeavesAWholeStore(t *testing.T) {
 				t.Errorf("the store holds %q", got)
 			}
 			// And the next replacement clears what is left.
-			if err := Restore(t.Context(), made(t, filepath.Join(dir, "backup"), "next"), target, true); err != nil {
+			if err := Restore(t.Context(), made(t, filepath.Join(dir, "backup"), "next"), Options{Dir: target}, true); err != nil {
 				t.Fatal(err)
 			}
 			if got := value(t, target); got != "next" {

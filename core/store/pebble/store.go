@@ -59,8 +59,9 @@ func (p *pending) wait() error {
 }
 
 // Open opens the store in a directory, or creates it, and brings its format up
-// to date. A directory that another program has open is sdk.Conflict, reason
-// "store_locked"; one of a newer format is sdk.Incompatible.
+// to date. A directory that another program keeps open for longer than
+// [Options.LockWait] is sdk.Conflict, reason "store_locked"; one of a newer format
+// is sdk.Incompatible.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	return open(ctx, o, vfs.Default)
 }
@@ -71,7 +72,7 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	lock, err := lockDir(&o, fs)
+	lock, err := lockDir(ctx, &o, fs)
 	if err != nil {
 		return nil, err
 	}
