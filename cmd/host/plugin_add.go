@@ -19,6 +19,7 @@ import (
 type addFlags struct {
 	grant   []string
 	inPlace bool
+	purge   bool
 }
 
 func (a *App) pluginAddCommand() *cobra.Command {
@@ -30,7 +31,8 @@ file, for all platforms, and the capabilities that it is granted. What it asks f
 is shown. On a terminal you are asked; elsewhere, --grant has to name exactly that.
 A module is compiled first, and one that can't be is refused. Its files are copied
 to the plugin folder, unless --in-place keeps them where they are, for plugins that
-belong to the lock's own folder.`,
+belong to the lock's own folder. The copy of the version that it replaces stays, since
+other locks may pin it too, unless --purge deletes it.`,
 		Example: `  reflectory plugin add bin/plugins/reflectory/schema-eval
   reflectory plugin add --grant env:WORDS,fs:system word-count`,
 		Args: cobra.ExactArgs(1),
@@ -38,6 +40,7 @@ belong to the lock's own folder.`,
 	}
 	c.Flags().StringSliceVar(&f.grant, "grant", nil, "the `capabilities` that it asks for, such as network:example.org:443,fs:system")
 	c.Flags().BoolVar(&f.inPlace, "in-place", false, "use the folder where it is, below the lock's, instead of a copy")
+	c.Flags().BoolVar(&f.purge, "purge", false, "delete the copied files of the version that it replaces")
 	return c
 }
 
@@ -52,7 +55,7 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 	}
 	var asked install.Request
 	p, err := install.Add(ctx, path, install.AddOptions{
-		Place: place, InPlace: f.inPlace, Trust: trust,
+		Place: place, InPlace: f.inPlace, Purge: f.purge, Trust: trust,
 		Approve: func(r install.Request) error {
 			asked = r
 			return a.approve(ctx, r, f.grant)

@@ -22,6 +22,8 @@ type AddOptions struct {
 	Place Place
 	// InPlace uses the folder where it is, which must lie below the lock's.
 	InPlace bool
+	// Purge deletes the copy that was pinned before, which other locks may pin.
+	Purge bool
 	// Trust says whose packages must be signed. Nil is nobody's.
 	Trust *Trust
 	// Approve is asked before anything is pinned; what it was shown is what gets
@@ -86,7 +88,22 @@ func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
 			return nil, err
 		}
 	}
-	return p, o.Place.update(func(lock *Lock) error { lock.put(*l); return nil })
+	return p, o.pin(l)
+}
+
+// pin puts a plugin into the lock, and deletes the copy that it replaces where that is
+// asked.
+func (o AddOptions) pin(l *Locked) error {
+	replaced := ""
+	err := o.Place.update(func(lock *Lock) error {
+		replaced = o.Place.copyOf(lock.find(l.Name))
+		lock.put(*l)
+		return nil
+	})
+	if err != nil || !o.Purge || replaced == o.Place.copyOf(l) {
+		return err
+	}
+	return deleteCopy(replaced)
 }
 
 // relative says where a source lies below the lock's folder: as the package's
@@ -223,36 +240,6 @@ func settle(staged, folder string) error {
 	}
 	_ = os.RemoveAll(old) // what is left of it is in nobody's way
 	return nil
-}
-
-// Remove takes a plugin out of a lock. With purge its copy is deleted too, which
-// other locks may pin. An unknown name is sdk.NotFound, "plugin_not_found".
-func Remove(place Place, name string, purge bool) error {
-	var folder string
-	err := place.update(func(lock *Lock) error {
-		l := lock.find(name)
-		if l == nil {
-			return notPinned(place, name)
-		}
-		if l.Path == "" {
-			folder = place.folder(l)
-		}
-		lock.remove(name)
-		return nil
-	})
-	if err != nil || !purge || folder == "" {
-		return err
-	}
-	if err := os.RemoveAll(folder); err != nil {
-		return sdk.Errorf(sdk.Unavailable, "package_not_removed", "can't delete %s: %w", folder, err)
-	}
-	_ = os.Remove(filepath.Dir(folder)) // if it was the only version
-	return nil
-}
-
-func notPinned(place Place, name string) error {
-	return sdk.Errorf(sdk.NotFound, "plugin_not_found", "%s pins no plugin %q", place.Lock, name).
-		WithHint("see what is installed: reflectory plugin list")
 }
 
 // Exactly reports an error unless the names are those of the capabilities asked
