@@ -72,8 +72,9 @@ func (a *App) storeImportCommand() *cobra.Command {
 		Use: "import FILE", Short: "Put an export in the place of the store",
 		Long: `Put an export in the place of the store, as a whole or not at all. What doesn't hold
 together is refused: broken chains of events, records that contradict each other, what
-no decision allowed. The store must be empty, or be meant to be replaced. FILE may be
-- for standard input.`,
+no decision allowed. The store must be empty, or be meant to be replaced: two stores
+can't be made one, since the journal of each is a chain of its own. FILE may be - for
+standard input.`,
 		Example: "  reflectory store import everything.jsonl --data-dir imported",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -99,7 +100,7 @@ no decision allowed. The store must be empty, or be meant to be replaced. FILE m
 
 // importFrom makes a store of an export, and puts it in its place.
 func (a *App) importFrom(ctx context.Context, in io.Reader, replace bool) (moved store.Moved, err error) {
-	staged, err := pebble.Stage(ctx, a.storeDir(), replace)
+	staged, err := pebble.Stage(ctx, a.storeOptions(), replace)
 	if err != nil {
 		return moved, err
 	}

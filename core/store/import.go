@@ -67,7 +67,7 @@ func (in *importer) run(ctx context.Context) error {
 	err := in.store.View(ctx, func(r core.Reader) error {
 		empty, err := Empty(r)
 		if err == nil && !empty {
-			err = sdk.Errorf(sdk.Conflict, "store_not_empty", "the store isn't empty").WithHint("import into another data directory")
+			err = sdk.Errorf(sdk.Conflict, "store_not_empty", "the store isn't empty, and two stores can't be made one").WithHint("import into another data directory")
 		}
 		return err
 	})
