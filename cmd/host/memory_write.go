@@ -18,7 +18,8 @@ func (a *App) memoryObserveCommand() *cobra.Command {
 	var file, id, key string
 	c := &cobra.Command{
 		Use: "observe", Short: "Store a new memory",
-		Long: `Store a new memory. Without --title, the content's first 80 characters are it.
+		Long: `Store a new memory. Without --title, the content's first 80 characters are it. A
+namespace that is at its limits refuses it (exit 4); see reflectory governance explain.
 With --file, one memory for each line of JSON: {"namespace", "content", "title"?,
 "kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?, "id"?,
 "agent_id"?, "idempotency_key"?}; the flags --namespace and --tag hold for lines that

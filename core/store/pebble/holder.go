@@ -92,9 +92,9 @@ func lockError(dir string, h *Holder, cause error) error {
 		by = fmt.Sprintf("%s (pid %d) since %s", h.Program, h.PID, h.Since.Format(time.RFC3339))
 	}
 	e := sdk.Errorf(sdk.Conflict, lockedReason, "the store in %s is in use by %s", dir, by).
-		WithHint("end that program, or name another directory with --data-dir")
+		WithHint("end that program, wait for it longer with --lock-wait, or name another directory with --data-dir")
 	if h != nil {
-		e.WithDetail("pid", h.PID).WithDetail("program", h.Program)
+		e.WithDetail("pid", h.PID).WithDetail("program", h.Program).WithDetail("since", h.Since)
 	}
 	e.Err = cause
 	return e
