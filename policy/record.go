@@ -163,24 +163,22 @@ func (s *Set) record(d *definition, made decided, shadow *Shadow, in named, at t
 // and lists them. What a failure says goes as well where the policy names such an
 // input anywhere, since it may quote it.
 func hide(policy *Policy, made *core.Decision, output map[string]any, masked []string) (hidden []string) {
-	for _, mask := range masked {
-		if made.Failure != nil {
-			if policy.program.Names(mask) {
-				made.Failure = &core.ErrorInfo{Code: made.Failure.Code, Message: made.File + " failed; what it said isn't kept, since inputs are masked"}
-				return []string{"failure"}
-			}
-			continue
+	quotes := func(part string) bool {
+		return slices.ContainsFunc(masked, func(mask string) bool { return policy.program.Reads(made.Path, part, mask) })
+	}
+	for _, f := range policy.point.env.Fields() {
+		if _, there := output[f.Name]; there && made.Failure == nil && !plain(f) && quotes(f.Name) {
+			delete(output, f.Name)
+			hidden = append(hidden, f.Name)
 		}
-		for _, f := range policy.point.env.Fields() {
-			if _, there := output[f.Name]; there && !plain(f) && policy.program.Reads(made.Path, f.Name, mask) {
-				delete(output, f.Name)
-				hidden = append(hidden, f.Name)
-			}
-		}
-		if made.Explanation != "" && policy.program.Reads(made.Path, program.Explanation, mask) {
-			made.Explanation = ""
-			hidden = append(hidden, program.Explanation)
-		}
+	}
+	if made.Explanation != "" && quotes(program.Explanation) {
+		made.Explanation = ""
+		hidden = append(hidden, program.Explanation)
+	}
+	if made.Failure != nil && slices.ContainsFunc(masked, policy.program.Names) {
+		made.Failure = &core.ErrorInfo{Code: made.Failure.Code, Message: made.File + " failed; what it said isn't kept, since inputs are masked"}
+		hidden = append(hidden, "failure")
 	}
 	return hidden
 }

@@ -159,6 +159,8 @@ func TestWhatQuotesAMaskedInputIsNoMoreKeptThanIt(t *testing.T) {
 		{"a nested rule", `{match: [{condition: depth > 0, rule: {variables: [{name: a, expression: title}], match: [{output: '{"allow": true, "reason": variables.a}'}]}}]}`, "", []string{"reason"}, map[string]any{"allow": true}},
 		{"an explanation", `{match: [{output: '{` + plain + `}', explanation: '"since it is " + title'}]}`, "", []string{"explanation"}, map[string]any{"allow": true, "code": "fine", "reason": "depth 1"}},
 		{"a failure", `{match: [{condition: '{"a": 1}[title] > 0', output: '{"allow": true}'}]}`, "", []string{"failure"}, map[string]any{"allow": false, "code": "policy_failed", "reason": "the policy failed"}},
+		{"a failure after an explanation", `{match: [{output: '{"allow": {"a": true}[title]}', explanation: title}]}`, "", []string{"explanation", "failure"}, map[string]any{"allow": false, "code": "policy_failed", "reason": "the policy failed"}},
+		{"a failure of what reads nothing masked", `{match: [{condition: 1 / (depth - 1) > 0, output: '{"allow": true}'}]}`, "", nil, map[string]any{"allow": false, "code": "policy_failed", "reason": "the policy failed"}},
 		{"only the condition", `{match: [{condition: title.startsWith("secret"), output: '{` + plain + `}', explanation: '"of depth " + string(depth)'}]}`, "", nil, map[string]any{"allow": true, "code": "fine", "reason": "depth 1"}},
 		{"a shadow's", `{match: [{output: '{` + plain + `}'}]}`, `{match: [{output: '{"allow": false, "reason": title}', explanation: title}]}`, nil, map[string]any{"allow": true, "code": "fine", "reason": "depth 1"}},
 	}

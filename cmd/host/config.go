@@ -51,7 +51,6 @@ type Config struct {
 	LogLevel Setting `json:"log_level"`
 	// Agent names who acts, for the events of what is changed.
 	Agent Setting `json:"agent"`
-
 	// LockWait is how long a command waits for a store that another program has open.
 	LockWait Setting `json:"lock_wait"`
 

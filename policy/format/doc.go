@@ -10,7 +10,7 @@
 //	imports: [{name: google.protobuf.Duration}]
 //	namespace: team/**               # where it holds, ** if absent
 //	shadow: true                     # decides beside the one in force, and only logs
-//	mask: [title, state.user.email]  # inputs that decision logs leave out
+//	mask: [title, state.user.email]  # inputs that decision logs leave out, with texts made of them
 //	rule:
 //	  id: root
 //	  description: …
