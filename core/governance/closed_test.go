@@ -58,6 +58,17 @@ func TestUnreadableSettingsFailClosed(t *testing.T) {
 	}
 }
 
+func TestUnreadableSettingsOfAllNamespacesCloseAll(t *testing.T) {
+	b := newBench(t)
+	b.set("a", "max_reflection_depth=9", "limits.max_bytes=7")
+	b.put("governance/*", `{"namespace":"*","max_reflection_depth":`)
+	for _, namespace := range []string{"a", "a/b", "c"} {
+		if g := b.resolve(namespace); g.MaxReflectionDepth != 0 || g.DecidedBy != "*" || !g.DepthLocked || g.Failure == nil {
+			t.Errorf("%s: %+v", namespace, g)
+		}
+	}
+}
+
 func TestUnreadableSettingsAreChangedOnlyByDroppingThem(t *testing.T) {
 	b := newBench(t)
 	b.put("governance/a", damaged["no JSON"])

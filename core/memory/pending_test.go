@@ -39,6 +39,10 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		if list, err := w.Pending(t.Context(), "elsewhere"); err != nil || len(list) != 0 {
 			t.Errorf("pending elsewhere: %v, error %v", list, err)
 		}
+		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
+		if diff := cmp.Diff(p, again); diff != "" {
+			t.Errorf("the same key while it waits (-first +again):\n%s", diff)
+		}
 		r, err := w.Approve(t.Context(), p.PendingID, "boss")
 		want := &core.ReflectResult{ReflectionDepth: 2, ReflectsOn: []string{source}, Namespace: "ns"}
 		if err == nil {
@@ -52,7 +56,7 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		}
 		_, err = w.Approve(t.Context(), p.PendingID, "boss")
 		wantReason(t, err, sdk.NotFound, "pending_not_found")
-		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
+		again = w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
 		if diff := cmp.Diff(r, again); diff != "" {
 			t.Errorf("the same key after the approval (-approved +again):\n%s", diff)
 		}
@@ -104,6 +108,9 @@ func TestAnApprovalRunsEveryStepAgain(t *testing.T) {
 		t.Errorf("%d audit events", n)
 	}
 	approve(t, func(w *world, _ string) { w.observe(t, core.ObserveRequest{Title: "deep", Content: "c"}) }, sdk.Conflict, "title_taken")
+	approve(t, func(w *world, source string) {
+		must(t, w.Dream(t.Context(), source, core.StateConsolidated, "keeper"))
+	}, sdk.Conflict, "source_consolidated")
 	approve(t, func(w *world, _ string) {
 		w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, Limits: core.NamespaceLimits{MaxMemories: 1}}
 	}, sdk.Exhausted, "namespace_full")
