@@ -101,7 +101,9 @@ func (p *problems) word(field, s string) {
 	}
 }
 
-func printable(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) }
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
 
 func (p *problems) tags(tags []string) {
 	p.over("tags", len(tags), maxTags, "tags")
