@@ -150,8 +150,10 @@ func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
 			r := core.ObserveRequest{Namespace: "ns", Content: "c"}
 			c.change(&r)
 			_, err := w.Observe(t.Context(), &r)
-			wantReason(t, err, sdk.Invalid, c.reason)
-			if err == nil || !strings.Contains(err.Error(), c.says) {
+			if wantReason(t, err, sdk.Invalid, c.reason); err == nil {
+				return
+			}
+			if !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error %v, want %q in it", err, c.says)
 			}
 			field, _ := sdk.AsError(err).Details["field"].(string)
