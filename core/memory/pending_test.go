@@ -128,3 +128,33 @@ func TestAPendingReflectionIsFoundByAPrefix(t *testing.T) {
 		wantReason(t, err, sdk.NotFound, "pending_not_found")
 	}
 }
+
+// TestAReflectionKeepsWhatIsGiven, also where it waited for an approval.
+func TestAReflectionKeepsWhatIsGiven(t *testing.T) {
+	priority, confidence := 9, 0.25
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := newWorld(t, s, nil)
+		source := w.observe(t, core.ObserveRequest{Content: "c"}).ID
+		r := core.ReflectRequest{
+			SourceIDs: []string{source}, Title: "how\tto", Content: "x<y", Kind: core.KindProcedural, Namespace: "to/at-once", AgentID: "ada",
+			Tags: []string{"b", "a", "b"}, Priority: &priority, Confidence: &confidence, Metadata: []byte(`{"k": 2.50}`),
+		}
+		at := w.reflect(t, r)
+		above := 0
+		w.governor["to/later"] = core.Governance{MaxReflectionDepth: 3, RequireApprovalAbove: &above}
+		r.Namespace = "to/later"
+		later, err := w.Approve(t.Context(), w.reflect(t, r).PendingID, "boss")
+		must(t, err)
+		for _, id := range []string{at.ID, later.ID} {
+			m := w.get(t, id)
+			if m.Title != "how\tto" || m.Content != "x<y" || m.Kind != core.KindProcedural || m.AgentID != "ada" || m.Priority != 9 ||
+				m.Confidence != 0.25 || m.Importance != 0.5 || !cmp.Equal(m.Tags, []string{"b", "a"}) ||
+				!strings.HasPrefix(string(m.Metadata), `{"k":2.50,"reflection_metadata":{`) || !strings.HasSuffix(string(m.Metadata), `,"agent_id":"ada"}`) {
+				t.Errorf("in %s: %+v", m.Namespace, m)
+			}
+		}
+		if w.get(t, at.ID).Namespace != "to/at-once" || w.get(t, later.ID).Namespace != "to/later" {
+			t.Errorf("they are at %+v and %+v", at, later)
+		}
+	})
+}
