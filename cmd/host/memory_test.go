@@ -3,9 +3,14 @@ package main
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
 // reflected runs a reflection on a source and decodes what it prints.
@@ -58,7 +63,7 @@ func TestWhatReflectPrints(t *testing.T) {
 	w.ok("governance", "set", "team", "max_reflection_depth=3", "require_approval_above_depth=1")
 	code, waits := w.reflected(id, "Second")
 	pending, _ := waits["pending_id"].(string)
-	if code != exitPassed || waits["status"] != "pending" || waits["id"] != nil {
+	if code != exitPassed || waits["status"] != "pending" || keysOf(waits) != "namespace pending_id status" {
 		t.Fatalf("exit %d: %v", code, waits)
 	}
 	out, _ := w.ok("memory", "approve", pending, "--json")
@@ -116,4 +121,142 @@ func TestALimitOfANamespaceRefuses(t *testing.T) {
 	}
 	w.ok("governance", "set", "team", "limits.max_memories=4")
 	w.ok("memory", "observe", "--namespace", "team/a", "--content", "x")
+}
+
+// parsed runs a command line with --json, which must exit as wanted, and decodes
+// what it prints.
+func (h host) parsed(want int, line string) (result map[string]any) {
+	h.Helper()
+	out, _ := h.line(want, "", line+" --json")
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		h.Fatalf("%s: %v: %s", line, err, out)
+	}
+	return result
+}
+
+// refusal runs a command line that is refused, and returns the error's code,
+// message and details.
+func (h host) refusal(want int, line string) (code, message string, details map[string]any) {
+	h.Helper()
+	e, _ := h.parsed(want, line)["error"].(map[string]any)
+	code, _ = e["code"].(string)
+	message, _ = e["message"].(string)
+	details, _ = e["details"].(map[string]any)
+	return code, message, details
+}
+
+// TestHowReflectRefuses holds the exit codes and the lines of spec 3.2's refusals.
+func TestHowReflectRefuses(t *testing.T) {
+	h := newHost(t)
+	h.line(exitPassed, "", "memory observe --namespace team/a --id fact-1 --title Fact --content x")
+	const reflect = "memory reflect --content x "
+	cases := []struct {
+		name, line string
+		exit       int
+		code, says string
+		details    string // the keys
+	}{
+		{"no source", reflect + "--title T", exitFailure, "source_ids_invalid", "source_ids cannot be empty", "field"},
+		{"a source twice", reflect + "--title T --source fact-1 --source fact-1", exitFailure, "source_ids_invalid", "source_ids[1] repeats source_ids[0] (fact-1)", "field"},
+		{"a source that isn't there", reflect + "--title T --source fact-1 --source nowhere-1", exitFailure, "source_not_found", "source_ids[1]: there is no memory nowhere-1", "source_id"},
+		{"no title", reflect + "--source fact-1", exitFailure, "title_invalid", "title is blank", "field"},
+		{"another depth", reflect + "--title T --source fact-1 --depth 2", exitFailure, "depth_mismatch", "depth is given as 2, but the sources make it 1", "asserted computed"},
+		{"a title that is taken", reflect + "--title Fact --source fact-1", exitFailure, "title_taken", `memory fact-1 of namespace team/a has that title: "Fact"`, "memory_id namespace"},
+		{"an observation", reflect + "--title T --source fact-1 --kind observation", exitFailure, "kind_invalid", `kind is "observation", not reflection, semantic or procedural`, "field"},
+		{"a policy's veto", reflect + "--title T --source fact-1 --namespace vetoed", exitDenied, "policy_veto", "the reflect policy denies it: ", "code policy reason rule"},
+	}
+	if err := os.MkdirAll("data/policies/reflect", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("data/policies/reflect/a.yaml", []byte("namespace: vetoed\n"+denying("rude")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			h := host{t, h.env}
+			code, message, details := h.refusal(c.exit, c.line)
+			if code != c.code || !strings.HasPrefix(message, c.says) || strings.Contains(message, "\n") || keysOf(details) != c.details {
+				t.Errorf("%s: %q, details %v", code, message, details)
+			}
+		})
+	}
+	list := h.parsed(exitPassed, "memory list --namespace team --subtree")["memories"].([]any)
+	events, _ := h.line(exitPassed, "", "audit show namespace/team/a")
+	if len(list) != 1 || strings.Contains(events, "reflection.") {
+		t.Errorf("refusals left %d memories and the events:\n%s", len(list), events)
+	}
+}
+
+// TestTheKillSwitchHoldsWhereSettingsCantBeRead: exit 4, with the level and the
+// reason, and exit 3 of explain; unset drops what can't be read.
+func TestTheKillSwitchHoldsWhereSettingsCantBeRead(t *testing.T) {
+	h := newHost(t)
+	h.line(exitPassed, "", "memory observe --namespace team/a --id fact-1 --content x")
+	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join("data", "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte("governance/team"), []byte(`{"max_reflection_depth":9`)) })
+	if err != nil || db.Close() != nil {
+		t.Fatal(err)
+	}
+	const reflect = "memory reflect --title T --content x --source fact-1"
+	code, message, details := h.refusal(exitDenied, reflect)
+	if code != "depth_exceeded" || message != "reflection depth 1 would exceed namespace max_reflection_depth 0 (namespace='team/a')" ||
+		details["decided_by"] != "team" || details["failure"] != "governance_unreadable" {
+		t.Errorf("%s: %q, details %v", code, message, details)
+	}
+	_, errs := h.line(exitDenied, "", reflect)
+	wantIn(t, errs, "hint: the settings of team can't be read")
+	events, _ := h.line(exitPassed, "", "audit show namespace/team/a --json")
+	wantIn(t, events, "reflection.depth_exceeded", `"failure": "governance_unreadable"`)
+	out, _ := h.line(exitNotValid, "", "governance explain team/a")
+	wantIn(t, out, "max_reflection_depth", "locked by team", "the stored settings of team can't be read", "governance unset 'team'")
+	if code, _, _ := h.refusal(exitFailure, "governance set team max_reflection_depth=9"); code != "governance_unreadable" {
+		t.Errorf("set anew: %s", code)
+	}
+	h.line(exitNotValid, "", "store check")
+	h.line(exitPassed, "", "governance unset team")
+	h.line(exitPassed, "", reflect)
+}
+
+// TestWhatWaitsIsListedApprovedAndRejected, by the beginnings of ids too, and once.
+func TestWhatWaitsIsListedApprovedAndRejected(t *testing.T) {
+	h := newHost(t)
+	h.env["REFLECTORY_AGENT"] = "ada"
+	fact := h.parsed(exitPassed, "memory observe --namespace team/a --content x")["id"].(string)
+	h.line(exitPassed, "", "governance set team require_approval_above_depth=0")
+	if code, _, _ := h.refusal(exitFailure, "memory get "+fact[:7]); code != "id_prefix_short" {
+		t.Errorf("7 characters: %s", code)
+	}
+	const keyed = " --title T --content deep --idempotency-key k --source "
+	first := h.parsed(exitPassed, "memory reflect"+keyed+fact[:8])
+	again := h.parsed(exitPassed, "memory reflect"+keyed+fact)
+	pending, _ := first["pending_id"].(string)
+	if pending == "" || again["pending_id"] != pending {
+		t.Fatalf("first %v, then %v", first, again)
+	}
+	list, _ := h.parsed(exitPassed, "memory pending")["pending"].([]any)
+	if len(list) != 1 || keysOf(list[0].(map[string]any)) != "above agent_id created_at depth id namespace request" {
+		t.Errorf("pending: %v", list)
+	}
+	approved := h.parsed(exitPassed, "memory approve "+pending[:8])
+	made := h.parsed(exitPassed, "memory get "+approved["id"].(string))
+	metadata, _ := made["metadata"].(map[string]any)
+	if keysOf(approved) != "id namespace reflection_depth reflects_on" || keysOf(metadata) != "agent_id reflection_metadata" || metadata["agent_id"] != "ada" ||
+		keysOf(metadata["reflection_metadata"].(map[string]any)) != "reflected_on_source_ids reflection_created_at reflection_depth" {
+		t.Errorf("approved %v, made %v", approved, made)
+	}
+	if code, _, _ := h.refusal(exitFailure, "memory approve "+pending); code != "pending_not_found" {
+		t.Errorf("approved again: %s", code)
+	}
+	second := h.parsed(exitPassed, "memory reflect --title U --content deep --source "+fact)
+	rejected := h.parsed(exitPassed, "memory reject --reason no "+second["pending_id"].(string))
+	if rejected["id"] != second["pending_id"] {
+		t.Errorf("rejected %v", rejected)
+	}
+	if list, _ := h.parsed(exitPassed, "memory pending")["pending"].([]any); len(list) != 0 {
+		t.Errorf("still pending: %v", list)
+	}
+	h.line(exitPassed, "", "store check")
 }

@@ -42,6 +42,7 @@ func TestUnreadableSettingsFailClosed(t *testing.T) {
 				g := b.resolve(namespace)
 				if g.MaxReflectionDepth != 0 || g.DecidedBy != "a" || !g.DepthLocked || g.MinGateConfidence != 1 || sdk.ReasonOf(g.Failure) != "governance_unreadable" {
 					t.Errorf("%s: %+v", namespace, g)
+					continue
 				}
 				if hint := sdk.AsError(g.Failure).Hint; !strings.Contains(hint, "governance unset 'a'") {
 					t.Errorf("hint %q", hint)
@@ -51,10 +52,21 @@ func TestUnreadableSettingsFailClosed(t *testing.T) {
 				t.Errorf("a namespace that isn't below: %+v", g)
 			}
 			e, err := b.Explain(t.Context(), "a/b")
-			if err != nil || e.Failure == nil || len(e.Fields) != 1 || *e.Fields[0].Value != 0 || e.Fields[0].Level != "a" {
+			if err != nil || e.Failure == nil || len(e.Fields) != 1 || e.Fields[0].Value == nil || *e.Fields[0].Value != 0 || e.Fields[0].Level != "a" {
 				t.Errorf("Explain: %+v, %v", e, err)
 			}
 		})
+	}
+}
+
+func TestUnreadableSettingsOfAllNamespacesCloseAll(t *testing.T) {
+	b := newBench(t)
+	b.set("a", "max_reflection_depth=9", "limits.max_bytes=7")
+	b.put("governance/*", `{"namespace":"*","max_reflection_depth":`)
+	for _, namespace := range []string{"a", "a/b", "c"} {
+		if g := b.resolve(namespace); g.MaxReflectionDepth != 0 || g.DecidedBy != "*" || !g.DepthLocked || g.Failure == nil {
+			t.Errorf("%s: %+v", namespace, g)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package governance_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,6 +123,9 @@ func TestTheCap(t *testing.T) {
 		{"a lock without a value locks the inherited one", []change{{"a/b", "max_reflection_depth=9"}, {"*", "max_reflection_depth=1"}, {"a", "locked=max_reflection_depth"}}, "a/b", 1, "*", true},
 		{"a lock without any value locks the default", []change{{"a", "max_reflection_depth=9"}, {"*", "locked=max_reflection_depth"}}, "a", 3, "default", true},
 		{"the level that locks keeps its own value", []change{{"*", "max_reflection_depth=1"}, {"a", "max_reflection_depth=2"}, {"a", "locked=max_reflection_depth"}}, "a/b", 2, "a", true},
+		{"what a child locks doesn't unlock", []change{{"a", "max_reflection_depth=0"}, {"a", "locked=max_reflection_depth"}, {"a/b", "locked=limits"}}, "a/b", 0, "a", true},
+		{"a lock among others holds", []change{{"a", "max_reflection_depth=0"}, {"a", "locked=limits,max_reflection_depth,retention"}}, "a/b/c", 0, "a", true},
+		{"an own cap of 0 under another", []change{{"a", "max_reflection_depth=9"}, {"a/b", "max_reflection_depth=0"}}, "a/b/c", 0, "a/b", false},
 		{"a lock of another field doesn't hold", []change{{"a", "locked=limits"}, {"a/b", "max_reflection_depth=9"}}, "a/b", 9, "a/b", false},
 	}
 	for _, c := range cases {
@@ -135,6 +140,61 @@ func TestTheCap(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestALockHoldsForEveryField sets each field below and then above, and locks it
+// above, by its name and by its group's.
+func TestALockHoldsForEveryField(t *testing.T) {
+	values := map[string][2]string{
+		"gate.min_confidence": {"0.8", "0.9"}, "retention.active_threshold": {"0.5", "0.6"}, "retention.revalidate_threshold": {"0.1", "0.05"},
+	}
+	for _, f := range governance.Fields() {
+		value, ok := values[f.Name]
+		if !ok {
+			value = [2]string{"1", "2"}
+		}
+		group, _, grouped := strings.Cut(f.Name, ".")
+		locks := []string{f.Name}
+		if grouped {
+			locks = append(locks, group)
+		}
+		for _, lock := range locks {
+			b := newBench(t)
+			b.set("a/b", f.Name+"="+value[1])
+			if v := b.value("a/b", f.Name); v.Level != "a/b" || v.LockedBy != "" {
+				t.Errorf("%s before the lock: %+v", f.Name, v)
+			}
+			b.set("a", f.Name+"="+value[0], "locked="+lock)
+			b.set("a/b", "locked="+lock) // the most general lock is the one that holds
+			for _, namespace := range []string{"a", "a/b", "a/b/c"} {
+				if v := b.value(namespace, f.Name); v.Level != "a" || v.LockedBy != "a" || strconv.FormatFloat(*v.Value, 'f', -1, 64) != value[0] {
+					t.Errorf("%s locked by %s, in %s: %+v", f.Name, lock, namespace, v)
+				}
+			}
+			_, err := b.Set(t.Context(), "ops", "a/b", f.Name+"="+value[1])
+			if sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "field_locked" {
+				t.Errorf("setting %s below: %v", f.Name, err)
+				continue
+			}
+			if d := sdk.AsError(err).Details; d["locked_by"] != "a" || d["field"] != f.Name || d["namespace"] != "a/b" {
+				t.Errorf("setting %s below: details %v", f.Name, d)
+			}
+		}
+	}
+}
+
+// value is what holds for a field in a namespace.
+func (b *bench) value(namespace, field string) (v governance.Value) {
+	b.Helper()
+	e, err := b.Explain(b.Context(), namespace)
+	if err != nil {
+		b.Fatal(err)
+	}
+	at := slices.IndexFunc(e.Fields, func(v governance.Value) bool { return v.Field == field })
+	if at < 0 {
+		b.Fatalf("no field %s in %+v", field, e.Fields)
+	}
+	return e.Fields[at]
 }
 
 func TestSetTellsAllProblemsAndChangesNothing(t *testing.T) {

@@ -101,9 +101,13 @@ func (g governor) Resolve(_ core.Reader, namespace string) (*core.Governance, er
 	return &settings, nil
 }
 
-// wantReason fails unless an error has a reason and says what to do about it.
+// wantReason fails unless an error has a class and a reason; "" is no error. Where
+// there is none that should be, it ends the test.
 func wantReason(t *testing.T, err error, code sdk.Code, reason string) {
 	t.Helper()
+	if err == nil && code != "" {
+		t.Fatalf("no error, want %s %s", code, reason)
+	}
 	if sdk.CodeOf(err) != code || sdk.ReasonOf(err) != reason {
 		t.Errorf("error %v (%s %s), want %s %s", err, sdk.CodeOf(err), sdk.ReasonOf(err), code, reason)
 	}

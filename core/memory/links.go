@@ -41,12 +41,12 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 		p.add("relation", "%q isn't 1 to %d of a-z 0-9 _", cut(r.Relation), maxRelationBytes)
 	}
 	p.word("agent_id", r.AgentID)
+	if r.From == r.To && r.From != "" {
+		p.check(sdk.Errorf(sdk.Invalid, "link_self", "memory %s can't be linked to itself", cut(r.From)).WithHint("name another memory"))
+	}
 	metadata := p.metadata(r.Metadata)
 	if err := p.err(); err != nil {
 		return nil, err
-	}
-	if r.From == r.To {
-		return nil, sdk.Errorf(sdk.Invalid, "link_self", "memory %s can't be linked to itself", r.From).WithHint("name another memory")
 	}
 	err = m.update(ctx, func(t *tx) error {
 		link = &core.Link{From: r.From, Relation: r.Relation, To: r.To, CreatedAt: t.Now().Round(0), Metadata: metadata}

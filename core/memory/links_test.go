@@ -43,6 +43,8 @@ func TestLinks(t *testing.T) {
 			{"a", "r", "no", "", "memory_not_found", sdk.NotFound},
 			{"no", "r", "a", "", "memory_not_found", sdk.NotFound},
 			{"a", "r", "purged:b", "", "to_invalid", sdk.Invalid},
+			{"a b", "r", "b", "", "from_invalid", sdk.Invalid},
+			{"a", "Related", "a", "", "several_problems", sdk.Invalid},
 		}
 		for _, c := range refused {
 			_, err := link(c.from, c.relation, c.to, c.metadata)
@@ -51,11 +53,14 @@ func TestLinks(t *testing.T) {
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
 			t.Errorf("refused links left something:\n%s", diff)
 		}
+		if _, err := link("c", strings.Repeat("r", 64), "a", ""); err != nil {
+			t.Errorf("the longest relation: %v", err)
+		}
 		from, to, err := w.Links(t.Context(), "b")
 		if err != nil || len(from) != 0 || len(to) != 1 || to[0].From != "a" {
 			t.Errorf("links of b: %v %v, error %v", from, to, err)
 		}
-		if n := w.events("agent.memory.linked"); n != 1 {
+		if n := w.events("agent.memory.linked"); n != 2 {
 			t.Errorf("%d events", n)
 		}
 	})

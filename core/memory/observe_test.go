@@ -90,7 +90,7 @@ func TestMissingTitleIsTheContentsBeginning(t *testing.T) {
 }
 
 func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
-	nan, big, low, high := math.NaN(), 1.01, 0, 11
+	nan, endless, under, big, low, high := math.NaN(), math.Inf(1), -0.01, 1.01, 0, 11
 	deep := strings.Repeat(`{"a":`, 33) + "1" + strings.Repeat("}", 33)
 	many := make([]string, 51)
 	for i := range many {
@@ -104,14 +104,17 @@ func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
 	}{
 		{"blank title", func(r *core.ObserveRequest) { r.Title = " \n" }, "title_invalid", "title is blank"},
 		{"long title", func(r *core.ObserveRequest) { r.Title = strings.Repeat("ä", 513) }, "title_invalid", "title has 513 characters, of at most 512"},
-		{"control in title", func(r *core.ObserveRequest) { r.Title = "a\rb" }, "title_invalid", "title has a control character at byte 1"},
+		{"control in title", func(r *core.ObserveRequest) { r.Title = "a\rb" }, "title_invalid", "title has control character U+000D at byte 1"},
+		{"delete in title", func(r *core.ObserveRequest) { r.Title = "a\x7fb" }, "title_invalid", "U+007F at byte 1"},
+		{"control beyond ASCII in title", func(r *core.ObserveRequest) { r.Title = "ä\u0085b" }, "title_invalid", "U+0085 at byte 2"},
+		{"title isn't UTF-8", func(r *core.ObserveRequest) { r.Title = "a\xff" }, "title_invalid", "title isn't UTF-8"},
 		{"no content", func(r *core.ObserveRequest) { r.Content = "" }, "content_invalid", "content is blank"},
 		{"unseen content", func(r *core.ObserveRequest) { r.Content = " \x00\n" }, "content_invalid", "content is blank"},
 		{"long content", func(r *core.ObserveRequest) { r.Content = strings.Repeat("x", 65_537) }, "content_invalid", "content has 65537 bytes, of at most 65536"},
 		{"content isn't UTF-8", func(r *core.ObserveRequest) { r.Content = "a\xff" }, "content_invalid", "content isn't UTF-8"},
 		{"many tags", func(r *core.ObserveRequest) { r.Tags = many }, "tags_invalid", "tags has 51 tags, of at most 50"},
-		{"long tag", func(r *core.ObserveRequest) { r.Tags = []string{strings.Repeat("x", 129)} }, "tags_invalid", "129 bytes, of at most 128"},
-		{"blank tag", func(r *core.ObserveRequest) { r.Tags = []string{" "} }, "tags_invalid", "blank"},
+		{"long tag", func(r *core.ObserveRequest) { r.Tags = []string{"a", strings.Repeat("x", 129)} }, "tags_invalid", "tags[1] has 129 bytes, of at most 128"},
+		{"blank tag", func(r *core.ObserveRequest) { r.Tags = []string{" "} }, "tags_invalid", "tags[0] is blank"},
 		{"tag with a zero", func(r *core.ObserveRequest) { r.Tags = []string{"a\x00b"} }, "tags_invalid", "control character"},
 		{"metadata isn't an object", func(r *core.ObserveRequest) { r.Metadata = []byte(`[1]`) }, "metadata_invalid", "metadata isn't a JSON object"},
 		{"metadata isn't JSON", func(r *core.ObserveRequest) { r.Metadata = []byte(`{"a":}`) }, "metadata_invalid", "not JSON"},
@@ -121,12 +124,17 @@ func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
 			r.Metadata = []byte(`{"a":"` + strings.Repeat("x", 65_536) + `"}`)
 		}, "metadata_invalid", "metadata has 65544 bytes, of at most 65536"},
 		{"deep metadata", func(r *core.ObserveRequest) { r.Metadata = []byte(deep) }, "metadata_invalid", "metadata has 33 levels, of at most 32"},
-		{"importance over 1", func(r *core.ObserveRequest) { r.Importance = &big }, "importance_invalid", "importance is 1.01"},
+		{"importance over 1", func(r *core.ObserveRequest) { r.Importance = &big }, "importance_invalid", "importance is 1.01, not a number from 0 to 1"},
+		{"importance under 0", func(r *core.ObserveRequest) { r.Importance = &under }, "importance_invalid", "importance is -0.01"},
+		{"endless importance", func(r *core.ObserveRequest) { r.Importance = &endless }, "importance_invalid", "importance is +Inf"},
+		{"confidence over 1", func(r *core.ObserveRequest) { r.Confidence = &big }, "confidence_invalid", "confidence is 1.01"},
 		{"confidence that is no number", func(r *core.ObserveRequest) { r.Confidence = &nan }, "confidence_invalid", "confidence is NaN"},
 		{"priority 0", func(r *core.ObserveRequest) { r.Priority = &low }, "priority_invalid", "priority is 0, not from 1 to 10"},
 		{"priority 11", func(r *core.ObserveRequest) { r.Priority = &high }, "priority_invalid", "priority is 11"},
 		{"id with dots", func(r *core.ObserveRequest) { r.ID = "a..b" }, "id_invalid", `id "a..b"`},
 		{"id with a slash", func(r *core.ObserveRequest) { r.ID = "a/b" }, "id_invalid", `id "a/b"`},
+		{"id with a space", func(r *core.ObserveRequest) { r.ID = "a b" }, "id_invalid", `id "a b"`},
+		{"id beyond ASCII", func(r *core.ObserveRequest) { r.ID = "ä" }, "id_invalid", `id "ä"`},
 		{"long id", func(r *core.ObserveRequest) { r.ID = strings.Repeat("a", 129) }, "id_invalid", "128"},
 		{"id of a purged one", func(r *core.ObserveRequest) { r.ID = "purged:a" }, "id_invalid", "purged:"},
 		{"no namespace", func(r *core.ObserveRequest) { r.Namespace = "" }, "namespace_invalid", "empty"},
@@ -143,8 +151,12 @@ func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
 			c.change(&r)
 			_, err := w.Observe(t.Context(), &r)
 			wantReason(t, err, sdk.Invalid, c.reason)
-			if err == nil || !strings.Contains(err.Error(), c.says) {
+			if !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error %v, want %q in it", err, c.says)
+			}
+			field, _ := sdk.AsError(err).Details["field"].(string)
+			if name, _, _ := strings.Cut(field, "["); name+"_invalid" != c.reason || !strings.Contains(err.Error(), field) {
+				t.Errorf("it names field %q", field)
 			}
 		})
 	}
@@ -165,7 +177,11 @@ func TestObserveTakesWhatIsAtItsBounds(t *testing.T) {
 		Content: strings.Repeat("x", 65_536), Tags: tags, Importance: &zero, Confidence: &one, Priority: &lowest,
 		Metadata: []byte(strings.Repeat(`{"a":`, 32) + "1" + strings.Repeat("}", 32)),
 	})
-	w.observe(t, core.ObserveRequest{Content: "c", Importance: &one, Confidence: &zero, Priority: &highest, Metadata: []byte(" null ")})
+	w.observe(t, core.ObserveRequest{
+		ID: "AZaz09_:.@-", Title: "two\nlines\tand a tab", Content: "c", Importance: &one, Confidence: &zero, Priority: &highest,
+		Metadata: []byte(`{"a":"` + strings.Repeat("x", 65_536-8) + `"}`),
+	})
+	w.observe(t, core.ObserveRequest{Content: "c", Metadata: []byte(" null ")})
 }
 
 func TestAllProblemsAreToldTogether(t *testing.T) {

@@ -39,6 +39,10 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		if list, err := w.Pending(t.Context(), "elsewhere"); err != nil || len(list) != 0 {
 			t.Errorf("pending elsewhere: %v, error %v", list, err)
 		}
+		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
+		if diff := cmp.Diff(p, again); diff != "" {
+			t.Errorf("the same key while it waits (-first +again):\n%s", diff)
+		}
 		r, err := w.Approve(t.Context(), p.PendingID, "boss")
 		want := &core.ReflectResult{ReflectionDepth: 2, ReflectsOn: []string{source}, Namespace: "ns"}
 		if err == nil {
@@ -52,7 +56,7 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		}
 		_, err = w.Approve(t.Context(), p.PendingID, "boss")
 		wantReason(t, err, sdk.NotFound, "pending_not_found")
-		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
+		again = w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
 		if diff := cmp.Diff(r, again); diff != "" {
 			t.Errorf("the same key after the approval (-approved +again):\n%s", diff)
 		}
@@ -104,6 +108,9 @@ func TestAnApprovalRunsEveryStepAgain(t *testing.T) {
 		t.Errorf("%d audit events", n)
 	}
 	approve(t, func(w *world, _ string) { w.observe(t, core.ObserveRequest{Title: "deep", Content: "c"}) }, sdk.Conflict, "title_taken")
+	approve(t, func(w *world, source string) {
+		must(t, w.Dream(t.Context(), source, core.StateConsolidated, "keeper"))
+	}, sdk.Conflict, "source_consolidated")
 	approve(t, func(w *world, _ string) {
 		w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, Limits: core.NamespaceLimits{MaxMemories: 1}}
 	}, sdk.Denied, "namespace_full")
@@ -120,4 +127,34 @@ func TestAPendingReflectionIsFoundByAPrefix(t *testing.T) {
 		_, err := w.FindPending(t.Context(), prefix)
 		wantReason(t, err, sdk.NotFound, "pending_not_found")
 	}
+}
+
+// TestAReflectionKeepsWhatIsGiven, also where it waited for an approval.
+func TestAReflectionKeepsWhatIsGiven(t *testing.T) {
+	priority, confidence := 9, 0.25
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := newWorld(t, s, nil)
+		source := w.observe(t, core.ObserveRequest{Content: "c"}).ID
+		r := core.ReflectRequest{
+			SourceIDs: []string{source}, Title: "how\tto", Content: "x<y", Kind: core.KindProcedural, Namespace: "to/at-once", AgentID: "ada",
+			Tags: []string{"b", "a", "b"}, Priority: &priority, Confidence: &confidence, Metadata: []byte(`{"k": 2.50}`),
+		}
+		at := w.reflect(t, r)
+		above := 0
+		w.governor["to/later"] = core.Governance{MaxReflectionDepth: 3, RequireApprovalAbove: &above}
+		r.Namespace = "to/later"
+		later, err := w.Approve(t.Context(), w.reflect(t, r).PendingID, "boss")
+		must(t, err)
+		for _, id := range []string{at.ID, later.ID} {
+			m := w.get(t, id)
+			if m.Title != "how\tto" || m.Content != "x<y" || m.Kind != core.KindProcedural || m.AgentID != "ada" || m.Priority != 9 ||
+				m.Confidence != 0.25 || m.Importance != 0.5 || !cmp.Equal(m.Tags, []string{"b", "a"}) ||
+				!strings.HasPrefix(string(m.Metadata), `{"k":2.50,"reflection_metadata":{`) || !strings.HasSuffix(string(m.Metadata), `,"agent_id":"ada"}`) {
+				t.Errorf("in %s: %+v", m.Namespace, m)
+			}
+		}
+		if w.get(t, at.ID).Namespace != "to/at-once" || w.get(t, later.ID).Namespace != "to/later" {
+			t.Errorf("they are at %+v and %+v", at, later)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -78,7 +79,8 @@ func (p *problems) title(title string) {
 	p.over("title", utf8.RuneCountInString(title), maxTitleRunes, "characters")
 	control := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 	if i := strings.IndexFunc(title, control); i >= 0 {
-		p.add("title", "has a control character at byte %d: only line breaks and tabs may be in it", i)
+		r, _ := utf8.DecodeRuneInString(title[i:])
+		p.add("title", "has control character %U at byte %d: only line breaks and tabs may be in it", r, i)
 	}
 }
 
@@ -94,18 +96,27 @@ const maxWordBytes = 128
 // word checks a short text that becomes part of a key.
 func (p *problems) word(field, s string) {
 	p.over(field, len(s), maxWordBytes, "bytes")
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+	if !printable(s) {
 		p.add(field, "%q has a control character or isn't UTF-8", cut(s))
 	}
 }
 
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
 func (p *problems) tags(tags []string) {
 	p.over("tags", len(tags), maxTags, "tags")
-	for _, tag := range tags[:min(len(tags), maxTags)] {
-		if strings.TrimSpace(tag) == "" {
-			p.add("tags", "have a blank one")
+	for i, tag := range tags[:min(len(tags), maxTags)] {
+		blank := strings.TrimSpace(tag) == ""
+		if !blank && len(tag) <= maxWordBytes && printable(tag) {
+			continue
 		}
-		p.word("tags", tag)
+		field := fmt.Sprintf("tags[%d]", i)
+		if blank {
+			p.add(field, "is blank")
+		}
+		p.word(field, tag)
 	}
 }
 
