@@ -38,7 +38,7 @@ func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Probl
 		{indexPrefix, c.index}, {dagPrefix, c.dag}, {tallyPrefix, c.tally}, {toolPrefix, c.tool},
 	} {
 		prefix := []byte(each.prefix)
-		err := r.Scan(prefix, prefixEnd(prefix), func(key, value []byte) (bool, error) {
+		err := core.ScanPrefix(r, prefix, func(key, value []byte) (bool, error) {
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
@@ -135,7 +135,7 @@ func (c *checker) tool(key, value []byte) error {
 // tallyOf sums up the outcomes of a memory.
 func tallyOf(r core.Reader, memory string) (*tally, error) {
 	t, prefix := &tally{}, memoryTools(memory)
-	err := r.Scan(prefix, prefixEnd(prefix), func(key, value []byte) (bool, error) {
+	err := core.ScanPrefix(r, prefix, func(key, value []byte) (bool, error) {
 		var o outcome
 		_, turn, ok := splitTool(key)
 		if !ok {

@@ -109,7 +109,7 @@ func index(tx core.Tx, workflow string, before, after *graph) error {
 // workflowsOf are the workflows whose graphs name a memory, sorted.
 func workflowsOf(r core.Reader, memory string) (list []string, err error) {
 	prefix := indexKey(memory, "")
-	err = r.Scan(prefix, prefixEnd(prefix), func(key, _ []byte) (bool, error) {
+	err = core.ScanPrefix(r, prefix, func(key, _ []byte) (bool, error) {
 		list = append(list, string(key[len(prefix):]))
 		return len(list) < MaxWorkflows, nil
 	})

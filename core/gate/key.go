@@ -55,14 +55,3 @@ func splitIndex(key []byte) (memory, workflow string) {
 	memory, workflow, _ = strings.Cut(strings.TrimPrefix(string(key), indexPrefix), "/")
 	return memory, workflow
 }
-
-// prefixEnd is the first key after all keys that start with prefix, and none
-// where there is no such key.
-func prefixEnd(prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			return append(append([]byte{}, prefix[:i]...), prefix[i]+1)
-		}
-	}
-	return nil
-}

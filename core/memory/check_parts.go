@@ -71,7 +71,7 @@ func eachCount(r core.Reader, fn func(namespace string, counted, found Count) er
 // counter or an entry in the time index; "" after the last.
 func nextCounted(r core.Reader, after string) (string, error) {
 	first := func(prefix string, from []byte) (name string, err error) {
-		err = r.Scan(from, prefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
+		err = r.Scan(from, core.PrefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
 			name, _, _ = strings.Cut(string(key[len(prefix):]), "\x00")
 			return false, nil
 		})
@@ -94,7 +94,7 @@ func nextCounted(r core.Reader, after string) (string, error) {
 // countIndex counts what a namespace's time index holds.
 func countIndex(r core.Reader, namespace string) (c Count, err error) {
 	start := indexStart(timePrefix, namespace, "")
-	err = r.Scan(start, prefixEnd(start), func(_, value []byte) (bool, error) {
+	err = core.ScanPrefix(r, start, func(_, value []byte) (bool, error) {
 		n, _ := strconv.ParseInt(string(value), 10, 64) // what isn't a number shows as a wrong sum
 		c.Memories, c.Bytes = c.Memories+1, c.Bytes+n
 		return true, nil

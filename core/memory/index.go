@@ -48,7 +48,7 @@ type memorySource struct{ store core.Store }
 func (s memorySource) Namespaces(ctx context.Context) (names []string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		from := []byte(countPrefix)
-		return r.Scan(from, prefixEnd(from), func(key, _ []byte) (bool, error) {
+		return core.ScanPrefix(r, from, func(key, _ []byte) (bool, error) {
 			names = append(names, string(key[len(countPrefix):]))
 			return true, ctx.Err()
 		})
@@ -80,7 +80,7 @@ func recallable(ctx context.Context, r core.Reader, namespace string) (ids []str
 			continue
 		}
 		start := indexStart(statePrefix, namespace, string(state))
-		err := r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		err := core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 			ids = append(ids, placeID(key[len(start):]))
 			return true, ctx.Err()
 		})
@@ -122,14 +122,14 @@ type knowledgeSource struct{ store core.Store }
 // Namespaces implements [search.Source].
 func (s knowledgeSource) Namespaces(ctx context.Context) (names []string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
-		from, end := []byte(knowledgeNamespacePrefix), prefixEnd([]byte(knowledgeNamespacePrefix))
+		from, end := []byte(knowledgeNamespacePrefix), core.PrefixEnd([]byte(knowledgeNamespacePrefix))
 		for {
 			name, found, err := firstNamespace(r, from, end)
 			if err != nil || !found {
 				return err
 			}
 			names = append(names, name)
-			from = prefixEnd(knowledgeStart(name))
+			from = core.PrefixEnd(knowledgeStart(name))
 		}
 	})
 	return names, err
@@ -149,7 +149,7 @@ func firstNamespace(r core.Reader, from, end []byte) (name string, found bool, e
 func (s knowledgeSource) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) error {
 	return s.store.View(ctx, func(r core.Reader) error {
 		start := knowledgeStart(namespace)
-		return r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 			k, err := readKnowledge(r, placeID(key[len(start):]))
 			if err != nil || k.SupersededBy != "" {
 				return err == nil, err

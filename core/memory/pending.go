@@ -86,7 +86,7 @@ func (a *attempt) postpone(above int) (*core.ReflectResult, error) {
 
 func (a *attempt) checkPendingRoom() error {
 	start, n := pendingStart(a.memory.Namespace), 0
-	err := a.t.Scan(start, prefixEnd(start), func(_, _ []byte) (bool, error) {
+	err := core.ScanPrefix(a.t, start, func(_, _ []byte) (bool, error) {
 		n++
 		return n < maxPending, nil
 	})
@@ -110,7 +110,7 @@ func (m *Memories) Pending(ctx context.Context, namespace string) (list []*Pendi
 	}
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
 		list = nil
-		return r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 			p, err := readPending(r, string(key[skip:]))
 			list = append(list, p)
 			return len(list) < maxPending, err
@@ -232,7 +232,7 @@ func deletePending(t *tx, p *Pending) error {
 func dropPending(t *tx, source string) error {
 	start := []byte(pendingSourcePrefix + source + "/")
 	var ids []string
-	err := t.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+	err := core.ScanPrefix(t, start, func(key, _ []byte) (bool, error) {
 		ids = append(ids, string(key[len(start):]))
 		return true, nil
 	})

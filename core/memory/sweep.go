@@ -84,7 +84,7 @@ func (s *sweep) pages(ctx context.Context, state core.MemoryState, fn func(ids [
 		var ids []string
 		err := s.memories.options.Store.View(ctx, func(r core.Reader) error {
 			ids = nil
-			return r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
+			return r.Scan(from, core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
 				ids = append(ids, placeID(key[len(start):]))
 				from = append(append([]byte(nil), key...), 0)
 				return len(ids) < sweepBatch, nil
