@@ -91,39 +91,28 @@ type single struct {
 
 func (s single) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 	results, err := s.plugins.Evaluate(ctx, s.target, []*sdk.EvaluateRequest{req})
-	if err != nil || len(results) != 1 {
-		return nil, s.failed(err, len(results))
-	}
-	return answered(s, results[0].Response, results[0].Err)
+	return only(s.target, results, err)
 }
 
 func (s single) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
 	results, err := s.plugins.Generate(ctx, s.target, []*sdk.GenerateRequest{req})
-	if err != nil || len(results) != 1 {
-		return nil, s.failed(err, len(results))
-	}
-	return answered(s, results[0].Response, results[0].Err)
+	return only(s.target, results, err)
 }
 
 func (s single) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
 	results, err := s.plugins.Correct(ctx, s.target, []*sdk.CorrectRequest{req})
-	if err != nil || len(results) != 1 {
-		return nil, s.failed(err, len(results))
-	}
-	return answered(s, results[0].Response, results[0].Err)
+	return only(s.target, results, err)
 }
 
-func (s single) failed(err error, results int) error {
-	if err != nil {
-		return err
+// only is the outcome of a batch of one.
+func only[R any](t Target, results []sdk.Result[R], err error) (*R, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(results) != 1:
+		return nil, sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave %d results for 1 request", t.Plugin, len(results))
+	case results[0].Err == nil && results[0].Response == nil:
+		return nil, sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave a result without a response or an error", t.Plugin)
 	}
-	return sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave %d results for 1 request", s.target.Plugin, results)
-}
-
-// answered refuses a result that holds neither a response nor an error.
-func answered[R any](s single, response *R, err error) (*R, error) {
-	if err == nil && response == nil {
-		return nil, sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave a result without a response or an error", s.target.Plugin)
-	}
-	return response, err
+	return results[0].Response, results[0].Err
 }

@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -92,16 +91,6 @@ func wait(ctx context.Context, pause time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// withUsage says in an error what its call consumed all the same.
-func withUsage(err error, usage sdk.Usage) error {
-	if err == nil || usage == (sdk.Usage{}) {
-		return err
-	}
-	e := *sdk.AsError(err)
-	e.Details, e.Err = maps.Clone(e.Details), err
-	return e.WithDetail(sdk.UsageDetail, usage)
 }
 
 // checkOutput refuses what can't be an attempt.

@@ -31,10 +31,7 @@ func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.Ev
 	}
 	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
 		results, keep, err = decodeAll(reply, len(reqs), fuel, check.EvaluateResponse,
-			func(r *sdk.EvaluateResponse) *map[string]string { return &r.Metadata },
-			func(r *sdk.EvaluateResponse, err error) sdk.EvaluateResult {
-				return sdk.EvaluateResult{Response: r, Err: err}
-			})
+			func(r *sdk.EvaluateResponse) *map[string]string { return &r.Metadata })
 		return keep, err
 	})
 	return results, err
@@ -56,10 +53,7 @@ func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.Ge
 	}
 	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
 		results, keep, err = decodeAll(reply, len(reqs), fuel, check.GenerateResponse,
-			func(r *sdk.GenerateResponse) *map[string]string { return &r.Metadata },
-			func(r *sdk.GenerateResponse, err error) sdk.GenerateResult {
-				return sdk.GenerateResult{Response: r, Err: err}
-			})
+			func(r *sdk.GenerateResponse) *map[string]string { return &r.Metadata })
 		return keep, err
 	})
 	return results, err
@@ -77,10 +71,7 @@ func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.Cor
 	}
 	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
 		results, keep, err = decodeAll(reply, len(reqs), fuel, check.CorrectResponse,
-			func(r *sdk.CorrectResponse) *map[string]string { return &r.Metadata },
-			func(r *sdk.CorrectResponse, err error) sdk.CorrectResult {
-				return sdk.CorrectResult{Response: r, Err: err}
-			})
+			func(r *sdk.CorrectResponse) *map[string]string { return &r.Metadata })
 		return keep, err
 	})
 	return results, err
@@ -134,9 +125,9 @@ func decodeReply[R any](reply []byte) (*abi.Reply[R], error) {
 
 // decodeAll reads the results of a batch and checks each. The fuel of the call
 // goes into the metadata of the first response. Keep says that none failed.
-func decodeAll[R, T any](reply []byte, want int, fuel int64, check1 func(*R) error,
-	metadata func(*R) *map[string]string, result func(*R, error) T,
-) (results []T, keep bool, err error) {
+func decodeAll[R any](reply []byte, want int, fuel int64, refuse func(*R) error,
+	metadata func(*R) *map[string]string,
+) (results []sdk.Result[R], keep bool, err error) {
 	out, err := decodeReply[R](reply)
 	if err != nil {
 		return nil, false, err
@@ -145,7 +136,7 @@ func decodeAll[R, T any](reply []byte, want int, fuel int64, check1 func(*R) err
 		return nil, false, check.ResponseInvalid("%d results for %d requests", len(out.Results), want)
 	}
 	keep = true
-	results = make([]T, want)
+	results = make([]sdk.Result[R], want)
 	for n, r := range out.Results {
 		var failure error
 		switch {
@@ -154,18 +145,18 @@ func decodeAll[R, T any](reply []byte, want int, fuel int64, check1 func(*R) err
 		case r.Response == nil:
 			failure = check.ResponseInvalid("a result without a response or an error")
 		default:
-			failure = check1(r.Response)
+			failure = refuse(r.Response)
 		}
 		if failure != nil {
 			keep = false
-			results[n] = result(nil, failure)
+			results[n].Err = failure
 			continue
 		}
 		if fuel > 0 {
 			setFuel(metadata(r.Response), fuel)
 			fuel = 0
 		}
-		results[n] = result(r.Response, nil)
+		results[n].Response = r.Response
 	}
 	return results, keep, nil
 }
