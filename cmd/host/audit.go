@@ -121,10 +121,7 @@ func (a *App) verify(ctx context.Context, db *openedStore, audit journal.Audit) 
 	if err != nil {
 		done.Valid, done.Problem = false, core.NewErrorInfo(err)
 	}
-	if err := a.printAudited(done); err != nil || done.Valid {
-		return err
-	}
-	return statusError{exitNotValid}
+	return exitNotValidUnless(done.Valid, a.printAudited(done))
 }
 
 func (a *App) printAudited(done audited) error {

@@ -33,14 +33,26 @@ func (e statusError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
 // statusExit is the error of a run's status: nil if it passed.
 func statusExit(s core.Status) error {
-	code := map[core.Status]int{
-		core.StatusPassed: exitPassed, core.StatusExhausted: exitNotValid, core.StatusRaised: exitRaised,
-		core.StatusCancelled: exitCancelled, core.StatusError: exitFailure,
-	}[s]
-	if code == exitPassed {
+	switch s {
+	case core.StatusPassed:
 		return nil
+	case core.StatusExhausted:
+		return statusError{exitNotValid}
+	case core.StatusRaised:
+		return statusError{exitRaised}
+	case core.StatusCancelled:
+		return statusError{exitCancelled}
 	}
-	return statusError{code}
+	return statusError{exitFailure}
+}
+
+// exitNotValidUnless ends a command that has printed its result: with the error of
+// the printing, or else with exit code 3, unless the result is valid.
+func exitNotValidUnless(valid bool, printed error) error {
+	if printed == nil && !valid {
+		return statusError{exitNotValid}
+	}
+	return printed
 }
 
 // usageError is a command line that can't be understood.

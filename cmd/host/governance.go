@@ -118,13 +118,7 @@ fail closed: nothing is then reflected on or changes its state, and the exit cod
 			if err != nil {
 				return err
 			}
-			if err := a.printExplanation(e); err != nil {
-				return err
-			}
-			if e.Failure != nil {
-				return statusError{exitNotValid}
-			}
-			return nil
+			return exitNotValidUnless(e.Failure == nil, a.printExplanation(e))
 		}),
 	}
 }

@@ -75,10 +75,7 @@ func (a *App) replay(ctx context.Context, prefix string, flags replayFlags) erro
 	} else {
 		err = a.printReplay(result)
 	}
-	if err == nil && result.Changed > 0 {
-		err = statusError{exitNotValid}
-	}
-	return err
+	return exitNotValidUnless(result.Changed == 0, err)
 }
 
 func (a *App) recorded(ctx context.Context, prefix string) (rec recorded, err error) {

@@ -111,26 +111,18 @@ func (a *App) status() Status {
 		WASM:    wasmStatus{Folder: a.wasmCacheDir()},
 	}
 	presence, err := pebble.Look(s.Store.Folder)
-	s.Store.Exists, s.Store.Bytes, s.Store.Holder, s.Store.Problem = presence.Exists, presence.Bytes, presence.Holder, problemOf(err)
+	s.Store.Exists, s.Store.Bytes, s.Store.Holder, s.Store.Problem = presence.Exists, presence.Bytes, presence.Holder, core.NewErrorInfo(err)
 	s.WASM.Usage, err = wasm.Measure(s.WASM.Folder)
-	s.WASM.Problem = problemOf(err)
+	s.WASM.Problem = core.NewErrorInfo(err)
 	set, err := a.openSet()
 	if err != nil {
-		s.Plugins.Problem = problemOf(err)
+		s.Plugins.Problem = core.NewErrorInfo(err)
 		return s
 	}
 	for _, p := range set.Plugins() {
 		s.Plugins.List = append(s.Plugins.List, s.plugin(p))
 	}
 	return s
-}
-
-// problemOf is an error as JSON has it; nil for none.
-func problemOf(err error) *core.ErrorInfo {
-	if err == nil {
-		return nil
-	}
-	return core.NewErrorInfo(err)
 }
 
 // plugin is how a plugin stands on this host.

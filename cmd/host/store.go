@@ -70,15 +70,8 @@ Exit codes: 0 all agrees, 3 it doesn't.`,
 }
 
 func (a *App) printStoreChecked(checked storeChecked) error {
-	var failed error
-	if !checked.Valid {
-		failed = statusError{exitNotValid}
-	}
 	if a.flags.json {
-		if err := printJSON(a.Stdout, checked); err != nil {
-			return err
-		}
-		return failed
+		return exitNotValidUnless(checked.Valid, printJSON(a.Stdout, checked))
 	}
 	rebuildable := 0
 	for _, p := range checked.Problems {
@@ -95,7 +88,7 @@ func (a *App) printStoreChecked(checked storeChecked) error {
 	default:
 		a.term.Line("%s", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
 	}
-	return failed
+	return exitNotValidUnless(checked.Valid, nil)
 }
 
 func (a *App) storeBackupCommand() *cobra.Command {
