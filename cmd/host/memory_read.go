@@ -207,7 +207,7 @@ gate, and what happened to it, from the journal of its namespace.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				ids, err := m.sources(c.Context(), args) // a purged one is explained by its whole id
+				ids, err := m.idsOrAsGiven(c.Context(), args) // a purged one is explained by its whole id
 				if err != nil {
 					return err
 				}
