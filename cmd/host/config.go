@@ -221,12 +221,3 @@ func (c Config) rows() [][]string {
 		row("agent", c.Agent),
 	}
 }
-
-// needsCommand is what a command that only groups others does.
-func needsCommand(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", c.CommandPath(), args[0]).
-			WithHint("%s --help lists them", c.CommandPath())}
-	}
-	return c.Help()
-}

@@ -162,10 +162,3 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 	}
 	return actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
 }
-
-// required marks a flag as one that must be given.
-func required(c *cobra.Command, flag string) {
-	if err := c.MarkFlagRequired(flag); err != nil {
-		panic(err) // the flag is defined beside it
-	}
-}

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -115,23 +112,4 @@ func usageHint(c *cobra.Command) string {
 		return c.CommandPath() + " --help lists the commands; each has an example in its own --help"
 	}
 	return fmt.Sprintf("write %s; see %s --help", c.UseLine(), c.CommandPath())
-}
-
-// say prints a line of a result.
-func (a *App) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.Stdout, format+"\n", args...)
-	return err
-}
-
-// printJSON prints one value as indented JSON.
-func printJSON(w io.Writer, v any) error {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(term.JSON(out.Bytes()))
-	return err
 }

@@ -243,11 +243,3 @@ func (a *App) printMemoryWhy(e *memory.Explanation) error {
 	}
 	return nil
 }
-
-// orEmpty makes a list that is nil an empty one, which JSON shows as [].
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}

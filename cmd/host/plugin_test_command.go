@@ -97,7 +97,7 @@ func (a *App) printConformance(name string, results []sdktest.Result) error {
 	if a.flags.json {
 		return exitNotValidUnless(passed, printJSON(a.Stdout, report))
 	}
-	if err := term.Table(a.Stdout, []string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
+	if err := a.table([]string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Stdout, "\n%s: %d passed, %d failed, %d skipped\n", name, report.Passed, report.Failed, report.Skipped)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
@@ -108,9 +107,6 @@ func firstError(findings []sdk.Finding) string {
 	}
 	return text
 }
-
-// oneLine makes a text from outside fit a line of progress.
-func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100) }
 
 // levels are the log levels from the least to the greatest; off shows nothing.
 var levels = []string{"trace", "debug", "info", "warn", "error", "off"}

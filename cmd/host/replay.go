@@ -79,18 +79,17 @@ func (a *App) replay(ctx context.Context, prefix string, flags replayFlags) erro
 }
 
 func (a *App) recorded(ctx context.Context, prefix string) (rec recorded, err error) {
-	runs, closer, err := a.openRuns(ctx)
+	err = a.withRuns(ctx, func(runs *store.Runs) (err error) {
+		if rec.run, err = runs.Find(ctx, prefix); err != nil {
+			return err
+		}
+		if rec.visits, err = runs.Visits(ctx, rec.run.ID); err != nil {
+			return err
+		}
+		rec.loops, err = runs.Attempts(ctx, rec.run.ID)
+		return err
+	})
 	if err != nil {
-		return rec, err
-	}
-	defer closing(&err, closer)
-	if rec.run, err = runs.Find(ctx, prefix); err != nil {
-		return rec, err
-	}
-	if rec.visits, err = runs.Visits(ctx, rec.run.ID); err != nil {
-		return rec, err
-	}
-	if rec.loops, err = runs.Attempts(ctx, rec.run.ID); err != nil {
 		return rec, err
 	}
 	rec.plan, err = workflow.Load(rec.run.Source, a.loadOptions())

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -191,20 +190,3 @@ func (s wasmStatus) String() string {
 	return fmt.Sprintf("code %s, modules %s, %d verdicts of %s (limit %s)", size(s.CodeBytes), size(s.ModuleBytes),
 		s.Verdicts, size(s.VerdictBytes), size(s.VerdictLimit))
 }
-
-// size is a number of bytes for people.
-func size(bytes int64) string {
-	switch {
-	case bytes < 1<<10:
-		return fmt.Sprintf("%d B", bytes)
-	case bytes < 1<<20:
-		return fmt.Sprintf("%d KiB", bytes>>10)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-}
-
-// storeDir is the folder of the store, and wasmCacheDir that of what is kept of
-// modules.
-func (a *App) storeDir() string { return filepath.Join(a.config.DataDir.Value, "store") }
-
-func (a *App) wasmCacheDir() string { return filepath.Join(a.config.DataDir.Value, "cache", "wasm") }

@@ -3,14 +3,72 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
+
+// openedStore is the store of the state folder. While it is open, the journal's
+// root records what changes.
+type openedStore struct {
+	*pebble.Store
+	rooter *journal.Rooter
+}
+
+// storeDir is the folder of the store.
+func (a *App) storeDir() string { return filepath.Join(a.config.DataDir.Value, "store") }
+
+// openStore opens the store of the state folder.
+func (a *App) openStore(ctx context.Context) (*openedStore, error) {
+	db, err := pebble.Open(ctx, pebble.Options{Dir: a.storeDir()})
+	if err != nil {
+		return nil, err
+	}
+	return &openedStore{db, journal.StartRooter(&journal.Writer{Store: db})}, nil
+}
+
+// Close records the last heads and closes the store.
+func (s *openedStore) Close() error {
+	err := s.rooter.Close(context.Background()) // also of a command that was cancelled
+	if s.Err() != nil {
+		err = nil // the call that met it has told
+	}
+	return core.Together(err, s.Store.Close())
+}
+
+// storeParts are the parts that check, and rebuild, what a store holds.
+func storeParts(s core.Store) []core.Checker {
+	memories, err := memory.New(memory.Options{Store: s})
+	if err != nil {
+		panic("memory: " + err.Error()) // no option can be wrong but a missing store
+	}
+	return []core.Checker{
+		store.RunChecker{}, journal.Checker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
+		decisions.Checker{},
+	}
+}
+
+// onStore runs a command on the store.
+func (a *App) onStore(fn func(ctx context.Context, db *openedStore, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) (err error) {
+		db, err := a.openStore(c.Context())
+		if err != nil {
+			return err
+		}
+		defer closing(&err, db)
+		return fn(c.Context(), db, args)
+	}
+}
 
 // maxProblems is how many problems a check lists. All are counted.
 const maxProblems = 1000
@@ -130,13 +188,4 @@ empty, or be meant to be replaced.`,
 
 func replaceFlag(c *cobra.Command, replace *bool) {
 	c.Flags().BoolVar(replace, "replace", false, "replace the store that is there, which is lost")
-}
-
-// printDone prints a result: as JSON, or a line for people.
-func (a *App) printDone(result map[string]any, format string, args ...any) error {
-	if a.flags.json {
-		return printJSON(a.Stdout, result)
-	}
-	a.term.Line("%s", term.Clean(fmt.Sprintf(format, args...)))
-	return nil
 }
