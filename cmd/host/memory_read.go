@@ -134,17 +134,11 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 			f.namespace = a.orConfigured(c, f.namespace)
 			r.RecallFilter = f.filter()
 			r.MinScore = least
+			if err := checkRecallArgs(c, args, queries); err != nil {
+				return err
+			}
 			if queries != "" {
-				if len(args) > 0 {
-					return usageError{sdk.Errorf(sdk.Invalid, "usage", "a QUERY can't be given with --queries: each line has its own")}
-				}
 				return a.recallFile(c.Context(), queries, r)
-			}
-			if len(args) == 0 {
-				return usageError{sdk.Errorf(sdk.Invalid, "usage", "recall needs a QUERY, or --queries")}
-			}
-			if c.Flags().Changed("session") != c.Flags().Changed("turn") {
-				return usageError{sdk.Errorf(sdk.Invalid, "usage", "a turn has both --session and --turn")}
 			}
 			r.Query = args[0]
 			return a.recall(c.Context(), r)
@@ -157,6 +151,21 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 	c.Flags().Float64Var(&least, "min-score", 0, "leave out what scores less")
 	c.Flags().StringVar(&queries, "queries", "", "recall for each line of a JSON Lines `file`, or - for standard input")
 	return c
+}
+
+// checkRecallArgs refuses what doesn't name one query, or a file of them.
+func checkRecallArgs(c *cobra.Command, args []string, queries string) error {
+	switch {
+	case queries != "" && len(args) > 0:
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "a QUERY can't be given with --queries: each line has its own")}
+	case queries != "":
+		return nil
+	case len(args) == 0:
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "recall needs a QUERY, or --queries")}
+	case c.Flags().Changed("session") != c.Flags().Changed("turn"):
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "a turn has both --session and --turn")}
+	}
+	return nil
 }
 
 func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
