@@ -30,8 +30,8 @@ type Target struct {
 	Plugin string
 	// Config is a JSON object; nil means {}.
 	Config json.RawMessage
-	// Digest names Config; "" means that the callee computes it. See
-	// [ConfigDigest].
+	// Digest is Config's, see [Digest], by which a plugin is sent it once; "" means
+	// that the callee computes it.
 	Digest string
 	// Timeout is the deadline of each call. 0 means the plugin's own limit
 	// (default 30 s, spec 2.2).
@@ -44,7 +44,7 @@ func (t Target) WithDigest() Target {
 		t.Config, t.Digest = json.RawMessage("{}"), ""
 	}
 	if t.Digest == "" {
-		t.Digest = ConfigDigest(t.Config)
+		t.Digest = Digest(t.Config)
 	}
 	return t
 }
