@@ -213,7 +213,7 @@ func strayIndex(r core.Reader, key string) (bool, error) {
 	}
 	m, err := read(r, id)
 	switch {
-	case sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt":
+	case sdk.CodeOf(err) == sdk.NotFound || isDamage(err):
 		return true, nil
 	case err != nil:
 		return false, err

@@ -55,7 +55,7 @@ func eachCount(r core.Reader, fn func(namespace string, counted, found Count) er
 			return err
 		}
 		counted, err := readCount(r, namespace)
-		if sdk.ReasonOf(err) == "record_corrupt" {
+		if isDamage(err) {
 			counted, err = Count{Memories: -1}, nil
 		}
 		if err != nil {
@@ -115,7 +115,7 @@ func (c *checker) vectors() error {
 		switch {
 		case sdk.CodeOf(err) == sdk.NotFound:
 			c.problem(key, "its memory isn't there")
-		case sdk.ReasonOf(err) == "record_corrupt": // told already
+		case isDamage(err): // told already
 		case err != nil:
 			return err
 		case m.EmbeddingModel != model:
@@ -130,7 +130,7 @@ func (c *checker) tombstones() error {
 	return c.each(purgedPrefix, func(key string, _ []byte) error {
 		id := key[len(purgedPrefix):]
 		gone, err := readTombstone(c.r, id)
-		if sdk.ReasonOf(err) == "record_corrupt" {
+		if isDamage(err) {
 			c.problem(key, "%s", sdk.AsError(err).Message)
 			return nil
 		}
@@ -209,7 +209,7 @@ func strayEnd(r core.Reader, key string) (bool, error) {
 func (c *checker) pendings() error {
 	return c.each(pendingPrefix, func(key string, _ []byte) error {
 		p, err := readPending(c.r, key[len(pendingPrefix):])
-		if sdk.ReasonOf(err) == "record_corrupt" {
+		if isDamage(err) {
 			c.problem(key, "%s", sdk.AsError(err).Message)
 			return nil
 		}
@@ -251,7 +251,7 @@ func strayPending(r core.Reader, key string) (bool, error) {
 	end := strings.LastIndexAny(key, "/\x00")
 	p, err := readPending(r, key[end+1:])
 	switch {
-	case sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt":
+	case sdk.CodeOf(err) == sdk.NotFound || isDamage(err):
 		return true, nil
 	case err != nil:
 		return false, err

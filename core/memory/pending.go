@@ -154,15 +154,14 @@ func readPending(r core.Reader, id string) (*Pending, error) {
 		return nil, damaged(string(key), err)
 	}
 	if p.Request == nil {
-		return nil, damaged(string(key), sdk.Errorf(sdk.Internal, "record_corrupt", "it holds no request"))
+		return nil, damaged(string(key), sdk.Errorf(sdk.Internal, damageReason, "it holds no request"))
 	}
 	return &p, nil
 }
 
 // Approve writes a pending reflection, named as for [Memories.FindPending], for an
-// agent that approves it. Every step
-// of [Memories.Reflect] runs again, so it may be refused, and then it stays
-// pending: an approval never lifts the cap.
+// agent that approves it. Every step of [Memories.Reflect] runs again, so it may be
+// refused, and then it stays pending: an approval never lifts the cap.
 func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.ReflectResult, error) {
 	var check problems
 	check.word("agent_id", agentID)
@@ -181,8 +180,8 @@ func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.Refle
 	return m.reflect(ctx, d)
 }
 
-// Reject gives a pending reflection up, for an agent and a reason, of which a
-// digest is kept.
+// Reject gives up a pending reflection, named as for [Memories.FindPending], for an
+// agent and a reason, of which a digest is kept.
 func (m *Memories) Reject(ctx context.Context, id, agentID, reason string) (*Pending, error) {
 	var check problems
 	check.word("agent_id", agentID)

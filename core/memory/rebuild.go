@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // Rebuild implements [core.Rebuilder].
@@ -99,7 +98,7 @@ func holdsNone(ctx context.Context, s core.Store, prefixes []string) (bool, erro
 // decoded is left as it is: it is the check's to tell.
 func restoreIndices(tx core.Tx, key string, write func(tx core.Tx, key, value []byte) error) error {
 	m, err := read(tx, key[len(memoryPrefix):])
-	if sdk.ReasonOf(err) == "record_corrupt" {
+	if isDamage(err) {
 		return nil
 	}
 	if err != nil {
@@ -128,7 +127,7 @@ func restoreEnd(tx core.Tx, key string) error {
 
 func restorePending(tx core.Tx, key string) error {
 	p, err := readPending(tx, key[len(pendingPrefix):])
-	if sdk.ReasonOf(err) == "record_corrupt" {
+	if isDamage(err) {
 		return nil
 	}
 	if err != nil {

@@ -200,12 +200,3 @@ func (s *sweep) gate(ctx context.Context, ids []string) error {
 	}
 	return nil
 }
-
-// Turn returns a namespace's turn counter: how many feedbacks it had.
-func (m *Memories) Turn(ctx context.Context, namespace string) (turn int64, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		turn, err = readTurn(r, namespace)
-		return err
-	})
-	return turn, err
-}
