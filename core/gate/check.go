@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,7 +81,7 @@ func (c *checker) dag(key, _ []byte) error {
 	if kept.Digest != core.Digest(core.MustJSON(kept.Graph)) {
 		c.problem(key, false, "the digest isn't that of the graph")
 	}
-	for _, memory := range sortedKeys(kept.Graph.Memories) {
+	for _, memory := range slices.Sorted(maps.Keys(kept.Graph.Memories)) {
 		index := indexKey(memory, workflow)
 		if _, found, err := c.r.Get(index); err != nil {
 			return err

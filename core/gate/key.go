@@ -35,7 +35,7 @@ func splitTool(key []byte) (memory string, turn core.TurnRef, ok bool) {
 	rest := strings.TrimPrefix(string(key), toolPrefix)
 	memory, rest, _ = strings.Cut(rest, "/")
 	session, rest, _ := strings.Cut(rest, "/")
-	if len(rest) != 8+sha256.Size || !validID(memory) || !validID(session) {
+	if len(rest) != 8+sha256.Size || !core.ValidID(memory) || !core.ValidID(session) {
 		return "", turn, false
 	}
 	return memory, core.TurnRef{Session: session, Turn: int64(binary.BigEndian.Uint64([]byte(rest[:8])))}, true

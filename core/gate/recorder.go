@@ -2,6 +2,8 @@ package gate
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -71,7 +73,7 @@ func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (rec
 			}
 			byHome[home] = append(byHome[home], o)
 		}
-		for _, home := range sortedKeys(byHome) {
+		for _, home := range slices.Sorted(maps.Keys(byHome)) {
 			n, err := Evidence{}.RecordTools(tx, home, byHome[home])
 			if err != nil {
 				return err
