@@ -192,8 +192,10 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 
 // printRecalled prints a recalled memory and why it is there.
 func (a *App) printRecalled(r *core.Recalled) {
-	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID,
-		term.Cut(r.Title, 100), term.Cut(r.Content, 200))
+	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, term.Cut(r.Title, 100))
+	if r.Content != r.Title {
+		fmt.Fprintf(a.Stdout, "   %s\n", term.Cut(r.Content, 200))
+	}
 	why := []string{fmt.Sprintf("q %.2f", r.Why.Q)}
 	if r.Why.Similarity != nil {
 		why = append(why, fmt.Sprintf("similarity %.2f", *r.Why.Similarity))
