@@ -156,7 +156,7 @@ func (c Config) check() error {
 		name    string
 		setting Setting
 		words   []string
-	}{{"log level", c.LogLevel, levels}, {"sandbox", c.Sandbox, sandboxModes()}} {
+	}{{"log level", c.LogLevel, levels()}, {"sandbox", c.Sandbox, sandboxModes()}} {
 		if !slices.Contains(word.words, word.setting.Value) {
 			return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "%s %q (%s) is not one of %s",
 				word.name, word.setting.Value, word.setting.Origin, strings.Join(word.words, ", "))}

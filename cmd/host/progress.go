@@ -109,11 +109,14 @@ func firstError(findings []sdk.Finding) string {
 }
 
 // levels are the log levels from the least to the greatest; off shows nothing.
-var levels = []string{"trace", "debug", "info", "warn", "error", "off"}
+func levels() []string { return append(plugin.LogLevels(), "off") }
+
+// rank is the place of a level among them.
+func rank(level string) int { return slices.Index(levels(), level) }
 
 // shows reports whether logs of a level are shown.
 func (a *App) shows(level string) bool {
-	return slices.Index(levels, level) >= slices.Index(levels, a.config.LogLevel.Value)
+	return rank(level) >= rank(a.config.LogLevel.Value)
 }
 
 // pluginLog shows a plugin's log line, from the configured level.

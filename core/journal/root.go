@@ -87,7 +87,7 @@ func markAll(ctx context.Context, w *Writer) error {
 type news struct {
 	heads []StreamHead
 	marks [][]byte // the keys that were found
-	// unread is why the first of the heads couldn't be read that couldn't.
+	// unread is the error of the first head that couldn't be read; nil for none.
 	unread error
 	// next is where the search goes on; nil is the end.
 	next []byte

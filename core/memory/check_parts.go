@@ -197,7 +197,7 @@ func (c *checker) linkEnds() error {
 	})
 }
 
-// strayEnd reports whether no link has an end.
+// strayEnd reports whether an entry of links' other ends belongs to no link.
 func strayEnd(r core.Reader, key string) (bool, error) {
 	to, rest, _ := strings.Cut(key[len(linkToPrefix):], "/")
 	relation, from, _ := strings.Cut(rest, "/")
@@ -246,7 +246,7 @@ func (c *checker) strayPendings() error {
 	return nil
 }
 
-// strayPending reports whether nothing pending has an entry of an index.
+// strayPending reports whether an entry of an index belongs to nothing pending.
 func strayPending(r core.Reader, key string) (bool, error) {
 	end := strings.LastIndexAny(key, "/\x00")
 	p, err := readPending(r, key[end+1:])
