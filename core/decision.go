@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// Point is a place where an expression or a policy decides. Each has its own
+// variables.
+type Point string
+
 // The points at which the host's policies decide (spec 7). Each has its typed
 // input and outcome below.
 const (

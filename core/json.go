@@ -76,9 +76,6 @@ func Digest(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// ConfigDigest names a config, so that a plugin is sent it once.
-func ConfigDigest(config json.RawMessage) string { return Digest(config) }
-
 // EncodeJSON encodes a value without escaping <, > and &: nothing here goes into
 // a web page as it is, and people read it.
 func EncodeJSON(v any) (json.RawMessage, error) {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -43,6 +44,24 @@ func MemoryStates() []MemoryState {
 // Recallable reports whether recall may return a memory in this state.
 func (s MemoryState) Recallable() bool {
 	return s == StateOpen || s == StateActive || s == StateCooling || s == StateRevalidatePending
+}
+
+// MaxIDBytes is the longest id of a memory or session (spec 3.1).
+const MaxIDBytes = 128
+
+// ValidID reports whether id can name a memory or a session: 1 to 128 of A-Z a-z 0-9
+// _ : . @ - without two dots in a row (spec 3.1).
+func ValidID(id string) bool {
+	if id == "" || len(id) > MaxIDBytes || strings.Contains(id, "..") {
+		return false
+	}
+	for _, c := range []byte(id) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("_:.@-", rune(c)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Memory is one thing that an agent knows: short-term, operational, retractable.

@@ -30,8 +30,8 @@ type Target struct {
 	Plugin string
 	// Config is a JSON object; nil means {}.
 	Config json.RawMessage
-	// Digest names Config; "" means that the callee computes it. See
-	// [ConfigDigest].
+	// Digest is Config's, see [Digest], by which a plugin is sent it once; "" means
+	// that the callee computes it.
 	Digest string
 	// Timeout is the deadline of each call. 0 means the plugin's own limit
 	// (default 30 s, spec 2.2).
@@ -44,35 +44,10 @@ func (t Target) WithDigest() Target {
 		t.Config, t.Digest = json.RawMessage("{}"), ""
 	}
 	if t.Digest == "" {
-		t.Digest = ConfigDigest(t.Config)
+		t.Digest = Digest(t.Config)
 	}
 	return t
 }
-
-// Value is a value of a workflow that may hold templates.
-type Value interface {
-	// Render returns the value as JSON for a scope. A value without templates
-	// returns the same bytes each time; the caller mustn't change them.
-	Render(scope Scope) (json.RawMessage, error)
-	// Constant reports whether the value is the same in every scope.
-	Constant() bool
-}
-
-// Scope is what templates see. Each is JSON; nil is null.
-type Scope struct {
-	State   json.RawMessage
-	Output  json.RawMessage
-	Context json.RawMessage
-}
-
-// Constant is a [Value] without templates.
-type Constant json.RawMessage
-
-// Render returns the value itself.
-func (c Constant) Render(Scope) (json.RawMessage, error) { return json.RawMessage(c), nil }
-
-// Constant returns true.
-func (c Constant) Constant() bool { return true }
 
 // PluginEvaluator makes a plugin with a config an evaluator of single outputs.
 func PluginEvaluator(p Plugins, t Target) sdk.Evaluator { return single{p, t.WithDigest()} }
@@ -91,39 +66,28 @@ type single struct {
 
 func (s single) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 	results, err := s.plugins.Evaluate(ctx, s.target, []*sdk.EvaluateRequest{req})
-	if err != nil || len(results) != 1 {
-		return nil, s.failed(err, len(results))
-	}
-	return answered(s, results[0].Response, results[0].Err)
+	return only(s.target, results, err)
 }
 
 func (s single) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
 	results, err := s.plugins.Generate(ctx, s.target, []*sdk.GenerateRequest{req})
-	if err != nil || len(results) != 1 {
-		return nil, s.failed(err, len(results))
-	}
-	return answered(s, results[0].Response, results[0].Err)
+	return only(s.target, results, err)
 }
 
 func (s single) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
 	results, err := s.plugins.Correct(ctx, s.target, []*sdk.CorrectRequest{req})
-	if err != nil || len(results) != 1 {
-		return nil, s.failed(err, len(results))
-	}
-	return answered(s, results[0].Response, results[0].Err)
+	return only(s.target, results, err)
 }
 
-func (s single) failed(err error, results int) error {
-	if err != nil {
-		return err
+// only is the outcome of a batch of one.
+func only[R any](t Target, results []sdk.Result[R], err error) (*R, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(results) != 1:
+		return nil, sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave %d results for 1 request", t.Plugin, len(results))
+	case results[0].Err == nil && results[0].Response == nil:
+		return nil, sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave a result without a response or an error", t.Plugin)
 	}
-	return sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave %d results for 1 request", s.target.Plugin, results)
-}
-
-// answered refuses a result that holds neither a response nor an error.
-func answered[R any](s single, response *R, err error) (*R, error) {
-	if err == nil && response == nil {
-		return nil, sdk.Errorf(sdk.Invalid, "response_invalid", "plugin %q gave a result without a response or an error", s.target.Plugin)
-	}
-	return response, err
+	return results[0].Response, results[0].Err
 }

@@ -84,7 +84,7 @@ func TestPluginAdapters(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			plugins := tt.reply.plugins(t, core.Target{Plugin: "p", Config: json.RawMessage(`{}`), Digest: core.ConfigDigest(json.RawMessage(`{}`)), Timeout: 5})
+			plugins := tt.reply.plugins(t, core.Target{Plugin: "p", Config: json.RawMessage(`{}`), Digest: core.Digest(json.RawMessage(`{}`)), Timeout: 5})
 			target := core.Target{Plugin: "p", Timeout: 5}
 			value := json.RawMessage(`{"a":1}`)
 			check := func(kind sdk.Kind, got string, err error) {
@@ -121,9 +121,9 @@ func TestPluginAdapters(t *testing.T) {
 func TestTargetWithDigest(t *testing.T) {
 	config := json.RawMessage(`{"schema":{}}`)
 	tests := map[string]struct{ give, want core.Target }{
-		"absent config is an empty object":    {core.Target{}, core.Target{Config: json.RawMessage(`{}`), Digest: core.ConfigDigest(json.RawMessage(`{}`))}},
-		"a digest of nothing is not believed": {core.Target{Digest: "sha256:x"}, core.Target{Config: json.RawMessage(`{}`), Digest: core.ConfigDigest(json.RawMessage(`{}`))}},
-		"a config is digested":                {core.Target{Config: config}, core.Target{Config: config, Digest: core.ConfigDigest(config)}},
+		"absent config is an empty object":    {core.Target{}, core.Target{Config: json.RawMessage(`{}`), Digest: core.Digest(json.RawMessage(`{}`))}},
+		"a digest of nothing is not believed": {core.Target{Digest: "sha256:x"}, core.Target{Config: json.RawMessage(`{}`), Digest: core.Digest(json.RawMessage(`{}`))}},
+		"a config is digested":                {core.Target{Config: config}, core.Target{Config: config, Digest: core.Digest(config)}},
 		"a given digest stands":               {core.Target{Config: config, Digest: "sha256:x"}, core.Target{Config: config, Digest: "sha256:x"}},
 	}
 	for name, tt := range tests {

@@ -55,6 +55,9 @@ const (
 	DefaultEvaluatorRetries = 2
 )
 
+// ReservedPrefix begins the keys of the state that loops alone write.
+const ReservedPrefix = "reflection_"
+
 // CorrectMode says what becomes of a corrector's output.
 type CorrectMode string
 

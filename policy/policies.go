@@ -59,58 +59,50 @@ func (p *Policies) Set() *Set { return p.current.Load() }
 func (p *Policies) Replace(set *Set) { p.current.Store(set) }
 
 // Retention implements [core.RetentionPolicy].
-func (p *Policies) Retention(ctx context.Context, in *core.RetentionInput) core.RetentionOutcome {
-	out, decision := decide(ctx, p, &p.points.retention, in.Namespace, in)
-	out.Decision = decision
+func (p *Policies) Retention(ctx context.Context, in *core.RetentionInput) (out core.RetentionOutcome) {
+	out, out.Decision = decide(ctx, p, &p.points.retention, in.Namespace, in)
 	return out
 }
 
 // Gate implements [core.GatePolicy].
-func (p *Policies) Gate(ctx context.Context, in *core.GateInput) core.GateOutcome {
-	out, decision := decide(ctx, p, &p.points.gate, in.Namespace, in)
-	out.Decision = decision
+func (p *Policies) Gate(ctx context.Context, in *core.GateInput) (out core.GateOutcome) {
+	out, out.Decision = decide(ctx, p, &p.points.gate, in.Namespace, in)
 	return out
 }
 
 // Reflect implements [core.ReflectPolicy].
-func (p *Policies) Reflect(ctx context.Context, in *core.ReflectInput) core.Permission {
-	out, decision := decide(ctx, p, &p.points.reflect, in.Namespace, in)
-	out.Decision = decision
+func (p *Policies) Reflect(ctx context.Context, in *core.ReflectInput) (out core.Permission) {
+	out, out.Decision = decide(ctx, p, &p.points.reflect, in.Namespace, in)
 	return out
 }
 
 // Loop implements [core.LoopPolicy].
-func (p *Policies) Loop(ctx context.Context, in *core.LoopInput) core.LoopOutcome {
-	out, decision := decide(ctx, p, &p.points.loop, in.Namespace, in)
-	out.Decision = decision
+func (p *Policies) Loop(ctx context.Context, in *core.LoopInput) (out core.LoopOutcome) {
+	out, out.Decision = decide(ctx, p, &p.points.loop, in.Namespace, in)
 	return out
 }
 
 // Injection implements [core.InjectionPolicy].
-func (p *Policies) Injection(ctx context.Context, in *core.InjectionInput) core.InjectionOutcome {
-	out, decision := decide(ctx, p, &p.points.injection, in.Namespace, in)
-	out.Decision = decision
+func (p *Policies) Injection(ctx context.Context, in *core.InjectionInput) (out core.InjectionOutcome) {
+	out, out.Decision = decide(ctx, p, &p.points.injection, in.Namespace, in)
 	return out
 }
 
 // Routing implements [core.RoutingPolicy].
-func (p *Policies) Routing(ctx context.Context, in *core.RoutingInput) core.RoutingOutcome {
-	out, decision := decide(ctx, p, &p.points.routing, in.Namespace, in)
-	out.Decision = decision
+func (p *Policies) Routing(ctx context.Context, in *core.RoutingInput) (out core.RoutingOutcome) {
+	out, out.Decision = decide(ctx, p, &p.points.routing, in.Namespace, in)
 	return out
 }
 
 // Admission implements [core.AdmissionPolicy].
-func (p *Policies) Admission(ctx context.Context, in *core.AdmissionInput) core.Permission {
-	out, decision := decide(ctx, p, &p.points.admission, in.Namespace, in)
-	out.Decision = decision
+func (p *Policies) Admission(ctx context.Context, in *core.AdmissionInput) (out core.Permission) {
+	out, out.Decision = decide(ctx, p, &p.points.admission, in.Namespace, in)
 	return out
 }
 
 // Access implements [core.AccessPolicy].
-func (p *Policies) Access(ctx context.Context, in *core.AccessInput) core.Permission {
-	out, decision := decide(ctx, p, &p.points.access, in.Namespace, in)
-	out.Decision = decision
+func (p *Policies) Access(ctx context.Context, in *core.AccessInput) (out core.Permission) {
+	out, out.Decision = decide(ctx, p, &p.points.access, in.Namespace, in)
 	return out
 }
 

@@ -86,8 +86,9 @@ type sampler struct {
 	points map[core.Point]*tally
 }
 
-// tally counts the decisions of a point.
-type tally struct{ seen, skipped, total atomic.Uint64 }
+// tally counts the decisions of a point that change nothing, and those of them that
+// weren't recorded since its last record.
+type tally struct{ seen, skipped atomic.Uint64 }
 
 func newSampler(points *Points, o *Options) *sampler {
 	s := &sampler{every: o.SampleEvery, write: o.Log, points: map[core.Point]*tally{}}
@@ -117,21 +118,12 @@ func (p *Policies) Unrecorded() map[core.Point]uint64 {
 	return counts
 }
 
-// Skipped counts the decisions of a point that weren't recorded.
-func (p *Policies) Skipped(name core.Point) uint64 {
-	if p.log == nil || p.log.points[name] == nil {
-		return 0
-	}
-	return p.log.points[name].total.Load()
-}
-
 func (s *sampler) log(ctx context.Context, set *Set, d *definition, made decided, in named, at time.Time) {
 	shadow := set.shadowed(ctx, d, made, in)
 	t := s.points[d.name]
 	keep := made.Failure != nil || shadow != nil || d.notable != nil && d.notable(in, made.fields)
 	if !keep && t.seen.Add(1)%s.every != 0 {
 		t.skipped.Add(1)
-		t.total.Add(1)
 		return
 	}
 	record := set.record(d, made, shadow, in, at)

@@ -57,7 +57,7 @@ type patterns struct {
 	exact, trees map[string]*Policy
 }
 
-// all is how the pattern ** stands among the trees.
+// all is the key of the pattern ** among the trees.
 const all = ""
 
 // add puts a policy at its pattern, and returns the one that is there already.

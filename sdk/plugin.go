@@ -29,23 +29,18 @@ type EvaluatorWithBatch interface {
 	EvaluateBatch(ctx context.Context, reqs []*EvaluateRequest) []EvaluateResult
 }
 
-// EvaluateResult is one item's outcome in a batch: a response or an error.
-type EvaluateResult struct {
-	Response *EvaluateResponse
+// Result is one item's outcome in a batch: a response or an error.
+type Result[R any] struct {
+	Response *R
 	Err      error
 }
 
-// GenerateResult is one item's outcome in a batch: a response or an error.
-type GenerateResult struct {
-	Response *GenerateResponse
-	Err      error
-}
-
-// CorrectResult is one item's outcome in a batch: a response or an error.
-type CorrectResult struct {
-	Response *CorrectResponse
-	Err      error
-}
+// The results of batches, by what was asked.
+type (
+	EvaluateResult = Result[EvaluateResponse]
+	GenerateResult = Result[GenerateResponse]
+	CorrectResult  = Result[CorrectResponse]
+)
 
 // EvaluatorFunc makes a function an [Evaluator].
 type EvaluatorFunc func(ctx context.Context, req *EvaluateRequest) (*EvaluateResponse, error)

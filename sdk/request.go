@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"encoding/json"
+	"maps"
 )
 
 // Role is what a call does in the loop. It is the last part of an idempotency key.
@@ -113,6 +114,17 @@ func UsageOf(err error) (u Usage) {
 		}
 	}
 	return u
+}
+
+// WithUsage says in an error what its call consumed all the same; nil and no usage
+// stay as they are.
+func WithUsage(err error, u Usage) error {
+	if err == nil || u == (Usage{}) {
+		return err
+	}
+	e := *AsError(err)
+	e.Details, e.Err = maps.Clone(e.Details), err
+	return e.WithDetail(UsageDetail, u)
 }
 
 // Add sums two usages.

@@ -90,13 +90,14 @@ func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage, polici
 	return a.hostPlugins(set, a.granted(set.Installed(), uses), llm, policies.admit(set, namespace))
 }
 
-// openRuns opens the store for its runs alone.
-func (a *App) openRuns(ctx context.Context) (*store.Runs, io.Closer, error) {
+// withRuns opens the store for its runs alone.
+func (a *App) withRuns(ctx context.Context, fn func(*store.Runs) error) (err error) {
 	db, err := a.openStore(ctx)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	return store.NewRuns(db, core.SystemClock{}), db, nil
+	defer closing(&err, db)
+	return fn(store.NewRuns(db, core.SystemClock{}))
 }
 
 // actions runs a run's nodes on plugins and shows what happens.
@@ -119,4 +120,12 @@ func prepare(ctx context.Context, actions *loop.Actions, plan *workflow.Plan) er
 		}
 	}
 	return core.Together(errs...)
+}
+
+// closing closes c at the end of a function, and keeps its error if there is no
+// other.
+func closing(err *error, c interface{ Close() error }) {
+	if closeErr := c.Close(); *err == nil {
+		*err = closeErr
+	}
 }

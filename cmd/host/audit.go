@@ -29,18 +29,6 @@ before. The stream root records the heads of all others.`,
 	return c
 }
 
-// onStore runs a command on the store.
-func (a *App) onStore(fn func(ctx context.Context, db *openedStore, args []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) (err error) {
-		db, err := a.openStore(c.Context())
-		if err != nil {
-			return err
-		}
-		defer closing(&err, db)
-		return fn(c.Context(), db, args)
-	}
-}
-
 func (a *App) auditHeadCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "head", Short: "Print the head of the root, to be kept elsewhere",
@@ -121,10 +109,7 @@ func (a *App) verify(ctx context.Context, db *openedStore, audit journal.Audit) 
 	if err != nil {
 		done.Valid, done.Problem = false, core.NewErrorInfo(err)
 	}
-	if err := a.printAudited(done); err != nil || done.Valid {
-		return err
-	}
-	return statusError{exitNotValid}
+	return exitNotValidUnless(done.Valid, a.printAudited(done))
 }
 
 func (a *App) printAudited(done audited) error {

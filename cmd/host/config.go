@@ -90,22 +90,36 @@ func knownLLMs() []string {
 	return []string{"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434"}
 }
 
+// origins are where settings come from, beside flags.
+type origins struct {
+	file   string // reflectory.yaml
+	getenv func(string) string
+}
+
+// choose takes the first value that is there: the flag's, the environment
+// variable's, the file's, the fallback. flag and env are "" where there is none.
+func (o origins) choose(flag, flagValue, env, fileValue, fallback string) Setting {
+	switch {
+	case flagValue != "":
+		return Setting{flagValue, "flag --" + flag}
+	case env != "" && o.getenv(env) != "":
+		return Setting{o.getenv(env), "environment " + env}
+	case fileValue != "":
+		return Setting{fileValue, o.file}
+	}
+	return Setting{fallback, originDefault}
+}
+
+// originDefault is the origin of a value that nobody set.
+const originDefault = "default"
+
+// loadConfig chooses each setting, and checks them.
 func loadConfig(f flags, getenv func(string) string) (Config, error) {
 	path, file, err := findConfig()
 	if err != nil {
 		return Config{}, err
 	}
-	choose := func(flag, flagValue, env, fileValue, fallback string) Setting {
-		switch {
-		case flagValue != "":
-			return Setting{flagValue, "flag --" + flag}
-		case env != "" && getenv(env) != "":
-			return Setting{getenv(env), "environment " + env}
-		case fileValue != "":
-			return Setting{fileValue, path}
-		}
-		return Setting{fallback, "default"}
-	}
+	choose := origins{path, getenv}.choose
 	below := func(dir string) string { return belowFolder(filepath.Dir(path), dir) }
 	dataDir := choose("data-dir", f.dataDir, "REFLECTORY_DATA_DIR", below(file.dataDir), defaultDataDir(getenv))
 	c := Config{
@@ -149,7 +163,7 @@ func (c Config) check() error {
 		name    string
 		setting Setting
 		words   []string
-	}{{"log level", c.LogLevel, levels}, {"sandbox", c.Sandbox, sandboxModes()}} {
+	}{{"log level", c.LogLevel, levels()}, {"sandbox", c.Sandbox, sandboxModes()}} {
 		if !slices.Contains(word.words, word.setting.Value) {
 			return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "%s %q (%s) is not one of %s",
 				word.name, word.setting.Value, word.setting.Origin, strings.Join(word.words, ", "))}
@@ -231,13 +245,4 @@ func (c Config) rows() [][]string {
 		row("policy_dir", c.PolicyDir), row("namespace", c.Namespace), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
 		row("agent", c.Agent), row("lock_wait", c.LockWait),
 	}
-}
-
-// needsCommand is what a command that only groups others does.
-func needsCommand(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", c.CommandPath(), args[0]).
-			WithHint("%s --help lists them", c.CommandPath())}
-	}
-	return c.Help()
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/guard"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -27,6 +29,9 @@ type driverOptions struct {
 	// services answers what plugins ask of the host. Default is to refuse.
 	services plugin.Services
 }
+
+// wasmCacheDir is the folder of what is kept of modules.
+func (a *App) wasmCacheDir() string { return filepath.Join(a.config.DataDir.Value, "cache", "wasm") }
 
 // openDrivers makes the drivers that the installed plugins need. Compiled modules
 // and the verdicts of pure ones are kept in the data folder.
@@ -70,4 +75,13 @@ func (d *drivers) Close() error {
 		return nil
 	}
 	return d.modules.Close()
+}
+
+// network lets a plugin reach the endpoints that it was granted.
+func network(endpoints []string) (process.Dialer, error) {
+	list, err := guard.New(endpoints)
+	if err != nil {
+		return nil, err
+	}
+	return &guard.Dialer{List: list}, nil
 }

@@ -29,7 +29,7 @@ func (c Config) embeddings(getenv func(string) string) (openai.Options, error) {
 // key is there is seen when there is something to embed.
 func (c Config) checkEmbeddings() error {
 	if c.localEmbeddings() {
-		if c.EmbeddingsURL.Value != "" && c.EmbeddingsModel.Origin == "default" {
+		if c.EmbeddingsURL.Value != "" && c.EmbeddingsModel.Origin == originDefault {
 			return sdk.Errorf(sdk.Invalid, "config_invalid", "embeddings have an endpoint (%s), but no model", c.EmbeddingsURL.Origin).
 				WithHint("name one that the endpoint has: settings.embeddings.model, or REFLECTORY_EMBEDDINGS_MODEL")
 		}

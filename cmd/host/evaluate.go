@@ -54,15 +54,8 @@ func (a *App) evaluate(ctx context.Context, file, stateFile, output string) erro
 }
 
 func (a *App) printVerdict(v *core.EvaluateResult) error {
-	var notValid error
-	if !v.Valid {
-		notValid = statusError{exitNotValid}
-	}
 	if a.flags.json {
-		if err := printJSON(a.Stdout, v); err != nil {
-			return err
-		}
-		return notValid
+		return exitNotValidUnless(v.Valid, printJSON(a.Stdout, v))
 	}
 	word := map[bool]string{true: "valid", false: "not valid"}[v.Valid]
 	fmt.Fprintf(a.Stdout, "%s %.2f  %s\n", term.Bar(v.Score), v.Score, word)
@@ -72,7 +65,7 @@ func (a *App) printVerdict(v *core.EvaluateResult) error {
 	if v.Feedback != "" {
 		fmt.Fprintf(a.Stdout, "feedback: %s\n", term.Clean(v.Feedback))
 	}
-	return notValid
+	return exitNotValidUnless(v.Valid, nil)
 }
 
 func (a *App) correctCommand() *cobra.Command {
@@ -168,11 +161,4 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 		return nil, err
 	}
 	return actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
-}
-
-// required marks a flag as one that must be given.
-func required(c *cobra.Command, flag string) {
-	if err := c.MarkFlagRequired(flag); err != nil {
-		panic(err) // the flag is defined beside it
-	}
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -33,14 +30,26 @@ func (e statusError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
 // statusExit is the error of a run's status: nil if it passed.
 func statusExit(s core.Status) error {
-	code := map[core.Status]int{
-		core.StatusPassed: exitPassed, core.StatusExhausted: exitNotValid, core.StatusRaised: exitRaised,
-		core.StatusCancelled: exitCancelled, core.StatusError: exitFailure,
-	}[s]
-	if code == exitPassed {
+	switch s {
+	case core.StatusPassed:
 		return nil
+	case core.StatusExhausted:
+		return statusError{exitNotValid}
+	case core.StatusRaised:
+		return statusError{exitRaised}
+	case core.StatusCancelled:
+		return statusError{exitCancelled}
 	}
-	return statusError{code}
+	return statusError{exitFailure}
+}
+
+// exitNotValidUnless ends a command that has printed its result: with the error of
+// the printing, or else with exit code 3, unless the result is valid.
+func exitNotValidUnless(valid bool, printed error) error {
+	if printed == nil && !valid {
+		return statusError{exitNotValid}
+	}
+	return printed
 }
 
 // usageError is a command line that can't be understood.
@@ -103,23 +112,4 @@ func usageHint(c *cobra.Command) string {
 		return c.CommandPath() + " --help lists the commands; each has an example in its own --help"
 	}
 	return fmt.Sprintf("write %s; see %s --help", c.UseLine(), c.CommandPath())
-}
-
-// say prints a line of a result.
-func (a *App) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.Stdout, format+"\n", args...)
-	return err
-}
-
-// printJSON prints one value as indented JSON.
-func printJSON(w io.Writer, v any) error {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(term.JSON(out.Bytes()))
-	return err
 }

@@ -135,11 +135,11 @@ func TestTwoProgramsDoNotShareAStore(t *testing.T) {
 	if err := app.load(); err != nil {
 		t.Fatal(err)
 	}
-	_, closer, err := app.openRuns(t.Context())
+	db, err := app.openStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closer.Close()
+	defer db.Close()
 	code, _, errs := w.run(t.Context(), "runs", "list", "--lock-wait", "0s")
 	if code != exitFailure || !strings.Contains(errs, fmt.Sprint(os.Getpid())) || !strings.Contains(errs, "hint: ") {
 		t.Errorf("exit %d: %s", code, errs)

@@ -69,29 +69,25 @@ it decides and writes nothing.`,
 	return c
 }
 
-func (a *App) gateRun(ctx context.Context, prefix string, request memory.RevalidateRequest) (err error) {
-	memories, err := a.openMemory(ctx)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, memories)
-	found, err := memories.Find(ctx, prefix)
-	if err != nil {
-		return err
-	}
-	d, err := memories.Revalidate(ctx, found.ID, request)
-	if err != nil {
-		return err
-	}
-	if a.flags.json {
-		return printJSON(a.Stdout, d)
-	}
-	dry := ""
-	if request.DryRun {
-		dry = " (nothing was written)"
-	}
-	fmt.Fprintf(a.Stdout, "%s: %s, confidence %.3f%s\n%s\n", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
-	return nil
+func (a *App) gateRun(ctx context.Context, prefix string, request memory.RevalidateRequest) error {
+	return a.withMemory(ctx, func(m *memoryHost) error {
+		found, err := m.Find(ctx, prefix)
+		if err != nil {
+			return err
+		}
+		d, err := m.Revalidate(ctx, found.ID, request)
+		if err != nil {
+			return err
+		}
+		if a.flags.json {
+			return printJSON(a.Stdout, d)
+		}
+		dry := ""
+		if request.DryRun {
+			dry = " (nothing was written)"
+		}
+		return a.say("%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
+	})
 }
 
 func (a *App) gateExplainCommand() *cobra.Command {
@@ -109,27 +105,24 @@ it would decide now. Nothing is written.`,
 	return c
 }
 
-func (a *App) gateExplain(ctx context.Context, prefix string, now bool) (err error) {
-	memories, err := a.openMemory(ctx)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, memories)
-	d, err := explained(ctx, memories.Memories, prefix, now)
-	if err != nil {
-		return err
-	}
-	e := gate.Explain(d)
-	if a.flags.json {
-		return printJSON(a.Stdout, e)
-	}
-	if d.ID == "" {
-		fmt.Fprintln(a.Stdout, "not decided: this is what the gate would decide now")
-	}
-	for _, line := range e.Lines() {
-		fmt.Fprintln(a.Stdout, term.Clean(line))
-	}
-	return nil
+func (a *App) gateExplain(ctx context.Context, prefix string, now bool) error {
+	return a.withMemory(ctx, func(m *memoryHost) error {
+		d, err := explained(ctx, m.Memories, prefix, now)
+		if err != nil {
+			return err
+		}
+		e := gate.Explain(d)
+		if a.flags.json {
+			return printJSON(a.Stdout, e)
+		}
+		if d.ID == "" {
+			fmt.Fprintln(a.Stdout, "not decided: this is what the gate would decide now")
+		}
+		for _, line := range e.Lines() {
+			fmt.Fprintln(a.Stdout, term.Clean(line))
+		}
+		return nil
+	})
 }
 
 // explained is the last decision on a memory, which may have been purged since,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,15 +25,10 @@ specific level that sets it. A field that a level locks can't be set below it.`,
 }
 
 // governed runs a command on the governor of the store.
-func (a *App) governed(fn func(c *cobra.Command, g *governance.Governor, args []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) (err error) {
-		db, err := a.openStore(c.Context())
-		if err != nil {
-			return err
-		}
-		defer closing(&err, db)
-		return fn(c, governance.New(a.writer(db)), args)
-	}
+func (a *App) governed(fn func(ctx context.Context, g *governance.Governor, args []string) error) func(*cobra.Command, []string) error {
+	return a.onStore(func(ctx context.Context, db *openedStore, args []string) error {
+		return fn(ctx, governance.New(a.writer(db)), args)
+	})
 }
 
 func (a *App) governanceSetCommand() *cobra.Command {
@@ -47,8 +43,8 @@ func (a *App) governanceSetCommand() *cobra.Command {
 		Example: "  reflectory governance set team/a max_reflection_depth=2 limits.max_memories=1000\n" +
 			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
 		Args: cobra.MinimumNArgs(2),
-		RunE: a.governed(func(c *cobra.Command, g *governance.Governor, args []string) error {
-			record, err := g.Set(c.Context(), a.config.Agent.Value, args[0], args[1:]...)
+		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
+			record, err := g.Set(ctx, a.config.Agent.Value, args[0], args[1:]...)
 			return a.printSettings(record, err)
 		}),
 	}
@@ -61,8 +57,8 @@ func (a *App) governanceUnsetCommand() *cobra.Command {
 level sets is dropped, also where it can't be read.`,
 		Example: "  reflectory governance unset team/a limits.max_memories",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: a.governed(func(c *cobra.Command, g *governance.Governor, args []string) error {
-			record, err := g.Unset(c.Context(), a.config.Agent.Value, args[0], args[1:]...)
+		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
+			record, err := g.Unset(ctx, a.config.Agent.Value, args[0], args[1:]...)
 			return a.printSettings(record, err)
 		}),
 	}
@@ -73,8 +69,8 @@ func (a *App) governanceGetCommand() *cobra.Command {
 		Use: "get NAMESPACE", Short: "Print what one level sets itself",
 		Example: "  reflectory governance get team/a",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.governed(func(c *cobra.Command, g *governance.Governor, args []string) error {
-			record, err := g.Get(c.Context(), args[0])
+		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
+			record, err := g.Get(ctx, args[0])
 			if record == nil {
 				record = &governance.Record{Namespace: args[0]}
 			}
@@ -113,18 +109,12 @@ func (a *App) governanceExplainCommand() *cobra.Command {
 fail closed: nothing is then reflected on or changes its state, and the exit code is 3.`,
 		Example: "  reflectory governance explain team/a/b",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.governed(func(c *cobra.Command, g *governance.Governor, args []string) error {
-			e, err := g.Explain(c.Context(), args[0])
+		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
+			e, err := g.Explain(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.printExplanation(e); err != nil {
-				return err
-			}
-			if e.Failure != nil {
-				return statusError{exitNotValid}
-			}
-			return nil
+			return exitNotValidUnless(e.Failure == nil, a.printExplanation(e))
 		}),
 	}
 }

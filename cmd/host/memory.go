@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/spf13/cobra"
@@ -90,19 +89,6 @@ func given[T any](c *cobra.Command, flag string, value T) *T {
 		return nil
 	}
 	return &value
-}
-
-// ids finds the whole ids of what prefixes name.
-func (m *memoryHost) ids(ctx context.Context, prefixes []string) ([]string, error) {
-	ids := make([]string, len(prefixes))
-	for i, prefix := range prefixes {
-		memory, err := m.Find(ctx, prefix)
-		if err != nil {
-			return nil, err
-		}
-		ids[i] = memory.ID
-	}
-	return ids, nil
 }
 
 // filterFlags select memories.

@@ -45,11 +45,7 @@ func (a *App) memoryApproveCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				p, err := m.FindPending(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				result, err := m.Approve(c.Context(), p.ID, a.config.Agent.Value)
+				result, err := m.Approve(c.Context(), args[0], a.config.Agent.Value)
 				if err != nil {
 					return err
 				}
@@ -70,11 +66,8 @@ func (a *App) memoryRejectCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				p, err := m.FindPending(c.Context(), args[0])
+				p, err := m.Reject(c.Context(), args[0], a.config.Agent.Value, reason)
 				if err != nil {
-					return err
-				}
-				if p, err = m.Reject(c.Context(), p.ID, a.config.Agent.Value, reason); err != nil {
 					return err
 				}
 				if a.flags.json {

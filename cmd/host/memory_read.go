@@ -134,17 +134,11 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 			f.namespace = a.orConfigured(c, f.namespace)
 			r.RecallFilter = f.filter()
 			r.MinScore = least
+			if err := checkRecallArgs(c, args, queries); err != nil {
+				return err
+			}
 			if queries != "" {
-				if len(args) > 0 {
-					return usageError{sdk.Errorf(sdk.Invalid, "usage", "a QUERY can't be given with --queries: each line has its own")}
-				}
 				return a.recallFile(c.Context(), queries, r)
-			}
-			if len(args) == 0 {
-				return usageError{sdk.Errorf(sdk.Invalid, "usage", "recall needs a QUERY, or --queries")}
-			}
-			if c.Flags().Changed("session") != c.Flags().Changed("turn") {
-				return usageError{sdk.Errorf(sdk.Invalid, "usage", "a turn has both --session and --turn")}
 			}
 			r.Query = args[0]
 			return a.recall(c.Context(), r)
@@ -157,6 +151,21 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 	c.Flags().Float64Var(&least, "min-score", 0, "leave out what scores less")
 	c.Flags().StringVar(&queries, "queries", "", "recall for each line of a JSON Lines `file`, or - for standard input")
 	return c
+}
+
+// checkRecallArgs refuses what doesn't name one query, or a file of them.
+func checkRecallArgs(c *cobra.Command, args []string, queries string) error {
+	switch {
+	case queries != "" && len(args) > 0:
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "a QUERY can't be given with --queries: each line has its own")}
+	case queries != "":
+		return nil
+	case len(args) == 0:
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "recall needs a QUERY, or --queries")}
+	case c.Flags().Changed("session") != c.Flags().Changed("turn"):
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "a turn has both --session and --turn")}
+	}
+	return nil
 }
 
 func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
@@ -183,8 +192,10 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 
 // printRecalled prints a recalled memory and why it is there.
 func (a *App) printRecalled(r *core.Recalled) {
-	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID,
-		term.Cut(r.Title, 100), term.Cut(r.Content, 200))
+	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, term.Cut(r.Title, 100))
+	if r.Content != r.Title {
+		fmt.Fprintf(a.Stdout, "   %s\n", term.Cut(r.Content, 200))
+	}
 	why := []string{fmt.Sprintf("q %.2f", r.Why.Q)}
 	if r.Why.Similarity != nil {
 		why = append(why, fmt.Sprintf("similarity %.2f", *r.Why.Similarity))
@@ -207,7 +218,7 @@ gate, and what happened to it, from the journal of its namespace.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				ids, err := m.sources(c.Context(), args) // a purged one is explained by its whole id
+				ids, err := m.idsOrAsGiven(c.Context(), args) // a purged one is explained by its whole id
 				if err != nil {
 					return err
 				}
@@ -242,12 +253,4 @@ func (a *App) printMemoryWhy(e *memory.Explanation) error {
 		fmt.Fprintf(a.Stdout, "decision %s: %s, confidence %.2f: %s\n", d.ID, d.NextAction, d.Confidence, oneLine(d.Reason))
 	}
 	return nil
-}
-
-// orEmpty makes a list that is nil an empty one, which JSON shows as [].
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

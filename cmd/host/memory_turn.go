@@ -38,7 +38,7 @@ a miss. A turn has one feedback: a second one changes nothing and shows the firs
 func (a *App) feedback(ctx context.Context, r *core.FeedbackRequest) error {
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		var err error
-		if r.Used, err = m.sources(ctx, r.Used); err != nil {
+		if r.Used, err = m.idsOrAsGiven(ctx, r.Used); err != nil {
 			return err
 		}
 		result, err := m.Feedback(ctx, r)

@@ -10,7 +10,6 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 func (a *App) memoryObserveCommand() *cobra.Command {
@@ -109,7 +108,7 @@ pending: reflectory memory pending.`,
 func (a *App) reflect(ctx context.Context, r *core.ReflectRequest) error {
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		var err error
-		if r.SourceIDs, err = m.sources(ctx, r.SourceIDs); err != nil {
+		if r.SourceIDs, err = m.idsOrAsGiven(ctx, r.SourceIDs); err != nil {
 			return err
 		}
 		result, err := m.Reflect(ctx, r)
@@ -126,24 +125,6 @@ func (a *App) reflect(ctx context.Context, r *core.ReflectRequest) error {
 		a.term.Line("depth %d in %s", result.ReflectionDepth, result.Namespace)
 		return a.say("%s", result.ID)
 	})
-}
-
-// sources finds the ids of sources. One that isn't there is left for the
-// reflection to refuse, in its order.
-func (m *memoryHost) sources(ctx context.Context, prefixes []string) ([]string, error) {
-	ids := make([]string, len(prefixes))
-	for i, prefix := range prefixes {
-		memory, err := m.Find(ctx, prefix)
-		switch {
-		case err == nil:
-			ids[i] = memory.ID
-		case sdk.CodeOf(err) == sdk.NotFound || sdk.CodeOf(err) == sdk.Invalid:
-			ids[i] = prefix
-		default:
-			return nil, err
-		}
-	}
-	return ids, nil
 }
 
 func (a *App) memoryLinkCommand() *cobra.Command {

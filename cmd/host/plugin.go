@@ -54,9 +54,7 @@ func summarize(p *install.Plugin) pluginSummary {
 	if p.Locked != nil {
 		s.Granted = append([]string{}, p.Locked.Granted.List()...)
 	}
-	if p.Problem != nil {
-		s.Problem = core.NewErrorInfo(p.Problem)
-	}
+	s.Problem = core.NewErrorInfo(p.Problem)
 	return s
 }
 
@@ -205,15 +203,8 @@ func (a *App) verifyPlugins(ctx context.Context, plugins []*install.Plugin) erro
 }
 
 func (a *App) printVerified(results []verifiedPlugin, all bool) error {
-	var answer error
-	if !all {
-		answer = statusError{exitNotValid}
-	}
 	if a.flags.json {
-		if err := printJSON(a.Stdout, map[string]any{"ok": all, "plugins": results}); err != nil {
-			return err
-		}
-		return answer
+		return exitNotValidUnless(all, printJSON(a.Stdout, map[string]any{"ok": all, "plugins": results}))
 	}
 	for _, v := range results {
 		if v.OK {
@@ -225,5 +216,5 @@ func (a *App) printVerified(results []verifiedPlugin, all bool) error {
 			fmt.Fprintf(a.Stdout, "        hint: %s\n", term.Clean(v.Problem.Hint))
 		}
 	}
-	return answer
+	return exitNotValidUnless(all, nil)
 }

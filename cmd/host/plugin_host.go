@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/reflectory/reflectory/core"
@@ -73,7 +72,7 @@ func (a *App) keepLog(files *logfile.Files) func(plugin.LogLine) {
 // leastLevel is the level from which plugins write logs at all: what is shown,
 // and info, which is kept.
 func (a *App) leastLevel() string {
-	if level := a.config.LogLevel.Value; slices.Index(levels, level) < slices.Index(levels, "info") {
+	if level := a.config.LogLevel.Value; rank(level) < rank("info") {
 		return level
 	}
 	return "info"

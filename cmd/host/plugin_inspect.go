@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/plugin/install"
 )
 
@@ -138,14 +137,4 @@ func (i inspection) print(a *App) error {
 		fmt.Fprintf(a.Stdout, "  %s  %s\n", i.Files[name], filepath.FromSlash(name))
 	}
 	return nil
-}
-
-// printSection shows a title and, below it, what there is under each name.
-func (a *App) printSection(title string, rows [][2]string) {
-	fmt.Fprintln(a.Stdout, title)
-	for _, row := range rows {
-		if row[1] != "" {
-			fmt.Fprintf(a.Stdout, "  %-12s %s\n", row[0], term.Clean(row[1]))
-		}
-	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -94,18 +93,15 @@ func (a *App) printConformance(name string, results []sdktest.Result) error {
 		}
 		rows[i] = []string{r.Case, string(r.Status), says}
 	}
-	var failed error
-	if report.Failed > 0 {
-		failed = statusError{exitNotValid}
-	}
+	passed := report.Failed == 0
 	if a.flags.json {
-		return errors.Join(printJSON(a.Stdout, report), failed)
+		return exitNotValidUnless(passed, printJSON(a.Stdout, report))
 	}
-	if err := term.Table(a.Stdout, []string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
+	if err := a.table([]string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Stdout, "\n%s: %d passed, %d failed, %d skipped\n", name, report.Passed, report.Failed, report.Skipped)
-	return failed
+	return exitNotValidUnless(passed, nil)
 }
 
 // noVerdicts has a module asked each time: a kept verdict says nothing of it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -115,13 +116,7 @@ func (a *App) policyCheck(dir string) error {
 			})
 		}
 	}
-	if err := a.printChecked(checked); err != nil {
-		return err
-	}
-	if !checked.Valid {
-		return statusError{exitNotValid}
-	}
-	return nil
+	return exitNotValidUnless(checked.Valid, a.printChecked(checked))
 }
 
 func (a *App) printChecked(checked policyChecked) error {
@@ -174,22 +169,14 @@ func (a *App) policyTest(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	var failed error
-	for _, r := range reports {
-		if !r.Passed() {
-			failed = statusError{exitNotValid}
-		}
-	}
+	passed := !slices.ContainsFunc(reports, func(r *policytest.Report) bool { return !r.Passed() })
 	if a.flags.json {
-		if err := printJSON(a.Stdout, map[string]any{"passed": failed == nil, "reports": reports}); err != nil {
-			return err
-		}
-		return failed
+		return exitNotValidUnless(passed, printJSON(a.Stdout, map[string]any{"passed": passed, "reports": reports}))
 	}
 	for _, r := range reports {
 		a.printReport(r)
 	}
-	return failed
+	return exitNotValidUnless(passed, nil)
 }
 
 func (a *App) printReport(r *policytest.Report) {

@@ -40,18 +40,13 @@ func (a *App) policyDiff(before, after string) error {
 	}
 	differences := policy.Diff(old, candidate)
 	if a.flags.json {
-		if err := printJSON(a.Stdout, map[string]any{"differences": differences}); err != nil {
-			return err
-		}
+		err = printJSON(a.Stdout, map[string]any{"differences": differences})
 	} else {
 		for _, d := range differences {
 			a.printDifference(d)
 		}
 	}
-	if len(differences) > 0 {
-		return statusError{exitNotValid}
-	}
-	return nil
+	return exitNotValidUnless(len(differences) == 0, err)
 }
 
 func (a *App) printDifference(d policy.Difference) {
@@ -117,10 +112,7 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 	} else {
 		a.printPolicyReplay(replay)
 	}
-	if err == nil && replay.Changed > 0 {
-		return statusError{exitNotValid}
-	}
-	return err
+	return exitNotValidUnless(replay.Changed == 0, err)
 }
 
 // decisions are the recorded ones, of a file or of the store, from a time on.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
@@ -109,15 +108,15 @@ func firstError(findings []sdk.Finding) string {
 	return text
 }
 
-// oneLine makes a text from outside fit a line of progress.
-func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100) }
-
 // levels are the log levels from the least to the greatest; off shows nothing.
-var levels = []string{"trace", "debug", "info", "warn", "error", "off"}
+func levels() []string { return append(plugin.LogLevels(), "off") }
+
+// rank is the place of a level among them.
+func rank(level string) int { return slices.Index(levels(), level) }
 
 // shows reports whether logs of a level are shown.
 func (a *App) shows(level string) bool {
-	return slices.Index(levels, level) >= slices.Index(levels, a.config.LogLevel.Value)
+	return rank(level) >= rank(a.config.LogLevel.Value)
 }
 
 // pluginLog shows a plugin's log line, from the configured level.

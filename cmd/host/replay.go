@@ -75,25 +75,21 @@ func (a *App) replay(ctx context.Context, prefix string, flags replayFlags) erro
 	} else {
 		err = a.printReplay(result)
 	}
-	if err == nil && result.Changed > 0 {
-		err = statusError{exitNotValid}
-	}
-	return err
+	return exitNotValidUnless(result.Changed == 0, err)
 }
 
 func (a *App) recorded(ctx context.Context, prefix string) (rec recorded, err error) {
-	runs, closer, err := a.openRuns(ctx)
+	err = a.withRuns(ctx, func(runs *store.Runs) (err error) {
+		if rec.run, err = runs.Find(ctx, prefix); err != nil {
+			return err
+		}
+		if rec.visits, err = runs.Visits(ctx, rec.run.ID); err != nil {
+			return err
+		}
+		rec.loops, err = runs.Attempts(ctx, rec.run.ID)
+		return err
+	})
 	if err != nil {
-		return rec, err
-	}
-	defer closing(&err, closer)
-	if rec.run, err = runs.Find(ctx, prefix); err != nil {
-		return rec, err
-	}
-	if rec.visits, err = runs.Visits(ctx, rec.run.ID); err != nil {
-		return rec, err
-	}
-	if rec.loops, err = runs.Attempts(ctx, rec.run.ID); err != nil {
 		return rec, err
 	}
 	rec.plan, err = workflow.Load(rec.run.Source, a.loadOptions())
@@ -101,19 +97,13 @@ func (a *App) recorded(ctx context.Context, prefix string) (rec recorded, err er
 }
 
 func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (result *replayResult, err error) {
-	uses := rec.plan.Plugins()
-	var other *workflow.Single
-	if flags.evaluator != "" {
-		if other, err = a.loadSingle(flags.evaluator, workflow.LoadEvaluator); err != nil {
-			return nil, err
-		}
-		uses = append(uses, other.Plugins...)
+	other, err := a.otherwise(flags)
+	if err != nil {
+		return nil, err
 	}
-	var accept core.Expression
-	if flags.accept != "" {
-		if accept, err = a.expressions().Compile(core.PointAccept, flags.accept); err != nil {
-			return nil, usageError{sdk.Wrap("--accept", err)}
-		}
+	uses := rec.plan.Plugins()
+	if other.evaluator != nil {
+		uses = append(uses, other.evaluator.Plugins...)
 	}
 	policies, err := a.openPolicies(ctx)
 	if err != nil {
@@ -127,7 +117,7 @@ func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (res
 	defer closing(&err, plugins)
 	result = &replayResult{RunID: rec.run.ID, Loops: []replayedLoop{}}
 	for _, l := range rec.loops {
-		o, err := rec.options(l, plugins, other, accept)
+		o, err := rec.options(l, plugins, other)
 		if err != nil {
 			return nil, err
 		}
@@ -146,9 +136,30 @@ func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (res
 	return result, nil
 }
 
+// otherwise is what judges in the place of a run's own evaluator and rule for
+// passing; nil leaves that to them.
+type otherwise struct {
+	evaluator *workflow.Single
+	accept    core.Expression
+}
+
+func (a *App) otherwise(flags replayFlags) (other otherwise, err error) {
+	if flags.evaluator != "" {
+		if other.evaluator, err = a.loadSingle(flags.evaluator, workflow.LoadEvaluator); err != nil {
+			return other, err
+		}
+	}
+	if flags.accept != "" {
+		if other.accept, err = a.expressions().Compile(core.PointAccept, flags.accept); err != nil {
+			return other, usageError{sdk.Wrap("--accept", err)}
+		}
+	}
+	return other, nil
+}
+
 // options are the replay of one loop: its recorded attempts with its evaluator
 // and rule for passing, or the others in their place.
-func (rec *recorded) options(l store.VisitAttempts, plugins core.Plugins, other *workflow.Single, accept core.Expression) (*loop.ReplayOptions, error) {
+func (rec *recorded) options(l store.VisitAttempts, plugins core.Plugins, other otherwise) (*loop.ReplayOptions, error) {
 	at := slices.IndexFunc(rec.plan.Nodes, func(n workflow.Node) bool { return n.Name == l.Node })
 	if at < 0 {
 		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which its workflow hasn't", l.Node)
@@ -158,16 +169,16 @@ func (rec *recorded) options(l store.VisitAttempts, plugins core.Plugins, other 
 		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which is no loop", l.Node)
 	}
 	step := spec.Evaluator
-	if other != nil {
-		step = other.Step
+	if other.evaluator != nil {
+		step = other.evaluator.Step
 	}
 	evaluator, err := loop.NewEvaluator(plugins, step)
 	if err != nil {
 		return nil, err
 	}
 	limits := spec.Limits
-	if accept != nil {
-		limits.Accept = accept
+	if other.accept != nil {
+		limits.Accept = other.accept
 	}
 	state, err := rec.stateAt(l.Visit)
 	return &loop.ReplayOptions{

@@ -76,3 +76,19 @@ func noArguments(c *cobra.Command, args []string) error {
 	}
 	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s takes flags alone, not %q", c.CommandPath(), core.Cut(args[0]))}
 }
+
+// needsCommand is what a command that only groups others does.
+func needsCommand(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", c.CommandPath(), args[0]).
+			WithHint("%s --help lists them", c.CommandPath())}
+	}
+	return c.Help()
+}
+
+// required marks a flag as one that must be given.
+func required(c *cobra.Command, flag string) {
+	if err := c.MarkFlagRequired(flag); err != nil {
+		panic(err) // the flag is defined beside it
+	}
+}

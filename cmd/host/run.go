@@ -73,14 +73,11 @@ A run that is done is refused. The exit codes are those of run.`,
 }
 
 func (a *App) resume(ctx context.Context, prefix string) error {
-	runs, closer, err := a.openRuns(ctx)
-	if err != nil {
+	var run *core.Run
+	err := a.withRuns(ctx, func(runs *store.Runs) (err error) {
+		run, err = runs.Find(ctx, prefix)
 		return err
-	}
-	run, err := runs.Find(ctx, prefix)
-	if closeErr := closer.Close(); err == nil {
-		err = closeErr
-	}
+	})
 	if err != nil {
 		return err
 	}
@@ -138,14 +135,6 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	}
 	runner := &workflow.Runner{Actions: actions, Recorder: runs.Recorder(run), Events: a.events()}
 	return a.printRun(run, runner.Run(ctx, plan, run, progress))
-}
-
-// closing closes c at the end of a function, and keeps its error if there is no
-// other.
-func closing(err *error, c interface{ Close() error }) {
-	if closeErr := c.Close(); *err == nil {
-		*err = closeErr
-	}
 }
 
 // printRun prints how a run ended and returns its exit code as an error.

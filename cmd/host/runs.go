@@ -26,21 +26,18 @@ func (a *App) runsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first",
 		Example: "  reflectory runs list --status error --limit 10",
-		RunE: func(c *cobra.Command, _ []string) (err error) {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkFilter(status, filter.Limit); err != nil {
 				return err
 			}
-			runs, closer, err := a.openRuns(c.Context())
-			if err != nil {
-				return err
-			}
-			defer closing(&err, closer)
 			filter.Status = core.Status(status)
-			list, err := runs.List(c.Context(), filter)
-			if err != nil {
-				return err
-			}
-			return a.printRuns(list)
+			return a.withRuns(c.Context(), func(runs *store.Runs) error {
+				list, err := runs.List(c.Context(), filter)
+				if err != nil {
+					return err
+				}
+				return a.printRuns(list)
+			})
 		},
 	}
 	c.Flags().StringVar(&status, "status", "", "only runs of this `status`: "+strings.Join(statuses(), ", "))
@@ -106,44 +103,34 @@ func (a *App) printRuns(list []core.Run) error {
 	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, rows)
 }
 
-func (a *App) table(header []string, rows [][]string) error {
-	return term.Table(a.Stdout, header, rows)
-}
-
 func (a *App) runsShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", Short: "Show a run: every attempt, its score and its errors",
 		Long:    "Show a run. RUN is a run's id, or at least its first 8 characters.",
 		Example: "  reflectory runs show 01939f2c --json",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) (err error) {
-			runs, closer, err := a.openRuns(c.Context())
-			if err != nil {
-				return err
-			}
-			defer closing(&err, closer)
-			run, err := runs.Find(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			loops, err := runs.Attempts(c.Context(), run.ID)
-			if err != nil {
-				return err
-			}
-			return a.printRunDetails(run, loops)
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withRuns(c.Context(), func(runs *store.Runs) error {
+				run, err := runs.Find(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				loops, err := runs.Attempts(c.Context(), run.ID)
+				if err != nil {
+					return err
+				}
+				return a.printRunDetails(run, loops)
+			})
 		},
 	}
 }
 
 func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error {
 	if a.flags.json {
-		if loops == nil {
-			loops = []store.VisitAttempts{}
-		}
 		return printJSON(a.Stdout, struct {
 			*core.Run
 			Loops []store.VisitAttempts `json:"loops"`
-		}{run, loops})
+		}{run, orEmpty(loops)})
 	}
 	w := a.Stdout
 	fmt.Fprintf(w, "run       %s\nworkflow  %s (%s)\nstatus    %s", run.ID, oneLine(run.Workflow), oneLine(run.Source.File), run.Status)

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -111,26 +110,18 @@ func (a *App) status() Status {
 		WASM:    wasmStatus{Folder: a.wasmCacheDir()},
 	}
 	presence, err := pebble.Look(s.Store.Folder)
-	s.Store.Exists, s.Store.Bytes, s.Store.Holder, s.Store.Problem = presence.Exists, presence.Bytes, presence.Holder, problemOf(err)
+	s.Store.Exists, s.Store.Bytes, s.Store.Holder, s.Store.Problem = presence.Exists, presence.Bytes, presence.Holder, core.NewErrorInfo(err)
 	s.WASM.Usage, err = wasm.Measure(s.WASM.Folder)
-	s.WASM.Problem = problemOf(err)
+	s.WASM.Problem = core.NewErrorInfo(err)
 	set, err := a.openSet()
 	if err != nil {
-		s.Plugins.Problem = problemOf(err)
+		s.Plugins.Problem = core.NewErrorInfo(err)
 		return s
 	}
 	for _, p := range set.Plugins() {
 		s.Plugins.List = append(s.Plugins.List, s.plugin(p))
 	}
 	return s
-}
-
-// problemOf is an error as JSON has it; nil for none.
-func problemOf(err error) *core.ErrorInfo {
-	if err == nil {
-		return nil
-	}
-	return core.NewErrorInfo(err)
 }
 
 // plugin is how a plugin stands on this host.
@@ -199,20 +190,3 @@ func (s wasmStatus) String() string {
 	return fmt.Sprintf("code %s, modules %s, %d verdicts of %s (limit %s)", size(s.CodeBytes), size(s.ModuleBytes),
 		s.Verdicts, size(s.VerdictBytes), size(s.VerdictLimit))
 }
-
-// size is a number of bytes for people.
-func size(bytes int64) string {
-	switch {
-	case bytes < 1<<10:
-		return fmt.Sprintf("%d B", bytes)
-	case bytes < 1<<20:
-		return fmt.Sprintf("%d KiB", bytes>>10)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-}
-
-// storeDir is the folder of the store, and wasmCacheDir that of what is kept of
-// modules.
-func (a *App) storeDir() string { return filepath.Join(a.config.DataDir.Value, "store") }
-
-func (a *App) wasmCacheDir() string { return filepath.Join(a.config.DataDir.Value, "cache", "wasm") }

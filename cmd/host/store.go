@@ -3,14 +3,82 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
+
+// openedStore is the store of the state folder. While it is open, the journal's
+// root records what changes.
+type openedStore struct {
+	*pebble.Store
+	rooter *journal.Rooter
+}
+
+// storeDir is the folder of the store.
+func (a *App) storeDir() string { return filepath.Join(a.config.DataDir.Value, "store") }
+
+// openStore opens the store of the state folder.
+func (a *App) openStore(ctx context.Context) (*openedStore, error) {
+	db, err := pebble.Open(ctx, a.storeOptions())
+	if err != nil {
+		return nil, err
+	}
+	return &openedStore{db, journal.StartRooter(&journal.Writer{Store: db})}, nil
+}
+
+// storeOptions say where the store is, and how long to wait for who has it open.
+func (a *App) storeOptions() pebble.Options {
+	wait, err := time.ParseDuration(a.config.LockWait.Value)
+	if err != nil {
+		panic("lock wait: " + err.Error()) // the configuration was checked when it was read
+	}
+	return pebble.Options{Dir: a.storeDir(), LockWait: wait}
+}
+
+// Close records the last heads and closes the store.
+func (s *openedStore) Close() error {
+	err := s.rooter.Close(context.Background()) // also of a command that was cancelled
+	if s.Err() != nil {
+		err = nil // the call that met it has told
+	}
+	return core.Together(err, s.Store.Close())
+}
+
+// storeParts are the parts that check, and rebuild, what a store holds.
+func storeParts(s core.Store) []core.Checker {
+	memories, err := memory.New(memory.Options{Store: s})
+	if err != nil {
+		panic("memory: " + err.Error()) // no option can be wrong but a missing store
+	}
+	return []core.Checker{
+		store.RunChecker{}, journal.Checker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
+		decisions.Checker{},
+	}
+}
+
+// onStore runs a command on the store.
+func (a *App) onStore(fn func(ctx context.Context, db *openedStore, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) (err error) {
+		db, err := a.openStore(c.Context())
+		if err != nil {
+			return err
+		}
+		defer closing(&err, db)
+		return fn(c.Context(), db, args)
+	}
+}
 
 // maxProblems is how many problems a check lists. All are counted.
 const maxProblems = 1000
@@ -70,15 +138,8 @@ Exit codes: 0 all agrees, 3 it doesn't.`,
 }
 
 func (a *App) printStoreChecked(checked storeChecked) error {
-	var failed error
-	if !checked.Valid {
-		failed = statusError{exitNotValid}
-	}
 	if a.flags.json {
-		if err := printJSON(a.Stdout, checked); err != nil {
-			return err
-		}
-		return failed
+		return exitNotValidUnless(checked.Valid, printJSON(a.Stdout, checked))
 	}
 	rebuildable := 0
 	for _, p := range checked.Problems {
@@ -95,7 +156,7 @@ func (a *App) printStoreChecked(checked storeChecked) error {
 	default:
 		a.term.Line("%s", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
 	}
-	return failed
+	return exitNotValidUnless(checked.Valid, nil)
 }
 
 func (a *App) storeBackupCommand() *cobra.Command {
@@ -137,13 +198,4 @@ empty, or be meant to be replaced.`,
 
 func replaceFlag(c *cobra.Command, replace *bool) {
 	c.Flags().BoolVar(replace, "replace", false, "replace the store that is there, which is lost")
-}
-
-// printDone prints a result: as JSON, or a line for people.
-func (a *App) printDone(result map[string]any, format string, args ...any) error {
-	if a.flags.json {
-		return printJSON(a.Stdout, result)
-	}
-	a.term.Line("%s", term.Clean(fmt.Sprintf(format, args...)))
-	return nil
 }

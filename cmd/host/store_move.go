@@ -49,7 +49,10 @@ func (a *App) exportTo(ctx context.Context, db *openedStore, path string) (err e
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(file.Sync(), file.Close(), os.Rename(file.Name(), path)); err != nil {
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return exportError(path, err)
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
 		return exportError(path, err)
 	}
 	return a.printMoved(moved, path, "exported")

@@ -35,7 +35,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 			return err
 		}
 	}
-	err := r.Scan([]byte(prefix), []byte(end), func(_, _ []byte) (bool, error) {
+	err := core.ScanPrefix(r, []byte(prefix), func(_, _ []byte) (bool, error) {
 		records++
 		return true, ctx.Err()
 	})

@@ -11,9 +11,6 @@ import (
 
 const prefix = "decision/"
 
-// end is the first key after all records.
-const end = "decision0" // 0 follows /
-
 func recordKey(id string) []byte { return []byte(prefix + id) }
 
 // Read yields the records from a time on, in the order of the decisions, and at
@@ -22,7 +19,7 @@ func recordKey(id string) []byte { return []byte(prefix + id) }
 func Read(ctx context.Context, s core.Store, since time.Time) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := s.View(ctx, func(r core.Reader) error {
-			return r.Scan(firstKey(since), []byte(end), func(_, value []byte) (bool, error) {
+			return r.Scan(firstKey(since), core.PrefixEnd([]byte(prefix)), func(_, value []byte) (bool, error) {
 				if err := ctx.Err(); err != nil {
 					return false, err
 				}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,7 +40,7 @@ func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Probl
 		{indexPrefix, c.index}, {dagPrefix, c.dag}, {tallyPrefix, c.tally}, {toolPrefix, c.tool},
 	} {
 		prefix := []byte(each.prefix)
-		err := r.Scan(prefix, prefixEnd(prefix), func(key, value []byte) (bool, error) {
+		err := core.ScanPrefix(r, prefix, func(key, value []byte) (bool, error) {
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
@@ -79,7 +81,7 @@ func (c *checker) dag(key, _ []byte) error {
 	if kept.Digest != core.Digest(core.MustJSON(kept.Graph)) {
 		c.problem(key, false, "the digest isn't that of the graph")
 	}
-	for _, memory := range sortedKeys(kept.Graph.Memories) {
+	for _, memory := range slices.Sorted(maps.Keys(kept.Graph.Memories)) {
 		index := indexKey(memory, workflow)
 		if _, found, err := c.r.Get(index); err != nil {
 			return err
@@ -135,7 +137,7 @@ func (c *checker) tool(key, value []byte) error {
 // tallyOf sums up the outcomes of a memory.
 func tallyOf(r core.Reader, memory string) (*tally, error) {
 	t, prefix := &tally{}, memoryTools(memory)
-	err := r.Scan(prefix, prefixEnd(prefix), func(key, value []byte) (bool, error) {
+	err := core.ScanPrefix(r, prefix, func(key, value []byte) (bool, error) {
 		var o outcome
 		_, turn, ok := splitTool(key)
 		if !ok {

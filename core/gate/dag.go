@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, 
 
 // index keeps the memories' keys in step with the graph that names them.
 func index(tx core.Tx, workflow string, before, after *graph) error {
-	for _, memory := range sortedKeys(before.Memories) {
+	for _, memory := range slices.Sorted(maps.Keys(before.Memories)) {
 		if _, stays := after.Memories[memory]; stays {
 			continue
 		}
@@ -87,7 +88,7 @@ func index(tx core.Tx, workflow string, before, after *graph) error {
 			return err
 		}
 	}
-	for _, memory := range sortedKeys(after.Memories) {
+	for _, memory := range slices.Sorted(maps.Keys(after.Memories)) {
 		others, err := workflowsOf(tx, memory)
 		if err != nil {
 			return err
@@ -109,7 +110,7 @@ func index(tx core.Tx, workflow string, before, after *graph) error {
 // workflowsOf are the workflows whose graphs name a memory, sorted.
 func workflowsOf(r core.Reader, memory string) (list []string, err error) {
 	prefix := indexKey(memory, "")
-	err = r.Scan(prefix, prefixEnd(prefix), func(key, _ []byte) (bool, error) {
+	err = core.ScanPrefix(r, prefix, func(key, _ []byte) (bool, error) {
 		list = append(list, string(key[len(prefix):]))
 		return len(list) < MaxWorkflows, nil
 	})
@@ -184,7 +185,7 @@ func (p *problems) nodes(dag *core.WorkflowDAG) {
 			p.id(node, "edge %d: a node", i+1)
 		}
 	}
-	for _, memory := range sortedKeys(dag.Memories) {
+	for _, memory := range slices.Sorted(maps.Keys(dag.Memories)) {
 		p.id(memory, "a memory")
 		p.list(fmt.Sprintf("memory %.128q", memory), dag.Memories[memory])
 	}
@@ -198,14 +199,6 @@ func (p *problems) list(where string, nodes []string) {
 	for i, node := range nodes {
 		p.id(node, "%s: node %d", where, i+1)
 	}
-}
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // maxShown is how many nodes of a cycle a message names.

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
@@ -63,7 +64,7 @@ func nodesOf(dag *core.WorkflowDAG) []string {
 	for _, nodes := range dag.Memories {
 		name(nodes)
 	}
-	return sortedKeys(named)
+	return slices.Sorted(maps.Keys(named))
 }
 
 // cycle is a cycle of the graph, which begins where it ends; nil for none.

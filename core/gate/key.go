@@ -35,7 +35,7 @@ func splitTool(key []byte) (memory string, turn core.TurnRef, ok bool) {
 	rest := strings.TrimPrefix(string(key), toolPrefix)
 	memory, rest, _ = strings.Cut(rest, "/")
 	session, rest, _ := strings.Cut(rest, "/")
-	if len(rest) != 8+sha256.Size || !validID(memory) || !validID(session) {
+	if len(rest) != 8+sha256.Size || !core.ValidID(memory) || !core.ValidID(session) {
 		return "", turn, false
 	}
 	return memory, core.TurnRef{Session: session, Turn: int64(binary.BigEndian.Uint64([]byte(rest[:8])))}, true
@@ -54,15 +54,4 @@ func indexKey(memory, workflow string) []byte { return []byte(indexPrefix + memo
 func splitIndex(key []byte) (memory, workflow string) {
 	memory, workflow, _ = strings.Cut(strings.TrimPrefix(string(key), indexPrefix), "/")
 	return memory, workflow
-}
-
-// prefixEnd is the first key after all keys that start with prefix, and none
-// where there is no such key.
-func prefixEnd(prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			return append(append([]byte{}, prefix[:i]...), prefix[i]+1)
-		}
-	}
-	return nil
 }

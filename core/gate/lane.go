@@ -45,7 +45,7 @@ func react(r core.Reader, m *core.Memory) (core.ReactEvidence, []string, error) 
 // hasOutcome reports whether a turn has an outcome of a tool for a memory.
 func hasOutcome(r core.Reader, memory string, turn core.TurnRef) (has bool, err error) {
 	prefix := turnKey(memory, turn)
-	err = r.Scan(prefix, prefixEnd(prefix), func(_, _ []byte) (bool, error) {
+	err = core.ScanPrefix(r, prefix, func(_, _ []byte) (bool, error) {
 		has = true
 		return false, nil
 	})

@@ -41,7 +41,7 @@ func deleteStray(ctx context.Context, s core.Store, prefix string, wanted func(c
 	for from := []byte(prefix); from != nil; {
 		begin := from // fn may run again
 		err := s.Update(ctx, func(tx core.Tx) error {
-			keys, err := keysFrom(tx, begin, prefixEnd([]byte(prefix)))
+			keys, err := keysFrom(tx, begin, core.PrefixEnd([]byte(prefix)))
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func rebuildTallies(ctx context.Context, s core.Store) error {
 		if !ok {
 			return append(key, 0), nil
 		}
-		next = prefixEnd(memoryTools(memory))
+		next = core.PrefixEnd(memoryTools(memory))
 		t, err := tallyOf(tx, memory)
 		if isBroken(err) {
 			return next, nil // a check tells of it
@@ -114,7 +114,7 @@ func each(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, 
 	for from := []byte(prefix); from != nil; {
 		begin := from // fn may run again
 		err := s.Update(ctx, func(tx core.Tx) error {
-			key, err := firstKey(tx, begin, prefixEnd([]byte(prefix)))
+			key, err := firstKey(tx, begin, core.PrefixEnd([]byte(prefix)))
 			if from = nil; err != nil || key == nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func each(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, 
 // end it has to begin with from.
 func firstKey(r core.Reader, from, end []byte) (first []byte, err error) {
 	if end == nil {
-		end = prefixEnd(from)
+		end = core.PrefixEnd(from)
 	}
 	err = r.Scan(from, end, func(key, _ []byte) (bool, error) {
 		first = bytes.Clone(key)

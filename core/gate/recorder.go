@@ -2,6 +2,8 @@ package gate
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -26,15 +28,10 @@ type ToolsRecorded struct {
 	Duplicates int `json:"duplicates"`
 }
 
-// RecordTool records one outcome; see [Evidence.RecordTools]. The memory has to
-// be there.
-func (r *Recorder) RecordTool(ctx context.Context, o core.ToolOutcome) (ToolsRecorded, error) {
-	return r.RecordTools(ctx, []core.ToolOutcome{o})
-}
-
-// RecordTools records up to 10,000 outcomes, 1,000 in a transaction. It checks
-// all of them first. Where it fails midway, what it returns was recorded, and
-// the same call again records the rest.
+// RecordTools records up to 10,000 outcomes, 1,000 in a transaction, see
+// [Evidence.RecordTools]. It checks all of them first, and their memories have to be
+// there. Where it fails midway, what it returns was recorded, and the same call again
+// records the rest.
 func (r *Recorder) RecordTools(ctx context.Context, outcomes []core.ToolOutcome) (ToolsRecorded, error) {
 	var done ToolsRecorded
 	if err := checkTools(outcomes, MaxToolOutcomes); err != nil {
@@ -71,7 +68,7 @@ func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (rec
 			}
 			byHome[home] = append(byHome[home], o)
 		}
-		for _, home := range sortedKeys(byHome) {
+		for _, home := range slices.Sorted(maps.Keys(byHome)) {
 			n, err := Evidence{}.RecordTools(tx, home, byHome[home])
 			if err != nil {
 				return err

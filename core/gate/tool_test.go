@@ -140,7 +140,7 @@ func TestToolOutcomesAreChecked(t *testing.T) {
 			d := newMem(t)
 			o := tool(1, true, false, "log:1")
 			c.change(&o)
-			_, err := d.RecordTool(t.Context(), o)
+			_, err := d.RecordTools(t.Context(), []core.ToolOutcome{o})
 			if c.says == "" {
 				if err != nil {
 					t.Error(err)
@@ -176,8 +176,8 @@ func TestABrokenTallyDecidesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := d.RecordTool(t.Context(), tool(1, true, false, "")); sdk.ReasonOf(err) != "evidence_broken" {
-		t.Errorf("RecordTool: %v", err)
+	if _, err := d.RecordTools(t.Context(), []core.ToolOutcome{tool(1, true, false, "")}); sdk.ReasonOf(err) != "evidence_broken" {
+		t.Errorf("RecordTools: %v", err)
 	}
 }
 

@@ -64,7 +64,7 @@ func (p *problems) err() error {
 
 // id refuses what isn't an id of spec 3.1. The rest says where it stands.
 func (p *problems) id(id, where string, args ...any) {
-	if !validID(id) {
+	if !core.ValidID(id) {
 		p.add(idHint, "%s is %.64q, which isn't an id", fmt.Sprintf(where, args...), id)
 	}
 }
@@ -99,19 +99,6 @@ func (p *problems) factor(name string, factor *float64) {
 	if factor != nil && !(*factor >= 0 && *factor <= 1) { // also NaN
 		p.add("leave a factor out that isn't known", "%s is %v: a factor is from 0 to 1", name, *factor)
 	}
-}
-
-func validID(id string) bool {
-	if id == "" || len(id) > maxNameBytes || strings.Contains(id, "..") {
-		return false
-	}
-	for _, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("_:.@-", rune(c)) {
-			return false
-		}
-	}
-	return true
 }
 
 // plain reports whether a text is UTF-8 without control characters.

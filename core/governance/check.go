@@ -12,8 +12,7 @@ var _ core.Checker = (*Governor)(nil)
 
 // Check implements [core.Checker]: every stored record can be read.
 func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	end := []byte(prefix[:len(prefix)-1] + "0") // "0" follows "/"
-	return r.Scan([]byte(prefix), end, func(stored, value []byte) (bool, error) {
+	return core.ScanPrefix(r, []byte(prefix), func(stored, value []byte) (bool, error) {
 		level := strings.TrimPrefix(string(stored), prefix)
 		problem := func(err error) {
 			if err != nil {

@@ -49,8 +49,7 @@ func (a *Audit) Verify(ctx context.Context, r core.Reader) (Audited, error) {
 // Problems go to report; what that returns ends it.
 func (a *Audit) streams(ctx context.Context, r core.Reader, done *Audited, report func(error) error) error {
 	w := &walk{audit: a, r: r, done: done, report: report}
-	from, to := all(eventPrefix)
-	err := r.Scan(from, to, func(key, value []byte) (bool, error) {
+	err := core.ScanPrefix(r, []byte(eventPrefix), func(key, value []byte) (bool, error) {
 		return true, cmp.Or(ctx.Err(), w.entry(key, value))
 	})
 	if err == nil {
@@ -59,8 +58,7 @@ func (a *Audit) streams(ctx context.Context, r core.Reader, done *Audited, repor
 	if err != nil {
 		return err
 	}
-	from, to = all(headPrefix)
-	return r.Scan(from, to, func(key, value []byte) (bool, error) {
+	return core.ScanPrefix(r, []byte(headPrefix), func(key, value []byte) (bool, error) {
 		stream := string(key[len(headPrefix):])
 		if checkStream(stream) != nil {
 			return true, report(broken(strconv.Quote(stream), 0, "the key isn't that of a head"))

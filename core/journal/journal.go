@@ -112,6 +112,21 @@ func ReadFrom(r core.Reader, stream string, seq uint64, fn func(Entry) (more boo
 	})
 }
 
+// Get returns one entry of a stream, and whether it is there. It checks that the
+// entry can be decoded, not that the chain holds.
+func Get(r core.Reader, stream string, seq uint64) (e Entry, found bool, err error) {
+	if err := checkStream(stream); err != nil {
+		return e, false, err
+	}
+	key := eventKey(stream, seq)
+	value, found, err := r.Get(key)
+	if err != nil || !found {
+		return e, false, err
+	}
+	e, err = decode(stream, key, value)
+	return e, err == nil, err
+}
+
 func decode(stream string, key, value []byte) (e Entry, err error) {
 	if err := json.Unmarshal(value, &e); err != nil {
 		return e, broken(stream, keySeq(key), "the entry can't be decoded: "+err.Error())

@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"encoding/binary"
-	"strings"
 )
 
 // The prefixes of the keys. See the package comment.
@@ -26,11 +25,6 @@ func seqKey(prefix, stream string, seq uint64) []byte {
 
 // eventsEnd is the first key after all entries of the stream.
 func eventsEnd(stream string) []byte { return append([]byte(eventPrefix+stream), 1) }
-
-// all is the range of the keys with a prefix, which ends in "/".
-func all(prefix string) (from, to []byte) {
-	return []byte(prefix), []byte(strings.TrimSuffix(prefix, "/") + "0") // "0" follows "/"
-}
 
 // splitKey finds the stream and the number in a key of seqKey. ok is whether it
 // is one.

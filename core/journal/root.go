@@ -30,7 +30,7 @@ func Record(ctx context.Context, w *Writer) (Head, error) {
 	if err != nil {
 		return head, sdk.Wrap("record the heads of the journal", err)
 	}
-	from, end := all(newPrefix)
+	from, end := []byte(newPrefix), core.PrefixEnd([]byte(newPrefix))
 	var unread []error
 	for from != nil {
 		var found news
@@ -62,7 +62,7 @@ func rootHead(ctx context.Context, w *Writer) (head Head, err error) {
 // markAll marks every stream, for a store that has streams from before it had a
 // root.
 func markAll(ctx context.Context, w *Writer) error {
-	for from, end := all(headPrefix); from != nil; {
+	for from, end := []byte(headPrefix), core.PrefixEnd([]byte(headPrefix)); from != nil; {
 		found, err := findNews(ctx, w, headPrefix, from, end)
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func markAll(ctx context.Context, w *Writer) error {
 type news struct {
 	heads []StreamHead
 	marks [][]byte // the keys that were found
-	// unread is why the first of the heads couldn't be read that couldn't.
+	// unread is the error of the first head that couldn't be read; nil for none.
 	unread error
 	// next is where the search goes on; nil is the end.
 	next []byte

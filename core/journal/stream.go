@@ -13,8 +13,7 @@ import (
 // Streams calls fn for each stream that has entries, by name, until it returns
 // false or an error. It takes the heads as they are.
 func Streams(r core.Reader, fn func(StreamHead) (more bool, err error)) error {
-	from, to := all(headPrefix)
-	return r.Scan(from, to, func(key, value []byte) (bool, error) {
+	return core.ScanPrefix(r, []byte(headPrefix), func(key, value []byte) (bool, error) {
 		s := StreamHead{Stream: string(key[len(headPrefix):])}
 		if err := json.Unmarshal(value, &s.Head); err != nil {
 			return false, broken(s.Stream, 0, "the head can't be decoded: "+err.Error())

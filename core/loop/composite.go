@@ -74,7 +74,7 @@ func (c *Composite) run(ctx context.Context, req *sdk.EvaluateRequest) ([]*sdk.E
 			usage = usage.Add(resp.Usage)
 		}
 	}
-	return nil, withUsage(context.Cause(ctx), usage)
+	return nil, sdk.WithUsage(context.Cause(ctx), usage)
 }
 
 func (c *Child) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
@@ -84,7 +84,7 @@ func (c *Child) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Ev
 	}
 	resp, err := c.Evaluator.Evaluate(ctx, &child)
 	if err == nil {
-		err = withUsage(resp.Verdict.Check(), resp.Usage)
+		err = sdk.WithUsage(resp.Verdict.Check(), resp.Usage)
 	}
 	if err != nil {
 		return nil, sdk.Wrap("evaluator "+c.Name, err)

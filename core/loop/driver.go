@@ -105,7 +105,7 @@ func (d *driver) generate(ctx context.Context) (core.StopReason, error) {
 	d.started(sdk.RoleGenerate)
 	resp, err := d.o.Generator.Generate(ctx, d.generateRequest())
 	if err == nil {
-		err = withUsage(checkOutput(resp.Output), resp.Usage)
+		err = sdk.WithUsage(checkOutput(resp.Output), resp.Usage)
 	}
 	if err == nil {
 		return "", d.recordOutput(ctx, d.engine.produced(sdk.RoleGenerate, resp.Output, resp.Usage))
@@ -125,10 +125,10 @@ func (d *driver) correct(ctx context.Context) (made bool, reason core.StopReason
 	d.started(sdk.RoleCorrect)
 	resp, err := d.o.Corrector.Correct(ctx, d.correctRequest())
 	if err == nil {
-		err = withUsage(checkOutput(resp.Output), resp.Usage)
+		err = sdk.WithUsage(checkOutput(resp.Output), resp.Usage)
 	}
 	if err == nil && d.o.CorrectMode == core.CorrectRegenerate {
-		err = withUsage(d.engine.patched(resp.Output, resp.Usage), resp.Usage)
+		err = sdk.WithUsage(d.engine.patched(resp.Output, resp.Usage), resp.Usage)
 	} else if err == nil {
 		return true, "", d.recordOutput(ctx, d.engine.produced(sdk.RoleCorrect, resp.Output, resp.Usage))
 	}
@@ -189,7 +189,7 @@ func (d *driver) evaluate(ctx context.Context) (*sdk.EvaluateResponse, error) {
 	for try := 1; ; try++ {
 		resp, err := d.o.Evaluator.Evaluate(ctx, req)
 		if err == nil {
-			err = withUsage(resp.Verdict.Check(), resp.Usage)
+			err = sdk.WithUsage(resp.Verdict.Check(), resp.Usage)
 		}
 		if err == nil {
 			return resp, nil

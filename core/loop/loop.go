@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -83,7 +84,7 @@ func (o *Options) Validate() error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return sdk.Errorf(sdk.Invalid, "loop_invalid", "loop: %s", joined(problems)).WithDetail("problems", problems)
+	return sdk.Errorf(sdk.Invalid, "loop_invalid", "loop: %s", strings.Join(problems, "; ")).WithDetail("problems", problems)
 }
 
 // withDefaults returns the limits with each zero field set.
@@ -122,12 +123,4 @@ func Run(ctx context.Context, o *Options) (*core.LoopResult, error) {
 	result, err := d.result(reason, err)
 	d.tell(core.LoopEnded{Node: o.Node, Result: result})
 	return result, err
-}
-
-func joined(problems []string) string {
-	text := problems[0]
-	for _, p := range problems[1:] {
-		text += "; " + p
-	}
-	return text
 }

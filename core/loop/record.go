@@ -3,9 +3,6 @@ package loop
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"math/rand/v2"
-	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -42,66 +39,6 @@ func (d *driver) recordVerdict(ctx context.Context, a *core.Attempt) error {
 		Node: d.o.Node, Attempt: a, Max: d.engine.limits.MaxIterations, Took: d.active.clock.Now().Sub(d.began),
 	})
 	return nil
-}
-
-// activeTime measures how long a loop has been active, over all resumes, and
-// bounds it.
-type activeTime struct {
-	clock  core.Clock
-	start  time.Time
-	before time.Duration // of the interrupted runs
-	limit  time.Duration // 0 is none
-	// caller is the error of the caller's own context: the loop's timeout doesn't
-	// hide that the caller gave up.
-	caller func() error
-}
-
-func (t activeTime) elapsed() time.Duration { return t.before + t.clock.Now().Sub(t.start) }
-func (t activeTime) millis() int64          { return t.elapsed().Milliseconds() }
-
-// bound gives calls in flight the deadline of the loop, under the caller's context.
-func (t *activeTime) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	t.caller = ctx.Err
-	if t.limit == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, t.limit-t.before)
-}
-
-func (t activeTime) cancelled() bool { return t.caller() != nil }
-
-func (t activeTime) over(ctx context.Context) bool {
-	return ctx.Err() != nil || t.limit > 0 && t.elapsed() >= t.limit
-}
-
-// Pauses between the tries of an evaluator: 200 ms doubling, half of it random,
-// so that two tries bridge a plugin's restart (0.25 s, spec 2.3).
-const firstPause = 200 * time.Millisecond
-
-func retryPause(try int) time.Duration {
-	full := firstPause << min(try-1, 6)
-	return full/2 + rand.N(full/2)
-}
-
-func wait(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
-// withUsage says in an error what its call consumed all the same.
-func withUsage(err error, usage sdk.Usage) error {
-	if err == nil || usage == (sdk.Usage{}) {
-		return err
-	}
-	e := *sdk.AsError(err)
-	e.Details, e.Err = maps.Clone(e.Details), err
-	return e.WithDetail(sdk.UsageDetail, usage)
 }
 
 // checkOutput refuses what can't be an attempt.

@@ -29,7 +29,7 @@ func newStep(plugins core.Plugins, s core.Step) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.target.Config, st.target.Digest = config, core.ConfigDigest(config)
+	st.target.Config, st.target.Digest = config, core.Digest(config)
 	return st, nil
 }
 
@@ -43,7 +43,7 @@ func (s *step) render(scope core.Scope) (core.Target, error) {
 		return core.Target{}, sdk.Wrap("render the config of "+s.target.Plugin, err)
 	}
 	target := s.target
-	target.Config, target.Digest = config, core.ConfigDigest(config)
+	target.Config, target.Digest = config, core.Digest(config)
 	return target, nil
 }
 

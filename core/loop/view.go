@@ -12,9 +12,6 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ReservedPrefix starts the keys of the state that the loop alone writes.
-const ReservedPrefix = "reflection_"
-
 // view makes the state that plugins see: the workflow's state with the
 // reflection_* keys beside it. The workflow's part is encoded once.
 type view struct {
@@ -107,14 +104,16 @@ func entryForPlugins(a *core.Attempt) []byte {
 // isn't an object, or has none, stays as it is.
 func withoutReserved(output json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
-	if !bytes.Contains(output, []byte(`"`+ReservedPrefix)) || json.Unmarshal(output, &members) != nil || members == nil {
+	if !bytes.Contains(output, []byte(`"`+core.ReservedPrefix)) || json.Unmarshal(output, &members) != nil || members == nil {
 		return output
 	}
 	maps.DeleteFunc(members, isReserved)
 	return core.MustJSON(members)
 }
 
-func isReserved(key string, _ json.RawMessage) bool { return strings.HasPrefix(key, ReservedPrefix) }
+func isReserved(key string, _ json.RawMessage) bool {
+	return strings.HasPrefix(key, core.ReservedPrefix)
+}
 
 func appendRaw(b []byte, raw json.RawMessage) []byte {
 	if len(raw) == 0 {

@@ -54,7 +54,7 @@ type checker struct {
 // each calls fn for each pair of a prefix, until ctx ends.
 func (c *checker) each(prefix string, fn func(key string, value []byte) error) error {
 	start := []byte(prefix)
-	return c.r.Scan(start, prefixEnd(start), func(key, value []byte) (bool, error) {
+	return core.ScanPrefix(c.r, start, func(key, value []byte) (bool, error) {
 		if err := c.ctx.Err(); err != nil {
 			return false, err
 		}
@@ -122,7 +122,7 @@ func (c *checker) memories() error {
 func (c *checker) history(key string, m *core.Memory) error {
 	start := []byte(historyPrefix + m.ID + "/")
 	var first []byte
-	err := c.r.Scan(start, prefixEnd(start), func(k, _ []byte) (bool, error) {
+	err := core.ScanPrefix(c.r, start, func(k, _ []byte) (bool, error) {
 		first = append(first, k...)
 		return false, nil
 	})
@@ -213,7 +213,7 @@ func strayIndex(r core.Reader, key string) (bool, error) {
 	}
 	m, err := read(r, id)
 	switch {
-	case sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt":
+	case sdk.CodeOf(err) == sdk.NotFound || isDamage(err):
 		return true, nil
 	case err != nil:
 		return false, err

@@ -44,7 +44,7 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 		c.problem(key, "the entry has no event")
 	}
 	m, err := read(c.r, k.PromotedFrom)
-	if sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt" {
+	if sdk.CodeOf(err) == sdk.NotFound || isDamage(err) {
 		return nil // told where promotions and memories are checked
 	}
 	if err == nil && m.Title != k.Title {
@@ -58,7 +58,7 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 // only the newest entries are, and where the journal is broken that is told there.
 func (c *checker) newest(namespace, id, kind string, match func(data []byte) bool) (found, whole bool, err error) {
 	seqs, err := historySeqs(c.r, id)
-	if sdk.ReasonOf(err) == "record_corrupt" {
+	if isDamage(err) {
 		c.problem(historyPrefix+id, "%s", sdk.AsError(err).Message)
 		return false, false, nil
 	}

@@ -13,7 +13,7 @@ import (
 func (c *checker) life(key string, m *core.Memory) error {
 	if m.State == core.StatePromoted || m.PromotedTo != "" {
 		p, err := readPromotion(c.r, m.ID)
-		if err != nil && sdk.ReasonOf(err) != "record_corrupt" { // that is told there
+		if err != nil && !isDamage(err) { // that is told there
 			return err
 		}
 		if err == nil && (p == nil || p.KnowledgeID != m.PromotedTo || m.State != core.StatePromoted) {
@@ -39,7 +39,7 @@ func (c *checker) purges() error {
 	return c.each(purgedPrefix, func(key string, _ []byte) error {
 		id := key[len(purgedPrefix):]
 		list, err := decisionsOn(c.r, id)
-		if sdk.ReasonOf(err) == "record_corrupt" || sdk.CodeOf(err) == sdk.NotFound {
+		if isDamage(err) || sdk.CodeOf(err) == sdk.NotFound {
 			return nil // told where the decisions are checked
 		}
 		if err != nil {
@@ -114,14 +114,14 @@ func (c *checker) promotions() error {
 			return nil
 		}
 		k, err := readKnowledge(c.r, p.KnowledgeID)
-		if sdk.CodeOf(err) == sdk.Internal && sdk.ReasonOf(err) != "record_corrupt" {
+		if sdk.CodeOf(err) == sdk.Internal && !isDamage(err) {
 			return err
 		}
 		if err != nil || k.PromotedFrom != id || k.DecisionID != p.Decision {
 			c.problem(key, "its knowledge %s isn't there, or says otherwise", cut(p.KnowledgeID))
 		}
 		d, err := readDecision(c.r, p.Decision)
-		if sdk.CodeOf(err) == sdk.Internal && sdk.ReasonOf(err) != "record_corrupt" {
+		if sdk.CodeOf(err) == sdk.Internal && !isDamage(err) {
 			return err
 		}
 		if err != nil || d.MemoryID != id || d.NextAction != core.NextPromote {
@@ -144,7 +144,7 @@ func (c *checker) knowledge() error {
 			return nil
 		}
 		p, err := readPromotion(c.r, k.PromotedFrom)
-		if err != nil && sdk.ReasonOf(err) != "record_corrupt" {
+		if err != nil && !isDamage(err) {
 			return err
 		}
 		if p == nil || p.KnowledgeID != k.ID {
@@ -204,7 +204,7 @@ func outcomeIndices() []outcomeIndex {
 
 func strayDecision(r core.Reader, key string) (bool, error) {
 	d, err := readDecision(r, key[strings.LastIndexByte(key, '/')+1:])
-	if sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt" {
+	if sdk.CodeOf(err) == sdk.NotFound || isDamage(err) {
 		return true, nil
 	}
 	return err == nil && string(decisionMemoryKey(d.MemoryID, d.ID)) != key, err
@@ -213,7 +213,7 @@ func strayDecision(r core.Reader, key string) (bool, error) {
 func strayKnowledge(r core.Reader, key string) (bool, error) {
 	_, at, _ := strings.Cut(key, "\x00")
 	k, err := readKnowledge(r, placeID([]byte(at)))
-	if sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt" {
+	if sdk.CodeOf(err) == sdk.NotFound || isDamage(err) {
 		return true, nil
 	}
 	return err == nil && string(knowledgeIndexKey(k)) != key, err
@@ -223,7 +223,7 @@ func strayKnowledge(r core.Reader, key string) (bool, error) {
 // decoded is left as it is: it is the check's to tell.
 func restoreDecision(tx core.Tx, key string) error {
 	d, err := readDecision(tx, key[len(decisionPrefix):])
-	if sdk.ReasonOf(err) == "record_corrupt" {
+	if isDamage(err) {
 		return nil
 	}
 	if err != nil {
@@ -235,7 +235,7 @@ func restoreDecision(tx core.Tx, key string) error {
 // restoreKnowledge writes an entry's place in its index, like [restoreDecision].
 func restoreKnowledge(tx core.Tx, key string) error {
 	k, err := readKnowledge(tx, key[len(knowledgePrefix):])
-	if sdk.ReasonOf(err) == "record_corrupt" {
+	if isDamage(err) {
 		return nil
 	}
 	if err != nil {

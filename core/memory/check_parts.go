@@ -55,7 +55,7 @@ func eachCount(r core.Reader, fn func(namespace string, counted, found Count) er
 			return err
 		}
 		counted, err := readCount(r, namespace)
-		if sdk.ReasonOf(err) == "record_corrupt" {
+		if isDamage(err) {
 			counted, err = Count{Memories: -1}, nil
 		}
 		if err != nil {
@@ -71,7 +71,7 @@ func eachCount(r core.Reader, fn func(namespace string, counted, found Count) er
 // counter or an entry in the time index; "" after the last.
 func nextCounted(r core.Reader, after string) (string, error) {
 	first := func(prefix string, from []byte) (name string, err error) {
-		err = r.Scan(from, prefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
+		err = r.Scan(from, core.PrefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
 			name, _, _ = strings.Cut(string(key[len(prefix):]), "\x00")
 			return false, nil
 		})
@@ -94,7 +94,7 @@ func nextCounted(r core.Reader, after string) (string, error) {
 // countIndex counts what a namespace's time index holds.
 func countIndex(r core.Reader, namespace string) (c Count, err error) {
 	start := indexStart(timePrefix, namespace, "")
-	err = r.Scan(start, prefixEnd(start), func(_, value []byte) (bool, error) {
+	err = core.ScanPrefix(r, start, func(_, value []byte) (bool, error) {
 		n, _ := strconv.ParseInt(string(value), 10, 64) // what isn't a number shows as a wrong sum
 		c.Memories, c.Bytes = c.Memories+1, c.Bytes+n
 		return true, nil
@@ -115,7 +115,7 @@ func (c *checker) vectors() error {
 		switch {
 		case sdk.CodeOf(err) == sdk.NotFound:
 			c.problem(key, "its memory isn't there")
-		case sdk.ReasonOf(err) == "record_corrupt": // told already
+		case isDamage(err): // told already
 		case err != nil:
 			return err
 		case m.EmbeddingModel != model:
@@ -130,7 +130,7 @@ func (c *checker) tombstones() error {
 	return c.each(purgedPrefix, func(key string, _ []byte) error {
 		id := key[len(purgedPrefix):]
 		gone, err := readTombstone(c.r, id)
-		if sdk.ReasonOf(err) == "record_corrupt" {
+		if isDamage(err) {
 			c.problem(key, "%s", sdk.AsError(err).Message)
 			return nil
 		}
@@ -202,7 +202,7 @@ func (c *checker) linkEnds() error {
 	})
 }
 
-// strayEnd reports whether no link has an end.
+// strayEnd reports whether an entry of links' other ends belongs to no link.
 func strayEnd(r core.Reader, key string) (bool, error) {
 	to, rest, _ := strings.Cut(key[len(linkToPrefix):], "/")
 	relation, from, _ := strings.Cut(rest, "/")
@@ -214,7 +214,7 @@ func strayEnd(r core.Reader, key string) (bool, error) {
 func (c *checker) pendings() error {
 	return c.each(pendingPrefix, func(key string, _ []byte) error {
 		p, err := readPending(c.r, key[len(pendingPrefix):])
-		if sdk.ReasonOf(err) == "record_corrupt" {
+		if isDamage(err) {
 			c.problem(key, "%s", sdk.AsError(err).Message)
 			return nil
 		}
@@ -251,12 +251,12 @@ func (c *checker) strayPendings() error {
 	return nil
 }
 
-// strayPending reports whether nothing pending has an entry of an index.
+// strayPending reports whether an entry of an index belongs to nothing pending.
 func strayPending(r core.Reader, key string) (bool, error) {
 	end := strings.LastIndexAny(key, "/\x00")
 	p, err := readPending(r, key[end+1:])
 	switch {
-	case sdk.CodeOf(err) == sdk.NotFound || sdk.ReasonOf(err) == "record_corrupt":
+	case sdk.CodeOf(err) == sdk.NotFound || isDamage(err):
 		return true, nil
 	case err != nil:
 		return false, err

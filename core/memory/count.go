@@ -112,33 +112,3 @@ func beyond(g *core.Governance, namespace, limit string, most int64, reason, for
 	}
 	return e.WithHint("raise it with: reflectory governance set %s %s=…", level, field)
 }
-
-// readTurn returns a namespace's turn counter.
-func readTurn(r core.Reader, namespace string) (int64, error) {
-	value, found, err := r.Get(turnKey(namespace))
-	if err != nil || !found {
-		return 0, err
-	}
-	turn, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil {
-		return 0, damaged(turnPrefix+namespace, err)
-	}
-	return turn, nil
-}
-
-// nextTurn advances a namespace's turn counter by one and returns it.
-func nextTurn(t *tx, namespace string) (int64, error) {
-	turn, err := readTurn(t, namespace)
-	if err != nil {
-		return 0, err
-	}
-	turn++
-	return turn, t.Put(turnKey(namespace), strconv.AppendInt(nil, turn, 10))
-}
-
-// damaged says that a record which belongs to no memory isn't what the store
-// wrote.
-func damaged(key string, err error) error {
-	return sdk.Errorf(sdk.Internal, "record_corrupt", "record %q can't be decoded: %w", key, err).
-		WithHint("look for more with: reflectory store check").WithDetail("key", key)
-}

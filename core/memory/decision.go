@@ -99,7 +99,7 @@ func decisionsOn(r core.Reader, memoryID string) (list []*core.GateDecision, err
 	}
 	start := decisionMemoryKey(memoryID, "")
 	var ids []string
-	err = r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		ids = append(ids, string(key[len(start):]))
 		return true, nil
 	})

@@ -30,174 +30,174 @@ func decodeMemory(id string, value []byte) (*core.Memory, error) {
 // it to the general decoder, which takes ten times as long. A get, a page of a
 // list and a sweep are mostly decoding.
 func decodeOwn(value []byte) *core.Memory {
-	c := &record{rest: string(value)}
+	d := &decoder{rest: string(value)}
 	m := &core.Memory{
-		ID: c.text(`{"id":`), Namespace: c.text(`,"namespace":`), AgentID: c.text(`,"agent_id":`),
-		Kind: core.MemoryKind(c.text(`,"kind":`)), Title: c.text(`,"title":`), Content: c.text(`,"content":`),
+		ID: d.text(`{"id":`), Namespace: d.text(`,"namespace":`), AgentID: d.text(`,"agent_id":`),
+		Kind: core.MemoryKind(d.text(`,"kind":`)), Title: d.text(`,"title":`), Content: d.text(`,"content":`),
 	}
-	for opening := `,"tags":[`; c.peek(opening); opening = `,` {
-		m.Tags = append(m.Tags, c.text(opening))
-		if c.skip(`]`) {
+	for opening := `,"tags":[`; d.peek(opening); opening = `,` {
+		m.Tags = append(m.Tags, d.text(opening))
+		if d.skip(`]`) {
 			break
 		}
 	}
-	m.Priority = int(c.number(`,"priority":`))
-	m.Importance = c.float(`,"importance":`)
-	m.Confidence = c.float(`,"confidence":`)
-	m.ReflectionDepth = int(c.number(`,"reflection_depth":`))
-	m.AccessCount = c.number(`,"access_count":`)
-	if c.skip(`,"metadata":`) {
-		m.Metadata = c.raw()
+	m.Priority = int(d.number(`,"priority":`))
+	m.Importance = d.float(`,"importance":`)
+	m.Confidence = d.float(`,"confidence":`)
+	m.ReflectionDepth = int(d.number(`,"reflection_depth":`))
+	m.AccessCount = d.number(`,"access_count":`)
+	if d.skip(`,"metadata":`) {
+		m.Metadata = d.raw()
 	}
-	m.State = core.MemoryState(c.text(`,"state":`))
-	m.EmbeddingModel = c.optional(`,"embedding_model":`)
-	m.CreatedAt = c.instant(`,"created_at":`)
-	m.UpdatedAt = c.instant(`,"updated_at":`)
-	if c.peek(`,"last_accessed_at":`) {
-		at := c.instant(`,"last_accessed_at":`)
+	m.State = core.MemoryState(d.text(`,"state":`))
+	m.EmbeddingModel = d.optional(`,"embedding_model":`)
+	m.CreatedAt = d.instant(`,"created_at":`)
+	m.UpdatedAt = d.instant(`,"updated_at":`)
+	if d.peek(`,"last_accessed_at":`) {
+		at := d.instant(`,"last_accessed_at":`)
 		m.LastAccessedAt = &at
 	}
-	m.CreatedTurn = c.number(`,"created_turn":`)
-	c.signals(&m.Signals)
-	m.MergedInto = c.optional(`,"merged_into":`)
-	m.PromotedTo = c.optional(`,"promoted_to":`)
-	m.Version = c.number(`,"version":`)
-	if c.need(`}`); c.failed || c.rest != "" {
+	m.CreatedTurn = d.number(`,"created_turn":`)
+	d.signals(&m.Signals)
+	m.MergedInto = d.optional(`,"merged_into":`)
+	m.PromotedTo = d.optional(`,"promoted_to":`)
+	m.Version = d.number(`,"version":`)
+	if d.need(`}`); d.failed || d.rest != "" {
 		return nil
 	}
 	return m
 }
 
-// record is what is left of a record to decode. Once something isn't as it should be it has
-// failed, and all that it reads is empty.
-type record struct {
+// decoder holds what is left of a record to decode. Once something isn't as it should
+// be it has failed, and all that it reads is empty.
+type decoder struct {
 	rest   string
 	failed bool
 }
 
-func (c *record) signals(s *core.Signals) {
-	c.need(`,"signals":`)
-	s.HitCount = c.number(`{"hit_count":`)
-	s.MissStreak = c.number(`,"miss_streak":`)
-	s.LastHitTurn = c.number(`,"last_hit_turn":`)
-	s.HitRate = c.float(`,"hit_rate_ewma":`)
-	s.Utility = c.float(`,"utility_score":`)
-	s.Q = c.float(`,"q_value":`)
-	s.TTLScore = c.float(`,"ttl_score":`)
-	if c.peek(`,"revalidation_score":`) {
-		f := c.float(`,"revalidation_score":`)
+func (d *decoder) signals(s *core.Signals) {
+	d.need(`,"signals":`)
+	s.HitCount = d.number(`{"hit_count":`)
+	s.MissStreak = d.number(`,"miss_streak":`)
+	s.LastHitTurn = d.number(`,"last_hit_turn":`)
+	s.HitRate = d.float(`,"hit_rate_ewma":`)
+	s.Utility = d.float(`,"utility_score":`)
+	s.Q = d.float(`,"q_value":`)
+	s.TTLScore = d.float(`,"ttl_score":`)
+	if d.peek(`,"revalidation_score":`) {
+		f := d.float(`,"revalidation_score":`)
 		s.Revalidation = &f
 	}
-	s.Successes = c.number(`,"success_count":`)
-	s.Partials = c.number(`,"partial_count":`)
-	s.Failures = c.number(`,"failure_count":`)
-	s.RelevantTurns = c.number(`,"relevant_turns":`)
-	s.Gated = c.skip(`,"gated":true`)
-	if c.peek(`,"gated_at":`) {
-		s.GatedAt = c.number(`,"gated_at":`)
+	s.Successes = d.number(`,"success_count":`)
+	s.Partials = d.number(`,"partial_count":`)
+	s.Failures = d.number(`,"failure_count":`)
+	s.RelevantTurns = d.number(`,"relevant_turns":`)
+	s.Gated = d.skip(`,"gated":true`)
+	if d.peek(`,"gated_at":`) {
+		s.GatedAt = d.number(`,"gated_at":`)
 	}
-	s.Sessions = c.number(`,"sessions":`)
-	s.LastOutcomeError = c.skip(`,"last_outcome_error":true`)
-	for opening := `,"recent":[{"session":`; c.peek(opening); opening = `,{"session":` {
-		s.Recent = append(s.Recent, core.TurnRef{Session: c.text(opening), Turn: c.number(`,"turn":`)})
-		if c.need(`}`); c.skip(`]`) {
+	s.Sessions = d.number(`,"sessions":`)
+	s.LastOutcomeError = d.skip(`,"last_outcome_error":true`)
+	for opening := `,"recent":[{"session":`; d.peek(opening); opening = `,{"session":` {
+		s.Recent = append(s.Recent, core.TurnRef{Session: d.text(opening), Turn: d.number(`,"turn":`)})
+		if d.need(`}`); d.skip(`]`) {
 			break
 		}
 	}
-	c.need(`}`)
+	d.need(`}`)
 }
 
 // peek reports whether the record goes on with a text.
-func (c *record) peek(s string) bool { return !c.failed && strings.HasPrefix(c.rest, s) }
+func (d *decoder) peek(s string) bool { return !d.failed && strings.HasPrefix(d.rest, s) }
 
 // skip passes a text, if the record goes on with it.
-func (c *record) skip(s string) bool {
-	if !c.peek(s) {
+func (d *decoder) skip(s string) bool {
+	if !d.peek(s) {
 		return false
 	}
-	c.rest = c.rest[len(s):]
+	d.rest = d.rest[len(s):]
 	return true
 }
 
-func (c *record) need(s string) {
-	if !c.skip(s) {
-		c.failed = true
+func (d *decoder) need(s string) {
+	if !d.skip(s) {
+		d.failed = true
 	}
 }
 
 // text reads a JSON string behind its name. It is a part of the record's own
 // memory, unless something in it is escaped.
-func (c *record) text(name string) string {
-	c.need(name)
-	if c.need(`"`); c.failed {
+func (d *decoder) text(name string) string {
+	d.need(name)
+	if d.need(`"`); d.failed {
 		return ""
 	}
-	for i := 0; i < len(c.rest); i++ {
-		switch b := c.rest[i]; {
+	for i := 0; i < len(d.rest); i++ {
+		switch b := d.rest[i]; {
 		case b == '\\':
-			return c.escaped(i)
+			return d.escaped(i)
 		case b == '"':
-			s := c.rest[:i]
-			c.rest = c.rest[i+1:]
-			c.failed = !utf8.ValidString(s)
+			s := d.rest[:i]
+			d.rest = d.rest[i+1:]
+			d.failed = !utf8.ValidString(s)
 			return s
 		case b < ' ':
-			c.failed = true
+			d.failed = true
 			return ""
 		}
 	}
-	c.failed = true
+	d.failed = true
 	return ""
 }
 
 // escaped reads a string, behind its opening mark, whose first escape is at i.
-func (c *record) escaped(i int) (s string) {
-	for ; i < len(c.rest) && c.rest[i] != '"'; i++ {
-		if c.rest[i] == '\\' {
+func (d *decoder) escaped(i int) (s string) {
+	for ; i < len(d.rest) && d.rest[i] != '"'; i++ {
+		if d.rest[i] == '\\' {
 			i++
 		}
 	}
-	if i >= len(c.rest) || json.Unmarshal([]byte(`"`+c.rest[:i+1]), &s) != nil {
-		c.failed = true
+	if i >= len(d.rest) || json.Unmarshal([]byte(`"`+d.rest[:i+1]), &s) != nil {
+		d.failed = true
 		return ""
 	}
-	c.rest = c.rest[i+1:]
+	d.rest = d.rest[i+1:]
 	return s
 }
 
-func (c *record) optional(name string) string {
-	if !c.peek(name) {
+func (d *decoder) optional(name string) string {
+	if !d.peek(name) {
 		return ""
 	}
-	s := c.text(name)
-	c.failed = c.failed || s == "" // it would have been left out
+	s := d.text(name)
+	d.failed = d.failed || s == "" // it would have been left out
 	return s
 }
 
 // token reads up to the next mark behind a number.
-func (c *record) token(name string) string {
-	c.need(name)
-	end := strings.IndexAny(c.rest, ",}")
-	if c.failed || end < 0 {
-		c.failed = true
+func (d *decoder) token(name string) string {
+	d.need(name)
+	end := strings.IndexAny(d.rest, ",}")
+	if d.failed || end < 0 {
+		d.failed = true
 		return ""
 	}
-	s := c.rest[:end]
-	c.rest = c.rest[end:]
+	s := d.rest[:end]
+	d.rest = d.rest[end:]
 	return s
 }
 
-func (c *record) number(name string) int64 {
-	s := c.token(name)
+func (d *decoder) number(name string) int64 {
+	s := d.token(name)
 	n, err := strconv.ParseInt(s, 10, 64)
-	c.failed = c.failed || err != nil || !plain(s)
+	d.failed = d.failed || err != nil || !plain(s)
 	return n
 }
 
-func (c *record) float(name string) float64 {
-	s := c.token(name)
+func (d *decoder) float(name string) float64 {
+	s := d.token(name)
 	f, err := strconv.ParseFloat(s, 64)
-	c.failed = c.failed || err != nil || !plain(s)
+	d.failed = d.failed || err != nil || !plain(s)
 	return f
 }
 
@@ -218,18 +218,18 @@ func plain(s string) bool {
 	return true
 }
 
-func (c *record) instant(name string) time.Time {
+func (d *decoder) instant(name string) time.Time {
 	var at time.Time
-	err := at.UnmarshalText([]byte(c.text(name))) // which is as strict as for JSON
-	c.failed = c.failed || err != nil
+	err := at.UnmarshalText([]byte(d.text(name))) // which is as strict as for JSON
+	d.failed = d.failed || err != nil
 	return at
 }
 
 // raw reads an object as it is.
-func (c *record) raw() json.RawMessage {
+func (d *decoder) raw() json.RawMessage {
 	depth, quoted := 0, false
-	for i := 0; i < len(c.rest) && !c.failed; i++ {
-		switch b := c.rest[i]; {
+	for i := 0; i < len(d.rest) && !d.failed; i++ {
+		switch b := d.rest[i]; {
 		case b == '\\':
 			i++
 		case b == '"':
@@ -241,12 +241,12 @@ func (c *record) raw() json.RawMessage {
 			depth--
 		}
 		if depth == 0 {
-			raw := json.RawMessage(c.rest[:i+1])
-			c.rest = c.rest[i+1:]
-			c.failed = !json.Valid(raw)
+			raw := json.RawMessage(d.rest[:i+1])
+			d.rest = d.rest[i+1:]
+			d.failed = !json.Valid(raw)
 			return raw
 		}
 	}
-	c.failed = true
+	d.failed = true
 	return nil
 }

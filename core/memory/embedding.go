@@ -71,21 +71,26 @@ func EmbeddedText(m *core.Memory) string {
 
 func checkVectors(vectors [][]float32, want int) error {
 	if len(vectors) != want {
-		return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the embedder made %d vectors of %d texts", len(vectors), want)
+		return embeddingInvalid("%d vectors of %d texts", len(vectors), want)
 	}
 	for _, v := range vectors {
 		if len(v) == 0 || len(v) > maxDimensions || len(v) != len(vectors[0]) {
-			return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the embedder made a vector of %d dimensions, of 1 to %d that all have", len(v), maxDimensions)
+			return embeddingInvalid("a vector of %d dimensions: all must have the same number, from 1 to %d", len(v), maxDimensions)
 		}
 		sum := 0.0
 		for _, x := range v {
 			sum += float64(x) * float64(x)
 		}
 		if math.IsNaN(sum) || sum != 0 && math.Abs(sum-1) > 1e-2 {
-			return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the embedder made a vector of length %g: it is to be 1, or 0 for nothing", math.Sqrt(sum))
+			return embeddingInvalid("a vector of length %g: it must be 1, or 0 for nothing", math.Sqrt(sum))
 		}
 	}
 	return nil
+}
+
+func embeddingInvalid(format string, args ...any) error {
+	return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the embedder made "+format, args...).
+		WithHint("this is a fault of the embedder, or of the model behind its endpoint")
 }
 
 // encodeVector is a vector's record: the length of the model's name in 2 bytes,

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
@@ -97,7 +98,7 @@ func (m *Memories) feedback(ctx context.Context, t *tx, r *core.FeedbackRequest)
 	for _, item := range record.Items {
 		byNamespace[item.Namespace] = append(byNamespace[item.Namespace], item)
 	}
-	for _, namespace := range sorted(byNamespace) {
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
 		if err := l.teach(ctx, t, namespace, byNamespace[namespace]); err != nil {
 			return nil, nil, err
 		}

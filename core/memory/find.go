@@ -53,7 +53,7 @@ func prefixShort(prefix, noun string) error {
 func onlyID(r core.Reader, kind, prefix string) (string, error) {
 	var ids []string
 	start := []byte(kind + prefix)
-	err := r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+	err := core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		ids = append(ids, string(key[len(kind):]))
 		return len(ids) <= maxNamed, nil
 	})

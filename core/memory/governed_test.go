@@ -106,7 +106,7 @@ func (g *governed) script(t *testing.T) {
 	must(t, g.Dream(ctx, "plain", core.StateArchived, ""))
 	_, err = g.Restore(ctx, "plain", "boss")
 	must(t, err)
-	_, err = g.evidence.RecordTool(ctx, core.ToolOutcome{MemoryID: "plain", Session: "x", Turn: 1, Tool: "make", Ref: "r"})
+	_, err = g.evidence.RecordTools(ctx, []core.ToolOutcome{{MemoryID: "plain", Session: "x", Turn: 1, Tool: "make", Ref: "r"}})
 	must(t, err)
 	g.purge(t)
 	g.promote(t)

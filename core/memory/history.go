@@ -14,7 +14,7 @@ const maxHistory = 1000
 // memory, the oldest first, at most the newest [maxHistory].
 func historySeqs(r core.Reader, id string) (seqs []uint64, err error) {
 	start := []byte(historyPrefix + id + "/")
-	err = r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		if len(key) != len(start)+8 {
 			return false, corrupt(id, string(key), "it has no sequence number")
 		}

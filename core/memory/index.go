@@ -7,28 +7,24 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/search"
-	"github.com/reflectory/reflectory/sdk"
 )
 
-// Change is a memory that was written or removed. Of two changes of the same
-// memory the one of the higher Version is the newer.
-type Change struct {
-	ID        string
-	Namespace string
-	Version   int64
-	// Memory is as it is now, and mustn't be changed; nil where it was removed.
-	Memory *core.Memory
-	// Model names the model of Vector, where a vector comes with it. A change
-	// without a vector leaves the one that the memory has.
-	Model  string
-	Vector []float32
+// written is a memory that a transaction wrote or removed, for the index. Of two of
+// the same memory the one of the higher version is the newer.
+type written struct {
+	id, namespace string
+	version       int64
+	// memory is as it is now, and mustn't be changed; nil where it was removed.
+	memory *core.Memory
+	// vector is the memory's; without one it keeps the one that it has.
+	vector []float32
 }
 
-// found is the change as the index takes it.
-func (c *Change) found() search.Change {
-	change := search.Change{Namespace: c.Namespace, ID: c.ID, Version: c.Version}
-	if c.Memory != nil && c.Memory.State.Recallable() {
-		change.Doc = memoryDoc(c.Memory, c.Vector)
+// change is what the index takes.
+func (w *written) change() search.Change {
+	change := search.Change{Namespace: w.namespace, ID: w.id, Version: w.version}
+	if w.memory != nil && w.memory.State.Recallable() {
+		change.Doc = memoryDoc(w.memory, w.vector)
 	}
 	return change
 }
@@ -48,7 +44,7 @@ type memorySource struct{ store core.Store }
 func (s memorySource) Namespaces(ctx context.Context) (names []string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		from := []byte(countPrefix)
-		return r.Scan(from, prefixEnd(from), func(key, _ []byte) (bool, error) {
+		return core.ScanPrefix(r, from, func(key, _ []byte) (bool, error) {
 			names = append(names, string(key[len(countPrefix):]))
 			return true, ctx.Err()
 		})
@@ -80,7 +76,7 @@ func recallable(ctx context.Context, r core.Reader, namespace string) (ids []str
 			continue
 		}
 		start := indexStart(statePrefix, namespace, string(state))
-		err := r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		err := core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 			ids = append(ids, placeID(key[len(start):]))
 			return true, ctx.Err()
 		})
@@ -91,9 +87,6 @@ func recallable(ctx context.Context, r core.Reader, namespace string) (ids []str
 	slices.Sort(ids)
 	return ids, nil
 }
-
-// isDamage reports whether a record isn't what the store wrote.
-func isDamage(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }
 
 // An entry of knowledge changes once at most, when another takes its place.
 const (
@@ -122,14 +115,14 @@ type knowledgeSource struct{ store core.Store }
 // Namespaces implements [search.Source].
 func (s knowledgeSource) Namespaces(ctx context.Context) (names []string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
-		from, end := []byte(knowledgeNamespacePrefix), prefixEnd([]byte(knowledgeNamespacePrefix))
+		from, end := []byte(knowledgeNamespacePrefix), core.PrefixEnd([]byte(knowledgeNamespacePrefix))
 		for {
 			name, found, err := firstNamespace(r, from, end)
 			if err != nil || !found {
 				return err
 			}
 			names = append(names, name)
-			from = prefixEnd(knowledgeStart(name))
+			from = core.PrefixEnd(knowledgeStart(name))
 		}
 	})
 	return names, err
@@ -149,7 +142,7 @@ func firstNamespace(r core.Reader, from, end []byte) (name string, found bool, e
 func (s knowledgeSource) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) error {
 	return s.store.View(ctx, func(r core.Reader) error {
 		start := knowledgeStart(namespace)
-		return r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 			k, err := readKnowledge(r, placeID(key[len(start):]))
 			if err != nil || k.SupersededBy != "" {
 				return err == nil, err

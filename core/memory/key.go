@@ -98,11 +98,3 @@ func indexKeys(m *core.Memory) [][]byte {
 	}
 	return keys
 }
-
-// prefixEnd is the first key after all keys that start with prefix, whose last
-// byte isn't 0xff.
-func prefixEnd(prefix []byte) []byte {
-	end := append([]byte{}, prefix...)
-	end[len(end)-1]++
-	return end
-}

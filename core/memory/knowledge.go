@@ -154,7 +154,7 @@ func listKnowledge(r core.Reader, f *KnowledgeFilter) (list []*core.Knowledge, n
 		}
 		from = append(knowledgeIndexKey(last), 0) // the first key after it
 	}
-	err = r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
+	err = r.Scan(from, core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
 		k, err := readKnowledge(r, placeID(key[len(start):]))
 		if err != nil || k.SupersededBy != "" && !f.Superseded {
 			return err == nil, err

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ func (m *Memories) lesson(t *tx, r *core.FeedbackRequest, record *turnRecord) (*
 func (l *lesson) note(o core.ToolOutcome) {
 	ids := []string{o.MemoryID}
 	if o.MemoryID == "" {
-		ids = sorted(l.used)
+		ids = slices.Sorted(maps.Keys(l.used))
 	}
 	o.Session, o.Turn = l.turn.Session, l.turn.Turn
 	for _, id := range ids {
@@ -65,7 +66,7 @@ func (l *lesson) note(o core.ToolOutcome) {
 // checkRecalled refuses memories that the turn's recall didn't return.
 func (l *lesson) checkRecalled(record *turnRecord) error {
 	var strangers []string
-	for _, ids := range [][]string{sorted(l.used), sorted(l.tools)} {
+	for _, ids := range [][]string{slices.Sorted(maps.Keys(l.used)), slices.Sorted(maps.Keys(l.tools))} {
 		for _, id := range ids {
 			if record.find(id) == nil && !slices.Contains(strangers, cut(id)) {
 				strangers = append(strangers, cut(id))
@@ -116,29 +117,6 @@ func (l *lesson) teach(ctx context.Context, t *tx, namespace string, items []tur
 		return err
 	}
 	return writeAll(t, moved)
-}
-
-// change is a memory as it was and as it is to be, with its event where it came
-// into another state.
-type change struct {
-	before, after *core.Memory
-	event         *journal.MemoryTransitioned
-}
-
-// writeAll writes changes, in their order.
-func writeAll(t *tx, changes []*change) error {
-	for _, c := range changes {
-		var err error
-		if c.event != nil {
-			err = transition(t, c.before, c.after, *c.event)
-		} else {
-			err = put(t, c.before, c.after)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // apply makes the change of one memory; none where it is gone.

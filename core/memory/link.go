@@ -51,7 +51,7 @@ func linksFrom(r core.Reader, id, relation string, most int) (links []core.Link,
 	if relation != "" {
 		start = append(start, relation+"/"...)
 	}
-	err = r.Scan(start, prefixEnd(start), func(key, value []byte) (bool, error) {
+	err = core.ScanPrefix(r, start, func(key, value []byte) (bool, error) {
 		var l core.Link
 		if err := json.Unmarshal(value, &l); err != nil {
 			return false, corrupt(id, string(key), "it can't be decoded: "+err.Error())
@@ -69,7 +69,7 @@ type end struct{ relation, from string }
 // most so many.
 func linksTo(r core.Reader, id string, most int) (ends []end, err error) {
 	start := []byte(linkToPrefix + id + "/")
-	err = r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		relation, from, _ := strings.Cut(string(key[len(start):]), "/")
 		ends = append(ends, end{relation, from})
 		return len(ends) < most, nil

@@ -157,7 +157,7 @@ func (m *Memories) checkLinks(t *tx, from *core.Memory) error {
 		return nil
 	}
 	start, n := []byte(linkPrefix+from.ID+"/"), int64(0)
-	err = t.Scan(start, prefixEnd(start), func(_, _ []byte) (bool, error) {
+	err = core.ScanPrefix(t, start, func(_, _ []byte) (bool, error) {
 		n++
 		return n < most, nil
 	})

@@ -149,10 +149,10 @@ func nextNamespace(r core.Reader, root, after string) (next string, err error) {
 	if root != "" && after == "" {
 		return root, nil
 	}
-	from, to := []byte(countPrefix), prefixEnd([]byte(countPrefix))
+	from, to := []byte(countPrefix), core.PrefixEnd([]byte(countPrefix))
 	if root != "" {
 		from = countKey(root + "/")
-		to = prefixEnd(from)
+		to = core.PrefixEnd(from)
 	}
 	if after != "" && after != root {
 		from = append(countKey(after), 0)
@@ -180,7 +180,7 @@ func (p *pager) read(r core.Reader, namespace string, after []byte) (done bool, 
 	if after != nil {
 		from = append(append(slices.Clone(start), after...), 0)
 	}
-	err = r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
+	err = r.Scan(from, core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
 		at := key[len(start):]
 		m, err := readIndexed(r, placeID(at), key)
 		if err != nil {

@@ -80,7 +80,8 @@ func New(o Options) (*Memories, error) {
 // its update.
 type tx struct {
 	*journal.Tx
-	changes   []Change
+	// written are memories, knowledge changes of entries.
+	written   []written
 	knowledge []search.Change
 }
 
@@ -95,8 +96,8 @@ func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
 	if err != nil {
 		return err
 	}
-	for i := range last.changes {
-		m.index.Apply(last.changes[i].found())
+	for i := range last.written {
+		m.index.Apply(last.written[i].change())
 	}
 	m.knowledge.Apply(last.knowledge...)
 	return nil

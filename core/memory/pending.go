@@ -86,7 +86,7 @@ func (a *attempt) postpone(above int) (*core.ReflectResult, error) {
 
 func (a *attempt) checkPendingRoom() error {
 	start, n := pendingStart(a.memory.Namespace), 0
-	err := a.t.Scan(start, prefixEnd(start), func(_, _ []byte) (bool, error) {
+	err := core.ScanPrefix(a.t, start, func(_, _ []byte) (bool, error) {
 		n++
 		return n < maxPending, nil
 	})
@@ -110,7 +110,7 @@ func (m *Memories) Pending(ctx context.Context, namespace string) (list []*Pendi
 	}
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
 		list = nil
-		return r.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 			p, err := readPending(r, string(key[skip:]))
 			list = append(list, p)
 			return len(list) < maxPending, err
@@ -154,15 +154,14 @@ func readPending(r core.Reader, id string) (*Pending, error) {
 		return nil, damaged(string(key), err)
 	}
 	if p.Request == nil {
-		return nil, damaged(string(key), sdk.Errorf(sdk.Internal, "record_corrupt", "it holds no request"))
+		return nil, damaged(string(key), sdk.Errorf(sdk.Internal, damageReason, "it holds no request"))
 	}
 	return &p, nil
 }
 
 // Approve writes a pending reflection, named as for [Memories.FindPending], for an
-// agent that approves it. Every step
-// of [Memories.Reflect] runs again, so it may be refused, and then it stays
-// pending: an approval never lifts the cap.
+// agent that approves it. Every step of [Memories.Reflect] runs again, so it may be
+// refused, and then it stays pending: an approval never lifts the cap.
 func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.ReflectResult, error) {
 	var check problems
 	check.word("agent_id", agentID)
@@ -181,8 +180,8 @@ func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.Refle
 	return m.reflect(ctx, d)
 }
 
-// Reject gives a pending reflection up, for an agent and a reason, of which a
-// digest is kept.
+// Reject gives up a pending reflection, named as for [Memories.FindPending], for an
+// agent and a reason, of which a digest is kept.
 func (m *Memories) Reject(ctx context.Context, id, agentID, reason string) (*Pending, error) {
 	var check problems
 	check.word("agent_id", agentID)
@@ -232,7 +231,7 @@ func deletePending(t *tx, p *Pending) error {
 func dropPending(t *tx, source string) error {
 	start := []byte(pendingSourcePrefix + source + "/")
 	var ids []string
-	err := t.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+	err := core.ScanPrefix(t, start, func(key, _ []byte) (bool, error) {
 		ids = append(ids, string(key[len(start):]))
 		return true, nil
 	})

@@ -58,5 +58,5 @@ func cut(s string) string {
 	if len(s) <= most {
 		return s
 	}
-	return s[:most] + "…"
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -4,11 +4,7 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/sdk"
 )
-
-// rebuildStep is how many keys one transaction of a rebuild looks at.
-const rebuildStep = 500
 
 // Rebuild implements [core.Rebuilder].
 func (m *Memories) Rebuild(ctx context.Context, s core.Store) error {
@@ -29,61 +25,25 @@ func (m *Memories) Rebuild(ctx context.Context, s core.Store) error {
 		if err := sweepStrays(ctx, s, index.prefix, index.stray); err != nil {
 			return err
 		}
-		if err := inSteps(ctx, s, index.records, index.restore); err != nil {
+		if err := core.UpdateEach(ctx, s, index.records, index.restore); err != nil {
 			return err
 		}
 	}
 	if err := rebuildIndices(ctx, s); err != nil {
 		return err
 	}
-	if err := inSteps(ctx, s, linkPrefix, restoreEnd); err != nil {
+	if err := core.UpdateEach(ctx, s, linkPrefix, restoreEnd); err != nil {
 		return err
 	}
-	if err := inSteps(ctx, s, pendingPrefix, restorePending); err != nil {
+	if err := core.UpdateEach(ctx, s, pendingPrefix, restorePending); err != nil {
 		return err
 	}
 	return restoreCounts(ctx, s)
 }
 
-// inSteps calls fn for each key of a prefix, in transactions of a few keys each.
-func inSteps(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, key string) error) error {
-	for from := []byte(prefix); from != nil; {
-		var next []byte
-		err := s.Update(ctx, func(tx core.Tx) error {
-			next = nil
-			keys, err := someKeys(tx, from, prefixEnd([]byte(prefix)))
-			if err != nil {
-				return err
-			}
-			for _, key := range keys {
-				if err := fn(tx, key); err != nil {
-					return err
-				}
-			}
-			if len(keys) == rebuildStep {
-				next = []byte(keys[len(keys)-1] + "\x00")
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		from = next
-	}
-	return nil
-}
-
-func someKeys(r core.Reader, from, to []byte) (keys []string, err error) {
-	err = r.Scan(from, to, func(key, _ []byte) (bool, error) {
-		keys = append(keys, string(key))
-		return len(keys) < rebuildStep, nil
-	})
-	return keys, err
-}
-
 // sweepStrays deletes the keys of a prefix that are stray.
 func sweepStrays(ctx context.Context, s core.Store, prefix string, stray func(core.Reader, string) (bool, error)) error {
-	return inSteps(ctx, s, prefix, func(tx core.Tx, key string) error {
+	return core.UpdateEach(ctx, s, prefix, func(tx core.Tx, key string) error {
 		gone, err := stray(tx, key)
 		if err != nil || !gone {
 			return err
@@ -113,7 +73,7 @@ func rebuildIndices(ctx context.Context, s core.Store) error {
 	if none {
 		write = core.Tx.Put
 	}
-	return inSteps(ctx, s, memoryPrefix, func(tx core.Tx, key string) error { return restoreIndices(tx, key, write) })
+	return core.UpdateEach(ctx, s, memoryPrefix, func(tx core.Tx, key string) error { return restoreIndices(tx, key, write) })
 }
 
 // holdsNone reports whether no key has any of the prefixes.
@@ -121,7 +81,7 @@ func holdsNone(ctx context.Context, s core.Store, prefixes []string) (bool, erro
 	none := true
 	err := s.View(ctx, func(r core.Reader) error {
 		for _, prefix := range prefixes {
-			err := r.Scan([]byte(prefix), prefixEnd([]byte(prefix)), func(_, _ []byte) (bool, error) {
+			err := core.ScanPrefix(r, []byte(prefix), func(_, _ []byte) (bool, error) {
 				none = false
 				return false, nil
 			})
@@ -138,7 +98,7 @@ func holdsNone(ctx context.Context, s core.Store, prefixes []string) (bool, erro
 // decoded is left as it is: it is the check's to tell.
 func restoreIndices(tx core.Tx, key string, write func(tx core.Tx, key, value []byte) error) error {
 	m, err := read(tx, key[len(memoryPrefix):])
-	if sdk.ReasonOf(err) == "record_corrupt" {
+	if isDamage(err) {
 		return nil
 	}
 	if err != nil {
@@ -167,7 +127,7 @@ func restoreEnd(tx core.Tx, key string) error {
 
 func restorePending(tx core.Tx, key string) error {
 	p, err := readPending(tx, key[len(pendingPrefix):])
-	if sdk.ReasonOf(err) == "record_corrupt" {
+	if isDamage(err) {
 		return nil
 	}
 	if err != nil {

@@ -60,15 +60,15 @@ func put(t *tx, before, after *core.Memory) error {
 		return err
 	}
 	kept := *after
-	change := Change{ID: after.ID, Namespace: after.Namespace, Version: after.Version, Memory: &kept}
+	w := written{id: after.ID, namespace: after.Namespace, version: after.Version, memory: &kept}
 	if before != nil && !before.State.Recallable() && after.State.Recallable() {
 		// The index gave up what it couldn't find.
 		var err error
-		if change.Model, change.Vector, err = readVector(t, after.ID); err != nil {
+		if _, w.vector, err = readVector(t, after.ID); err != nil {
 			return err
 		}
 	}
-	t.changes = append(t.changes, change)
+	t.written = append(t.written, w)
 	return nil
 }
 
@@ -77,8 +77,7 @@ func putVector(t *tx, id, model string, vector []float32) error {
 	if err := t.Put(vectorKey(id), encodeVector(model, vector)); err != nil {
 		return err
 	}
-	last := &t.changes[len(t.changes)-1]
-	last.Model, last.Vector = model, vector
+	t.written[len(t.written)-1].vector = vector
 	return nil
 }
 
@@ -106,7 +105,7 @@ func remove(t *tx, m *core.Memory) error {
 		return err
 	}
 	gone := tombstone{Namespace: m.Namespace, At: t.Now().Round(0)}
-	t.changes = append(t.changes, Change{ID: m.ID, Namespace: m.Namespace, Version: m.Version + 1})
+	t.written = append(t.written, written{id: m.ID, namespace: m.Namespace, version: m.Version + 1})
 	return t.Put(purgedKey(m.ID), core.MustJSON(gone))
 }
 

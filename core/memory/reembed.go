@@ -80,7 +80,7 @@ func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, 
 		}
 		b.total = count.Memories
 		start := indexStart(timePrefix, namespace, "")
-		return r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
+		return r.Scan(from, core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
 			if len(b.memories) == reembedBatch || b.looked == maxExamined {
 				b.next = append([]byte(nil), key...)
 				return false, nil

@@ -195,8 +195,8 @@ func (v *verdict) purge(t *tx, memory *core.Memory) error {
 	return v.bury(t, memory)
 }
 
-// bury removes the memory. In the same commit its tombstone is written, which
-// holds digests only, and the record of the decision stays.
+// bury removes the memory, and tells of it. Its tombstone and the record of the
+// decision stay; the event holds digests only.
 func (v *verdict) bury(t *tx, memory *core.Memory) error {
 	if err := remove(t, memory); err != nil {
 		return err

@@ -73,7 +73,7 @@ func noteUser(t *tx, id, session string) (first bool, err error) {
 func forgetUsers(t *tx, id string) error {
 	var keys [][]byte
 	start := userKey(id, "")
-	err := t.Scan(start, prefixEnd(start), func(key, _ []byte) (bool, error) {
+	err := core.ScanPrefix(t, start, func(key, _ []byte) (bool, error) {
 		keys = append(keys, append([]byte(nil), key...))
 		return true, nil
 	})

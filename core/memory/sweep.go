@@ -84,7 +84,7 @@ func (s *sweep) pages(ctx context.Context, state core.MemoryState, fn func(ids [
 		var ids []string
 		err := s.memories.options.Store.View(ctx, func(r core.Reader) error {
 			ids = nil
-			return r.Scan(from, prefixEnd(start), func(key, _ []byte) (bool, error) {
+			return r.Scan(from, core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
 				ids = append(ids, placeID(key[len(start):]))
 				from = append(append([]byte(nil), key...), 0)
 				return len(ids) < sweepBatch, nil
@@ -199,13 +199,4 @@ func (s *sweep) gate(ctx context.Context, ids []string) error {
 		}
 	}
 	return nil
-}
-
-// Turn returns a namespace's turn counter: how many feedbacks it had.
-func (m *Memories) Turn(ctx context.Context, namespace string) (turn int64, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		turn, err = readTurn(r, namespace)
-		return err
-	})
-	return turn, err
 }

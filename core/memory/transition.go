@@ -16,3 +16,26 @@ func transition(t *tx, before, after *core.Memory, event journal.MemoryTransitio
 	event.TTLScore = after.Signals.TTLScore
 	return t.record(after.Namespace, event, after.ID)
 }
+
+// change is a memory as it was and as it is to be, with its event where it came
+// into another state.
+type change struct {
+	before, after *core.Memory
+	event         *journal.MemoryTransitioned
+}
+
+// writeAll writes changes, in their order.
+func writeAll(t *tx, changes []*change) error {
+	for _, c := range changes {
+		var err error
+		if c.event != nil {
+			err = transition(t, c.before, c.after, *c.event)
+		} else {
+			err = put(t, c.before, c.after)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

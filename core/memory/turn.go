@@ -1,10 +1,13 @@
 package memory
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -81,7 +84,7 @@ func recordTurn(t *tx, session string, turn int64, results []core.Recalled) erro
 		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results, of at most %d", turn, session, len(record.Items), maxTurnItems).
 			WithHint("give its feedback and begin another turn, or recall less")
 	}
-	for _, namespace := range sorted(accessed) {
+	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
 		ids := accessed[namespace]
 		event := journal.MemoryRecalled{SessionID: session, TurnID: turn, MemoryIDs: ids}
 		if err := t.record(namespace, event); err != nil {
@@ -156,13 +159,34 @@ func putTurnRecord(t *tx, session string, turn int64, record *turnRecord) error 
 	return t.Put(turnRecordKey(session, turn), core.MustJSON(record))
 }
 
-// sorted are the keys of a map in order, so that what is written is the same each
-// time.
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
+// Turn returns a namespace's turn counter: how many feedbacks it had.
+func (m *Memories) Turn(ctx context.Context, namespace string) (turn int64, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		turn, err = readTurn(r, namespace)
+		return err
+	})
+	return turn, err
+}
+
+// readTurn returns a namespace's turn counter.
+func readTurn(r core.Reader, namespace string) (int64, error) {
+	value, found, err := r.Get(turnKey(namespace))
+	if err != nil || !found {
+		return 0, err
 	}
-	slices.Sort(keys)
-	return keys
+	turn, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return 0, damaged(turnPrefix+namespace, err)
+	}
+	return turn, nil
+}
+
+// nextTurn advances a namespace's turn counter by one and returns it.
+func nextTurn(t *tx, namespace string) (int64, error) {
+	turn, err := readTurn(t, namespace)
+	if err != nil {
+		return 0, err
+	}
+	turn++
+	return turn, t.Put(turnKey(namespace), strconv.AppendInt(nil, turn, 10))
 }

@@ -20,7 +20,6 @@ const (
 	maxTags          = 50
 	maxMetadataBytes = 65_536
 	maxMetadataDepth = 32
-	maxIDBytes       = 128
 	maxRelationBytes = 64
 	minPriority      = 1
 	maxPriority      = 10
@@ -40,24 +39,12 @@ const (
 // memory's id may begin with it.
 const purgedMark = "purged:"
 
-// validID reports whether id can name a memory: [A-Za-z0-9_:.@-]{1,128} without
-// "..", and not the name of a purged one.
-func validID(id string) bool {
-	if id == "" || len(id) > maxIDBytes || strings.Contains(id, "..") || strings.HasPrefix(id, purgedMark) {
-		return false
-	}
-	for _, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("_:.@-", rune(c)) {
-			return false
-		}
-	}
-	return true
-}
+// validID reports whether id can name a memory: not the name of a purged one.
+func validID(id string) bool { return core.ValidID(id) && !strings.HasPrefix(id, purgedMark) }
 
 func (p *problems) id(field, id string) {
 	if !validID(id) {
-		p.add(field, "%q isn't 1 to %d of A-Z a-z 0-9 _ : . @ - without .. (and without %q at its start)", cut(id), maxIDBytes, purgedMark)
+		p.add(field, "%q isn't 1 to %d of A-Z a-z 0-9 _ : . @ - without .. (and without %q at its start)", cut(id), core.MaxIDBytes, purgedMark)
 	}
 }
 

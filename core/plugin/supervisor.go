@@ -111,55 +111,52 @@ func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Tar
 }
 
 // Evaluate implements [core.Plugins].
-func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*sdk.EvaluateRequest) (results []sdk.EvaluateResult, err error) {
-	config := configOf(target)
-	ctx, meter := metered(ctx)
-	err = s.do(ctx, target, call{op: "evaluate with " + target.Plugin, kind: sdk.KindEvaluator, run: func(ctx context.Context, i Instance) (err error) {
-		results, err = i.Evaluate(ctx, config, reqs)
-		for n := range results {
-			err = stopped(ctx, err, results[n].Err)
-		}
-		return err
-	}})
-	for i := range results {
-		results[i].Err = sdk.Wrap("evaluate with "+target.Plugin, results[i].Err)
-	}
-	return results, billEvaluate(meter, results, err)
+func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
+	return batch(ctx, s, target, sdk.KindEvaluator, "evaluate",
+		func(ctx context.Context, i Instance, c Config) ([]sdk.EvaluateResult, error) {
+			return i.Evaluate(ctx, c, reqs)
+		},
+		func(r *sdk.EvaluateResponse) *sdk.Usage { return &r.Usage })
 }
 
 // Generate implements [core.Plugins]. A call that is made once more emits its
 // output's pieces from the start again.
-func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) (results []sdk.GenerateResult, err error) {
-	config := configOf(target)
-	ctx, meter := metered(ctx)
-	err = s.do(ctx, target, call{op: "generate with " + target.Plugin, kind: sdk.KindGenerator, run: func(ctx context.Context, i Instance) (err error) {
-		results, err = i.Generate(ctx, config, reqs)
-		for n := range results {
-			err = stopped(ctx, err, results[n].Err)
-		}
-		return err
-	}})
-	for i := range results {
-		results[i].Err = sdk.Wrap("generate with "+target.Plugin, results[i].Err)
-	}
-	return results, billGenerate(meter, results, err)
+func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
+	return batch(ctx, s, target, sdk.KindGenerator, "generate",
+		func(ctx context.Context, i Instance, c Config) ([]sdk.GenerateResult, error) {
+			return i.Generate(ctx, c, reqs)
+		},
+		func(r *sdk.GenerateResponse) *sdk.Usage { return &r.Usage })
 }
 
 // Correct implements [core.Plugins].
-func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sdk.CorrectRequest) (results []sdk.CorrectResult, err error) {
-	config := configOf(target)
+func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
+	return batch(ctx, s, target, sdk.KindCorrector, "correct",
+		func(ctx context.Context, i Instance, c Config) ([]sdk.CorrectResult, error) {
+			return i.Correct(ctx, c, reqs)
+		},
+		func(r *sdk.CorrectResponse) *sdk.Usage { return &r.Usage })
+}
+
+// batch makes one round trip for all requests, and adds what the host spent for it
+// to the results.
+func batch[R any](
+	ctx context.Context, s *Supervisor, target core.Target, kind sdk.Kind, verb string,
+	run func(context.Context, Instance, Config) ([]sdk.Result[R], error), usage func(*R) *sdk.Usage,
+) (results []sdk.Result[R], err error) {
+	config, op := configOf(target), verb+" with "+target.Plugin
 	ctx, meter := metered(ctx)
-	err = s.do(ctx, target, call{op: "correct with " + target.Plugin, kind: sdk.KindCorrector, run: func(ctx context.Context, i Instance) (err error) {
-		results, err = i.Correct(ctx, config, reqs)
+	err = s.do(ctx, target, call{op: op, kind: kind, run: func(ctx context.Context, i Instance) (err error) {
+		results, err = run(ctx, i, config)
 		for n := range results {
 			err = stopped(ctx, err, results[n].Err)
 		}
 		return err
 	}})
 	for i := range results {
-		results[i].Err = sdk.Wrap("correct with "+target.Plugin, results[i].Err)
+		results[i].Err = sdk.Wrap(op, results[i].Err)
 	}
-	return results, billCorrect(meter, results, err)
+	return results, bill(meter, results, err, usage)
 }
 
 func configOf(target core.Target) Config {

@@ -33,7 +33,7 @@ func TestEveryKindOfCallReachesThePlugin(t *testing.T) {
 		if !slices.Equal(i.kinds, want) {
 			t.Errorf("the plugin was called as %v, want %v", i.kinds, want)
 		}
-		if string(i.config.JSON) != `{"a":1}` || i.config.Digest != core.ConfigDigest(target.Config) {
+		if string(i.config.JSON) != `{"a":1}` || i.config.Digest != core.Digest(target.Config) {
 			t.Errorf("the plugin was sent the config %s %s", i.config.JSON, i.config.Digest)
 		}
 	})

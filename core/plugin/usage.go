@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"maps"
 	"sync"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -34,64 +33,25 @@ func Charge(ctx context.Context, u sdk.Usage) {
 	}
 }
 
-// bill adds the sum to the call's first response. Without a response it becomes
-// the detail "usage" of the first result's error, or of the call's. Of the i-th
-// of n results, outcome returns the response's usage or, without one, where the
-// error is.
-func (m *meter) bill(err error, n int, outcome func(i int) (*sdk.Usage, *error)) error {
+// bill adds the sum to the call's first response, whose usage is where usage says.
+// Without a response it becomes the detail "usage" of the first result's error, or of
+// the call's.
+func bill[R any](m *meter, results []sdk.Result[R], err error, usage func(*R) *sdk.Usage) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.usage == (sdk.Usage{}) {
 		return err
 	}
-	if err != nil || n == 0 {
-		return spent(err, m.usage)
+	if err != nil || len(results) == 0 {
+		return sdk.WithUsage(err, m.usage)
 	}
-	for i := range n {
-		if usage, _ := outcome(i); usage != nil {
-			*usage = usage.Add(m.usage)
+	for _, r := range results {
+		if r.Response != nil {
+			u := usage(r.Response)
+			*u = u.Add(m.usage)
 			return nil
 		}
 	}
-	_, itemErr := outcome(0)
-	*itemErr = spent(*itemErr, m.usage)
+	results[0].Err = sdk.WithUsage(results[0].Err, m.usage)
 	return nil
-}
-
-// spent says in an error what was spent before it.
-func spent(err error, u sdk.Usage) error {
-	if err == nil {
-		return nil
-	}
-	e := *sdk.AsError(err)
-	e.Err = err
-	e.Details = maps.Clone(e.Details)
-	return e.WithDetail("usage", u)
-}
-
-func billEvaluate(m *meter, results []sdk.EvaluateResult, err error) error {
-	return m.bill(err, len(results), func(i int) (*sdk.Usage, *error) {
-		if r := results[i].Response; r != nil {
-			return &r.Usage, nil
-		}
-		return nil, &results[i].Err
-	})
-}
-
-func billGenerate(m *meter, results []sdk.GenerateResult, err error) error {
-	return m.bill(err, len(results), func(i int) (*sdk.Usage, *error) {
-		if r := results[i].Response; r != nil {
-			return &r.Usage, nil
-		}
-		return nil, &results[i].Err
-	})
-}
-
-func billCorrect(m *meter, results []sdk.CorrectResult, err error) error {
-	return m.bill(err, len(results), func(i int) (*sdk.Usage, *error) {
-		if r := results[i].Response; r != nil {
-			return &r.Usage, nil
-		}
-		return nil, &results[i].Err
-	})
 }

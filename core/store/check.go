@@ -196,7 +196,7 @@ func (c *runCheck) index(key []byte) error {
 
 // scanPrefix calls fn for each key with a prefix, until it returns an error.
 func scanPrefix(r core.Reader, prefix string, fn func(key, value []byte) error) error {
-	return r.Scan([]byte(prefix), prefixEnd([]byte(prefix)), func(key, value []byte) (bool, error) {
+	return core.ScanPrefix(r, []byte(prefix), func(key, value []byte) (bool, error) {
 		return true, fn(key, value)
 	})
 }

@@ -11,7 +11,6 @@ var (
 	TimeID      = timeID
 	VisitKey    = visitKey
 	AttemptKey  = attemptKey
-	PrefixEnd   = prefixEnd
 )
 
 type Migration = migration

@@ -68,7 +68,7 @@ func findID(r core.Reader, prefix string) (string, error) {
 			WithHint("list the runs with: reflectory runs list")
 	}
 	var ids []string
-	err := r.Scan(runKey(prefix), prefixEnd(runKey(prefix)), func(key, _ []byte) (bool, error) {
+	err := core.ScanPrefix(r, runKey(prefix), func(key, _ []byte) (bool, error) {
 		ids = append(ids, string(key[len(runPrefix):]))
 		return len(ids) <= maxListed, nil
 	})
@@ -116,7 +116,7 @@ func (s *Runs) List(ctx context.Context, f ListFilter) (runs []core.Run, err err
 	}
 	err = s.store.View(ctx, func(r core.Reader) error {
 		from := []byte(timePrefix)
-		return r.Scan(from, prefixEnd(from), func(key, _ []byte) (bool, error) {
+		return core.ScanPrefix(r, from, func(key, _ []byte) (bool, error) {
 			record, err := readIndexed(r, key)
 			if err != nil {
 				return false, err

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -122,15 +121,6 @@ func TestKeyLayout(t *testing.T) {
 	}
 	if got := store.TimeID(store.TimeKey(started, "id")); got != "id" {
 		t.Errorf("timeID = %q", got)
-	}
-}
-
-func TestPrefixEnd(t *testing.T) {
-	cases := []struct{ prefix, want string }{{"a", "b"}, {"a\xff", "b"}, {"a\xffb", "a\xffc"}, {"\xff\xff", ""}, {"", ""}}
-	for _, c := range cases {
-		if got := store.PrefixEnd([]byte(c.prefix)); !bytes.Equal(got, []byte(c.want)) {
-			t.Errorf("prefixEnd(%q) = %q, want %q", c.prefix, got, c.want)
-		}
 	}
 }
 

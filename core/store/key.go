@@ -53,19 +53,6 @@ func attemptKey(id string, visit, iteration int) []byte {
 	return binary.BigEndian.AppendUint32(key, uint32(iteration))
 }
 
-// prefixEnd is the first key after all keys that start with prefix; none if
-// there is no such key.
-func prefixEnd(prefix []byte) []byte {
-	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff {
-			end := append([]byte{}, prefix[:i+1]...)
-			end[i]++
-			return end
-		}
-	}
-	return nil
-}
-
 // describeKey renders a key for messages: its text, and its numbers in decimal.
 func describeKey(key []byte) string {
 	for _, prefix := range []string{visitPrefix, attemptPrefix} {

@@ -106,7 +106,7 @@ func attemptsOf(loops []VisitAttempts, visit int) []core.Attempt {
 func readVisits(r core.Reader, record *runRecord) ([]core.Visit, error) {
 	var visits []core.Visit
 	from := []byte(visitPrefix + record.ID + "/")
-	err := r.Scan(from, prefixEnd(from), func(key, value []byte) (bool, error) {
+	err := core.ScanPrefix(r, from, func(key, value []byte) (bool, error) {
 		var v core.Visit
 		if err := decode(record.ID, key, value, &v); err != nil {
 			return false, err
@@ -128,7 +128,7 @@ func readVisits(r core.Reader, record *runRecord) ([]core.Visit, error) {
 func readAttempts(r core.Reader, id string) ([]VisitAttempts, error) {
 	var loops []VisitAttempts
 	from := []byte(attemptPrefix + id + "/")
-	err := r.Scan(from, prefixEnd(from), func(key, value []byte) (bool, error) {
+	err := core.ScanPrefix(r, from, func(key, value []byte) (bool, error) {
 		numbers := key[len(attemptPrefix)+len(id)+1:]
 		if len(numbers) != 8 {
 			return false, corrupt(id, key, "its key isn't a visit and an iteration")

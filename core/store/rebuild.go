@@ -1,39 +1,35 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
 )
 
-// rebuildStep is how many keys one transaction of a rebuild looks at.
-const rebuildStep = 1000
-
 // Derived implements [core.Rebuilder]: the index by time.
 func (RunChecker) Derived() []string { return []string{timePrefix} }
 
 // Rebuild implements [core.Rebuilder].
 func (RunChecker) Rebuild(ctx context.Context, s core.Store) error {
-	if err := inSteps(ctx, s, timePrefix, dropStray); err != nil {
+	if err := core.UpdateEach(ctx, s, timePrefix, dropStray); err != nil {
 		return err
 	}
-	return inSteps(ctx, s, runPrefix, putIndex)
+	return core.UpdateEach(ctx, s, runPrefix, putIndex)
 }
 
 // dropStray deletes a key of the index that fits no run.
-func dropStray(tx core.Tx, key []byte) error {
-	started, found, err := startOf(tx, timeID(key))
-	if err != nil || found && bytes.Equal(key, started) {
+func dropStray(tx core.Tx, key string) error {
+	started, found, err := startOf(tx, timeID([]byte(key)))
+	if err != nil || found && key == string(started) {
 		return err
 	}
-	return tx.Delete(key)
+	return tx.Delete([]byte(key))
 }
 
 // putIndex writes the key of a run's index.
-func putIndex(tx core.Tx, key []byte) error {
-	started, found, err := startOf(tx, string(key[len(runPrefix):]))
+func putIndex(tx core.Tx, key string) error {
+	started, found, err := startOf(tx, key[len(runPrefix):])
 	if err != nil || !found {
 		return err
 	}
@@ -57,29 +53,4 @@ func startOf(r core.Reader, id string) (key []byte, found bool, err error) {
 		return nil, false, nil
 	}
 	return timeKey(record.StartedAt, id), true, nil
-}
-
-// inSteps calls fn for each key with a prefix, a limited number of them in one
-// transaction.
-func inSteps(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, key []byte) error) error {
-	from := []byte(prefix)
-	for from != nil {
-		var next []byte
-		err := s.Update(ctx, func(tx core.Tx) error {
-			n := 0
-			next = nil
-			return tx.Scan(from, prefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
-				if n++; n > rebuildStep {
-					next = bytes.Clone(key)
-					return false, nil
-				}
-				return true, fn(tx, bytes.Clone(key))
-			})
-		})
-		if err != nil {
-			return err
-		}
-		from = next
-	}
-	return nil
 }

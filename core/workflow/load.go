@@ -146,8 +146,8 @@ func (l *loader) state(n *document.Node) []byte {
 		return []byte("{}")
 	}
 	for _, e := range n.Entries {
-		if strings.HasPrefix(e.Key, ReservedPrefix) {
-			l.Add(e.At, "choose a name that doesn't begin with "+ReservedPrefix, "state.%s is reserved", e.Key)
+		if strings.HasPrefix(e.Key, core.ReservedPrefix) {
+			l.Add(e.At, "choose a name that doesn't begin with "+core.ReservedPrefix, "state.%s is reserved", e.Key)
 		}
 	}
 	return n.JSON(nil)
@@ -165,7 +165,7 @@ func (l *loader) nodes(items []*document.Node, p *Plan) {
 		b := l.block(item, "a node")
 		n := Node{Name: b.name("name", nodeForm, "a node's name is made of a-z, 0-9 and _, and begins with a letter")}
 		switch {
-		case strings.HasPrefix(n.Name, ReservedPrefix) || n.Name == End:
+		case strings.HasPrefix(n.Name, core.ReservedPrefix) || n.Name == End:
 			l.Add(b.Get("name").At, "", "a node can't be named %q: the name is reserved", n.Name)
 		case seen[n.Name] && n.Name != "":
 			l.Add(b.Get("name").At, "", "there are two nodes named %q", n.Name)

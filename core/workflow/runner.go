@@ -183,12 +183,15 @@ func (w *walk) visit(ctx context.Context, name string, attempts []core.Attempt) 
 			return false, "", err
 		}
 	}
-	if w.Recorder != nil {
-		if err := w.Recorder.RecordVisit(ctx, visit); err != nil {
-			return false, "", sdk.Wrap("record node "+name, err)
-		}
+	return ended, visit.Next, w.record(ctx, visit)
+}
+
+// record makes a finished visit durable.
+func (w *walk) record(ctx context.Context, visit *core.Visit) error {
+	if w.Recorder == nil {
+		return nil
 	}
-	return ended, visit.Next, nil
+	return sdk.Wrap("record node "+visit.Node, w.Recorder.RecordVisit(ctx, visit))
 }
 
 // act runs a node's action and returns its result as JSON.

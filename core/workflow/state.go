@@ -10,9 +10,6 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ReservedPrefix begins the state's keys that belong to loops.
-const ReservedPrefix = "reflection_"
-
 // maxStatePath bounds a dotted path, in keys.
 const maxStatePath = 32
 
@@ -73,9 +70,9 @@ func MergeState(state, patch json.RawMessage) (json.RawMessage, error) {
 }
 
 func checkKey(key string) error {
-	if strings.HasPrefix(key, ReservedPrefix) {
-		return sdk.Errorf(sdk.Invalid, "state_key_invalid", "state.%s is reserved: keys of loops begin with %s", key, ReservedPrefix).
-			WithHint("choose a name that doesn't begin with %s", ReservedPrefix)
+	if strings.HasPrefix(key, core.ReservedPrefix) {
+		return sdk.Errorf(sdk.Invalid, "state_key_invalid", "state.%s is reserved: keys of loops begin with %s", key, core.ReservedPrefix).
+			WithHint("choose a name that doesn't begin with %s", core.ReservedPrefix)
 	}
 	return nil
 }

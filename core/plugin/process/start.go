@@ -36,10 +36,17 @@ const (
 	scratchEvery = time.Second
 )
 
-// environment is the whole environment that a plugin starts with, before what
-// it was granted: enough to find an interpreter and to make temporary files.
-func environment(dir string) []string {
-	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TMPDIR=" + dir}
+// environment is the whole environment that the plugin starts with: enough to find
+// an interpreter and to make temporary files, what it was granted, and the handshake.
+func (i *instance) environment(handshake []string) []string {
+	own := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TMPDIR=" + i.dir}
+	// go-plugin's own folder for the socket would be the host's user's.
+	env := slices.Concat(own, i.installed.Env, handshake, []string{"PLUGIN_UNIX_SOCKET_DIR=" + i.dir})
+	if i.hello.TLS != nil {
+		// For plugins that make their own certificate. It is no secret.
+		env = append(env, "PLUGIN_CLIENT_CERT="+i.hello.TLS.HostCertificate)
+	}
+	return env
 }
 
 // start brings the instance up. The caller ends it when that takes too long.
@@ -68,12 +75,7 @@ func (i *instance) start(ctx context.Context) error {
 // launch starts the process, hands it its start message, and passes its first
 // line on once that is checked.
 func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
-	// go-plugin's own folder for the socket would be the host's user's.
-	env := slices.Concat(environment(i.dir), i.installed.Env, handshakeEnv, []string{"PLUGIN_UNIX_SOCKET_DIR=" + i.dir})
-	if i.hello.TLS != nil {
-		// For plugins that make their own certificate. It is no secret.
-		env = append(env, "PLUGIN_CLIENT_CERT="+i.hello.TLS.HostCertificate)
-	}
+	env := i.environment(handshakeEnv)
 	hello, err := i.hello.Encode()
 	if err != nil {
 		return err

@@ -205,7 +205,7 @@ func TestACompletionGoesToTheOperatorsModel(t *testing.T) {
 	if r.Text() != "three" || r.Usage.Tokens() != 6 || r.Metadata["model"] != "m" {
 		t.Errorf("%+v", r)
 	}
-	if target.Plugin != "llm-eval" || run != "run-1" || target.Digest != core.ConfigDigest(target.Config) ||
+	if target.Plugin != "llm-eval" || run != "run-1" || target.Digest != core.Digest(target.Config) ||
 		string(target.Config) != `{"llm":{"base_url":"http://127.0.0.1:1"},"max_tokens":9,"prompt":"how many?"}` {
 		t.Errorf("asked %s of %s with digest %s", target.Config, run, target.Digest)
 	}

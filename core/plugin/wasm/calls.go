@@ -20,7 +20,7 @@ func (i *instance) Prepare(ctx context.Context, kind sdk.Kind, c plugin.Config) 
 }
 
 // Evaluate judges a batch.
-func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.EvaluateRequest) (results []sdk.EvaluateResult, err error) {
+func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
 	r := &request{op: abi.OpEvaluate, kind: sdk.KindEvaluator, config: c}
 	for _, req := range reqs {
 		item := *req
@@ -29,20 +29,12 @@ func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.Ev
 			return nil, err
 		}
 	}
-	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
-		results, keep, err = decodeAll(reply, len(reqs), fuel, check.EvaluateResponse,
-			func(r *sdk.EvaluateResponse) *map[string]string { return &r.Metadata },
-			func(r *sdk.EvaluateResponse, err error) sdk.EvaluateResult {
-				return sdk.EvaluateResult{Response: r, Err: err}
-			})
-		return keep, err
-	})
-	return results, err
+	return batch(ctx, i, r, check.EvaluateResponse, func(r *sdk.EvaluateResponse) *map[string]string { return &r.Metadata })
 }
 
 // Generate makes a batch of outputs. Emit functions are called on the caller's
 // goroutine.
-func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.GenerateRequest) (results []sdk.GenerateResult, err error) {
+func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
 	r := &request{op: abi.OpGenerate, kind: sdk.KindGenerator, config: c}
 	for _, req := range reqs {
 		item := abi.Generate{GenerateRequest: *req, Emit: req.Emit != nil}
@@ -54,19 +46,11 @@ func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.Ge
 			r.emit = emitTo(reqs)
 		}
 	}
-	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
-		results, keep, err = decodeAll(reply, len(reqs), fuel, check.GenerateResponse,
-			func(r *sdk.GenerateResponse) *map[string]string { return &r.Metadata },
-			func(r *sdk.GenerateResponse, err error) sdk.GenerateResult {
-				return sdk.GenerateResult{Response: r, Err: err}
-			})
-		return keep, err
-	})
-	return results, err
+	return batch(ctx, i, r, check.GenerateResponse, func(r *sdk.GenerateResponse) *map[string]string { return &r.Metadata })
 }
 
 // Correct repairs a batch of outputs.
-func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.CorrectRequest) (results []sdk.CorrectResult, err error) {
+func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
 	r := &request{op: abi.OpCorrect, kind: sdk.KindCorrector, config: c}
 	for _, req := range reqs {
 		item := *req
@@ -75,15 +59,7 @@ func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.Cor
 			return nil, err
 		}
 	}
-	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
-		results, keep, err = decodeAll(reply, len(reqs), fuel, check.CorrectResponse,
-			func(r *sdk.CorrectResponse) *map[string]string { return &r.Metadata },
-			func(r *sdk.CorrectResponse, err error) sdk.CorrectResult {
-				return sdk.CorrectResult{Response: r, Err: err}
-			})
-		return keep, err
-	})
-	return results, err
+	return batch(ctx, i, r, check.CorrectResponse, func(r *sdk.CorrectResponse) *map[string]string { return &r.Metadata })
 }
 
 // tell is what the plugin may know of its place in a run: a pure one isn't told
@@ -132,11 +108,20 @@ func decodeReply[R any](reply []byte) (*abi.Reply[R], error) {
 	return &out, nil
 }
 
+// batch makes a call whose reply has a result for each of its items.
+func batch[R any](ctx context.Context, i *instance, r *request, refuse func(*R) error, metadata func(*R) *map[string]string) (results []sdk.Result[R], err error) {
+	err = i.exchange(ctx, r, func(reply []byte, fuel int64) (keep bool, err error) {
+		results, keep, err = decodeAll(reply, len(r.items), fuel, refuse, metadata)
+		return keep, err
+	})
+	return results, err
+}
+
 // decodeAll reads the results of a batch and checks each. The fuel of the call
 // goes into the metadata of the first response. Keep says that none failed.
-func decodeAll[R, T any](reply []byte, want int, fuel int64, check1 func(*R) error,
-	metadata func(*R) *map[string]string, result func(*R, error) T,
-) (results []T, keep bool, err error) {
+func decodeAll[R any](reply []byte, want int, fuel int64, refuse func(*R) error,
+	metadata func(*R) *map[string]string,
+) (results []sdk.Result[R], keep bool, err error) {
 	out, err := decodeReply[R](reply)
 	if err != nil {
 		return nil, false, err
@@ -145,7 +130,7 @@ func decodeAll[R, T any](reply []byte, want int, fuel int64, check1 func(*R) err
 		return nil, false, check.ResponseInvalid("%d results for %d requests", len(out.Results), want)
 	}
 	keep = true
-	results = make([]T, want)
+	results = make([]sdk.Result[R], want)
 	for n, r := range out.Results {
 		var failure error
 		switch {
@@ -154,18 +139,18 @@ func decodeAll[R, T any](reply []byte, want int, fuel int64, check1 func(*R) err
 		case r.Response == nil:
 			failure = check.ResponseInvalid("a result without a response or an error")
 		default:
-			failure = check1(r.Response)
+			failure = refuse(r.Response)
 		}
 		if failure != nil {
 			keep = false
-			results[n] = result(nil, failure)
+			results[n].Err = failure
 			continue
 		}
 		if fuel > 0 {
 			setFuel(metadata(r.Response), fuel)
 			fuel = 0
 		}
-		results[n] = result(r.Response, nil)
+		results[n].Response = r.Response
 	}
 	return results, keep, nil
 }

@@ -56,7 +56,7 @@ func benchInstance(t *testing.T, d *Driver, p plugin.Installed) *instance {
 
 func benchConfig(what string) plugin.Config {
 	b := json.RawMessage(`{"do":"` + what + `"}`)
-	return plugin.Config{JSON: b, Digest: core.ConfigDigest(b)}
+	return plugin.Config{JSON: b, Digest: core.Digest(b)}
 }
 
 // evaluator makes one whole call.

@@ -104,7 +104,7 @@ func start(t testing.TB, d *wasm.Driver, p plugin.Installed) plugin.Instance {
 }
 
 func config(text string) plugin.Config {
-	return plugin.Config{JSON: json.RawMessage(text), Digest: core.ConfigDigest(json.RawMessage(text))}
+	return plugin.Config{JSON: json.RawMessage(text), Digest: core.Digest(json.RawMessage(text))}
 }
 
 func do(what string) plugin.Config { return config(`{"do":"` + what + `"}`) }

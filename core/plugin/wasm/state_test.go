@@ -143,10 +143,7 @@ func FuzzReply(f *testing.F) {
 	f.Add([]byte(`{"error":{}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		results, keep, err := decodeAll(b, 1, 7, check.EvaluateResponse,
-			func(r *sdk.EvaluateResponse) *map[string]string { return &r.Metadata },
-			func(r *sdk.EvaluateResponse, err error) sdk.EvaluateResult {
-				return sdk.EvaluateResult{Response: r, Err: err}
-			})
+			func(r *sdk.EvaluateResponse) *map[string]string { return &r.Metadata })
 		if err != nil {
 			return
 		}

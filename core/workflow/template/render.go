@@ -238,6 +238,11 @@ func (r *render) rounds(n *forTag, over any) ([]map[string]any, error) {
 	if err := r.spend(len(all)); err != nil || n.condition == nil {
 		return all, err
 	}
+	return r.those(n.condition, all)
+}
+
+// those are the rounds in which a condition holds.
+func (r *render) those(condition nodes.Node, all []map[string]any) ([]map[string]any, error) {
 	outer := r.vars
 	defer func() { r.vars = outer }()
 	var failure error
@@ -248,7 +253,7 @@ func (r *render) rounds(n *forTag, over any) ([]map[string]any, error) {
 		r.vars = outer
 		r.bind(names)
 		var yes bool
-		yes, failure = r.truth(n.condition)
+		yes, failure = r.truth(condition)
 		return !yes
 	})
 	return kept, failure

@@ -71,22 +71,10 @@ func parseIf(p, args *parser.Parser) (nodes.ControlStructure, error) {
 
 func parseFor(p, args *parser.Parser) (nodes.ControlStructure, error) {
 	t := &forTag{tag: tag{args.Current()}}
-	key := args.Match(tokens.Name)
-	if key == nil {
-		return nil, tagProblem(t.at, "a for tag is written {% for x in list %} or {% for k, v in object %}")
+	err := t.names(args)
+	if err != nil {
+		return nil, err
 	}
-	t.key = key.Val
-	if args.Match(tokens.Comma) != nil {
-		value := args.Match(tokens.Name)
-		if value == nil {
-			return nil, tagProblem(t.at, "a second name must follow the comma, as in {% for k, v in object %}")
-		}
-		t.value = value.Val
-	}
-	if args.Match(tokens.In) == nil {
-		return nil, tagProblem(t.at, "a for tag needs \"in\", as in {% for x in list %}")
-	}
-	var err error
 	if t.over, err = args.ParseExpression(); err != nil {
 		return nil, err
 	}
@@ -110,6 +98,26 @@ func parseFor(p, args *parser.Parser) (nodes.ControlStructure, error) {
 		t.empty = body.Nodes
 	}
 	return t, nil
+}
+
+// names parses what the tag binds, up to its "in".
+func (t *forTag) names(args *parser.Parser) error {
+	key := args.Match(tokens.Name)
+	if key == nil {
+		return tagProblem(t.at, "a for tag is written {% for x in list %} or {% for k, v in object %}")
+	}
+	t.key = key.Val
+	if args.Match(tokens.Comma) != nil {
+		value := args.Match(tokens.Name)
+		if value == nil {
+			return tagProblem(t.at, "a second name must follow the comma, as in {% for k, v in object %}")
+		}
+		t.value = value.Val
+	}
+	if args.Match(tokens.In) == nil {
+		return tagProblem(t.at, "a for tag needs \"in\", as in {% for x in list %}")
+	}
+	return nil
 }
 
 func parseSet(_, args *parser.Parser) (nodes.ControlStructure, error) {

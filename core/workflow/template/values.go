@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"math"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
 func sortedKeys(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }
@@ -122,19 +119,7 @@ func (r *render) equal(a, b any, depth int) (bool, error) {
 		if !ok || len(a) != len(b) {
 			return false, nil
 		}
-		for k := range a {
-			other, ok := b[k]
-			if !ok {
-				return false, nil
-			}
-			if same, err := r.equal(a[k], other, depth+1); !same || err != nil {
-				return false, err
-			}
-			if err := r.read(k); err != nil {
-				return false, err
-			}
-		}
-		return true, nil
+		return r.equalObjects(a, b, depth)
 	case nil, bool:
 		return a == b, nil
 	case string:
@@ -145,84 +130,21 @@ func (r *render) equal(a, b any, depth int) (bool, error) {
 	return err == nil && order == 0, nil
 }
 
-// arithmetic works on two numbers: exactly on two int64, else as float64.
-func arithmetic(operator *tokens.Token, left, right any) (any, error) {
-	a, okA := left.(int64)
-	b, okB := right.(int64)
-	if okA && okB {
-		if v, done, err := integers(operator.Type, a, b); done || err != nil {
-			return v, err
+// equalObjects compares two objects of the same size.
+func (r *render) equalObjects(a, b map[string]any, depth int) (bool, error) {
+	for k := range a {
+		other, ok := b[k]
+		if !ok {
+			return false, nil
+		}
+		if same, err := r.equal(a[k], other, depth+1); !same || err != nil {
+			return false, err
+		}
+		if err := r.read(k); err != nil {
+			return false, err
 		}
 	}
-	x, okX := toFloat(left)
-	y, okY := toFloat(right)
-	if !okX || !okY {
-		return nil, failed("%q doesn't work on %s and %s (~ joins anything as text)", operator.Val, typeName(left), typeName(right))
-	}
-	if y == 0 && slices.Contains([]tokens.Type{tokens.Division, tokens.FloorDivision, tokens.Modulo}, operator.Type) {
-		return nil, failed("division by zero")
-	}
-	var v float64
-	switch operator.Type {
-	case tokens.Addition:
-		v = x + y
-	case tokens.Subtraction:
-		v = x - y
-	case tokens.Multiply:
-		v = x * y
-	case tokens.Division:
-		v = x / y
-	case tokens.FloorDivision:
-		v = math.Floor(x / y)
-	case tokens.Modulo:
-		v = x - y*math.Floor(x/y)
-	case tokens.Power:
-		v = math.Pow(x, y)
-	default:
-		return nil, failed("the operator %q isn't supported", operator.Val)
-	}
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil, failed("%v %s %v is out of range", x, operator.Val, y)
-	}
-	return v, nil
-}
-
-// integers works on two integers, or leaves it to floats. Division rounds down,
-// and the remainder has the divisor's sign, as in Jinja.
-func integers(operator tokens.Type, a, b int64) (v any, done bool, err error) {
-	x, y, z := big.NewInt(a), big.NewInt(b), new(big.Int)
-	switch operator {
-	case tokens.Addition:
-		z.Add(x, y)
-	case tokens.Subtraction:
-		z.Sub(x, y)
-	case tokens.Multiply:
-		z.Mul(x, y)
-	case tokens.FloorDivision, tokens.Modulo:
-		if b == 0 {
-			return nil, true, failed("division by zero")
-		}
-		quotient, rest := new(big.Int).QuoRem(x, y, new(big.Int))
-		if rest.Sign() != 0 && (rest.Sign() < 0) != (b < 0) {
-			quotient.Sub(quotient, big.NewInt(1))
-			rest.Add(rest, y)
-		}
-		z = quotient
-		if operator == tokens.Modulo {
-			z = rest
-		}
-	case tokens.Power:
-		if b < 0 || b > 64 {
-			return nil, false, nil
-		}
-		z.Exp(x, y, nil)
-	default:
-		return nil, false, nil
-	}
-	if !z.IsInt64() {
-		return nil, true, failed("the result is out of range: %s is more than an integer holds", z)
-	}
-	return z.Int64(), true, nil
+	return true, nil
 }
 
 // show writes a value into text: a string as it stands, anything else as JSON.
@@ -246,41 +168,48 @@ func (r *render) encode(out []byte, v any, depth int) ([]byte, error) {
 	if err := r.spend(1); err != nil {
 		return nil, err
 	}
-	var err error
 	switch v := v.(type) {
 	case undefined:
 		return nil, v.err()
 	case string:
 		return appendString(out, v), r.spend(len(v) / 64)
 	case []any:
-		out = append(out, '[')
-		for i, e := range v {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			if out, err = r.encode(out, e, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return append(out, ']'), nil
+		return r.encodeList(out, v, depth)
 	case map[string]any:
-		out = append(out, '{')
-		for i, k := range sortedKeys(v) {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(appendString(out, k), ':')
-			if out, err = r.encode(out, v[k], depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return append(out, '}'), nil
+		return r.encodeObject(out, v, depth)
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, failed("a value can't be written as JSON: %w", err)
 	}
 	return append(out, data...), nil
+}
+
+func (r *render) encodeList(out []byte, list []any, depth int) (_ []byte, err error) {
+	out = append(out, '[')
+	for i, e := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = r.encode(out, e, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, ']'), nil
+}
+
+func (r *render) encodeObject(out []byte, object map[string]any, depth int) (_ []byte, err error) {
+	out = append(out, '{')
+	for i, k := range sortedKeys(object) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(appendString(out, k), ':')
+		if out, err = r.encode(out, object[k], depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
 }
 
 func appendString(out []byte, s string) []byte {

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // encodeMemory is a memory's record: exactly what [core.EncodeJSON] makes of it.
@@ -165,11 +164,4 @@ func escape(b []byte, r rune) []byte {
 		return append(b, '\\', 't')
 	}
 	return append(b, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
-}
-
-// corrupt says that a record isn't what the store wrote.
-func corrupt(id, key, problem string) *sdk.Error {
-	return sdk.Errorf(sdk.Internal, "record_corrupt", "memory %s, record %q: %s", id, key, problem).
-		WithHint("the data is damaged at this memory; look at it with: reflectory store check").
-		WithDetail("memory_id", id).WithDetail("key", key)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
@@ -11,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // memoryHost is the governed memory of the state folder, for one command.
@@ -88,4 +90,33 @@ func (a *App) withMemory(ctx context.Context, fn func(*memoryHost) error) (err e
 	}
 	defer closing(&err, m)
 	return fn(m)
+}
+
+// ids finds the whole ids of what prefixes name.
+func (h *memoryHost) ids(ctx context.Context, prefixes []string) ([]string, error) {
+	ids := make([]string, len(prefixes))
+	for i, prefix := range prefixes {
+		found, err := h.Find(ctx, prefix)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = found.ID
+	}
+	return ids, nil
+}
+
+// idsOrAsGiven is ids for what the memory itself refuses in its order, or knows
+// after its purge: what names no memory stays as it was given.
+func (h *memoryHost) idsOrAsGiven(ctx context.Context, prefixes []string) ([]string, error) {
+	ids := slices.Clone(prefixes)
+	for i, prefix := range prefixes {
+		found, err := h.Find(ctx, prefix)
+		switch code := sdk.CodeOf(err); {
+		case err == nil:
+			ids[i] = found.ID
+		case code != sdk.NotFound && code != sdk.Invalid:
+			return nil, err
+		}
+	}
+	return ids, nil
 }

@@ -2,10 +2,6 @@ package core
 
 import "context"
 
-// Point is a place where an expression or a policy decides. Each has its own
-// variables.
-type Point string
-
 // The points at which expressions of a workflow decide, with their variables.
 const (
 	// PointWhen decides whether a node runs and where goto leads: state.

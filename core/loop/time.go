@@ -1,0 +1,59 @@
+package loop
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// activeTime measures how long a loop has been active, over all resumes, and
+// bounds it.
+type activeTime struct {
+	clock  core.Clock
+	start  time.Time
+	before time.Duration // of the interrupted runs
+	limit  time.Duration // 0 is none
+	// caller is the error of the caller's own context: the loop's timeout doesn't
+	// hide that the caller gave up.
+	caller func() error
+}
+
+func (t activeTime) elapsed() time.Duration { return t.before + t.clock.Now().Sub(t.start) }
+func (t activeTime) millis() int64          { return t.elapsed().Milliseconds() }
+
+// bound gives calls in flight the deadline of the loop, under the caller's context.
+func (t *activeTime) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	t.caller = ctx.Err
+	if t.limit == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, t.limit-t.before)
+}
+
+func (t activeTime) cancelled() bool { return t.caller() != nil }
+
+func (t activeTime) over(ctx context.Context) bool {
+	return ctx.Err() != nil || t.limit > 0 && t.elapsed() >= t.limit
+}
+
+// Pauses between the tries of an evaluator: 200 ms doubling, half of it random,
+// so that two tries bridge a plugin's restart (0.25 s, spec 2.3).
+const firstPause = 200 * time.Millisecond
+
+func retryPause(try int) time.Duration {
+	full := firstPause << min(try-1, 6)
+	return full/2 + rand.N(full/2)
+}
+
+func wait(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
