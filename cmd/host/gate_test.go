@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,9 +15,22 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// seedMemory stores a memory, and lets it fail in so many turns, without asking
-// the gate. At the third it waits for it.
-func seedMemory(t *testing.T, dataDir, id string, failures int64) {
+// seedMemory stores a memory, and lets it live through turns without asking the
+// gate, as a server does that leaves the gate to a job. A turn is a session, a number
+// and how it went: S, P and F are uses with success, success in part and failure, and
+// - is no use.
+func seedMemory(t *testing.T, dataDir, id, turns string) {
+	t.Helper()
+	seeding(t, dataDir, func(memories *memory.Memories) {
+		if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"}); err != nil {
+			t.Fatal(err)
+		}
+		liveThrough(t, memories, id, turns)
+	})
+}
+
+// seeding opens the memories of a data folder, whose gate is left to others.
+func seeding(t *testing.T, dataDir string, fn func(*memory.Memories)) {
 	t.Helper()
 	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
 	if err != nil {
@@ -33,15 +47,27 @@ func seedMemory(t *testing.T, dataDir, id string, failures int64) {
 			t.Error(err)
 		}
 	}()
-	if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"}); err != nil {
-		t.Fatal(err)
-	}
-	for turn := range failures {
-		recall := &core.RecallRequest{Session: "s", Turn: turn + 1, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
+	fn(memories)
+}
+
+// liveThrough recalls a memory by its own text in each turn, and says how it went.
+func liveThrough(t *testing.T, memories *memory.Memories, id, turns string) {
+	t.Helper()
+	outcomes := map[byte]core.Outcome{'S': core.OutcomeSuccess, 'P': core.OutcomePartial, 'F': core.OutcomeFailure}
+	for _, word := range strings.Fields(turns) {
+		session, how := word[:1], word[len(word)-1]
+		turn, err := strconv.ParseInt(word[1:len(word)-1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recall := &core.RecallRequest{Session: session, Turn: turn, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
 		if _, err := memories.Recall(t.Context(), recall); err != nil {
 			t.Fatal(err)
 		}
-		feedback := &core.FeedbackRequest{Session: "s", Turn: turn + 1, Outcome: core.OutcomeFailure, Used: []string{id}}
+		feedback := &core.FeedbackRequest{Session: session, Turn: turn, Outcome: core.OutcomeSuccess}
+		if how != '-' {
+			feedback.Outcome, feedback.Used = outcomes[how], []string{id}
+		}
 		if _, err := memories.Feedback(t.Context(), feedback); err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +116,7 @@ func wantIn(t *testing.T, text string, parts ...string) {
 
 func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "old-steps", 3)
+	seedMemory(t, "data", "old-steps", "s1F s2F s3F")
 
 	out, _ := h.line(exitPassed, failures, "evidence tool --file -")
 	wantIn(t, out, "recorded 3 outcomes, 0 were there before")
@@ -125,7 +151,7 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 
 func TestTheGateDecidesOnlyOnWhatWaitsForIt(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "new-steps", 0)
+	seedMemory(t, "data", "new-steps", "")
 	out, _ := h.line(exitFailure, "", "gate run new-steps --json")
 	wantIn(t, out, `"code": "state_conflict"`, `"state": "open"`)
 	h.line(exitFailure, "", "gate run new-steps --dry-run")
@@ -148,7 +174,7 @@ func TestBadEvidenceIsRefused(t *testing.T) {
 	for _, line := range []string{"evidence tool", "evidence dag", "gate run", "gate explain", "gate run m --upstream-status high"} {
 		h.line(exitUsage, "", line)
 	}
-	seedMemory(t, "data", "m", 3)
+	seedMemory(t, "data", "m", "s1F s2F s3F")
 	_, stderr = h.line(exitFailure, "", "gate run m --upstream-status 2")
 	wantIn(t, stderr, "upstream_status_score is 2: a factor is from 0 to 1")
 }

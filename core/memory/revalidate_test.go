@@ -77,6 +77,29 @@ func TestRetain(t *testing.T) {
 	})
 }
 
+// TestNoPolicyBringsAMemoryBackToTheGateTooSoon has a retention policy that asks
+// for the gate at each turn.
+func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
+	asks := says{State: string(core.StateRevalidatePending), TTLScore: .2}
+	w := living(t, openPebble(t), decides(core.NextRetain, .5), func(o *memory.Options) { o.Retention = asks })
+	m := w.observe(t, core.ObserveRequest{Content: "c"})
+	var gated []int64
+	for turn := range int64(25) {
+		if len(w.live(t, "s", turn+1, m.ID, core.OutcomeSuccess).Decisions) > 0 {
+			gated = append(gated, turn+1)
+		}
+		if g := w.get(t, m.ID); g.State != core.StateCooling || g.Signals.TTLScore != .2 {
+			t.Errorf("after turn %d it is %s with a score of %v", turn+1, g.State, g.Signals.TTLScore)
+		}
+	}
+	if diff := cmp.Diff([]int64{1, 11, 21}, gated); diff != "" || w.events("agent.memory.lifecycle.refused") != 0 {
+		t.Errorf("the gate decided at other turns (-want +got):\n%s", diff)
+	}
+	if result, err := w.Sweep(t.Context(), "ns"); err != nil || result.Changed != 0 {
+		t.Errorf("a sweep asked the gate: %+v, %v", result, err)
+	}
+}
+
 func TestRetainOfWhatScoresWellLeadsToActive(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextRetain, .5), nil)
