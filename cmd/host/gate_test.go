@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -147,6 +148,42 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 		_, stderr := h.line(exitFailure, "", line)
 		wantIn(t, stderr, "purged")
 	}
+}
+
+// policy writes a policy of the operator for a point.
+func (h host) policy(point, text string) {
+	h.Helper()
+	dir := filepath.Join("data", "policies", point)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		h.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(text), 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// TestAnOperatorsPoliciesDecideWithinTheEngine changes both formulas without a
+// build. What a purge or promotion needs besides still holds.
+func TestAnOperatorsPoliciesDecideWithinTheEngine(t *testing.T) {
+	h := newHost(t)
+	seedMemory(t, "data", "m", "s1F s2F s3F")
+	seedMemory(t, "data", "other", "")
+	h.policy("retention", `rule: {match: [{output: '{"ttl_score": 0.75, "state": "active"}'}]}`)
+	h.line(exitPassed, "", "memory recall --namespace team/a --session t --turn 1 other")
+	out, _ := h.line(exitPassed, "", "memory feedback --session t --turn 1 --outcome failure --used other --json")
+	wantIn(t, out, `"ttl_score": 0.75`, `"state_before": "open"`, `"state_after": "active"`)
+
+	for verdict, lacks := range map[string]string{
+		"promote":  "react_evidence_refs is 0, of at least 1 and graph_evidence_refs is 0, of at least 1 and sessions is 1, of at least 2",
+		"obsolete": "react_evidence_refs is 0, of at least 1 and graph_evidence_refs is 0, of at least 1",
+	} {
+		h.policy("gate", `rule: {id: mine, match: [{output: '{"verdict": "`+verdict+`", "confidence": 1.0}'}]}`)
+		out, _ = h.line(exitPassed, "", "gate run m --dry-run --json")
+		wantIn(t, out, `"verdict": "retain"`, `"intended": "`+verdict+`"`, "it would be "+verdict+", but "+lacks+`"`, `"rule": "mine"`)
+	}
+	h.policy("gate", `rule: {match: [{output: '{"verdict": "delete", "confidence": 1.0}'}]}`)
+	_, stderr := h.line(exitFailure, "", "gate run m")
+	wantIn(t, stderr, `gate/a.yaml:1:`, `verdict can't be "delete" (it is one of retain, obsolete, promote)`)
 }
 
 func TestTheGateDecidesOnlyOnWhatWaitsForIt(t *testing.T) {
