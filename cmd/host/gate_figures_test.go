@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,8 +14,70 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/policy"
 )
+
+// seedLife stores a memory, and lets it live through turns without asking the
+// gate, as a server does that leaves the gate to a job. A turn is a session, a number
+// and how it went: S, P and F are uses with success, success in part and failure, and
+// - is no use.
+func seedLife(t *testing.T, dataDir, id, turns string) {
+	t.Helper()
+	seeding(t, dataDir, func(memories *memory.Memories) {
+		if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"}); err != nil {
+			t.Fatal(err)
+		}
+		liveThrough(t, memories, id, turns)
+	})
+}
+
+// seeding opens the memories of a data folder, whose gate is left to others.
+func seeding(t *testing.T, dataDir string, fn func(*memory.Memories)) {
+	t.Helper()
+	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := policy.New(policy.NewPoints(), policy.Options{})
+	memories, err := memory.New(memory.Options{Store: db, Retention: policies, Gate: gate.New(policies), DeferGate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		memories.Close()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	fn(memories)
+}
+
+// liveThrough recalls a memory by its own text in each turn, and says how it went.
+func liveThrough(t *testing.T, memories *memory.Memories, id, turns string) {
+	t.Helper()
+	outcomes := map[byte]core.Outcome{'S': core.OutcomeSuccess, 'P': core.OutcomePartial, 'F': core.OutcomeFailure}
+	for _, word := range strings.Fields(turns) {
+		session, how := word[:1], word[len(word)-1]
+		turn, err := strconv.ParseInt(word[1:len(word)-1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recall := &core.RecallRequest{Session: session, Turn: turn, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
+		if _, err := memories.Recall(t.Context(), recall); err != nil {
+			t.Fatal(err)
+		}
+		feedback := &core.FeedbackRequest{Session: session, Turn: turn, Outcome: core.OutcomeSuccess}
+		if how != '-' {
+			feedback.Outcome, feedback.Used = outcomes[how], []string{id}
+		}
+		if _, err := memories.Feedback(t.Context(), feedback); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // closely compares numbers of ten digits.
 var closely = cmpopts.EquateApprox(0, 1e-9)
@@ -88,7 +152,7 @@ func TestDecisionsAreAsWorkedOutByHand(t *testing.T) {
 	for _, c := range workedOut() {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHost(t)
-			seedMemory(t, "data", "m", c.turns)
+			seedLife(t, "data", "m", c.turns)
 			c.record(h, "m")
 			dry, _ := h.line(exitPassed, "", "gate run m --dry-run --json"+c.factors)
 			if d := c.decided(t, dry); d.ID != "" || h.memoryNow("m").State != core.StateRevalidatePending {
@@ -122,7 +186,7 @@ func TestDecisionsAreAsWorkedOutByHand(t *testing.T) {
 func TestWhatWasRetainedWithDoubtIsntPromoted(t *testing.T) {
 	h := newHost(t)
 	doubtful, sure := halfProven(), worked{dag: lineDAG, node: "a"}
-	seedMemory(t, "data", "m", doubtful.turns)
+	seedLife(t, "data", "m", doubtful.turns)
 	doubtful.record(h, "m")
 	out, _ := h.line(exitPassed, "", "gate run m --json")
 	doubtful.decided(t, out)
@@ -165,7 +229,7 @@ func TestFeedbackBringsTheDecision(t *testing.T) {
 // TestWhoAsksTheGateIsRecorded also holds that a dry run leaves no event.
 func TestWhoAsksTheGateIsRecorded(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "m", "s1F s2F s3F")
+	seedMemory(t, "data", "m", 3)
 	h.line(exitPassed, "", "gate run m --agent ada --dry-run")
 	out, _ := h.line(exitPassed, "", "audit show namespace/team/a --json")
 	if strings.Contains(out, "agent.memory.revalidate") {
@@ -184,7 +248,7 @@ func TestWhoAsksTheGateIsRecorded(t *testing.T) {
 
 func TestASweepTellsWhatCameOfIt(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "m", "s1F s2F s3F")
+	seedMemory(t, "data", "m", 3)
 	seeding(t, "data", func(memories *memory.Memories) {
 		if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: "idle", Namespace: "team/a", Content: "another"}); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,22 +17,9 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// seedMemory stores a memory, and lets it live through turns without asking the
-// gate, as a server does that leaves the gate to a job. A turn is a session, a number
-// and how it went: S, P and F are uses with success, success in part and failure, and
-// - is no use.
-func seedMemory(t *testing.T, dataDir, id, turns string) {
-	t.Helper()
-	seeding(t, dataDir, func(memories *memory.Memories) {
-		if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"}); err != nil {
-			t.Fatal(err)
-		}
-		liveThrough(t, memories, id, turns)
-	})
-}
-
-// seeding opens the memories of a data folder, whose gate is left to others.
-func seeding(t *testing.T, dataDir string, fn func(*memory.Memories)) {
+// seedMemory stores a memory, and lets it fail in so many turns, without asking
+// the gate. At the third it waits for it.
+func seedMemory(t *testing.T, dataDir, id string, failures int64) {
 	t.Helper()
 	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
 	if err != nil {
@@ -50,27 +36,15 @@ func seeding(t *testing.T, dataDir string, fn func(*memory.Memories)) {
 			t.Error(err)
 		}
 	}()
-	fn(memories)
-}
-
-// liveThrough recalls a memory by its own text in each turn, and says how it went.
-func liveThrough(t *testing.T, memories *memory.Memories, id, turns string) {
-	t.Helper()
-	outcomes := map[byte]core.Outcome{'S': core.OutcomeSuccess, 'P': core.OutcomePartial, 'F': core.OutcomeFailure}
-	for _, word := range strings.Fields(turns) {
-		session, how := word[:1], word[len(word)-1]
-		turn, err := strconv.ParseInt(word[1:len(word)-1], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		recall := &core.RecallRequest{Session: session, Turn: turn, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
+	if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"}); err != nil {
+		t.Fatal(err)
+	}
+	for turn := range failures {
+		recall := &core.RecallRequest{Session: "s", Turn: turn + 1, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
 		if _, err := memories.Recall(t.Context(), recall); err != nil {
 			t.Fatal(err)
 		}
-		feedback := &core.FeedbackRequest{Session: session, Turn: turn, Outcome: core.OutcomeSuccess}
-		if how != '-' {
-			feedback.Outcome, feedback.Used = outcomes[how], []string{id}
-		}
+		feedback := &core.FeedbackRequest{Session: "s", Turn: turn + 1, Outcome: core.OutcomeFailure, Used: []string{id}}
 		if _, err := memories.Feedback(t.Context(), feedback); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +95,7 @@ func wantIn(t *testing.T, text string, parts ...string) {
 
 func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "old-steps", "s1F s2F s3F")
+	seedMemory(t, "data", "old-steps", 3)
 
 	out, _ := h.line(exitPassed, failuresOf("old-steps"), "evidence tool --file -")
 	wantIn(t, out, "recorded 3 outcomes, 0 were there before")
@@ -174,8 +148,8 @@ func (h host) policy(point, text string) {
 // build. What a purge or promotion needs besides still holds.
 func TestAnOperatorsPoliciesDecideWithinTheEngine(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "m", "s1F s2F s3F")
-	seedMemory(t, "data", "other", "")
+	seedMemory(t, "data", "m", 3)
+	seedMemory(t, "data", "other", 0)
 	h.policy("retention", `rule: {match: [{output: '{"ttl_score": 0.75, "state": "active"}'}]}`)
 	h.line(exitPassed, "", "memory recall --namespace team/a --session t --turn 1 other")
 	out, _ := h.line(exitPassed, "", "memory feedback --session t --turn 1 --outcome failure --used other --json")
@@ -196,7 +170,7 @@ func TestAnOperatorsPoliciesDecideWithinTheEngine(t *testing.T) {
 
 func TestARetainIsExplainedUntilNowIsAskedFor(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "m", "s1F s2F s3F")
+	seedMemory(t, "data", "m", 3)
 	out, _ := h.line(exitPassed, "", "gate run m --dry-run")
 	wantIn(t, out, "m: retain, confidence 0.", " (nothing was written)\nneither proven nor obsolete")
 	h.line(exitPassed, "", "gate run m --note seen")
@@ -213,7 +187,7 @@ func TestARetainIsExplainedUntilNowIsAskedFor(t *testing.T) {
 // TestARestoreMakesActive archives as a dream step will, behind the program's back.
 func TestARestoreMakesActive(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "m", "")
+	seedMemory(t, "data", "m", 0)
 	archive := func(from string) {
 		db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join("data", "store")})
 		if err != nil {
@@ -246,7 +220,7 @@ func TestARestoreMakesActive(t *testing.T) {
 
 func TestTheGateDecidesOnlyOnWhatWaitsForIt(t *testing.T) {
 	h := newHost(t)
-	seedMemory(t, "data", "new-steps", "")
+	seedMemory(t, "data", "new-steps", 0)
 	out, _ := h.line(exitFailure, "", "gate run new-steps --json")
 	wantIn(t, out, `"code": "state_conflict"`, `"state": "open"`)
 	h.line(exitFailure, "", "gate run new-steps --dry-run")
@@ -269,7 +243,7 @@ func TestBadEvidenceIsRefused(t *testing.T) {
 	for _, line := range []string{"evidence tool", "evidence dag", "gate run", "gate explain", "gate run m --upstream-status high"} {
 		h.line(exitUsage, "", line)
 	}
-	seedMemory(t, "data", "m", "s1F s2F s3F")
+	seedMemory(t, "data", "m", 3)
 	_, stderr = h.line(exitFailure, "", "gate run m --upstream-status 2")
 	wantIn(t, stderr, "upstream_status_score is 2: a factor is from 0 to 1")
 }

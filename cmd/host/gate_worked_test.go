@@ -6,7 +6,7 @@ import "github.com/reflectory/reflectory/core"
 // 3.4 to 3.6, apart from this program.
 type worked struct {
 	name  string
-	turns string // see seedTurns
+	turns string // see seedLife
 	// tools are outcomes of calls, by the turn: S went well, F failed, R failed and
 	// was recovered from, once for each letter.
 	tools string

@@ -56,8 +56,8 @@ func TestEveryExampleInTheHelpWorks(t *testing.T) {
 	t.Chdir(dir)
 	env := map[string]string{"REFLECTORY_DATA_DIR": "data", "REFLECTORY_LOCK": lock, "HOME": dir}
 
-	seedMemory(t, "data", "deploy-notes", "s1F s2F s3F")
-	seedMemory(t, "data", "build-notes", "")
+	seedMemory(t, "data", "deploy-notes", 3)
+	seedMemory(t, "data", "build-notes", 0)
 
 	runLine(t, env, `reflectory memory recall --session s1 --turn 1 --namespace team/a "how build-notes is done"`, exitPassed)
 	passed := runLine(t, env, "reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml --json", exitPassed)
