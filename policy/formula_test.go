@@ -86,6 +86,28 @@ func TestDefaultGateIsTheFormulaOverAGrid(t *testing.T) {
 	}
 }
 
+// Every way in which up to twelve uses can end, of something useless and of
+// something useful.
+func TestDefaultGateIsTheFormulaForEachCountOfUses(t *testing.T) {
+	p := policy.New(policy.NewPoints(), policy.Options{})
+	seen := map[string]int{}
+	for uses := range int64(13) {
+		for failures := range uses + 1 {
+			for successes := range uses - failures + 1 {
+				in := &core.GateInput{Successes: successes, Partials: uses - failures - successes, Failures: failures, Graph: core.GraphEvidence{Known: true}}
+				seen[checkGate(t, p, in)]++
+				in.Graph, in.Q = core.GraphEvidence{Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}, 1
+				in.React, in.Omega.UpstreamStatus = core.ReactEvidence{RecoverySuccess: 98, Recurrence: 1}, new(float64)
+				*in.Omega.UpstreamStatus = 1
+				seen[checkGate(t, p, in)]++
+			}
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("the counts saw only %v", seen)
+	}
+}
+
 // q puts the utility where it is wanted, a hair below, at and above each bound.
 func TestDefaultGateIsTheFormulaAtEveryBound(t *testing.T) {
 	p := policy.New(policy.NewPoints(), policy.Options{})

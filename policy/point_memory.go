@@ -34,7 +34,7 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 			{"miss_streak", "int", "relevant turns in a row without a good use", func(x *in) program.Value { return program.Int(x.MissStreak) }, nil},
 			{"relevant_turns", "int", "turns in which recall returned it", func(x *in) program.Value { return program.Int(x.RelevantTurns) }, nil},
 			{"gated", "bool", "whether the gate ever decided on it", func(x *in) program.Value { return program.Bool(x.Gated) }, nil},
-			{"since_gate", "int", "relevant turns since the gate's last decision, if gated", func(x *in) program.Value { return program.Int(x.SinceGate) }, nil},
+			{"since_gate", "int", "relevant turns since the gate's last decision, if gated; below 10 it isn't asked again", func(x *in) program.Value { return program.Int(x.SinceGate) }, nil},
 			{"sessions", "int", "sessions that used it", func(x *in) program.Value { return program.Int(x.Sessions) }, nil},
 			{"success_count", "int", "uses that succeeded", func(x *in) program.Value { return program.Int(x.Successes) }, nil},
 			{"partial_count", "int", "uses that succeeded in part", func(x *in) program.Value { return program.Int(x.Partials) }, nil},

@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,13 +51,15 @@ func seedMemory(t *testing.T, dataDir, id string, failures int64) {
 	}
 }
 
-const (
-	failures = `{"memory_id":"old-steps","session":"s","turn":1,"tool":"deploy","ok":false,"ref":"log:1"}
-{"memory_id":"old-steps","session":"s","turn":2,"tool":"deploy","ok":false,"ref":"log:2"}
-{"memory_id":"old-steps","session":"s","turn":3,"tool":"deploy","ok":false,"ref":"log:3"}
-`
-	pathOfOldSteps = `{"workflow":"deploy","entry":["build"],"exits":["ship"],"edges":[["build","ship"]],"memories":{"old-steps":["copy"]}}`
-)
+// failuresOf are three failed calls of a tool, in three turns.
+func failuresOf(id string) (lines string) {
+	for turn := range 3 {
+		lines += fmt.Sprintf(`{"memory_id":%q,"session":"s","turn":%d,"tool":"deploy","ok":false,"ref":"log:%d"}`+"\n", id, turn+1, turn+1)
+	}
+	return lines
+}
+
+const pathOfOldSteps = `{"workflow":"deploy","entry":["build"],"exits":["ship"],"edges":[["build","ship"]],"memories":{"old-steps":["copy"]}}`
 
 // host runs command lines in a data folder.
 type host struct {
@@ -92,13 +97,17 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	h := newHost(t)
 	seedMemory(t, "data", "old-steps", 3)
 
-	out, _ := h.line(exitPassed, failures, "evidence tool --file -")
+	out, _ := h.line(exitPassed, failuresOf("old-steps"), "evidence tool --file -")
 	wantIn(t, out, "recorded 3 outcomes, 0 were there before")
-	out, _ = h.line(exitPassed, failures, "evidence tool --file - --json")
+	out, _ = h.line(exitPassed, failuresOf("old-steps"), "evidence tool --file - --json")
 	wantIn(t, out, `"recorded": 0`, `"duplicates": 3`)
 	out, warned := h.line(exitPassed, pathOfOldSteps, "evidence dag --file -")
 	wantIn(t, out, "recorded: the graph of workflow deploy, with 3 nodes, 1 edges, 1 memories (sha256:")
 	wantIn(t, warned, "warn: no entry leads to the nodes of old-steps")
+	out, _ = h.line(exitPassed, pathOfOldSteps, "evidence dag --file -")
+	wantIn(t, out, "unchanged: the graph of workflow deploy")
+	out, _ = h.line(exitPassed, pathOfOldSteps, "evidence dag --file - --json")
+	wantIn(t, out, `"workflow": "deploy"`, `"digest": "sha256:`, `"nodes": 3`, `"edges": 1`, `"memories": 1`, `"unreachable": [`, `"unchanged": true`)
 
 	const factors = " --upstream-status 0 --codebase-verification 0 --runtime-utility-trend 0 --note outdated"
 	out, _ = h.line(exitPassed, "", "gate run old-steps --dry-run --json"+factors)
@@ -121,6 +130,92 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 		_, stderr := h.line(exitFailure, "", line)
 		wantIn(t, stderr, "purged")
 	}
+}
+
+// policy writes a policy of the operator for a point.
+func (h host) policy(point, text string) {
+	h.Helper()
+	dir := filepath.Join("data", "policies", point)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		h.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(text), 0o600); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// TestAnOperatorsPoliciesDecideWithinTheEngine changes both formulas without a
+// build. What a purge or promotion needs besides still holds.
+func TestAnOperatorsPoliciesDecideWithinTheEngine(t *testing.T) {
+	h := newHost(t)
+	seedMemory(t, "data", "m", 3)
+	seedMemory(t, "data", "other", 0)
+	h.policy("retention", `rule: {match: [{output: '{"ttl_score": 0.75, "state": "active"}'}]}`)
+	h.line(exitPassed, "", "memory recall --namespace team/a --session t --turn 1 other")
+	out, _ := h.line(exitPassed, "", "memory feedback --session t --turn 1 --outcome failure --used other --json")
+	wantIn(t, out, `"ttl_score": 0.75`, `"state_before": "open"`, `"state_after": "active"`)
+
+	for verdict, lacks := range map[string]string{
+		"promote":  "react_evidence_refs is 0, of at least 1 and graph_evidence_refs is 0, of at least 1 and sessions is 1, of at least 2",
+		"obsolete": "react_evidence_refs is 0, of at least 1 and graph_evidence_refs is 0, of at least 1",
+	} {
+		h.policy("gate", `rule: {id: mine, match: [{output: '{"verdict": "`+verdict+`", "confidence": 1.0}'}]}`)
+		out, _ = h.line(exitPassed, "", "gate run m --dry-run --json")
+		wantIn(t, out, `"verdict": "retain"`, `"intended": "`+verdict+`"`, "it would be "+verdict+", but "+lacks+`"`, `"rule": "mine"`)
+	}
+	h.policy("gate", `rule: {match: [{output: '{"verdict": "delete", "confidence": 1.0}'}]}`)
+	_, stderr := h.line(exitFailure, "", "gate run m")
+	wantIn(t, stderr, `gate/a.yaml:1:`, `verdict can't be "delete" (it is one of retain, obsolete, promote)`)
+}
+
+func TestARetainIsExplainedUntilNowIsAskedFor(t *testing.T) {
+	h := newHost(t)
+	seedMemory(t, "data", "m", 3)
+	out, _ := h.line(exitPassed, "", "gate run m --dry-run")
+	wantIn(t, out, "m: retain, confidence 0.", " (nothing was written)\nneither proven nor obsolete")
+	h.line(exitPassed, "", "gate run m --note seen")
+	h.line(exitPassed, failuresOf("m"), "evidence tool --file -")
+	out, _ = h.line(exitPassed, "", "gate explain m")
+	wantIn(t, out, "verdict: retain", "tool_failures 0", "noted: seen", "rule: default/gate.yaml, rule gate at match[3]: always", "aren't comparable")
+	out, _ = h.line(exitPassed, "", "gate explain m --now")
+	wantIn(t, out, "not decided: this is what the gate would decide now", "tool_failures 3")
+	if strings.Contains(out, "seen") {
+		t.Errorf("what would be decided has the last decision's note:\n%s", out)
+	}
+}
+
+// TestARestoreMakesActive archives as a dream step will, behind the program's back.
+func TestARestoreMakesActive(t *testing.T) {
+	h := newHost(t)
+	seedMemory(t, "data", "m", 0)
+	archive := func(from string) {
+		db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join("data", "store")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(t.Context(), func(tx core.Tx) error {
+			record, _, err := tx.Get([]byte("memory/m"))
+			if err != nil {
+				return err
+			}
+			return tx.Put([]byte("memory/m"), bytes.Replace(record, []byte(`"state":"`+from), []byte(`"state":"archived`), 1))
+		})
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, stderr := h.line(exitFailure, "", "memory restore m")
+	wantIn(t, stderr, "a memory that is open can't become active by restore", "hint: from open it can become active by retention, cooling by retention")
+	archive("open")
+	out, _ := h.line(exitPassed, "", "memory restore m --agent ada")
+	wantIn(t, out, "m is active")
+	archive("active")
+	out, _ = h.line(exitPassed, "", "memory restore m --json")
+	wantIn(t, out, `"id": "m"`, `"state": "active"`)
+	out, _ = h.line(exitPassed, "", "audit show namespace/team/a")
+	wantIn(t, out, "agent.memory.lifecycle.transition", "archived", "restore", "ada")
+	out, _ = h.line(exitFailure, "", "memory restore nothing-there --json")
+	wantIn(t, out, `"code": "memory_not_found"`)
 }
 
 func TestTheGateDecidesOnlyOnWhatWaitsForIt(t *testing.T) {

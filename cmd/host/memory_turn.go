@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
 )
 
 func (a *App) memoryFeedbackCommand() *cobra.Command {
@@ -104,14 +105,26 @@ func (a *App) memorySweepCommand() *cobra.Command {
 				if a.flags.json {
 					return printJSON(a.Stdout, result)
 				}
-				a.term.Line("%d memories looked at, %d scored anew, at turn %d", result.Evaluated, result.Changed, result.Turn)
-				for _, state := range core.MemoryStates() {
-					if n := result.Transitions[state]; n > 0 {
-						a.term.Line("%d became %s", n, state)
-					}
-				}
+				a.showSweep(result)
 				return nil
 			})
 		},
+	}
+}
+
+func (a *App) showSweep(result *memory.SweepResult) {
+	a.term.Line("%d memories looked at, %d scored anew, at turn %d", result.Evaluated, result.Changed, result.Turn)
+	for _, state := range core.MemoryStates() {
+		if n := result.Transitions[state]; n > 0 {
+			a.term.Line("%d became %s", n, state)
+		}
+	}
+	for _, next := range []string{core.NextRetain, core.NextPromote, core.NextPurge} {
+		if n := result.Gated[next]; n > 0 {
+			a.term.Line("gate: %s of %d", next, n)
+		}
+	}
+	if n := len(result.Pending); n > 0 {
+		a.term.Line("%d wait for the gate", n)
 	}
 }

@@ -129,6 +129,23 @@ func TestTheOmegaLane(t *testing.T) {
 	}
 }
 
+func TestTheFailureRate(t *testing.T) {
+	d := newMem(t)
+	for _, c := range []struct {
+		signals core.Signals
+		want    float64
+	}{
+		{core.Signals{}, 0},
+		{core.Signals{LastOutcomeError: true}, 1},
+		{core.Signals{Successes: 3, LastOutcomeError: true}, 0},
+		{core.Signals{Successes: 1, Partials: 1, Failures: 2}, .5},
+	} {
+		if got := d.decide(retains, &core.GateCase{Memory: memory(c.signals)}).Numbers.FailureRate; got != c.want {
+			t.Errorf("%+v: %v, want %v", c.signals, got, c.want)
+		}
+	}
+}
+
 // TestMemoriesArentMixedUp has ids that begin alike.
 func TestMemoriesArentMixedUp(t *testing.T) {
 	d := newMem(t)

@@ -41,7 +41,8 @@ func halted(g *core.Governance) journal.Event {
 
 // decide sets the score that the policy gives a memory and returns what is to
 // become of it: nil where it stays as it is. What the policy may not ask for is
-// told in the journal, and nothing follows.
+// told in the journal, and nothing follows. What comes before the gate again too soon
+// stays where it is.
 func (e *evaluation) decide(ctx context.Context, t *tx, memory *core.Memory) (*journal.MemoryTransitioned, error) {
 	if e.policy == nil || e.governance.Failure != nil || !lifecycle.Evaluated(memory.State) {
 		return nil, nil
@@ -61,7 +62,8 @@ func (e *evaluation) decide(ctx context.Context, t *tx, memory *core.Memory) (*j
 		}, memory.ID)
 	}
 	memory.Signals.TTLScore = out.TTLScore
-	if out.State == string(memory.State) {
+	tooSoon := out.State == string(core.StateRevalidatePending) && !lifecycle.Rested(&memory.Signals)
+	if out.State == string(memory.State) || tooSoon {
 		return nil, nil
 	}
 	memory.State = core.MemoryState(out.State)

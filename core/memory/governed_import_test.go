@@ -74,7 +74,8 @@ func TestAnImportRefusesWhatNoDecisionMade(t *testing.T) {
 		{"a memory with another title", "memory/plain", `"title":"`, `"title":"forged `},
 		{"a memory in another state", "memory/plain", `"state":"cooling"`, `"state":"active"`},
 		{"a purge without its tombstone", "memory-purged/useless", "", ""},
-		{"a purge without its decision", `gate-decision/`, `"next_action":"purge"`, `"next_action":"retain"`},
+		{"a purge without any decision", "gate-decision/", `"next_action":"purge"`, ""},
+		{"a purge with another decision", "gate-decision/", `"next_action":"purge"`, `"next_action":"retain"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestAnImportRefusesWhatNoDecisionMade(t *testing.T) {
 					return line
 				}
 				changed++
-				if c.from == "" {
+				if c.to == "" {
 					return ""
 				}
 				return strings.Replace(line, c.from, c.to, 1)

@@ -183,6 +183,33 @@ func TestNothingOfAPurgedMemoryIsLeft(t *testing.T) {
 	})
 }
 
+// TestTheNamespacesSettingsDecide lives memories under weights and thresholds that
+// aren't the defaults.
+func TestTheNamespacesSettingsDecide(t *testing.T) {
+	g := newGoverned(t, mem.Open(), nil)
+	g.set(t, "fast", "retention.w_hit=1", "retention.w_utility=0", "retention.w_miss=0.1", "retention.w_stale=0.01",
+		"retention.active_threshold=0.2", "retention.revalidate_threshold=0.1", "retention.hysteresis=0.3")
+	g.set(t, "slow", "retention.revalidate_threshold=-1")
+	g.set(t, "kind", "retention.active_threshold=0.01", "retention.revalidate_threshold=0")
+	for _, c := range []struct{ namespace, turns, states string }{
+		// .2, then .16 − .1 − .01, then .328, .4624 and .56992: back up it takes .5
+		{"fast", "S-SSS", "active cooling cooling cooling active"},
+		{"slow", "------", "open open open open cooling cooling"}, // by default the gate's at the sixth
+		{"kind", "FFF", "active active active"},                   // the gate retains at .038, which is cooling by default
+	} {
+		id := g.observe(t, core.ObserveRequest{Namespace: c.namespace, Content: "c"}).ID
+		var states []string
+		for i, how := range c.turns {
+			g.live(t, c.namespace, int64(i), id, map[rune]core.Outcome{'S': core.OutcomeSuccess, 'F': core.OutcomeFailure}[how])
+			states = append(states, string(g.get(t, id).State))
+		}
+		if got := strings.Join(states, " "); got != c.states {
+			t.Errorf("%s: %s, want %s", c.namespace, got, c.states)
+		}
+	}
+	g.written(t)
+}
+
 // TestTheClockAloneChangesNothing lets 10,000 hours pass over memories in every
 // state that a policy looks at; the same calls in no time leave the same states.
 func TestTheClockAloneChangesNothing(t *testing.T) {

@@ -47,7 +47,7 @@ func TestPromotionIsOneCommit(t *testing.T) {
 		w := living(t, s, decides(core.NextPromote, .9), deferred)
 		content := strings.Repeat("ä", 400)
 		m := w.pending(t, core.ObserveRequest{Title: "a title", Content: content})
-		before := w.entries
+		before := len(w.entries)
 		d, err := w.Revalidate(t.Context(), m.ID, revalidate)
 		if err != nil {
 			t.Fatal(err)
@@ -69,13 +69,8 @@ func TestPromotionIsOneCommit(t *testing.T) {
 		if err != nil || *p != (memory.Promotion{MemoryID: m.ID, KnowledgeID: k.ID, Decision: d.ID, Summary: summary}) {
 			t.Errorf("record %+v, %v", p, err)
 		}
-		var types []string
-		for _, e := range w.entries[len(before):] {
-			types = append(types, strings.TrimPrefix(e.Type, "agent.memory."))
-		}
-		if diff := cmp.Diff([]string{"revalidate.started", "revalidate.decision", "promoted", "lifecycle.transition"}, types); diff != "" {
-			t.Errorf("events:\n%s", diff)
-		}
+		w.wantEvents(t, before, "revalidate.started", "revalidate.decision", "promoted", "lifecycle.transition")
+		w.wantTransition(t, before+3, "revalidate_pending", "promoted", `"cause":"gate"`)
 	})
 }
 

@@ -2,8 +2,11 @@ package memory_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
@@ -103,6 +106,29 @@ func (w *world) pending(t *testing.T, r core.ObserveRequest) *core.Memory {
 		t.Fatalf("after three failures it is %s", m.State)
 	}
 	return m
+}
+
+// wantEvents fails unless the entries from one on are of these types.
+func (w *world) wantEvents(t *testing.T, from int, types ...string) {
+	t.Helper()
+	var got []string
+	for _, e := range w.entries[from:] {
+		got = append(got, strings.TrimPrefix(e.Type, "agent.memory."))
+	}
+	if diff := cmp.Diff(types, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// wantTransition fails unless an entry tells of a transition, and has these parts.
+func (w *world) wantTransition(t *testing.T, at int, before, after string, parts ...string) {
+	t.Helper()
+	e := w.entries[at]
+	for _, part := range append(parts, `"state_before":"`+before+`"`, `"state_after":"`+after+`"`) {
+		if e.Type != "agent.memory.lifecycle.transition" || !strings.Contains(string(e.Data), part) {
+			t.Errorf("%s isn't in %s %s", part, e.Type, e.Data)
+		}
+	}
 }
 
 // deferred leaves the gate to the test.

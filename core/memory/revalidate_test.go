@@ -51,6 +51,7 @@ func TestRetain(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextRetain, .61), deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
+		w.wantTransition(t, len(w.entries)-1, "open", "revalidate_pending", `"cause":"retention"`, `"rule":"retention"`, `"turn_id":2`)
 		d, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{AgentID: "me"})
 		if err != nil {
 			t.Fatal(err)
@@ -60,6 +61,7 @@ func TestRetain(t *testing.T) {
 		if after.State != core.StateCooling || g.MissStreak != 0 || g.LastHitTurn != 3 || g.Revalidation == nil || *g.Revalidation != .61 || !g.Gated || g.GatedAt != 3 {
 			t.Errorf("after the retain: %s, %+v", after.State, g)
 		}
+		w.wantTransition(t, len(w.entries)-1, "revalidate_pending", "cooling", `"cause":"gate"`, `"decision.confidence":0.61`, `"agent_id":"me"`)
 		recorded, err := w.Decision(t.Context(), d.ID)
 		if err != nil || cmp.Diff(d, recorded) != "" || d.MemoryID != m.ID || d.Namespace != "ns" {
 			t.Errorf("recorded %+v, %v; decided %+v", recorded, err, d)
@@ -75,6 +77,29 @@ func TestRetain(t *testing.T) {
 			t.Errorf("10 relevant turns after the retain it is %s", state)
 		}
 	})
+}
+
+// TestNoPolicyBringsAMemoryBackToTheGateTooSoon has a retention policy that asks
+// for the gate at each turn.
+func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
+	asks := says{State: string(core.StateRevalidatePending), TTLScore: .2}
+	w := living(t, openPebble(t), decides(core.NextRetain, .5), func(o *memory.Options) { o.Retention = asks })
+	m := w.observe(t, core.ObserveRequest{Content: "c"})
+	var gated []int64
+	for turn := range int64(25) {
+		if len(w.live(t, "s", turn+1, m.ID, core.OutcomeSuccess).Decisions) > 0 {
+			gated = append(gated, turn+1)
+		}
+		if g := w.get(t, m.ID); g.State != core.StateCooling || g.Signals.TTLScore != .2 {
+			t.Errorf("after turn %d it is %s with a score of %v", turn+1, g.State, g.Signals.TTLScore)
+		}
+	}
+	if diff := cmp.Diff([]int64{1, 11, 21}, gated); diff != "" || w.events("agent.memory.lifecycle.refused") != 0 {
+		t.Errorf("the gate decided at other turns (-want +got):\n%s", diff)
+	}
+	if result, err := w.Sweep(t.Context(), "ns"); err != nil || result.Changed != 0 {
+		t.Errorf("a sweep asked the gate: %+v, %v", result, err)
+	}
 }
 
 func TestRetainOfWhatScoresWellLeadsToActive(t *testing.T) {
@@ -95,10 +120,13 @@ func TestPurgeLeavesATombstoneOnly(t *testing.T) {
 		w := living(t, s, decides(core.NextPurge, .9), deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "the content", Tags: []string{"t"}, AgentID: "a"})
 		w.clock.Advance(time.Minute)
+		before := len(w.entries)
 		d, err := w.Revalidate(t.Context(), m.ID, revalidate)
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.wantEvents(t, before, "revalidate.started", "revalidate.decision", "lifecycle.transition", "purged")
+		w.wantTransition(t, before+2, "revalidate_pending", "purged", `"cause":"gate"`, `"decision_id":"`+d.ID+`"`)
 		_, err = w.Get(t.Context(), m.ID)
 		wantReason(t, err, sdk.NotFound, "memory_purged")
 		_, err = w.Revalidate(t.Context(), m.ID, revalidate)

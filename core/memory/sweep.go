@@ -61,7 +61,10 @@ type sweep struct {
 	result SweepResult
 }
 
-func (s *sweep) run(ctx context.Context) error {
+func (s *sweep) run(ctx context.Context) (err error) {
+	if s.result.Turn, err = s.memories.Turn(ctx, s.result.Namespace); err != nil {
+		return err
+	}
 	for _, state := range []core.MemoryState{core.StateOpen, core.StateActive, core.StateCooling} {
 		err := s.pages(ctx, state, func(ids []string) error {
 			if s.halted {

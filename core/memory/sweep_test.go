@@ -72,7 +72,7 @@ func TestASweepTakesUpWhatACrashLeftWaiting(t *testing.T) {
 		left := living(t, s, decides(core.NextPurge, .9), deferred)
 		m := left.pending(t, core.ObserveRequest{Content: "c"})
 		result, err := left.Sweep(t.Context(), "ns")
-		if err != nil || len(result.Pending) != 1 || result.Pending[0] != m.ID || len(result.Gated) != 0 {
+		if err != nil || result.Turn != 3 || len(result.Pending) != 1 || result.Pending[0] != m.ID || len(result.Gated) != 0 {
 			t.Errorf("deferred: %+v, %v", result, err)
 		}
 		w := living(t, s, decides(core.NextPurge, .9), nil)

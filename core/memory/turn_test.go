@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -52,7 +53,28 @@ func TestPlacesAreThoseOfTheFirstRecallOfATurn(t *testing.T) {
 				t.Errorf("memory %s has q %v, want that of weight %v", id, q, weight)
 			}
 		}
+		if turn, err := w.Turn(t.Context(), "ns"); err != nil || turn != 1 {
+			t.Errorf("a turn with three memories advanced the namespace to turn %d, %v", turn, err)
+		}
 	})
+}
+
+// TestATurnOfWhatWasArchivedSinceLeavesItArchived: it counts, and no policy is
+// asked.
+func TestATurnOfWhatWasArchivedSinceLeavesItArchived(t *testing.T) {
+	w := living(t, openPebble(t), nil, func(o *memory.Options) { o.Retention = says{State: string(core.StateActive), TTLScore: .9} })
+	m := w.observe(t, core.ObserveRequest{Content: "c"})
+	w.offer(t, "s", 1, m.ID)
+	if err := w.Dream(t.Context(), m.ID, core.StateArchived, ""); err != nil {
+		t.Fatal(err)
+	}
+	result := w.feedback(t, "s", 1, core.OutcomeSuccess, m.ID)
+	if g := w.get(t, m.ID); g.State != core.StateArchived || g.Signals.Successes != 1 || g.Signals.TTLScore != 0 || result.Items[0].After != core.StateArchived {
+		t.Errorf("it is %s, %+v", g.State, g.Signals)
+	}
+	if n := w.events("agent.memory.lifecycle.refused"); n != 0 {
+		t.Errorf("%d refusals", n)
+	}
 }
 
 func TestWhatCantNameATurnIsRefused(t *testing.T) {
@@ -91,4 +113,22 @@ func TestAPurgedMemoryIsLeftOutOfItsTurn(t *testing.T) {
 			t.Errorf("turn 1 has %+v", result.Items)
 		}
 	})
+}
+
+// TestASweepBringsWhatGrowsStaleToTheGate has a cooling memory at .1532, and one
+// turn of others, which takes .005.
+func TestASweepBringsWhatGrowsStaleToTheGate(t *testing.T) {
+	w := living(t, openPebble(t), decides(core.NextRetain, .5), nil)
+	m := w.observe(t, core.ObserveRequest{Content: "c"})
+	for turn, o := range []core.Outcome{core.OutcomeSuccess, "", core.OutcomeFailure, core.OutcomeFailure} {
+		w.live(t, "s", int64(turn), m.ID, o)
+	}
+	w.turnsOfOthers(t, "others", 1)
+	result, err := w.Sweep(t.Context(), "ns")
+	if err != nil || result.Transitions[core.StateRevalidatePending] != 1 || result.Gated[core.NextRetain] != 1 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if g := w.get(t, m.ID); g.State != core.StateCooling || g.Signals.TTLScore != .1482 || !g.Signals.Gated {
+		t.Errorf("it is %s: %+v", g.State, g.Signals)
+	}
 }

@@ -1,6 +1,10 @@
 package lifecycle
 
-import "github.com/reflectory/reflectory/core"
+import (
+	"math"
+
+	"github.com/reflectory/reflectory/core"
+)
 
 // RetentionInput is what the retention policy is to see of a memory, at a turn
 // of its namespace, under the namespace's weights.
@@ -13,9 +17,18 @@ func RetentionInput(m *core.Memory, number int64, weights core.RetentionWeights)
 		Gated: s.Gated, SinceGate: s.RelevantTurns - s.GatedAt, Sessions: s.Sessions,
 		Successes: s.Successes, Partials: s.Partials, Failures: s.Failures,
 		HitRate: s.HitRate, Utility: s.Utility, Q: s.Q, TTLScore: s.TTLScore,
-		Weights: weights,
+		Weights: compared(weights),
 	}
 }
+
+// compared rounds the thresholds as they are compared (spec 3.4). A policy rounds
+// its score itself.
+func compared(w core.RetentionWeights) core.RetentionWeights {
+	w.Active, w.Revalidate, w.Hysteresis = rounded(w.Active), rounded(w.Revalidate), rounded(w.Hysteresis)
+	return w
+}
+
+func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 // Evaluated reports whether the retention policy is asked about a memory in this
 // state. One that waits for the gate gets its score, but stays.
@@ -24,7 +37,7 @@ func Evaluated(s core.MemoryState) bool { return s.Recallable() }
 // AfterRetain is the state that a retain leads to (spec 3.5): the score is the
 // last one that the retention policy gave.
 func AfterRetain(s *core.Signals, weights core.RetentionWeights) core.MemoryState {
-	if s.TTLScore < weights.Active {
+	if rounded(s.TTLScore) < rounded(weights.Active) {
 		return core.StateCooling
 	}
 	return core.StateActive

@@ -11,6 +11,7 @@ const (
 	rate        = 0.2 // how far a reward moves hit rate, utility and q at most
 	initial     = 0.5 // utility and q before the first use
 	recentTurns = 20  // relevant turns that the gate's recurrence looks back on (spec 3.5)
+	restTurns   = 10  // relevant turns after a decision before the gate looks again (spec 3.5)
 )
 
 // Initial are the signals of a new memory.
@@ -88,9 +89,12 @@ func count(s core.Signals, o core.Outcome) core.Signals {
 	return s
 }
 
+// Rested reports whether a memory may come to the gate: it never did, or at least
+// 10 relevant turns ago (spec 3.5).
+func Rested(s *core.Signals) bool { return !s.Gated || s.RelevantTurns-s.GatedAt >= restTurns }
+
 // Retained returns the signals after the gate decided to retain, at a turn of
-// the namespace (spec 3.5). The memory can't become pending before 10 more
-// relevant turns, which the retention policy counts from GatedAt.
+// the namespace (spec 3.5).
 func Retained(s core.Signals, number int64, confidence float64) core.Signals {
 	s.MissStreak = 0
 	s.LastHitTurn = number

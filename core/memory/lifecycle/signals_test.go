@@ -92,10 +92,35 @@ func TestRetain(t *testing.T) {
 		t.Errorf("the retain changed what use has shown: %+v", got)
 	}
 	w := core.DefaultRetentionWeights()
-	for score, want := range map[float64]core.MemoryState{.34: core.StateCooling, .35: core.StateActive, .9: core.StateActive} {
+	scores := map[float64]core.MemoryState{
+		.34: core.StateCooling, .35: core.StateActive, .9: core.StateActive, .35 - 1e-10: core.StateActive, .35 - 2e-9: core.StateCooling,
+	}
+	for score, want := range scores {
 		if state := lifecycle.AfterRetain(&core.Signals{TTLScore: score}, w); state != want {
 			t.Errorf("score %v leads to %s, want %s", score, state, want)
 		}
+	}
+}
+
+func TestTheGateLooksAgainAfterTenRelevantTurns(t *testing.T) {
+	for turns, want := range map[int64]bool{11: false, 20: false, 21: true, 30: true} {
+		if got := lifecycle.Rested(&core.Signals{Gated: true, GatedAt: 11, RelevantTurns: turns}); got != want {
+			t.Errorf("at relevant turn %d: %v, want %v", turns, got, want)
+		}
+	}
+	if !lifecycle.Rested(&core.Signals{RelevantTurns: 3}) {
+		t.Error("what the gate never saw may come to it")
+	}
+}
+
+func TestThresholdsAreComparedInNineDigits(t *testing.T) {
+	w := core.RetentionWeights{Active: .35 + 1e-10, Revalidate: .15 - 1e-10, Hysteresis: .05 + 1e-10, Hit: 1e-10}
+	want := core.RetentionWeights{Active: .35, Revalidate: .15, Hysteresis: .05, Hit: 1e-10}
+	if got := lifecycle.RetentionInput(&core.Memory{}, 0, w).Weights; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if state := lifecycle.AfterRetain(&core.Signals{TTLScore: .35}, w); state != core.StateActive {
+		t.Errorf("a score at the threshold leads to %s", state)
 	}
 }
 

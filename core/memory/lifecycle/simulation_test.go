@@ -119,6 +119,10 @@ func TestLives(t *testing.T) {
 		{"20 successes, then 500 turns of others", again("S", 20) + again(".", 500), true, core.StateActive, nil, "active"},
 		{"success in two sessions is a candidate for promotion", "SsS", false, core.StateRevalidatePending, []int64{3}, "active revalidate_pending"},
 		{"success in two sessions, kept", again("Ss", 6), true, core.StateActive, []int64{3}, "active revalidate_pending active"},
+		{"cooling, back up to .3912", "S--P", true, core.StateCooling, nil, "active cooling"},
+		{"cooling, back up to .404", "S-P", true, core.StateActive, nil, "active cooling active"},
+		{"cooling, down to .1532", "S-FF", false, core.StateCooling, nil, "active cooling"},
+		{"cooling, down to .1482", "SFF-", false, core.StateRevalidatePending, []int64{4}, "active cooling revalidate_pending"},
 		{"half of the uses fail", again("SF", 100), true, core.StateActive, nil, "active cooling active cooling active"},
 	}
 	for _, c := range cases {

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/policy"
+)
+
+// seedLife stores a memory, and lets it live through turns without asking the
+// gate, as a server does that leaves the gate to a job. A turn is a session, a number
+// and how it went: S, P and F are uses with success, success in part and failure, and
+// - is no use.
+func seedLife(t *testing.T, dataDir, id, turns string) {
+	t.Helper()
+	seeding(t, dataDir, func(memories *memory.Memories) {
+		if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"}); err != nil {
+			t.Fatal(err)
+		}
+		liveThrough(t, memories, id, turns)
+	})
+}
+
+// seeding opens the memories of a data folder, whose gate is left to others.
+func seeding(t *testing.T, dataDir string, fn func(*memory.Memories)) {
+	t.Helper()
+	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := policy.New(policy.NewPoints(), policy.Options{})
+	memories, err := memory.New(memory.Options{Store: db, Retention: policies, Gate: gate.New(policies), DeferGate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		memories.Close()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	fn(memories)
+}
+
+// liveThrough recalls a memory by its own text in each turn, and says how it went.
+func liveThrough(t *testing.T, memories *memory.Memories, id, turns string) {
+	t.Helper()
+	outcomes := map[byte]core.Outcome{'S': core.OutcomeSuccess, 'P': core.OutcomePartial, 'F': core.OutcomeFailure}
+	for _, word := range strings.Fields(turns) {
+		session, how := word[:1], word[len(word)-1]
+		turn, err := strconv.ParseInt(word[1:len(word)-1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recall := &core.RecallRequest{Session: session, Turn: turn, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
+		if _, err := memories.Recall(t.Context(), recall); err != nil {
+			t.Fatal(err)
+		}
+		feedback := &core.FeedbackRequest{Session: session, Turn: turn, Outcome: core.OutcomeSuccess}
+		if how != '-' {
+			feedback.Outcome, feedback.Used = outcomes[how], []string{id}
+		}
+		if _, err := memories.Feedback(t.Context(), feedback); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// closely compares numbers of ten digits.
+var closely = cmpopts.EquateApprox(0, 1e-9)
+
+// decided decodes a decision and holds it to what was worked out.
+func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	next := map[string]string{"obsolete": "purge", "retain": "retain", "promote": "promote"}[c.verdict]
+	if d.Verdict != c.verdict || d.NextAction != next || d.Reason != c.reason || !cmp.Equal(d.Confidence, c.confidence, closely) || !slices.Equal(d.Unmet, c.unmet) {
+		t.Errorf("%s, confidence %.10f, unmet %v: %s", d.Verdict, d.Confidence, d.Unmet, d.Reason)
+	}
+	var shape struct {
+		All   map[string]any
+		Omega map[string]any `json:"omega_factors"`
+	}
+	if err := errors.Join(json.Unmarshal([]byte(text), &shape), json.Unmarshal([]byte(text), &shape.All)); err != nil {
+		t.Fatal(err)
+	}
+	wantKeys(t, shape.All, "decision_id verdict confidence react_evidence_refs graph_evidence_refs omega_factors reason next_action numbers policy")
+	wantKeys(t, shape.Omega, "upstream_status_score codebase_verification_score runtime_utility_trend_score notes")
+	if diff := cmp.Diff(c.numbers, d.Numbers, closely); diff != "" {
+		t.Errorf("numbers (-worked out +decided):\n%s", diff)
+	}
+	return d
+}
+
+func wantKeys(t *testing.T, object map[string]any, keys string) {
+	t.Helper()
+	for _, key := range strings.Fields(keys) {
+		if _, has := object[key]; !has {
+			t.Errorf("%s isn't in %v", key, object)
+		}
+	}
+}
+
+// record records the evidence.
+func (c *worked) record(h host, id string) {
+	h.Helper()
+	if c.settings != "" {
+		h.line(exitPassed, "", "governance set team/a "+c.settings)
+	}
+	var lines []string
+	for _, outcomes := range strings.Fields(c.tools) {
+		turn := strings.TrimRight(outcomes, "SFR")
+		for i, how := range outcomes[len(turn):] {
+			lines = append(lines, fmt.Sprintf(`{"memory_id":%q,"session":%q,"turn":%s,"tool":"make","ok":%v,"recovered":%v,"ref":"%s-%d"}`,
+				id, turn[:1], turn[1:], how == 'S', how == 'R', turn, i))
+		}
+	}
+	if len(lines) > 0 {
+		h.line(exitPassed, strings.Join(lines, "\n"), "evidence tool --file -")
+	}
+	if c.dag != "" {
+		h.line(exitPassed, fmt.Sprintf(`{"workflow":"w",%s,"memories":{%q:[%q]}}`, c.dag, id, c.node), "evidence dag --file -")
+	}
+}
+
+// memoryNow is a memory as the program shows it.
+func (h host) memoryNow(id string) (m core.Memory) {
+	h.Helper()
+	out, _ := h.line(exitPassed, "", "memory get "+id+" --json")
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		h.Fatal(err)
+	}
+	return m
+}
+
+func TestDecisionsAreAsWorkedOutByHand(t *testing.T) {
+	for _, c := range workedOut() {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHost(t)
+			seedLife(t, "data", "m", c.turns)
+			c.record(h, "m")
+			dry, _ := h.line(exitPassed, "", "gate run m --dry-run --json"+c.factors)
+			if d := c.decided(t, dry); d.ID != "" || h.memoryNow("m").State != core.StateRevalidatePending {
+				t.Errorf("a dry run made decision %q", d.ID)
+			}
+			out, _ := h.line(exitPassed, "", "gate run m --json"+c.factors)
+			d := c.decided(t, out)
+			var e struct{ Decision json.RawMessage }
+			out, _ = h.line(exitPassed, "", "gate explain m --json")
+			if err := json.Unmarshal([]byte(out), &e); err != nil || c.decided(t, string(e.Decision)).ID != d.ID {
+				t.Errorf("explained, %v: %s", err, out)
+			}
+			if c.state == "" {
+				_, stderr := h.line(exitFailure, "", "memory get m")
+				wantIn(t, stderr, "was purged")
+				return
+			}
+			m := h.memoryNow("m")
+			if m.State != c.state || !m.Signals.Gated {
+				t.Errorf("it is %s: %+v", m.State, m.Signals)
+			}
+			if s := m.Signals; d.NextAction == core.NextRetain && (s.MissStreak != 0 || s.LastHitTurn != s.RelevantTurns || *s.Revalidation != d.Confidence) {
+				t.Errorf("the retain left %+v", s)
+			}
+		})
+	}
+}
+
+// TestWhatWasRetainedWithDoubtIsntPromoted has a memory prove itself after a retain
+// with little confidence, which counts as its revalidation score.
+func TestWhatWasRetainedWithDoubtIsntPromoted(t *testing.T) {
+	h := newHost(t)
+	doubtful, sure := halfProven(), worked{dag: lineDAG, node: "a"}
+	seedLife(t, "data", "m", doubtful.turns)
+	doubtful.record(h, "m")
+	out, _ := h.line(exitPassed, "", "gate run m --json")
+	doubtful.decided(t, out)
+	more := func(turns string) {
+		seeding(t, "data", func(memories *memory.Memories) { liveThrough(t, memories, "m", turns) })
+	}
+	more("a4S b5S a6S b7S a8S b9S a10S b11S a12S")
+	_, stderr := h.line(exitFailure, "", "gate run m")
+	wantIn(t, stderr, "memory m is active", "revalidate_pending", "hint: ")
+	more("b13S")
+	for turn := 4; turn <= 13; turn++ {
+		sure.tools += fmt.Sprintf(" %c%dRRRR", "ba"[(turn+1)%2], turn)
+	}
+	sure.record(h, "m")
+	out, _ = h.line(exitPassed, "", "gate run m"+allFactors("1", "1", "1"))
+	wantIn(t, out, "m: retain, confidence 0.", "it would be promote, but revalidation_score is 0.556700989, of at least 0.6")
+}
+
+// TestFeedbackBringsTheDecision lives through commands alone, where the gate decides
+// right after the last feedback.
+func TestFeedbackBringsTheDecision(t *testing.T) {
+	for _, c := range []worked{workedOut()[0], halfProven()} {
+		h := newHost(t)
+		h.line(exitPassed, "", "memory observe --namespace team/a --id m --content how-m-is-done")
+		c.record(h, "m")
+		var result struct{ Decisions []json.RawMessage }
+		for _, turn := range strings.Fields(c.turns) {
+			how := map[string]string{"S": "success", "F": "failure"}[turn[2:]]
+			named := " --session " + turn[:1] + " --turn " + turn[1:2]
+			h.line(exitPassed, "", "memory recall --namespace team/a how-m-is-done"+named)
+			out, _ := h.line(exitPassed, "", "memory feedback --json --used m --outcome "+how+named)
+			if err := json.Unmarshal([]byte(out), &result); err != nil || (len(result.Decisions) > 0) != strings.HasSuffix(c.turns, turn) {
+				t.Fatalf("%s, %v: %s", turn, err, out)
+			}
+		}
+		c.decided(t, string(result.Decisions[0]))
+	}
+}
+
+// TestWhoAsksTheGateIsRecorded also holds that a dry run leaves no event.
+func TestWhoAsksTheGateIsRecorded(t *testing.T) {
+	h := newHost(t)
+	seedMemory(t, "data", "m", 3)
+	h.line(exitPassed, "", "gate run m --agent ada --dry-run")
+	out, _ := h.line(exitPassed, "", "audit show namespace/team/a --json")
+	if strings.Contains(out, "agent.memory.revalidate") {
+		t.Errorf("a dry run left events:\n%s", out)
+	}
+	h.line(exitPassed, "", "gate run m --agent ada")
+	out, _ = h.line(exitPassed, "", "audit show namespace/team/a")
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "revalidate.started") {
+			wantIn(t, line, "ada")
+			return
+		}
+	}
+	t.Errorf("no event:\n%s", out)
+}
+
+func TestASweepTellsWhatCameOfIt(t *testing.T) {
+	h := newHost(t)
+	seedMemory(t, "data", "m", 3)
+	seeding(t, "data", func(memories *memory.Memories) {
+		if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: "idle", Namespace: "team/a", Content: "another"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	_, stderr := h.line(exitPassed, "", "memory sweep team/a")
+	wantIn(t, stderr, "1 memories looked at, 1 scored anew, at turn 3", "gate: retain of 1")
+	out, _ := h.line(exitPassed, "", "memory sweep team/a --json")
+	wantIn(t, out, `"namespace": "team/a"`, `"turn": 3`, `"evaluated": 2`, `"changed": 1`, `"transitions": {}`, `"gated": {}`)
+	_, stderr = h.line(exitFailure, "", "memory sweep team//a")
+	wantIn(t, stderr, `namespace "team//a"`)
+	h.line(exitUsage, "", "memory sweep")
+}
