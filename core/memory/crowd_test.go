@@ -169,7 +169,7 @@ func TestManyApproveAtOnce(t *testing.T) {
 // TestExportsWhilePromotingAreWhole: an import takes each, so that no entry of
 // knowledge is without its decision and promotion, and no key without the others.
 func TestExportsWhilePromotingAreWhole(t *testing.T) {
-	const promotions = 6
+	const promotions = 4
 	crowds(t, func(t *testing.T, g *governed) {
 		memories, requests := make([]*core.Memory, promotions), make([]memory.RevalidateRequest, promotions)
 		for i := range promotions {

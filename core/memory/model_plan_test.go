@@ -27,11 +27,11 @@ func newModelPlan() *modelPlan {
 
 // check calls fn with one of the engines, in turn, where its store is to be checked
 // after an operation: after each 20th, and in a stress run after each of the first
-// 1,000 and each 100th from there on.
+// 500 and each 100th from there on.
 func (p *modelPlan) check(i int, fn func(engine int)) {
 	every := 20
 	switch {
-	case p.stress && i < modelOps:
+	case p.stress && i < modelOps/2:
 		every = 1
 	case p.stress:
 		every = 100
