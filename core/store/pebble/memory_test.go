@@ -205,8 +205,11 @@ func TestCrashInsideCommitsOfMemories(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if opened && (op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			// Read before the clones are made: in the background the store writes while
+			// commits go on. One that begins now waits for the lock.
+			commits := int(acknowledged.Load())
 			for _, left := range []vfs.CrashCloneCfg{{}, torn} {
-				crashes = append(crashes, crash{mem.CrashClone(left), int(acknowledged.Load())})
+				crashes = append(crashes, crash{mem.CrashClone(left), commits})
 			}
 		}
 		return nil
