@@ -103,6 +103,7 @@ var imports = map[string][]string{
 // or a named few.
 var holders = map[string][]string{
 	"github.com/cockroachdb/pebble":         {"core/store/pebble"},
+	"github.com/RaduBerinde/btreemap":       {"core/store/mem"},
 	"github.com/google/cel-go":              {"policy/program"},
 	"github.com/fsnotify/fsnotify":          {"policy"},
 	"github.com/goccy/go-yaml":              {"core/document"},

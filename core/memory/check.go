@@ -111,7 +111,7 @@ func (c *checker) memories() error {
 		if err := c.life(key, m); err != nil {
 			return err
 		}
-		if err := c.state(key, m); err != nil {
+		if err := c.lived(key, m); err != nil {
 			return err
 		}
 		return c.history(key, m)

@@ -8,23 +8,6 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// state checks that a memory is in the state that its last transition led to.
-func (c *checker) state(key string, m *core.Memory) error {
-	want := core.StateOpen // where nothing led it elsewhere
-	var last journal.MemoryTransitioned
-	found, whole, err := c.newest(m.Namespace, m.ID, "agent.memory.lifecycle.transition", func(data []byte) bool {
-		last = journal.MemoryTransitioned{}
-		return json.Unmarshal(data, &last) == nil && last.MemoryID == m.ID
-	})
-	if found {
-		want = last.After
-	}
-	if err == nil && (found || whole) && m.State != want {
-		c.problem(key, "it is %s, but %s by its events", m.State, want)
-	}
-	return err
-}
-
 // promoted checks an entry against the event of its promotion and the memory that
 // it was, which never changes what it says.
 func (c *checker) promoted(key string, k *core.Knowledge) error {

@@ -81,24 +81,17 @@ func (c *checker) decisions() error {
 
 // decided checks a decision against its event.
 func (c *checker) decided(key string, value []byte, d *core.GateDecision) error {
-	history, err := readHistory(c.r, d.Namespace, d.MemoryID)
-	if sdk.CodeOf(err) == sdk.Internal {
-		return nil // the history's problem, told there
-	}
-	if err != nil {
+	var made journal.RevalidateDecision
+	found, whole, err := c.newest(d.Namespace, d.MemoryID, "agent.memory.revalidate.decision", func(data []byte) bool {
+		made = journal.RevalidateDecision{}
+		return json.Unmarshal(data, &made) == nil && made.DecisionID == d.ID
+	})
+	switch {
+	case err != nil:
 		return err
-	}
-	for _, e := range history {
-		var made journal.RevalidateDecision
-		if e.Type != "agent.memory.revalidate.decision" || json.Unmarshal(e.Data, &made) != nil || made.DecisionID != d.ID {
-			continue
-		}
-		if made.Decision != core.Digest(value) {
-			c.problem(key, "the decision isn't what its event says")
-		}
-		return nil
-	}
-	if len(history) < maxHistory { // else the event may be one of the older ones
+	case found && made.Decision != core.Digest(value):
+		c.problem(key, "the decision isn't what its event says")
+	case !found && whole: // else the event may be one of the older ones
 		c.problem(key, "the decision has no event")
 	}
 	return nil

@@ -96,7 +96,13 @@ func (l *lives) restore() lifeOp {
 
 // gate asks the gate, about something that waits for it as a rule.
 func (l *lives) gate() lifeOp {
-	m := l.some(func(m *life) bool { return m.state == core.StateRevalidatePending })
+	waits := func(m *life) bool { return m.state == core.StateRevalidatePending }
+	// A retain bars a promotion from then on, since its confidence is below .6. So
+	// the gate is asked when there is much evidence, as a rule.
+	m := l.some(func(m *life) bool { return waits(m) && !m.s.Gated && m.graph != "" && m.s.RelevantTurns > 8 })
+	if m == nil && l.r.IntN(4) == 0 {
+		m = l.some(func(m *life) bool { return waits(m) && (m.s.Gated || l.r.IntN(4) == 0) })
+	}
 	if m == nil || l.r.IntN(10) == 0 {
 		m = l.any()
 	}
@@ -104,7 +110,7 @@ func (l *lives) gate() lifeOp {
 		return l.recall()
 	}
 	var omega *float64
-	if l.r.IntN(2) == 0 {
+	if l.r.IntN(4) > 0 {
 		x := float64(1 - m.id[len(m.id)-1]%2)
 		omega = &x
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/mem"
-	"github.com/reflectory/reflectory/core/store/storetest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -24,10 +22,7 @@ import (
 // the gate on mem, on pebble and on a model that has the formulas of the
 // specification once more, and compares what each answers and then holds.
 func TestModelOfLives(t *testing.T) {
-	ops := modelOps
-	if os.Getenv(storetest.StressEnv) == "1" {
-		ops *= 10
-	}
+	p := newModelPlan()
 	real := func(o *memory.Options) {
 		o.Retention, o.Reflection, o.Gate, o.DeferGate = defaults(), defaults(), gate.New(defaults()), true
 	}
@@ -36,7 +31,7 @@ func TestModelOfLives(t *testing.T) {
 		r: rand.New(rand.NewPCG(34, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
 		counters: map[string]int64{}, bias: map[string]float64{}, came: map[string]int{},
 	}
-	for i := range ops {
+	for i := range p.ops {
 		op := l.draw(i)
 		first := op.run(t, engines[0])
 		if diff := cmp.Diff(first, op.run(t, engines[1])); diff != "" {
@@ -46,14 +41,21 @@ func TestModelOfLives(t *testing.T) {
 		if l.came[op.name+" "+came]++; wrong != "" {
 			t.Fatalf("operation %d, %s: %s", i, op.name, wrong)
 		}
-		if i%(ops/10) == 0 || i == ops-1 {
+		p.check(i, func(engine int) { engines[engine].sound(t) })
+		if p.compares(i) {
 			l.compare(t, engines)
+		}
+		if t.Failed() {
+			t.Fatalf("operation %d, %s", i, op.name)
 		}
 	}
 	t.Logf("%v", l.came)
-	for _, want := range []string{"gate retain", "gate purge", "gate promote", "gate state_conflict", "feedback duplicate", "restore active", "sweep "} {
-		if l.came[want] == 0 {
-			t.Errorf("%s never came", want)
+	for came, n := range map[string]int{
+		"gate retain": 5, "gate purge": 1, "gate promote": 2, "gate state_conflict": 5, "feedback duplicate": 50,
+		"dream archived": 2, "dream consolidated": 2, "restore active": 5, "sweep ": 10, "reflect source_purged": 1,
+	} {
+		if l.came[came] < n*p.ops/modelOps {
+			t.Errorf("%s came %d times, want %d", came, l.came[came], n*p.ops/modelOps)
 		}
 	}
 }
@@ -239,12 +241,8 @@ func (l *lives) compare(t *testing.T, engines []*governed) {
 				t.Errorf("the bias of %s is %v, want %v, %v", session, got, want, err)
 			}
 		}
-		g.sound(t)
 	}
 	if diff := cmp.Diff(dump(t, engines[0].store), dump(t, engines[1].store)); diff != "" {
 		t.Errorf("the engines differ (-mem +pebble):\n%s", diff)
-	}
-	if t.Failed() {
-		t.FailNow()
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -13,25 +12,17 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/mem"
-	"github.com/reflectory/reflectory/core/store/storetest"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// modelOps is how many random operations the model test runs; a stress run has
-// ten times as many.
-const modelOps = 1000
 
 // TestModel runs the same random operations on mem, on pebble and on a model of
 // a few maps, and compares what each answers and then holds.
 func TestModel(t *testing.T) {
-	ops := modelOps
-	if os.Getenv(storetest.StressEnv) == "1" {
-		ops *= 10
-	}
+	p := newModelPlan()
 	r := rand.New(rand.NewPCG(5, 2026))
 	model := &model{settings: governor{}, memories: map[string]*modelMemory{}, gone: map[string]bool{}, pending: map[string]core.ReflectRequest{}}
 	worlds := []*world{newWorld(t, mem.Open(), nil), newWorld(t, openPebble(t), nil)}
-	for i := range ops {
+	for i := range p.ops {
 		op := model.draw(r, i)
 		var answers []answer
 		for _, w := range worlds {
@@ -44,7 +35,12 @@ func TestModel(t *testing.T) {
 				t.Fatalf("operation %d, %s, engine %d: %+v, the model says %q", i, op.name, j, got, want)
 			}
 		}
-		if i%(ops/10) == 0 || i == ops-1 {
+		p.check(i, func(engine int) {
+			for _, problem := range worlds[engine].problems(t) {
+				t.Fatalf("operation %d, %s: %+v", i, op.name, problem)
+			}
+		})
+		if p.compares(i) {
 			for _, w := range worlds {
 				model.compare(t, w)
 			}
@@ -268,8 +264,5 @@ func (m *model) compare(t *testing.T, w *world) {
 	}
 	if list, err := w.Pending(t.Context(), ""); err != nil || len(list) != len(m.pending) {
 		t.Fatalf("%d pending, want %d, error %v", len(list), len(m.pending), err)
-	}
-	for _, p := range w.problems(t) {
-		t.Fatalf("problem: %+v", p)
 	}
 }

@@ -8,22 +8,31 @@ import (
 	"github.com/reflectory/reflectory/core/store"
 )
 
-// tx is a transaction: base as it began, now with its writes.
+// tx is a transaction: base as it began, now with its writes, of which it is a
+// clone from the first one on.
 type tx struct {
-	base, now pairs
+	base, now *pairs
+	began     int // how many commits were before it
 	reads     []span
-	writes    []pair
+	writes    []write
 	size      int
 	ended     atomic.Bool
 }
-
-// span is a range of keys that was read: from <= key < to.
-type span struct{ from, to []byte }
 
 // reader hides a transaction's writes from a View.
 type reader struct{ core.Reader }
 
 func (t *tx) end() { t.ended.Store(true) }
+
+// readsSame reports whether all that it read reads the same in other data.
+func (t *tx) readsSame(data *pairs) bool {
+	for _, r := range t.reads {
+		if !r.same(t.base, data) {
+			return false
+		}
+	}
+	return true
+}
 
 // Get implements [core.Reader].
 func (t *tx) Get(key []byte) ([]byte, bool, error) {
@@ -34,24 +43,24 @@ func (t *tx) Get(key []byte) ([]byte, bool, error) {
 		return nil, false, err
 	}
 	t.reads = append(t.reads, span{bytes.Clone(key), after(key)})
-	i, found := t.now.find(key)
+	_, value, found := t.now.Get(key)
 	if !found {
 		return nil, false, nil
 	}
-	return append([]byte{}, t.now[i].value...), true, nil
+	return append([]byte{}, value...), true, nil
 }
 
-// Scan implements [core.Reader].
+// Scan implements [core.Reader]. It reads a clone, since fn may write.
 func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) error {
 	if t.ended.Load() {
 		return store.ErrEnded()
 	}
 	seen := span{bytes.Clone(from), bytes.Clone(to)}
 	defer func() { t.reads = append(t.reads, seen) }()
-	for _, p := range t.now.between(from, to) {
-		more, err := fn(bytes.Clone(p.key), append([]byte{}, p.value...))
+	for key, value := range seen.of(t.now.Clone()) {
+		more, err := fn(bytes.Clone(key), append([]byte{}, value...))
 		if err != nil || !more {
-			seen.to = after(p.key)
+			seen.to = after(key)
 			return err
 		}
 	}
@@ -60,15 +69,15 @@ func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) err
 
 // Put implements [core.Tx].
 func (t *tx) Put(key, value []byte) error {
-	return t.write(pair{bytes.Clone(key), append([]byte{}, value...)})
+	return t.write(write{bytes.Clone(key), append([]byte{}, value...)})
 }
 
 // Delete implements [core.Tx].
 func (t *tx) Delete(key []byte) error {
-	return t.write(pair{key: bytes.Clone(key)})
+	return t.write(write{key: bytes.Clone(key)})
 }
 
-func (t *tx) write(w pair) error {
+func (t *tx) write(w write) error {
 	if t.ended.Load() {
 		return store.ErrEnded()
 	}
@@ -76,10 +85,10 @@ func (t *tx) write(w pair) error {
 		return err
 	}
 	t.size += len(w.key) + len(w.value)
+	if len(t.writes) == 0 {
+		t.now = t.base.Clone()
+	}
 	t.writes = append(t.writes, w)
-	t.now = t.now.with(w)
+	w.apply(t.now)
 	return nil
 }
-
-// after is the first key that follows key.
-func after(key []byte) []byte { return append(bytes.Clone(key), 0) }

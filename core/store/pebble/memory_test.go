@@ -2,17 +2,22 @@ package pebble
 
 import (
 	"context"
-	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
@@ -20,119 +25,130 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// approvals is a governor that wants an approval above depth 1.
-type approvals struct{}
+// points are those of the policies, whose defaults take a while to compile.
+var points = sync.OnceValue(policy.NewPoints)
 
-func (approvals) Resolve(_ core.Reader, namespace string) (*core.Governance, error) {
-	above := 1
-	return &core.Governance{
-		Namespace: namespace, MaxReflectionDepth: 2, RequireApprovalAbove: &above,
-		Retention: core.DefaultRetentionWeights(), MinGateConfidence: core.DefaultMinGateConfidence,
-	}, nil
-}
-
-// policies are the default ones, which take a while to compile.
-var policies = sync.OnceValue(func() *policy.Policies { return policy.New(policy.NewPoints(), policy.Options{}) })
-
-// memoryWorld is memories with what records their evidence.
+// memoryWorld is memories with all the parts that the host gives them.
 type memoryWorld struct {
 	*memory.Memories
+	options  memory.Options
+	writer   *journal.Writer
+	settings *governance.Governor
 	evidence *gate.Recorder
+	log      *decisions.Log
+	// made are the ids of reflections, by what the scenario calls them.
+	made map[string]string
 }
 
-// memoryStep is one call, of one commit or several.
-type memoryStep func(context.Context, *memoryWorld) error
-
-// memoryScenario are calls that make memories, and then live with them until the
-// gate purges one and promotes another.
-func memoryScenario() (steps []memoryStep) {
-	add := func(step memoryStep) { steps = append(steps, step) }
-	reflect := func(sources ...string) {
-		add(func(ctx context.Context, m *memoryWorld) error {
-			_, err := m.Reflect(ctx, &core.ReflectRequest{SourceIDs: sources, Title: fmt.Sprint(sources), Content: "c", IdempotencyKey: fmt.Sprint(sources)})
-			return err
-		})
+func newMemoryWorld(s core.Store) (*memoryWorld, error) {
+	writer := &journal.Writer{Store: s, Clock: fixedClock{}}
+	w := &memoryWorld{
+		writer: writer, settings: governance.New(writer), log: decisions.NewLog(&coretest.IDs{}), made: map[string]string{},
 	}
-	// Each reflection takes one id of coretest.IDs, observations bring their own.
-	first, pending := "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
-	add(func(ctx context.Context, m *memoryWorld) error {
-		_, err := m.ObserveAll(ctx, []*core.ObserveRequest{
-			{ID: "a", Namespace: "ns", Content: "c", Tags: []string{"x", "y"}, AgentID: "alice"},
-			{ID: "b", Namespace: "ns", Content: "c", Tags: []string{"z"}}, {ID: "c", Namespace: "ns", Content: "c"},
-		})
-		return err
-	})
-	reflect("a", "b", "c")
-	add(func(ctx context.Context, m *memoryWorld) error {
-		_, err := m.Link(ctx, &memory.LinkRequest{From: "a", Relation: "contradicts", To: "b"})
-		return err
-	})
-	reflect(first, "a")
-	add(func(ctx context.Context, m *memoryWorld) error {
-		_, err := m.Approve(ctx, pending, "boss")
-		return err
-	})
-	return append(steps, livesScenario()...)
+	policies := policy.New(points(), policy.Options{Log: w.decided, Clock: fixedClock{}, SampleEvery: 1})
+	w.options = memory.Options{
+		Store: s, Clock: fixedClock{}, IDs: &coretest.IDs{}, Governor: w.settings, Embedder: embed.Hashed{},
+		Reflection: policies, Retention: policies, Gate: gate.New(policies), Evidence: gate.Evidence{},
+	}
+	var err error
+	w.Memories, err = memory.New(w.options)
+	w.evidence = &gate.Recorder{Writer: writer, Memories: w.Memories}
+	return w, err
 }
 
-// playMemories carries out the scenario, and calls acknowledged after each
-// commit with how many events there are.
-func playMemories(ctx context.Context, s core.Store, acknowledged func(events int)) error {
-	m, err := memory.New(memory.Options{
-		Store: s, Clock: fixedClock{}, IDs: &coretest.IDs{}, Governor: approvals{}, Embedder: embed.Hashed{},
-		Retention: policies(), Gate: gate.New(policies()), Evidence: gate.Evidence{},
-	})
+// decided keeps each decision of a policy, with its inputs.
+func (w *memoryWorld) decided(_ context.Context, r *policy.Record) {
+	w.log.Add(decisions.Decision{Point: r.Point, Make: func() (journal.PolicyDecided, []byte, error) {
+		text, err := r.Encode()
+		return journal.PolicyDecided{Namespace: r.Namespace, File: r.File, Digest: r.Digest, Masked: r.Masked}, text, err
+	}})
+}
+
+// committing is a store that tells after each commit how many there were.
+type committing struct {
+	core.Store
+	commits int
+	tell    func(commits int) error
+}
+
+func (c *committing) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if err := c.Store.Update(ctx, fn); err != nil {
+		return err
+	}
+	c.commits++
+	return c.tell(c.commits)
+}
+
+// playMemories carries out the scenario, and calls tell after each commit.
+func playMemories(ctx context.Context, s core.Store, tell func(commits int) error) error {
+	w, err := newMemoryWorld(&committing{Store: s, tell: tell})
 	if err != nil {
 		return err
 	}
-	w := &memoryWorld{m, &gate.Recorder{Writer: &journal.Writer{Store: s, Clock: fixedClock{}}, Memories: m}}
+	defer w.Close()
 	for _, step := range memoryScenario() {
 		if err := step(ctx, w); err != nil {
 			return err
 		}
-		n, err := countStream(ctx, s)
-		if err != nil {
-			return err
-		}
-		acknowledged(n)
 	}
 	return nil
 }
 
-// counting is a store that notes how many events there are after each commit.
-type counting struct {
-	core.Store
-	events []int
+// dumpMemories is everything that a store holds, but for what the engine keeps
+// there.
+func dumpMemories(ctx context.Context, s core.Store) (map[string]string, error) {
+	all := map[string]string{}
+	err := s.View(ctx, func(r core.Reader) error {
+		return r.Scan([]byte{1}, nil, func(key, value []byte) (bool, error) {
+			if !strings.HasPrefix(string(key), "meta/") {
+				all[string(key)] = string(value)
+			}
+			return true, nil
+		})
+	})
+	return all, err
 }
 
-func (c *counting) Update(ctx context.Context, fn func(core.Tx) error) error {
-	if err := c.Store.Update(ctx, fn); err != nil {
+// wholeOperations are what the reference store holds after each commit of the
+// scenario, from none on.
+var wholeOperations = sync.OnceValues(func() (dumps []map[string]string, err error) {
+	s := mem.Open()
+	dumps = append(dumps, map[string]string{})
+	err = playMemories(context.Background(), s, func(int) error {
+		dump, err := dumpMemories(context.Background(), s)
+		dumps = append(dumps, dump)
 		return err
-	}
-	n, err := countStream(ctx, c.Store)
-	c.events = append(c.events, n)
-	return err
-}
-
-// wholeOperations are how many events there are after each commit of the
-// scenario.
-var wholeOperations = sync.OnceValues(func() ([]int, error) {
-	s := &counting{Store: mem.Open(), events: []int{0}}
-	err := playMemories(context.Background(), s, func(int) {})
-	return s.events, err
+	})
+	return dumps, err
 })
 
-// checkMemories proves that a store holds whole operations only, and at least
-// the acknowledged ones.
-func checkMemories(t *testing.T, s core.Store, acknowledged int) {
+// checkMemories proves that a store is what the reference is after so many
+// commits, or after one more, which wasn't acknowledged, where late allows that;
+// and that all parts find it sound.
+func checkMemories(t *testing.T, s core.Store, commits int, late bool) {
 	t.Helper()
-	m, err := memory.New(memory.Options{Store: s, Governor: approvals{}})
+	whole, err := wholeOperations()
 	if err != nil {
 		t.Fatal(err)
 	}
+	got, err := dumpMemories(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch there := slices.IndexFunc(whole[commits:], func(dump map[string]string) bool { return cmp.Equal(dump, got) }); {
+	case there < 0:
+		t.Errorf("after %d commits (-whole +got):\n%s", commits, cmp.Diff(whole[commits], got))
+	case there > 1 || there == 1 && !late:
+		t.Errorf("after %d commits it is as after %d", commits, commits+there)
+	}
+	w, err := newMemoryWorld(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
 	err = s.View(t.Context(), func(r core.Reader) error {
-		for _, part := range []core.Checker{journal.Checker{}, m, gate.Evidence{}} {
-			if err := part.Check(t.Context(), r, func(p core.Problem) { t.Errorf("after %d events: %+v", acknowledged, p) }); err != nil {
+		for _, part := range []core.Checker{journal.Checker{}, w.settings, w.Memories, gate.Evidence{}, decisions.Checker{}} {
+			if err := part.Check(t.Context(), r, func(p core.Problem) { t.Errorf("after %d commits: %+v", commits, p) }); err != nil {
 				return err
 			}
 		}
@@ -141,65 +157,81 @@ func checkMemories(t *testing.T, s core.Store, acknowledged int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := wholeOperations()
+}
+
+// checkClone checks what a crash left, and closes it.
+func checkClone(t *testing.T, fs vfs.FS, commits int, late bool) {
+	t.Helper()
+	clone, err := open(t.Context(), Options{Dir: "db"}, fs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := countStream(t.Context(), s)
-	if err != nil || n < acknowledged || !slices.Contains(whole, n) {
-		t.Errorf("after %d acknowledged events %d are there, a part of an operation or too few (%v)", acknowledged, n, err)
+	checkMemories(t, clone, commits, late)
+	if err := clone.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
 func TestCrashAtEveryCommitOfMemories(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s := openTest(t, Options{Dir: "db", MemTableBytes: 64 << 10}, fs)
-	clones := 0
-	err := playMemories(t.Context(), s, func(events int) {
-		clone := openTest(t, Options{Dir: "db"}, fs.CrashClone(vfs.CrashCloneCfg{}))
-		checkMemories(t, clone, events)
-		clones++
+	var clones []*vfs.MemFS
+	err := playMemories(t.Context(), s, func(int) error {
+		clones = append(clones, fs.CrashClone(vfs.CrashCloneCfg{}))
+		return nil
 	})
-	if err != nil || clones != len(memoryScenario()) {
-		t.Errorf("%d crashes, error %v", clones, err)
+	if whole, _ := wholeOperations(); err != nil || len(clones) != len(whole)-1 {
+		t.Errorf("%d crashes, error %v", len(clones), err)
+	}
+	for i, clone := range clones {
+		checkClone(t, clone, i+1, false)
 	}
 }
 
-func countStream(ctx context.Context, s core.Store) (entries int, err error) {
-	err = s.View(ctx, func(r core.Reader) error {
-		entries = 0
-		return journal.Read(r, journal.NamespaceStream("ns"), func(journal.Entry) error { entries++; return nil })
-	})
-	return entries, err
-}
-
-// TestCrashInsideCommitsOfMemories crashes at every write and sync of the log.
+// TestCrashInsideCommitsOfMemories crashes at every write and sync of the log:
+// what wasn't synced is lost, or some of it is. There is one log only, since errorfs
+// doesn't see what is written to one that is used again.
 func TestCrashInsideCommitsOfMemories(t *testing.T) {
 	mem := vfs.NewCrashableMem()
-	acknowledged := -1 // while the store is being opened
+	torn := vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(3, 7))}
 	type crash struct {
 		fs           *vfs.MemFS
 		acknowledged int
 	}
-	crashes := make(chan crash, 1000)
+	var acknowledged atomic.Int64
+	var mu sync.Mutex
+	var crashes []crash
+	opened := false
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if acknowledged >= 0 && (op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
-			crashes <- crash{mem.CrashClone(vfs.CrashCloneCfg{}), acknowledged}
+		mu.Lock()
+		defer mu.Unlock()
+		if opened && (op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			// Read before the clones are made: in the background the store writes while
+			// commits go on. One that begins now waits for the lock.
+			commits := int(acknowledged.Load())
+			for _, left := range []vfs.CrashCloneCfg{{}, torn} {
+				crashes = append(crashes, crash{mem.CrashClone(left), commits})
+			}
 		}
 		return nil
 	}))
 	s := openTest(t, Options{Dir: "db"}, fs)
-	acknowledged = 0
-	if err := playMemories(t.Context(), s, func(events int) { acknowledged = events }); err != nil {
+	mu.Lock()
+	opened = true
+	mu.Unlock()
+	err := playMemories(t.Context(), s, func(commits int) error {
+		acknowledged.Store(int64(commits))
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	n := len(crashes)
-	if n < 5 {
-		t.Fatalf("only %d crashes", n)
+	mu.Lock()
+	defer mu.Unlock()
+	if whole, _ := wholeOperations(); len(crashes) < 2*len(whole) {
+		t.Errorf("only %d crashes in %d commits", len(crashes), len(whole)-1)
 	}
-	for range n {
-		c := <-crashes
-		clone := openTest(t, Options{Dir: "db"}, c.fs)
-		checkMemories(t, clone, c.acknowledged)
+	for _, c := range crashes {
+		checkClone(t, c.fs, c.acknowledged, true)
 	}
 }
