@@ -60,7 +60,7 @@ it decides and writes nothing.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			request := factors.request(c)
-			request.DryRun = dryRun
+			request.DryRun, request.AgentID = dryRun, a.config.Agent.Value
 			return a.gateRun(c.Context(), args[0], request)
 		},
 	}

@@ -22,7 +22,7 @@ type openedStore struct {
 
 // openStore opens the store of the state folder.
 func (a *App) openStore(ctx context.Context) (*openedStore, error) {
-	db, err := pebble.Open(ctx, pebble.Options{Dir: a.storeDir()})
+	db, err := pebble.Open(ctx, pebble.Options{Dir: a.storeDir(), Durability: pebble.Durability(a.config.Durability.Value)})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -100,6 +101,11 @@ func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
 	}
 	m.knowledge.Apply(last.knowledge...)
 	return nil
+}
+
+// millisSince is the time since another, in milliseconds, for events.
+func (m *Memories) millisSince(began time.Time) float64 {
+	return float64(m.options.Clock.Now().Sub(began)) / float64(time.Millisecond)
 }
 
 // record appends an event to a namespace's stream, and notes it in the history

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store/pebble"
+)
+
+// tampered changes the events of namespace n behind the program's back: each gets
+// the entries by their number.
+func tampered(t *testing.T, change func(tx core.Tx, key func(seq byte) []byte) error) {
+	t.Helper()
+	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join("data", "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(t.Context(), func(tx core.Tx) error {
+		return change(tx, func(seq byte) []byte { return append([]byte("event/namespace/n\x00\x00\x00\x00\x00\x00\x00\x00"), seq) })
+	})
+	if err := core.Together(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestATamperedJournalIsFoundAndNamed(t *testing.T) {
+	cases := []struct {
+		name   string
+		change func(tx core.Tx, key func(seq byte) []byte) error
+		seq    int
+		says   string
+	}{
+		{"edited", func(tx core.Tx, key func(byte) []byte) error {
+			value, _, err := tx.Get(key(3))
+			if err != nil {
+				return err
+			}
+			return tx.Put(key(3), bytes.Replace(value, []byte("fact-0003"), []byte("fact-0009"), 1))
+		}, 3, "was edited"},
+		{"dropped", func(tx core.Tx, key func(byte) []byte) error { return tx.Delete(key(2)) }, 2, "is gone"},
+		{"the last dropped", func(tx core.Tx, key func(byte) []byte) error { return tx.Delete(key(4)) }, 4, "is gone"},
+		{"reordered", func(tx core.Tx, key func(byte) []byte) error {
+			two, _, err := tx.Get(key(2))
+			if err != nil {
+				return err
+			}
+			three, _, err := tx.Get(key(3))
+			if err != nil {
+				return err
+			}
+			if err := tx.Put(key(2), three); err != nil {
+				return err
+			}
+			return tx.Put(key(3), two)
+		}, 2, "is gone: 3 follows 1"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHost(t)
+			for _, id := range []string{"fact-0001", "fact-0002", "fact-0003", "fact-0004"} {
+				h.line(exitPassed, "", "memory observe --namespace n --content x --id "+id)
+			}
+			tampered(t, c.change)
+			out, _ := h.line(exitNotValid, "", "audit verify --json")
+			var done struct {
+				Valid   bool
+				Problem struct {
+					Code, Message, Hint string
+					Details             struct {
+						Stream string
+						Seq    int
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(out), &done); err != nil {
+				t.Fatal(err)
+			}
+			p := done.Problem
+			if done.Valid || p.Code != "journal_broken" || p.Details.Stream != "namespace/n" || p.Details.Seq != c.seq || p.Hint == "" {
+				t.Errorf("found %s", out)
+			}
+			wantIn(t, p.Message, c.says)
+			out, _ = h.line(exitNotValid, "", "audit verify")
+			wantIn(t, out, p.Message)
+			out, _ = h.line(exitNotValid, "", "store check --json")
+			wantIn(t, out, p.Message)
+		})
+	}
+}
