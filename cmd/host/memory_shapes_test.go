@@ -21,10 +21,10 @@ func (promoting) Decide(context.Context, core.Reader, *core.GateCase) (*core.Gat
 	return &core.GateDecision{Verdict: core.VerdictPromote, NextAction: core.NextPromote, Confidence: 1, Reason: "told to"}, nil
 }
 
-// seedKnowledge makes knowledge of a memory that [seedMemory] left waiting.
+// seedKnowledge makes knowledge of a memory.
 func seedKnowledge(t *testing.T, dataDir, id string) {
 	t.Helper()
-	seedMemory(t, dataDir, id, 3)
+	seedTurns(t, dataDir, id, "knowing", 3)
 	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
 	if err != nil {
 		t.Fatal(err)
@@ -62,14 +62,14 @@ var shapes = []struct {
 		"signals": "failure_count hit_count hit_rate_ewma last_hit_turn miss_streak partial_count q_value relevant_turns sessions success_count ttl_score utility_score",
 	}},
 	{line: "memory recall --namespace n word", keys: "memories"},
-	{line: "memory recall --session s --turn 1 --namespace n word", keys: "memories session turn", parts: map[string]string{
+	{line: "memory recall --session mine --turn 1 --namespace n word", keys: "memories session turn", parts: map[string]string{
 		"memories.0":     sortedWords(usedMemoryKeys + " rank score why"),
 		"memories.0.why": "depth_boost fused lexical_rank q_value similarity",
 	}},
-	{line: "memory feedback --session s --turn 1 --outcome success --used fact-0001", keys: "bias items outcome session turn", parts: map[string]string{
+	{line: "memory feedback --session mine --turn 1 --outcome success --used fact-0001", keys: "bias items outcome session turn", parts: map[string]string{
 		"items.0": "id q_value reward state_after state_before ttl_score used",
 	}},
-	{line: "memory feedback --session s --turn 1 --outcome success", keys: "bias duplicate items outcome session turn"},
+	{line: "memory feedback --session mine --turn 1 --outcome success", keys: "bias duplicate items outcome session turn"},
 	{line: "memory link fact-0001 related_to fact-0002", keys: "created_at from relation to"},
 	{line: "memory get fact-0001", keys: sortedWords(usedMemoryKeys + " links_from links_to"), parts: map[string]string{
 		"links_from.0": "created_at from relation to",
@@ -79,12 +79,12 @@ var shapes = []struct {
 	{line: "memory explain fact-0001", keys: "history id links_from memory namespace state turn why", parts: map[string]string{
 		"history.0": "at data hash prev seq type",
 	}},
-	{line: "memory sweep n", keys: "changed evaluated namespace transitions turn"},
+	{line: "memory sweep n", keys: "changed evaluated gated namespace transitions turn"},
 	{line: "memory reembed n", keys: "changed looked model namespace total"},
 	{line: "governance set n require_approval_above_depth=0", keys: "namespace require_approval_above_depth"},
 	{line: "governance get n", keys: "namespace require_approval_above_depth"},
 	{line: "governance explain n", keys: "chain fields namespace", parts: map[string]string{"fields.0": "field level value"}},
-	{line: "memory reflect --source fact-0001 --title t --content c", keys: "pending_id status"},
+	{line: "memory reflect --source fact-0001 --title t --content c", keys: "namespace pending_id status"},
 	{line: "memory pending", keys: "pending", parts: map[string]string{"pending.0": pendingKeys}},
 	{line: "memory reject PENDING", keys: pendingKeys},
 	{line: "governance unset n", keys: "namespace"},

@@ -190,8 +190,8 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 		{"a1", "", "memory observe --namespace n --id fact-0001 --content x", "namespace/n", "agent.memory.observed"},
 		{"a2", "", "memory reflect --source fact-0001 --title t --content c", "namespace/n", "agent.memory.reflected"},
 		{"a3", "", "memory link fact-0001 related_to old-steps", "namespace/n", "agent.memory.linked"},
-		{"a4", "", "memory recall --namespace n --session s --turn 1 x", "", ""},
-		{"a5", "", "memory feedback --session s --turn 1 --outcome success", "namespace/n", "agent.memory.evolution.applied"},
+		{"a4", "", "memory recall --namespace n --session mine --turn 1 x", "", ""},
+		{"a5", "", "memory feedback --session mine --turn 1 --outcome success", "namespace/n", "agent.memory.evolution.applied"},
 		{"a6", "", "governance set n max_reflection_depth=2", "namespace/n", "agent.governance.changed"},
 		{"a7", failures, "evidence tool --file -", "namespace/team/a", "agent.evidence.tool_recorded"},
 		{"a8", pathOfOldSteps, "evidence dag --file -", "evidence/deploy", "agent.evidence.dag_recorded"},
@@ -227,7 +227,7 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 func TestReflectionsAreLiftedAsItIsSet(t *testing.T) {
 	h := newHost(t)
 	h.line(exitPassed, "", "memory observe --namespace n --id fact-0001 --content word")
-	h.line(exitPassed, "", "memory reflect --source fact-0001 --title word --content word")
+	h.line(exitPassed, "", "memory reflect --source fact-0001 --title lesson --content word")
 	for boost, want := range map[string]string{"": "1.26", "1": "1", "1.0": "1", "2": "2.1"} {
 		h.env["REFLECTORY_RECALL_DEPTH_BOOST"] = boost
 		out, _ := h.line(exitPassed, "", "memory recall --namespace n word --json")
