@@ -24,7 +24,7 @@ func (promoting) Decide(context.Context, core.Reader, *core.GateCase) (*core.Gat
 // seedKnowledge makes knowledge of a memory.
 func seedKnowledge(t *testing.T, dataDir, id string) {
 	t.Helper()
-	seedTurns(t, dataDir, id, "knowing", 3)
+	seedTurns(t, dataDir, id, "of-"+id, 3)
 	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
 	if err != nil {
 		t.Fatal(err)
@@ -181,4 +181,68 @@ func sortedWords(text string) string {
 		words[word] = nil
 	}
 	return keysOf(words)
+}
+
+// TestListsGoOnWhereTheyEnded reads lists two at a time.
+func TestListsGoOnWhereTheyEnded(t *testing.T) {
+	h := newHost(t)
+	for i := range 5 {
+		seedKnowledge(t, "data", fmt.Sprintf("good-%04d", i))
+		h.line(exitPassed, "", fmt.Sprintf("memory observe --namespace team/a --content x --id fact-%04d", i))
+	}
+	for command, want := range map[string]int{
+		"memory list --namespace team/a --tag none":    0,
+		"memory list --namespace team/a --state open":  5,
+		"knowledge list --namespace team/a":            5,
+		"knowledge list --namespace team":              0,
+		"memory list --namespace team/a":               10,
+		"memory list --namespace team --subtree":       10,
+		"memory list --namespace team/a --limit 10":    10,
+		"knowledge list --namespace team/a --limit 5":  5,
+		"memory list --namespace team/a --by somebody": 0,
+	} {
+		seen := map[string]bool{}
+		for next, pages := "", 0; ; pages++ {
+			line := command + " --json"
+			if !strings.Contains(command, "--limit") {
+				line += " --limit 2"
+			}
+			if next != "" {
+				line += " --after " + next
+			}
+			out, _ := h.line(exitPassed, "", line)
+			var page struct {
+				Memories, Knowledge []struct{ ID string }
+				Next                string
+			}
+			if err := json.Unmarshal([]byte(out), &page); err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range append(page.Memories, page.Knowledge...) {
+				if seen[entry.ID] {
+					t.Errorf("%s lists %s twice", command, entry.ID)
+				}
+				seen[entry.ID] = true
+			}
+			if next = page.Next; next == "" {
+				if pages > want/2 {
+					t.Errorf("%s has %d pages", command, pages+1)
+				}
+				break
+			}
+		}
+		if len(seen) != want {
+			t.Errorf("%s lists %d, want %d", command, len(seen), want)
+		}
+	}
+	for line, want := range map[string]string{
+		"audit show namespace/team/a --limit 1 --from 2": `"seq": 2,`, "audit show namespace/team/a --limit 1 --from 0": `"seq": `,
+	} {
+		out, _ := h.line(exitPassed, "", line+" --json")
+		var shown struct{ Entries []json.RawMessage }
+		if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown.Entries) != 1 {
+			t.Errorf("%s: %v: %s", line, err, out)
+		}
+		wantIn(t, string(shown.Entries[0]), want)
+	}
 }
