@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -88,5 +89,41 @@ func TestATamperedJournalIsFoundAndNamed(t *testing.T) {
 			out, _ = h.line(exitNotValid, "", "store check --json")
 			wantIn(t, out, p.Message)
 		})
+	}
+}
+
+// TestACheckFindsWhatAnIndexMissesAndMendsIt takes a key of each derived kind away.
+func TestACheckFindsWhatAnIndexMissesAndMendsIt(t *testing.T) {
+	h := newHost(t)
+	h.line(exitPassed, "", "memory observe --namespace n --content x --id fact-0001 --tag t")
+	h.line(exitPassed, "", "memory reflect --source fact-0001 --title t --content c")
+	h.line(exitPassed, "", "store export before.jsonl")
+	for _, prefix := range []string{"time", "state", "kind", "agent", "tag", "title", "count"} {
+		start := []byte("memory-" + prefix + "/n")
+		tampered(t, func(tx core.Tx, _ func(byte) []byte) error {
+			var keys [][]byte
+			err := tx.Scan(start, append(bytes.Clone(start), 0xff), func(key, _ []byte) (bool, error) {
+				keys = append(keys, bytes.Clone(key))
+				return true, nil
+			})
+			if err == nil && len(keys) == 0 {
+				t.Errorf("there is nothing below %s", start)
+			}
+			for _, key := range keys {
+				err = core.Together(err, tx.Delete(key))
+			}
+			return err
+		})
+		out, errs := h.line(exitNotValid, "", "store check")
+		wantIn(t, out, "memories: memory-"+prefix+"/n")
+		wantIn(t, errs, "can be mended with: reflectory store check --repair")
+		h.line(exitPassed, "", "store check --repair")
+		h.line(exitPassed, "", "store check")
+	}
+	h.line(exitPassed, "", "store export after.jsonl")
+	before, err := os.ReadFile("before.jsonl")
+	after, errAfter := os.ReadFile("after.jsonl")
+	if err != nil || errAfter != nil || !bytes.Equal(before, after) {
+		t.Errorf("what isn't derived changed: %v, %v", err, errAfter)
 	}
 }

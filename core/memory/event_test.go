@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
 // told are the data of the entries of a type.
@@ -140,5 +141,35 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 	}}
 	if diff := cmp.Diff(evolved, w.told(t, "agent.memory.evolution.applied")); diff != "" {
 		t.Errorf("evolved:\n%s", diff)
+	}
+}
+
+// TestEachOperationIsOneCommit counts those of the engine.
+func TestEachOperationIsOneCommit(t *testing.T) {
+	s := openPebble(t)
+	next := core.NextRetain
+	w := living(t, s, gateFunc(func(c *core.GateCase) (*core.GateDecision, error) { return decides(next, .9)(c) }), deferred)
+	one := func(what string, do func()) {
+		t.Helper()
+		before := s.(*pebble.Store).Commits()
+		if do(); s.(*pebble.Store).Commits() != before+1 {
+			t.Errorf("%s is %d commits", what, s.(*pebble.Store).Commits()-before)
+		}
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		one("observe", func() { w.observe(t, core.ObserveRequest{ID: id, Content: "word", Tags: []string{"x", "y"}}) })
+	}
+	one("reflect", func() { w.reflect(t, core.ReflectRequest{SourceIDs: []string{"a", "b"}}) })
+	for turn := range int64(3) {
+		one("recall", func() { w.recall(t, core.RecallRequest{Session: "s", Turn: turn, Query: "word"}) })
+		one("feedback", func() { w.feedback(t, "s", turn, core.OutcomeFailure, "a", "b", "c") })
+	}
+	for id, action := range map[string]string{"a": core.NextRetain, "b": core.NextPurge, "c": core.NextPromote} {
+		next = action
+		one(action, func() {
+			if _, err := w.Revalidate(t.Context(), id, revalidate); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
