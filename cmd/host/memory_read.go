@@ -138,6 +138,9 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 				if len(args) > 0 {
 					return usageError{sdk.Errorf(sdk.Invalid, "usage", "a QUERY can't be given with --queries: each line has its own")}
 				}
+				if !c.Flags().Changed("turn") {
+					r.Turn = noTurn
+				}
 				return a.recallFile(c.Context(), queries, r)
 			}
 			if len(args) == 0 {
