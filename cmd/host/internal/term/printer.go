@@ -61,10 +61,10 @@ func (p *Printer) Status(format string, args ...any) {
 	p.status = true
 }
 
-// Over is a stream to the same terminal: what is written to it takes the place of
-// the status line.
+// Over is a stream whose writes take the place of the status line, where both are
+// shown on a terminal; else it is the stream that is given.
 func (p *Printer) Over(w io.Writer) io.Writer {
-	if !p.terminal {
+	if !p.terminal || !IsTerminal(w) {
 		return w
 	}
 	return over{p, w}
