@@ -118,9 +118,11 @@ func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
 	if err != nil || len(r.Memories) != 1 || r.Memories[0].Title != "a" || r.Memories[0].Score <= 0 || r.Memories[0].Score > 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
+	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
+		t.Errorf("plugins' recalls wrote:\n%s", diff)
+	}
 	// A reflection's score is lifted above 1, which plugins aren't told.
 	w.reflect(t, core.ReflectRequest{SourceIDs: []string{r.Memories[0].ID}, Title: "d", Content: "word", Tags: []string{"deep"}})
-	before = dump(t, w.store)
 	r, err = p.Recall(t.Context(), "run", &sdk.RecallRequest{Query: "d\nword", Tags: []string{"deep"}})
 	if err != nil || len(r.Memories) != 1 || r.Memories[0].Score != 1 {
 		t.Errorf("%+v, %v", r, err)
@@ -131,7 +133,4 @@ func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
 	}
 	_, err = p.Recall(t.Context(), "run", &sdk.RecallRequest{})
 	wantReason(t, err, sdk.Invalid, "query_invalid")
-	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
-		t.Errorf("plugins' recalls wrote:\n%s", diff)
-	}
 }

@@ -160,12 +160,13 @@ func TestRecallWidensWithTheBias(t *testing.T) {
 		{"two successes", []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess}, 0, 5},
 		{"three successes", []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess, core.OutcomeSuccess}, 0, 3},
 		{"a caller's limit stands", []core.Outcome{core.OutcomeFailure, core.OutcomeFailure}, 2, 2},
+		{"a limit above what is looked at", nil, 35, 35},
 		{"also a larger one", []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess, core.OutcomeSuccess}, 11, 11},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, openPebble(t), hashed)
-			for i := range 12 {
+			for i := range 35 {
 				w.observe(t, core.ObserveRequest{Title: fmt.Sprint("t", i), Content: "word"})
 			}
 			for i, outcome := range c.outcomes {
