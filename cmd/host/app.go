@@ -34,16 +34,17 @@ type App struct {
 
 // flags are what every command takes.
 type flags struct {
-	json      bool
-	dataDir   string
-	pluginDir string
-	lock      string
-	policyDir string
-	namespace string
-	sandbox   string
-	logLevel  string
-	agent     string
-	lockWait  string
+	json       bool
+	dataDir    string
+	pluginDir  string
+	lock       string
+	policyDir  string
+	namespace  string
+	sandbox    string
+	logLevel   string
+	agent      string
+	lockWait   string
+	durability string
 }
 
 // Run runs a command line and returns the exit code.
@@ -55,12 +56,16 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	c, err := root.ExecuteContextC(ctx)
+	if a.term != nil {
+		defer a.term.Clear()
+	}
 	return a.exit(c, err)
 }
 
 // load reads the configuration. It runs before every command.
 func (a *App) load() error {
 	a.term = term.New(a.Stderr)
+	a.Stdout, a.Stderr = a.term.Over(a.Stdout), a.term.Over(a.Stderr)
 	var err error
 	a.config, err = loadConfig(a.flags, a.Getenv)
 	return err

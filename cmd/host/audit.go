@@ -71,7 +71,7 @@ journal is whole, 3 it isn't.`,
 	c.Flags().StringVar(&kept, "head", "", "a `head` that audit head printed, or @FILE with one")
 	c.RunE = a.onStore(func(ctx context.Context, db *openedStore, _ []string) error {
 		audit := journal.Audit{Progress: func(n int64) { a.term.Status("%d entries …", n) }}
-		if kept != "" {
+		if c.Flags().Changed("head") { // an empty one is refused: it proves nothing
 			var err error
 			if audit.Kept, err = readHead(kept); err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,8 +13,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
+	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -41,6 +44,10 @@ type Config struct {
 	EmbeddingsURL    Setting `json:"embeddings_url"`
 	EmbeddingsKeyEnv Setting `json:"embeddings_key_env"`
 	EmbeddingsDims   Setting `json:"embeddings_dims"`
+	// RecallDepthBoost is the factor of reflections in recalls; 1 has none.
+	RecallDepthBoost Setting `json:"recall_depth_boost"`
+	// Durability says when a commit is acknowledged: full or relaxed.
+	Durability Setting `json:"durability"`
 	// PolicyDir is the folder of the policies. By default it need not be there.
 	PolicyDir Setting `json:"policy_dir"`
 	// Namespace is where runs are, unless they say otherwise: policies go by it.
@@ -83,6 +90,9 @@ func sandboxModes() (words []string) {
 	}
 	return words
 }
+
+// durabilities are what durability may be.
+func durabilities() []string { return []string{string(pebble.Full), string(pebble.Relaxed)} }
 
 // knownLLMs are the endpoints that need no entry in settings.llm: OpenAI's, and
 // Ollama's on this machine.
@@ -135,6 +145,8 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		EmbeddingsURL:    choose("", "", "REFLECTORY_EMBEDDINGS_URL", file.embeddings.url, ""),
 		EmbeddingsKeyEnv: choose("", "", "REFLECTORY_EMBEDDINGS_KEY_ENV", file.embeddings.keyEnv, ""),
 		EmbeddingsDims:   choose("", "", "REFLECTORY_EMBEDDINGS_DIMS", file.embeddings.dims, "0"),
+		RecallDepthBoost: choose("", "", "REFLECTORY_RECALL_DEPTH_BOOST", file.depthBoost, strconv.FormatFloat(search.DefaultDepthBoost, 'g', -1, 64)),
+		Durability:       choose("durability", f.durability, "REFLECTORY_DURABILITY", file.durability, string(pebble.Full)),
 		PolicyDir:        choose("policy-dir", f.policyDir, "REFLECTORY_POLICY_DIR", below(file.policyDir), filepath.Join(dataDir.Value, "policies")),
 		Namespace:        choose("namespace", f.namespace, "REFLECTORY_NAMESPACE", file.namespace, defaultNamespace),
 		Sandbox:          choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.sandbox, "prefer"),
@@ -163,7 +175,7 @@ func (c Config) check() error {
 		name    string
 		setting Setting
 		words   []string
-	}{{"log level", c.LogLevel, levels()}, {"sandbox", c.Sandbox, sandboxModes()}} {
+	}{{"log level", c.LogLevel, levels()}, {"sandbox", c.Sandbox, sandboxModes()}, {"durability", c.Durability, durabilities()}} {
 		if !slices.Contains(word.words, word.setting.Value) {
 			return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "%s %q (%s) is not one of %s",
 				word.name, word.setting.Value, word.setting.Origin, strings.Join(word.words, ", "))}
@@ -178,6 +190,9 @@ func (c Config) check() error {
 			WithHint("write it with a unit, such as 2s or 500ms; 0s doesn't wait")}
 	}
 	if err := c.checkEmbeddings(); err != nil {
+		return usageError{err}
+	}
+	if _, err := c.depthBoost(); err != nil {
 		return usageError{err}
 	}
 	for _, endpoint := range c.LLMEndpoints.list() {
@@ -242,6 +257,7 @@ func (c Config) rows() [][]string {
 		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints),
 		row("embeddings_model", c.EmbeddingsModel), row("embeddings_url", c.EmbeddingsURL),
 		row("embeddings_key_env", c.EmbeddingsKeyEnv), row("embeddings_dims", c.EmbeddingsDims),
+		row("recall_depth_boost", c.RecallDepthBoost), row("durability", c.Durability),
 		row("policy_dir", c.PolicyDir), row("namespace", c.Namespace), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
 		row("agent", c.Agent), row("lock_wait", c.LockWait),
 	}

@@ -25,6 +25,7 @@ type fileConfig struct {
 	dev                                      []string // folders of the plugins that run unlocked
 	llmEndpoints                             []string
 	embeddings                               fileEmbeddings
+	depthBoost, durability                   string
 }
 
 // fileEmbeddings is settings.embeddings.
@@ -78,18 +79,19 @@ func readConfig(path string, data []byte) (c fileConfig, err error) {
 	m := r.mapping(document.Read(string(data), configLimits(), r.Problems), configFile)
 	c.dataDir, c.pluginDir, c.trustFile = m.Text("data_dir"), m.Text("plugin_dir"), m.Text("trust_file")
 	c.policyDir, c.namespace = m.Text("policy_dir"), m.Text("namespace")
-	c.logLevel, c.sandbox, c.lockWait = m.Text("log_level"), m.Text("sandbox"), m.Text("lock_wait")
+	c.logLevel, c.sandbox, c.durability, c.lockWait = m.Text("log_level"), m.Text("sandbox"), m.Text("durability"), m.Text("lock_wait")
 	for _, n := range m.List("plugins") {
 		c.dev = append(c.dev, r.plugin(n))
 	}
 	settings := r.mapping(m.Get("settings"), "settings")
 	c.llmEndpoints = r.endpoints(settings.Get("llm"))
 	c.embeddings = r.embeddings(settings.Get("embeddings"))
+	c.depthBoost = r.recall(settings.Get("recall"))
 	settings.Done()
 	m.Done()
 	if err := r.Err("config_invalid"); err != nil {
 		return c, sdk.AsError(err).
-			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, lock_wait, plugins: [{path, dev}] and settings: {llm: {endpoints}, embeddings: {model, base_url, api_key_env, dims}}")
+			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, durability, lock_wait, plugins: [{path, dev}] and settings: {llm: {endpoints}, embeddings: {model, base_url, api_key_env, dims}, recall: {depth_boost}}")
 	}
 	return c, nil
 }
@@ -116,6 +118,16 @@ func (r configReader) embeddings(n *document.Node) (e fileEmbeddings) {
 	}
 	m.Done()
 	return e
+}
+
+// recall reads settings.recall.
+func (r configReader) recall(n *document.Node) (depthBoost string) {
+	m := r.mapping(n, "settings.recall")
+	if boost := m.Typed("depth_boost", document.Number); boost != nil {
+		depthBoost = boost.Text
+	}
+	m.Done()
+	return depthBoost
 }
 
 // plugin reads the folder of a plugin that runs unlocked. dev: true says that

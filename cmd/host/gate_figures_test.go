@@ -99,21 +99,12 @@ func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
 	if err := errors.Join(json.Unmarshal([]byte(text), &shape), json.Unmarshal([]byte(text), &shape.All)); err != nil {
 		t.Fatal(err)
 	}
-	wantKeys(t, shape.All, "decision_id verdict confidence react_evidence_refs graph_evidence_refs omega_factors reason next_action numbers policy")
-	wantKeys(t, shape.Omega, "upstream_status_score codebase_verification_score runtime_utility_trend_score notes")
+	wantKeys(t, "the decision", shape.All, "confidence decision_id graph_evidence_refs next_action numbers omega_factors policy react_evidence_refs reason verdict")
+	wantKeys(t, "omega_factors", shape.Omega, "codebase_verification_score notes runtime_utility_trend_score upstream_status_score")
 	if diff := cmp.Diff(c.numbers, d.Numbers, closely); diff != "" {
 		t.Errorf("numbers (-worked out +decided):\n%s", diff)
 	}
 	return d
-}
-
-func wantKeys(t *testing.T, object map[string]any, keys string) {
-	t.Helper()
-	for _, key := range strings.Fields(keys) {
-		if _, has := object[key]; !has {
-			t.Errorf("%s isn't in %v", key, object)
-		}
-	}
 }
 
 // record records the evidence.

@@ -17,9 +17,15 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// seedMemory stores a memory, and lets it fail in so many turns, without asking
-// the gate. At the third it waits for it.
+// seedMemory stores a memory, and lets it fail in so many turns of session s,
+// without asking the gate. At the third it waits for it.
 func seedMemory(t *testing.T, dataDir, id string, failures int64) {
+	t.Helper()
+	seedTurns(t, dataDir, id, "s", failures)
+}
+
+// seedTurns is seedMemory with another session.
+func seedTurns(t *testing.T, dataDir, id, session string, failures int64) {
 	t.Helper()
 	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
 	if err != nil {
@@ -40,11 +46,11 @@ func seedMemory(t *testing.T, dataDir, id string, failures int64) {
 		t.Fatal(err)
 	}
 	for turn := range failures {
-		recall := &core.RecallRequest{Session: "s", Turn: turn + 1, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
+		recall := &core.RecallRequest{Session: session, Turn: turn + 1, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
 		if _, err := memories.Recall(t.Context(), recall); err != nil {
 			t.Fatal(err)
 		}
-		feedback := &core.FeedbackRequest{Session: "s", Turn: turn + 1, Outcome: core.OutcomeFailure, Used: []string{id}}
+		feedback := &core.FeedbackRequest{Session: session, Turn: turn + 1, Outcome: core.OutcomeFailure, Used: []string{id}}
 		if _, err := memories.Feedback(t.Context(), feedback); err != nil {
 			t.Fatal(err)
 		}

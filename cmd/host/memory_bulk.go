@@ -133,11 +133,20 @@ func (a *App) recallFile(ctx context.Context, path string, common *core.RecallRe
 	})
 }
 
+// noTurn is the turn of a line that names none.
+const noTurn = -1
+
 // recallLine recalls for a line, which goes over what is common to all.
 func recallLine(ctx context.Context, m *memoryHost, line jsonLine, r core.RecallRequest) (*core.RecallResult, error) {
 	r.Kinds, r.Tags, r.States = slices.Clone(r.Kinds), slices.Clone(r.Tags), slices.Clone(r.States)
 	if err := line.decode(&r); err != nil {
 		return nil, err
+	}
+	if r.Turn == noTurn {
+		if r.Session != "" {
+			return nil, line.invalid("a turn has both session and turn")
+		}
+		r.Turn = 0
 	}
 	result, err := m.Recall(ctx, &r)
 	if err != nil {

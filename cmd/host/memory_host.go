@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
@@ -42,7 +43,7 @@ func (a *App) openMemory(ctx context.Context) (*memoryHost, error) {
 	}
 	policies.connect(db)
 	memories := a.memoryOn(db, policies)
-	evidence := &gate.Recorder{Writer: a.writer(db), Memories: memories}
+	evidence := &gate.Recorder{Writer: a.writer(db), Memories: memories, AgentID: a.config.Agent.Value}
 	return &memoryHost{memories, evidence, policies, db}, nil
 }
 
@@ -52,10 +53,14 @@ func (a *App) memoryOn(db core.Store, policies *livePolicies) *memory.Memories {
 	if err != nil {
 		panic("embedder: " + err.Error()) // the configuration was checked when it was read
 	}
+	boost, err := a.config.depthBoost()
+	if err != nil {
+		panic("depth boost: " + err.Error()) // as above
+	}
 	memories, err := memory.New(memory.Options{
 		Store: db, Governor: governance.New(a.writer(db)), Reflection: policies, Retention: policies,
 		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embedder,
-		Subscribers: a.subscribers(),
+		DepthBoost: boost, Subscribers: a.subscribers(),
 	})
 	if err != nil {
 		panic("memory: " + err.Error()) // no option can be wrong but a missing store
@@ -119,4 +124,18 @@ func (h *memoryHost) idsOrAsGiven(ctx context.Context, prefixes []string) ([]str
 		}
 	}
 	return ids, nil
+}
+
+// maxDepthBoost is the largest factor of reflections in recalls.
+const maxDepthBoost = 10
+
+// depthBoost is the factor of reflections in recalls (spec 3.6).
+func (c Config) depthBoost() (float64, error) {
+	boost, err := strconv.ParseFloat(c.RecallDepthBoost.Value, 64)
+	if err != nil || !(boost > 0 && boost <= maxDepthBoost) {
+		return 0, sdk.Errorf(sdk.Invalid, "config_invalid", "recall_depth_boost %q (%s) is not a number above 0, of at most %d",
+			core.Cut(c.RecallDepthBoost.Value), c.RecallDepthBoost.Origin, maxDepthBoost).
+			WithHint("write settings: {recall: {depth_boost: 1.2}}; 1 has reflections rank like other memories")
+	}
+	return boost, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
 // manyMemories writes a file of so many memories, and returns its path.
@@ -132,17 +133,21 @@ func TestASecondProcessIsToldWhoHoldsTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer feed.Close()
-	holder, _ := w.startReading(input, "memory", "observe", "--file", "-")
+	holder, _ := w.startReading(input, "memory", "observe", "--file", "-", "--durability", "relaxed")
 	input.Close()
 	defer func() {
 		_ = holder.Process.Kill()
 		_ = holder.Wait()
 	}()
 	deadline := time.Now().Add(time.Minute)
-	for held := (Status{}); held.Store.Holder == nil; w.json(&held, "status") {
+	held := Status{}
+	for ; held.Store.Holder == nil; w.json(&held, "status") {
 		if time.Now().After(deadline) {
 			t.Fatal("the store is never held")
 		}
+	}
+	if d := held.Store.Holder.Durability; d != pebble.Relaxed {
+		t.Errorf("the holder's durability is %q", d)
 	}
 	var said struct {
 		Error struct {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,5 +63,47 @@ func TestAPersonIsShownWhatAPluginAsksForAndAsked(t *testing.T) {
 				t.Errorf("the lock: %v", err)
 			}
 		})
+	}
+}
+
+// TestBulkWorkShowsItsProgress runs commands with a terminal for both of their
+// streams: the progress stands there until something takes its place.
+func TestBulkWorkShowsItsProgress(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	w := newWorld(t)
+	lines := w.file("memories.jsonl", `{"content": "one"}`+"\n"+`{"content": "two"}`+"\n")
+	queries := w.file("queries.jsonl", `{"query": "one"}`+"\n"+`{"query": "two"}`+"\n")
+	broken := w.file("broken.jsonl", `{"query": "one"}`+"\n"+`{"query": ""}`)
+	const clear = "\r\x1b[K"
+	for _, c := range []struct {
+		line string
+		want []string
+	}{
+		{"memory observe --file " + lines, []string{"2 memories\x1b[0m" + clear + "2 memories stored"}},
+		{"memory recall --queries " + queries, []string{"1 queries\x1b[0m" + clear + "{", "2 queries\x1b[0m" + clear + "{"}},
+		{"memory recall --json --queries " + queries, []string{"1 queries\x1b[0m" + clear, "2 queries\x1b[0m" + clear + "{"}},
+		{"memory reembed default", []string{"2 of 2 memories\x1b[0m" + clear + "0 of 2 memories got"}},
+		{"store check --json", []string{"checking …\x1b[0m" + clear + "{"}},
+		{"memory recall --queries " + broken, []string{"1 queries\x1b[0m" + clear + "{", "}\nerror: "}},
+	} {
+		person, program := terminal(t)
+		run(t.Context(), strings.Fields(c.line), program, program, program, func(k string) string { return w.env[k] })
+		if err := program.Close(); err != nil {
+			t.Fatal(err)
+		}
+		shown, _ := io.ReadAll(person) // ends with an error, since nobody is there any more
+		text := strings.ReplaceAll(string(shown), "\r\n", "\n")
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s shows %q, want %q", c.line, text, want)
+			}
+		}
+		if i := strings.LastIndex(text, "\x1b[2m"); i >= 0 && !strings.Contains(text[i:], clear) {
+			t.Errorf("%s leaves its progress: %q", c.line, text)
+		}
+	}
+	if _, errs := w.ok("memory", "observe", "--file", lines); errs != "2 memories stored\n" {
+		t.Errorf("without a terminal: %q", errs)
 	}
 }

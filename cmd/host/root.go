@@ -36,6 +36,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.policyDir, "policy-dir", "", "folder of the policies (default: policies in the data folder, if it is there)")
 	f.StringVar(&a.flags.sandbox, "sandbox", "", "whether plugins must be sandboxed: require, prefer, off (default prefer)")
 	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of logs shown, of plugins and, at info, of the journal's events: trace, debug, info, warn, error, off (default warn)")
+	f.StringVar(&a.flags.durability, "durability", "", "when a change counts as stored: full, once it is on disk, or relaxed, sooner: a crash may then lose the newest (default full)")
 	f.StringVar(&a.flags.agent, "agent", "", "`name` of who acts, which events record (default: your user name)")
 	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(

@@ -28,7 +28,8 @@ With --json, each part is an object of its own; later versions add to them:
   version   as the version command has it
   config    file: the reflectory.yaml in use, "" for none; data_dir and sandbox, each
             with its value and origin (config show has all settings)
-  store     folder, exists, bytes, holder: {pid, program, since} of who has it open
+  store     folder, exists, bytes, durability with its value and origin, holder: {pid,
+            program, since, durability} of who has it open
   plugins   lock, list: name version runtime from, state (ready, or the code of its
             problem), sandbox (full; partial: something essential is missing; none;
             refused; module)
@@ -69,6 +70,8 @@ type storeStatus struct {
 	Folder string `json:"folder"`
 	Exists bool   `json:"exists"`
 	Bytes  int64  `json:"bytes"`
+	// Durability is the one with which this program opens it.
+	Durability Setting `json:"durability"`
 	// Holder is who has it open.
 	Holder  *pebble.Holder  `json:"holder,omitempty"`
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
@@ -104,7 +107,7 @@ func (a *App) status() Status {
 	s := Status{
 		Version: currentVersion(),
 		Config:  configStatus{File: c.file, DataDir: c.DataDir, Sandbox: c.Sandbox},
-		Store:   storeStatus{Folder: a.storeDir()},
+		Store:   storeStatus{Folder: a.storeDir(), Durability: c.Durability},
 		Plugins: pluginsStatus{Lock: c.Lock.Value, List: []pluginStatus{}},
 		Sandbox: a.sandboxFacts(sandbox.Probe()),
 		WASM:    wasmStatus{Folder: a.wasmCacheDir()},
@@ -150,6 +153,7 @@ func (s Status) print(a *App) error {
 		{"config", cmp.Or(s.Config.File, "no "+configFile)},
 		{"data", s.Config.DataDir.Value + " (" + s.Config.DataDir.Origin + ")"},
 		{"store", s.Store.String()},
+		{"durability", s.Store.Durability.Value + " (" + s.Store.Durability.Origin + ")"},
 		{"wasm cache", s.WASM.String()},
 	})
 	a.printSection("sandbox", s.Sandbox.rows())
@@ -177,7 +181,7 @@ func (s storeStatus) String() string {
 	case !s.Exists:
 		return "none yet: the first run makes it"
 	case s.Holder != nil:
-		return fmt.Sprintf("%s, open in %s (pid %d)", size(s.Bytes), s.Holder.Program, s.Holder.PID)
+		return fmt.Sprintf("%s, open in %s (pid %d, durability %s)", size(s.Bytes), s.Holder.Program, s.Holder.PID, cmp.Or(s.Holder.Durability, "unknown"))
 	}
 	return size(s.Bytes) + ", not open"
 }

@@ -12,12 +12,13 @@ import (
 
 func TestStatusSaysWhoHasTheStoreOpen(t *testing.T) {
 	dir := t.TempDir()
-	s, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dir, "store"), Program: "holder"})
+	s, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dir, "store"), Program: "holder", Durability: pebble.Relaxed})
 	if err != nil {
 		t.Fatal(err)
 	}
 	open := statusOf(t, dir)
-	if !open.Exists || open.Bytes == 0 || open.Holder == nil || open.Holder.PID != os.Getpid() || open.Holder.Program != "holder" {
+	if !open.Exists || open.Bytes == 0 || open.Holder == nil || open.Holder.PID != os.Getpid() || open.Holder.Program != "holder" ||
+		open.Holder.Durability != pebble.Relaxed || open.Durability != (Setting{"full", "default"}) {
 		t.Errorf("while it is open: %+v, %+v", open, open.Holder)
 	}
 	if err := s.Close(); err != nil {

@@ -38,13 +38,14 @@ func (a *App) openStore(ctx context.Context) (*openedStore, error) {
 	return &openedStore{db, journal.StartRooter(&journal.Writer{Store: db})}, nil
 }
 
-// storeOptions say where the store is, and how long to wait for who has it open.
+// storeOptions say where the store is, when a commit is safe, and how long to wait
+// for who has it open.
 func (a *App) storeOptions() pebble.Options {
 	wait, err := time.ParseDuration(a.config.LockWait.Value)
 	if err != nil {
 		panic("lock wait: " + err.Error()) // the configuration was checked when it was read
 	}
-	return pebble.Options{Dir: a.storeDir(), LockWait: wait}
+	return pebble.Options{Dir: a.storeDir(), Durability: pebble.Durability(a.config.Durability.Value), LockWait: wait}
 }
 
 // Close records the last heads and closes the store.

@@ -19,6 +19,8 @@ type Memories interface {
 type Recorder struct {
 	Writer   *journal.Writer
 	Memories Memories
+	// AgentID names who records, for the events; "" is nobody.
+	AgentID string
 }
 
 // ToolsRecorded is what recording outcomes of tools came to.
@@ -69,7 +71,7 @@ func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (rec
 			byHome[home] = append(byHome[home], o)
 		}
 		for _, home := range slices.Sorted(maps.Keys(byHome)) {
-			n, err := Evidence{}.RecordTools(tx, home, byHome[home])
+			n, err := Evidence{r.AgentID}.RecordTools(tx, home, byHome[home])
 			if err != nil {
 				return err
 			}
@@ -84,7 +86,7 @@ func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (rec
 func (r *Recorder) RecordDAG(ctx context.Context, dag *core.WorkflowDAG) (*DAGRecorded, error) {
 	var done *DAGRecorded
 	err := r.Writer.Update(ctx, func(tx *journal.Tx) (err error) {
-		done, err = Evidence{}.RecordDAG(tx, dag)
+		done, err = Evidence{r.AgentID}.RecordDAG(tx, dag)
 		return err
 	})
 	if err != nil {

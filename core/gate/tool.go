@@ -17,7 +17,10 @@ const maxRefs = 20
 
 // Evidence keeps evidence within a transaction of the caller. The zero value is
 // ready.
-type Evidence struct{}
+type Evidence struct {
+	// AgentID names who brings it, for the events; "" is nobody.
+	AgentID string
+}
 
 // outcome is a tool's outcome as it is kept; the rest of it is its key.
 type outcome struct {
@@ -85,7 +88,7 @@ func turnName(turn core.TurnRef) string { return fmt.Sprintf("turn:%s/%d", turn.
 // outcome is kept once per memory, session, turn, tool and reference; the first
 // one stands. It returns how many are new. That the memories are there is the
 // caller's to check.
-func (Evidence) RecordTools(tx *journal.Tx, namespace string, outcomes []core.ToolOutcome) (recorded int, err error) {
+func (e Evidence) RecordTools(tx *journal.Tx, namespace string, outcomes []core.ToolOutcome) (recorded int, err error) {
 	if err := checkTools(outcomes, batch); err != nil {
 		return 0, err
 	}
@@ -96,7 +99,7 @@ func (Evidence) RecordTools(tx *journal.Tx, namespace string, outcomes []core.To
 			return 0, err
 		}
 		if isNew {
-			events = append(events, toolEvent(&outcomes[i]))
+			events = append(events, e.event(&outcomes[i]))
 		}
 	}
 	if len(events) == 0 {
@@ -123,9 +126,9 @@ func recordTool(tx *journal.Tx, o *core.ToolOutcome) (isNew bool, err error) {
 	return true, tx.Put(key, core.MustJSON(kept))
 }
 
-func toolEvent(o *core.ToolOutcome) journal.Event {
+func (e Evidence) event(o *core.ToolOutcome) journal.Event {
 	return journal.ToolEvidenceRecorded{
-		MemoryID: o.MemoryID, SessionID: o.Session, TurnID: o.Turn, OK: o.OK, Recovered: o.Recovered,
+		AgentID: e.AgentID, MemoryID: o.MemoryID, SessionID: o.Session, TurnID: o.Turn, OK: o.OK, Recovered: o.Recovered,
 		Outcome: core.Digest(core.MustJSON([]string{o.Tool, o.Ref})),
 	}
 }

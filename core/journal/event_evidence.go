@@ -10,6 +10,7 @@ type ToolEvidenceRecorded struct {
 	Recovered bool   `json:"recovered"`
 	// Outcome is a digest of the tool and the reference.
 	Outcome string `json:"outcome"`
+	AgentID string `json:"agent_id,omitempty"`
 }
 
 // DAGEvidenceRecorded says that a workflow's graph was kept as evidence for the
@@ -23,6 +24,7 @@ type DAGEvidenceRecorded struct {
 	// before; "" for none.
 	Graph    string `json:"graph"`
 	Replaced string `json:"replaced,omitempty"`
+	AgentID  string `json:"agent_id,omitempty"`
 }
 
 func (ToolEvidenceRecorded) eventType() string { return "agent.evidence.tool_recorded" }

@@ -8,6 +8,8 @@ type MemoryRecalled struct {
 	SessionID string   `json:"session_id"`
 	TurnID    int64    `json:"turn_id"`
 	MemoryIDs []string `json:"memory_ids"`
+	// LatencyMillis is how long the whole recall took, until this was written.
+	LatencyMillis float64 `json:"latency_ms"`
 }
 
 // EvolutionApplied says what a turn's feedback did to memories of a namespace.
@@ -23,6 +25,8 @@ type EvolutionApplied struct {
 	// Bias is the session's after the turn.
 	Bias  float64             `json:"bias"`
 	Items []core.FeedbackItem `json:"items"`
+	// LatencyMillis is how long the feedback took, until this was written.
+	LatencyMillis float64 `json:"latency_ms"`
 }
 
 // LifecycleRefused says that the retention policy asked for what isn't allowed,
@@ -57,49 +61,57 @@ type MemorySwept struct {
 
 // RevalidateStarted says that the gate was asked about a memory.
 type RevalidateStarted struct {
-	MemoryID  string `json:"memory_id"`
-	SessionID string `json:"session_id,omitempty"`
-	TurnID    int64  `json:"turn_id,omitempty"`
-	AgentID   string `json:"agent_id,omitempty"`
+	MemoryID  string           `json:"memory_id"`
+	Before    core.MemoryState `json:"state_before"`
+	TTLScore  float64          `json:"ttl_score"`
+	SessionID string           `json:"session_id,omitempty"`
+	TurnID    int64            `json:"turn_id,omitempty"`
+	AgentID   string           `json:"agent_id,omitempty"`
+}
+
+// Gated is what all events tell that follow from a decision of the gate on a
+// memory (spec 6.5).
+type Gated struct {
+	MemoryID   string           `json:"memory_id"`
+	DecisionID string           `json:"decision_id"`
+	Verdict    string           `json:"decision.verdict"`
+	Confidence float64          `json:"decision.confidence"`
+	Before     core.MemoryState `json:"state_before"`
+	After      core.MemoryState `json:"state_after"`
+	// TTLScore is the one that the memory had before.
+	TTLScore  float64 `json:"ttl_score"`
+	SessionID string  `json:"session_id,omitempty"`
+	TurnID    int64   `json:"turn_id,omitempty"`
 }
 
 // RevalidateDecision says what the gate decided.
 type RevalidateDecision struct {
-	MemoryID   string  `json:"memory_id"`
-	DecisionID string  `json:"decision_id"`
-	Verdict    string  `json:"decision.verdict"`
-	Confidence float64 `json:"decision.confidence"`
-	NextAction string  `json:"next_action"`
+	Gated
+	NextAction string `json:"next_action"`
 	// Decision is a digest of the record.
-	Decision  string `json:"decision"`
-	SessionID string `json:"session_id,omitempty"`
-	TurnID    int64  `json:"turn_id,omitempty"`
+	Decision string `json:"decision"`
+	// LatencyMillis is how long the gate took to decide.
+	LatencyMillis float64 `json:"latency_ms"`
 }
 
 // MemoryPurged is the tombstone of a memory: all that is left of it.
 type MemoryPurged struct {
-	MemoryID   string `json:"memory_id"`
-	DecisionID string `json:"decision_id"`
+	Gated
 	// Title and Content are digests.
-	Title     string `json:"title"`
-	Content   string `json:"content"`
-	SessionID string `json:"session_id,omitempty"`
-	TurnID    int64  `json:"turn_id,omitempty"`
+	Title   string `json:"title"`
+	Content string `json:"content"`
 }
 
 // MemoryPromoted says that a memory became knowledge.
 type MemoryPromoted struct {
-	MemoryID    string `json:"memory_id"`
+	Gated
 	KnowledgeID string `json:"knowledge_id"`
-	DecisionID  string `json:"decision_id"`
 	// Content and Summary are digests of the entry's.
 	Content string `json:"content"`
 	Summary string `json:"summary"`
 	// SummaryFailure is the reason why no model said the pattern, though there is
 	// one.
 	SummaryFailure string `json:"summary_failure,omitempty"`
-	SessionID      string `json:"session_id,omitempty"`
-	TurnID         int64  `json:"turn_id,omitempty"`
 }
 
 // KnowledgeSuperseded says that an entry took the place of another.

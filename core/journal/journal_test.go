@@ -113,6 +113,17 @@ func TestEntriesAreEncodedAsTheGeneralEncoderDoes(t *testing.T) {
 	}
 }
 
+// another is a second entry for [chain] that fits the first one, with other data.
+func another(t *testing.T) []byte {
+	t.Helper()
+	p := pairs{}
+	err := journal.Append(p, "run/a", at, journal.RunStarted{Workflow: "<w>", Source: "s"}, journal.RunResumed{Epoch: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p[entryKey(2)]
+}
+
 func TestVerifyNamesTheFirstBadEntry(t *testing.T) {
 	edit := func(seq uint64, from, to string) func(pairs) {
 		return func(p pairs) {
@@ -137,6 +148,13 @@ func TestVerifyNamesTheFirstBadEntry(t *testing.T) {
 			other := binary.BigEndian.AppendUint64([]byte("event/run/ab\x00"), 2)
 			p[entryKey(2)] = p[string(other)]
 		}, 2, "edited"},
+		{"another entry with a hash of its own", func(p pairs) { p[entryKey(2)] = another(t) }, 3, "doesn't continue the one before"},
+		{"another last entry with a hash of its own", func(p pairs) {
+			delete(p, entryKey(3))
+			delete(p, entryKey(4))
+			p[entryKey(2)] = another(t)
+			p["event-head/run/a"] = []byte(strings.Replace(string(p["event-head/run/a"]), `"seq":4`, `"seq":2`, 1))
+		}, 2, "isn't the one that the head names"},
 		{"repeated", func(p pairs) { p[entryKey(5)] = p[entryKey(4)] }, 5, "calls itself 4"},
 		{"head put back", func(p pairs) {
 			p["event-head/run/a"] = []byte(strings.Replace(string(p["event-head/run/a"]), `"seq":4`, `"seq":3`, 1))

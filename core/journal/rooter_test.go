@@ -42,7 +42,7 @@ func TestTheRooterRecordsEverySecondAndAtTheEnd(t *testing.T) {
 			if got := b.rootSeq(); got != i {
 				t.Errorf("before second %d the root has %d entries", i+1, got)
 			}
-			time.Sleep(journal.RootInterval)
+			time.Sleep(time.Second) // spec 3.7
 			synctest.Wait()
 		}
 		time.Sleep(time.Hour) // nothing changes
@@ -200,6 +200,33 @@ func TestTheCatalogueDescribesFields(t *testing.T) {
 				t.Errorf("%s begins with %s: fields that events share come first", info.Type, got)
 			}
 		}
+	}
+}
+
+// TestTheCatalogueHasTheFieldsOfTheContract holds the events of memories in spec
+// 6.5 with the fields that each has to have.
+func TestTheCatalogueHasTheFieldsOfTheContract(t *testing.T) {
+	const turn, life, gate = "session_id turn_id", " memory_id state_before ttl_score", " state_after decision.verdict decision.confidence"
+	want := map[string]string{
+		"agent.memory.recalled":             turn + " latency_ms",
+		"agent.memory.evolution.applied":    turn + " latency_ms",
+		"agent.memory.revalidate.started":   turn + life,
+		"agent.memory.revalidate.decision":  turn + life + gate + " latency_ms",
+		"agent.memory.lifecycle.transition": turn + life + gate,
+		"agent.memory.purged":               turn + life + gate,
+		"agent.memory.promoted":             turn + life + gate,
+		"reflection.depth_exceeded":         "agent_id attempted cap namespace title source_ids",
+	}
+	for _, info := range journal.Catalogue() {
+		for _, field := range strings.Fields(want[info.Type]) {
+			if !slices.ContainsFunc(info.Fields, func(f journal.FieldInfo) bool { return f.Name == field }) {
+				t.Errorf("%s has no %s", info.Type, field)
+			}
+		}
+		delete(want, info.Type)
+	}
+	if len(want) > 0 {
+		t.Errorf("the catalogue lacks %v", want)
 	}
 }
 

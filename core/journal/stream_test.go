@@ -6,6 +6,8 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -33,6 +35,38 @@ func TestHeadsAsText(t *testing.T) {
 	for _, text := range []string{"", "1", "1:", "x:sha256:" + strings.Repeat("0", 64), "1:sha256:0", "-1:" + kept.Hash} {
 		if _, err := journal.ParseHead(text); sdk.ReasonOf(err) != "head_invalid" {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestWritersOfDifferentStreamsDontContend commits an entry while another
+// transaction, which began before, appends one: it runs again only for an entry of
+// its own stream.
+func TestWritersOfDifferentStreamsDontContend(t *testing.T) {
+	disk, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.Close()
+	for name, s := range map[string]core.Store{"mem": mem.Open(), "pebble": disk} {
+		for other, want := range map[string]int{"namespace/b": 1, "namespace/a/b": 1, "run/a": 1, "namespace/a": 2} {
+			b := newBook(t)
+			b.Store = s
+			b.append("namespace/a", other)
+			runs := 0
+			err := b.Update(t.Context(), func(tx *journal.Tx) error {
+				runs++
+				if err := tx.Append("namespace/a", journal.RunResumed{}); err != nil {
+					return err
+				}
+				if runs == 1 {
+					b.append(other)
+				}
+				return nil
+			})
+			if err != nil || runs != want {
+				t.Errorf("%s: beside %s it ran %d times, want %d; %v", name, other, runs, want, err)
+			}
 		}
 	}
 }

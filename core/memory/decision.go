@@ -30,14 +30,14 @@ func (v *verdict) record(t *tx) error {
 	if err := t.Put(decisionMemoryKey(d.MemoryID, d.ID), nil); err != nil {
 		return err
 	}
-	started := journal.RevalidateStarted{MemoryID: d.MemoryID, SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: v.request.AgentID}
+	started := journal.RevalidateStarted{
+		MemoryID: d.MemoryID, Before: v.memory.State, TTLScore: v.memory.Signals.TTLScore,
+		SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: v.request.AgentID,
+	}
 	if err := t.record(d.Namespace, started, d.MemoryID); err != nil {
 		return err
 	}
-	made := journal.RevalidateDecision{
-		MemoryID: d.MemoryID, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence, NextAction: d.NextAction,
-		Decision: core.Digest(value), SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
-	}
+	made := journal.RevalidateDecision{Gated: v.gated(), NextAction: d.NextAction, Decision: core.Digest(value), LatencyMillis: v.latency}
 	if err := t.record(d.Namespace, made, d.MemoryID); err != nil || v.request.Turn.Session == "" {
 		return err
 	}

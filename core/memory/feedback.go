@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
@@ -27,10 +28,11 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 	if err := checkFeedback(r); err != nil {
 		return nil, err
 	}
+	began := m.options.Clock.Now()
 	var result *core.FeedbackResult
 	var ungated []string
 	err := m.updateAsking(ctx, func(ctx context.Context, t *tx) (err error) {
-		result, ungated, err = m.feedback(ctx, t, r)
+		result, ungated, err = m.feedback(ctx, t, r, began)
 		return err
 	})
 	if err == nil && !m.options.DeferGate {
@@ -77,9 +79,9 @@ func outcomes(r *core.FeedbackRequest) (n int) {
 	return n
 }
 
-// feedback applies a feedback within a transaction. It also returns which
-// memories wait for the gate because of this turn.
-func (m *Memories) feedback(ctx context.Context, t *tx, r *core.FeedbackRequest) (*core.FeedbackResult, []string, error) {
+// feedback applies a feedback, which began at the given time, within a transaction.
+// It also returns which memories wait for the gate because of this turn.
+func (m *Memories) feedback(ctx context.Context, t *tx, r *core.FeedbackRequest, began time.Time) (*core.FeedbackResult, []string, error) {
 	record, err := readTurnRecord(t, r.Session, r.Turn)
 	switch {
 	case err != nil:
@@ -94,6 +96,7 @@ func (m *Memories) feedback(ctx context.Context, t *tx, r *core.FeedbackRequest)
 	if err != nil {
 		return nil, nil, err
 	}
+	l.began = began
 	byNamespace := map[string][]turnItem{}
 	for _, item := range record.Items {
 		byNamespace[item.Namespace] = append(byNamespace[item.Namespace], item)

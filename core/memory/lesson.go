@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -15,6 +16,7 @@ import (
 // lesson is what a turn teaches, while its feedback is applied.
 type lesson struct {
 	memories *Memories
+	began    time.Time // of the feedback
 	turn     core.TurnRef
 	outcome  core.Outcome
 	source   string
@@ -159,7 +161,7 @@ func (l *lesson) keepEvidence(t *tx, memory *core.Memory) error {
 func (l *lesson) event(number int64, items []core.FeedbackItem) journal.Event {
 	return journal.EvolutionApplied{
 		SessionID: l.turn.Session, TurnID: l.turn.Turn, Turn: number, Outcome: l.outcome, Source: l.source,
-		AgentID: l.agentID, Bias: l.result.Bias, Items: items,
+		AgentID: l.agentID, Bias: l.result.Bias, Items: items, LatencyMillis: l.memories.millisSince(l.began),
 	}
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -114,6 +115,11 @@ func (m *Memories) updateAsking(ctx context.Context, fn func(context.Context, *t
 // untold is a context to ask policies in where nothing follows from what they
 // decide, and so nothing is told of it.
 func untold(ctx context.Context) context.Context { return new(core.Later).Begin(ctx) }
+
+// millisSince is the time since another, in milliseconds, for events.
+func (m *Memories) millisSince(began time.Time) float64 {
+	return float64(m.options.Clock.Now().Sub(began)) / float64(time.Millisecond)
+}
 
 // record appends an event to a namespace's stream, and notes it in the history
 // of the memories that it is about. They must be of that namespace.

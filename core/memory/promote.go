@@ -147,7 +147,6 @@ func (v *verdict) enter(t *tx, memory *core.Memory) (*Promotion, error) {
 		return nil, err
 	}
 	return p, t.record(memory.Namespace, journal.MemoryPromoted{
-		MemoryID: memory.ID, KnowledgeID: k.ID, DecisionID: v.decision.ID, Content: digest(k.Content), Summary: digest(k.Summary),
-		SummaryFailure: v.summary.failure, SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
+		Gated: v.gated(), KnowledgeID: k.ID, Content: digest(k.Content), Summary: digest(k.Summary), SummaryFailure: v.summary.failure,
 	}, memory.ID)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
@@ -39,6 +40,7 @@ func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 }
 
 func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+	began := m.options.Clock.Now()
 	bias := 0.0
 	if r.Session != "" {
 		var err error
@@ -56,15 +58,16 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 	if err != nil {
 		return nil, err
 	}
-	memories, err := m.take(ctx, r, found)
+	memories, err := m.take(ctx, r, found, began)
 	if err != nil {
 		return nil, err
 	}
 	return &core.RecallResult{Session: r.Session, Turn: r.Turn, Memories: memories, EmbeddingFailure: failure}, nil
 }
 
-// take reads what was found, and records it where the recall begins a turn.
-func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found) (list []core.Recalled, err error) {
+// take reads what was found, and records it where the recall, which began at the
+// given time, begins a turn.
+func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, err error) {
 	if r.Session == "" {
 		err = m.options.Store.View(ctx, func(reader core.Reader) error {
 			list, err = recalled(reader, found)
@@ -76,7 +79,7 @@ func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []sear
 		if list, err = recalled(t, found); err != nil {
 			return err
 		}
-		if err := recordTurn(t, r.Session, r.Turn, list); err != nil {
+		if err := recordTurn(t, r.Session, r.Turn, list, m.millisSince(began)); err != nil {
 			return err
 		}
 		// Again, with the accesses that were counted.

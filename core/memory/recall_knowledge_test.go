@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,6 +40,29 @@ func TestKnowledgeIsRecalledByItself(t *testing.T) {
 		if got := w.known(t, "gist"); len(got) != 2 || got[0].Why.LexicalRank != 1 {
 			t.Errorf("by their patterns: %+v", got)
 		}
+		filtered := func(q memory.KnowledgeQuery) int {
+			t.Helper()
+			q.Query = "connection pool"
+			list, err := w.RecallKnowledge(t.Context(), &q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(list)
+		}
+		w.promoted(t, core.ObserveRequest{Namespace: "ns/sub", Content: "pool below"})
+		second := found[1].Score
+		for i, c := range []struct {
+			q    memory.KnowledgeQuery
+			want int
+		}{
+			{memory.KnowledgeQuery{Namespace: "ns"}, 2}, {memory.KnowledgeQuery{Namespace: "ns", Subtree: true}, 3},
+			{memory.KnowledgeQuery{Namespace: "ns", Subtree: true, Limit: 1}, 1}, {memory.KnowledgeQuery{Namespace: "other"}, 0},
+			{memory.KnowledgeQuery{Namespace: "ns", MinScore: second}, 2}, {memory.KnowledgeQuery{Namespace: "ns", MinScore: second + 1e-6}, 1},
+		} {
+			if got := filtered(c.q); got != c.want {
+				t.Errorf("query %d finds %d, want %d", i, got, c.want)
+			}
+		}
 		for _, m := range w.recall(t, core.RecallRequest{Query: "pool", Limit: 10}).Memories {
 			if m.ID == memory1.ID {
 				t.Error("a promoted memory is recalled as a memory")
@@ -64,6 +88,14 @@ func TestRecallKnowledgeRefuses(t *testing.T) {
 	wantReason(t, err, sdk.Invalid, "query_invalid")
 	_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "", Query: "q"})
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
+	_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "q", MinScore: math.NaN()})
+	wantReason(t, err, sdk.Invalid, "min_score_invalid")
+	for limit, reason := range map[int]string{-1: "limit_invalid", 101: "limit_invalid", 100: ""} {
+		_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "q", Limit: limit})
+		if sdk.ReasonOf(err) != reason {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
 }
 
 // runs are the namespaces of runs.
@@ -86,13 +118,19 @@ func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
 	if err != nil || len(r.Memories) != 1 || r.Memories[0].Title != "a" || r.Memories[0].Score <= 0 || r.Memories[0].Score > 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
+	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
+		t.Errorf("plugins' recalls wrote:\n%s", diff)
+	}
+	// A reflection's score is lifted above 1, which plugins aren't told.
+	w.reflect(t, core.ReflectRequest{SourceIDs: []string{r.Memories[0].ID}, Title: "d", Content: "word", Tags: []string{"deep"}})
+	r, err = p.Recall(t.Context(), "run", &sdk.RecallRequest{Query: "d\nword", Tags: []string{"deep"}})
+	if err != nil || len(r.Memories) != 1 || r.Memories[0].Score != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
 	for _, run := range []string{"", "another"} {
 		_, err = p.Recall(t.Context(), run, &sdk.RecallRequest{Query: "word"})
 		wantReason(t, err, sdk.Denied, "run_without_namespace")
 	}
 	_, err = p.Recall(t.Context(), "run", &sdk.RecallRequest{})
 	wantReason(t, err, sdk.Invalid, "query_invalid")
-	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
-		t.Errorf("plugins' recalls wrote:\n%s", diff)
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"testing"
 
@@ -159,12 +160,13 @@ func TestRecallWidensWithTheBias(t *testing.T) {
 		{"two successes", []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess}, 0, 5},
 		{"three successes", []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess, core.OutcomeSuccess}, 0, 3},
 		{"a caller's limit stands", []core.Outcome{core.OutcomeFailure, core.OutcomeFailure}, 2, 2},
+		{"a limit above what is looked at", nil, 35, 35},
 		{"also a larger one", []core.Outcome{core.OutcomeSuccess, core.OutcomeSuccess, core.OutcomeSuccess}, 11, 11},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, openPebble(t), hashed)
-			for i := range 12 {
+			for i := range 35 {
 				w.observe(t, core.ObserveRequest{Title: fmt.Sprint("t", i), Content: "word"})
 			}
 			for i, outcome := range c.outcomes {
@@ -234,6 +236,11 @@ func TestRecallTellsAllThatIsWrong(t *testing.T) {
 		{"a limit", core.RecallRequest{Query: "q", Limit: 101}, []string{"limit is 101"}},
 		{"a state", core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{States: []core.MemoryState{core.StateArchived}}}, []string{"states"}},
 		{"a kind", core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{Kinds: []core.MemoryKind{"odd"}}}, []string{"kinds"}},
+		{"a negative limit", core.RecallRequest{Query: "q", Limit: -1}, []string{"limit is -1"}},
+		{"a minimum that is no number", core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{MinScore: math.NaN()}}, []string{"min_score is NaN"}},
+		{"an infinite minimum", core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{MinScore: math.Inf(-1)}}, []string{"min_score is -Inf"}},
+		{"a tag", core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{Tags: []string{""}}}, []string{"tags"}},
+		{"an agent", core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{AgentID: "a\nb"}}, []string{"agent_id"}},
 		{"several", core.RecallRequest{Session: "a/b", Turn: -1, Limit: -1}, []string{"session", "turn", "query", "limit"}},
 	}
 	for _, c := range cases {
@@ -250,6 +257,7 @@ func TestRecallTellsAllThatIsWrong(t *testing.T) {
 			}
 		})
 	}
+	w.recall(t, core.RecallRequest{Query: strings.Repeat("a", 65_536), Limit: 100}) // at the bounds
 	_, err := w.Recall(t.Context(), &core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{Namespace: "/"}})
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
 }

@@ -45,6 +45,9 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 		if r := w.recall(t, core.RecallRequest{Query: "gateway"}); titles(r) != "certificates" || r.Memories[0].Why.Similarity != nil {
 			t.Errorf("vectors of different models were compared: %+v", r.Memories)
 		}
+		if found := w.known(t, "pool"); len(found) != 1 || found[0].Why.Similarity != nil {
+			t.Errorf("knowledge before: %+v", found)
+		}
 		var told []memory.ReembedProgress
 		p, err := w.Reembed(t.Context(), "ns", func(p memory.ReembedProgress) { told = append(told, p) })
 		want := memory.ReembedProgress{Namespace: "ns", Model: "other", Looked: 5, Changed: 5, Total: 5}

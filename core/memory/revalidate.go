@@ -142,7 +142,11 @@ type verdict struct {
 	request                 *RevalidateRequest
 	summary                 summary
 	decisionID, knowledgeID string
-	decision                *core.GateDecision
+	// memory is as it was decided on, and after the state that it is to be in.
+	memory   *core.Memory
+	after    core.MemoryState
+	decision *core.GateDecision
+	latency  float64 // of the gate, in milliseconds
 	// refusal is why there is no decision though the transaction is committed.
 	refusal error
 }
@@ -150,6 +154,7 @@ type verdict struct {
 // conclude decides within a transaction, records that, and carries it out.
 func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) error {
 	v.decision, v.refusal = nil, nil
+	began := m.options.Clock.Now()
 	c, d, err := m.decide(ctx, t, id, v.request)
 	if sdk.ReasonOf(err) == unreadableReason {
 		v.refusal = err
@@ -160,13 +165,14 @@ func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) e
 	}
 	made := *d
 	made.ID, made.MemoryID, made.Namespace = v.decisionID, id, c.Memory.Namespace
-	v.decision = &made
+	v.decision, v.latency = &made, m.millisSince(began)
+	v.memory, v.after = c.Memory, next(c, d)
 	if err := v.record(t); err != nil {
 		return err
 	}
 	switch d.NextAction {
 	case core.NextRetain:
-		return v.retain(t, c)
+		return v.retain(t, c.Turn)
 	case core.NextPromote:
 		return v.promote(t, c.Memory)
 	case core.NextPurge:
@@ -176,15 +182,27 @@ func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) e
 		WithHint("this is a defect of the gate; please report it")
 }
 
-// retain keeps the memory, and lets it live on (spec 3.5).
-func (v *verdict) retain(t *tx, c *core.GateCase) error {
-	after := *c.Memory
-	after.State = lifecycle.AfterRetain(&c.Memory.Signals, c.Governance.Retention)
-	after.Signals = lifecycle.Retained(c.Memory.Signals, c.Turn, v.decision.Confidence)
-	if err := lifecycle.Check(c.Memory.State, after.State, lifecycle.ByGate); err != nil {
+// next is the state that a decision leads to.
+func next(c *core.GateCase, d *core.GateDecision) core.MemoryState {
+	switch d.NextAction {
+	case core.NextPurge:
+		return core.StatePurged
+	case core.NextPromote:
+		return core.StatePromoted
+	}
+	return lifecycle.AfterRetain(&c.Memory.Signals, c.Governance.Retention)
+}
+
+// retain keeps the memory, and lets it live on from a turn of its namespace (spec
+// 3.5).
+func (v *verdict) retain(t *tx, turn int64) error {
+	after := *v.memory
+	after.State = v.after
+	after.Signals = lifecycle.Retained(v.memory.Signals, turn, v.decision.Confidence)
+	if err := lifecycle.Check(v.memory.State, after.State, lifecycle.ByGate); err != nil {
 		return err
 	}
-	return transition(t, c.Memory, &after, v.transitioned())
+	return transition(t, v.memory, &after, v.transitioned())
 }
 
 // purge removes the memory, where the table of transitions allows it.
@@ -211,9 +229,18 @@ func (v *verdict) bury(t *tx, memory *core.Memory) error {
 		return err
 	}
 	return t.record(memory.Namespace, journal.MemoryPurged{
-		MemoryID: memory.ID, DecisionID: v.decision.ID, Title: digest(memory.Title), Content: digest(memory.Content),
-		SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
+		Gated: v.gated(), Title: digest(memory.Title), Content: digest(memory.Content),
 	}, memory.ID)
+}
+
+// gated is what the events of the decision have in common.
+func (v *verdict) gated() journal.Gated {
+	d := v.decision
+	return journal.Gated{
+		MemoryID: d.MemoryID, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence,
+		Before: v.memory.State, After: v.after, TTLScore: v.memory.Signals.TTLScore,
+		SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
+	}
 }
 
 // transitioned is the event of what the decision leads to.

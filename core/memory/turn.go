@@ -54,8 +54,9 @@ func (r *turnRecord) find(id string) *turnItem {
 // recordTurn records what a recall of a turn returned, and counts an access of
 // each. Everything is counted once per turn: what an earlier recall of the turn
 // returned keeps its place, and after the turn's feedback nothing is recorded. A
-// memory that was purged since it was found is left out.
-func recordTurn(t *tx, session string, turn int64, results []core.Recalled) error {
+// memory that was purged since it was found is left out. millis is how long the
+// recall has taken.
+func recordTurn(t *tx, session string, turn int64, results []core.Recalled, millis float64) error {
 	if err := checkTurn(session, turn); err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func recordTurn(t *tx, session string, turn int64, results []core.Recalled) erro
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
 		ids := accessed[namespace]
-		event := journal.MemoryRecalled{SessionID: session, TurnID: turn, MemoryIDs: ids}
+		event := journal.MemoryRecalled{SessionID: session, TurnID: turn, MemoryIDs: ids, LatencyMillis: millis}
 		if err := t.record(namespace, event); err != nil {
 			return err
 		}

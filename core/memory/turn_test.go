@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -88,7 +89,32 @@ func TestWhatCantNameATurnIsRefused(t *testing.T) {
 		if len(dump(t, s)) != len(before) {
 			t.Error("a refused turn wrote something")
 		}
+		if err := w.RecordTurn(t.Context(), "s", 0, nil); err != nil {
+			t.Errorf("turn 0: %v", err)
+		}
 	})
+}
+
+func TestATurnHoldsAThousandResults(t *testing.T) {
+	w := newWorld(t, openPebble(t), nil)
+	var requests []*core.ObserveRequest
+	for range 1000 {
+		requests = append(requests, &core.ObserveRequest{Namespace: "ns", Content: "c"})
+	}
+	list, err := w.ObserveAll(t.Context(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []core.Recalled
+	for i, m := range append(list, w.observe(t, core.ObserveRequest{Content: "one more"})) {
+		found = append(found, core.Recalled{Memory: m, Rank: i, Score: .5})
+	}
+	if err := w.RecordTurn(t.Context(), "s", 1, found[:1000]); err != nil {
+		t.Fatal(err)
+	}
+	wantReason(t, w.RecordTurn(t.Context(), "s", 1, found[1000:]), sdk.Exhausted, "turn_full")
+	found[1000].Score = math.NaN()
+	wantReason(t, w.RecordTurn(t.Context(), "s", 2, found[1000:]), sdk.Internal, "score_invalid")
 }
 
 func TestAPurgedMemoryIsLeftOutOfItsTurn(t *testing.T) {

@@ -44,6 +44,7 @@ func TestBias(t *testing.T) {
 	}{
 		{0, core.OutcomeSuccess, .15}, {0, core.OutcomeFailure, -.15}, {0, core.OutcomePartial, 0},
 		{.4, core.OutcomePartial, .34}, {-.4, core.OutcomeSuccess, -.19}, {1, core.OutcomeSuccess, 1},
+		{-1, core.OutcomeFailure, -1}, {2, core.OutcomeSuccess, 1}, {-2, core.OutcomeFailure, -1},
 	}
 	for _, c := range cases {
 		if got := lifecycle.Bias(c.before, c.o); !near(got, c.want) {

@@ -105,6 +105,7 @@ func TestSearchFindsWhatFits(t *testing.T) {
 		{"the first ones", search.Query{Vector: east, Model: "m", Limit: 1, Nearest: 20}, "a"},
 		{"one candidate", search.Query{Vector: east, Model: "m", Limit: 5, Nearest: 1}, "a"},
 		{"a minimum", search.Query{Vector: east, Model: "m", Filter: core.RecallFilter{MinScore: 0.5}}, "a b"},
+		{"a minimum that is just met", search.Query{Vector: east, Model: "m", Filter: core.RecallFilter{MinScore: 0.71}}, "a b"},
 		{"another namespace", search.Query{Text: "upload", Filter: core.RecallFilter{Namespace: "other"}}, ""},
 	}
 	for _, c := range cases {

@@ -20,10 +20,13 @@ import (
 // Holder says who has a directory open, for the message that others get. The
 // lock itself is Pebble's: the file may be stale, or gone.
 type Holder struct {
-	// PID is its process, Program its name, and Since when it opened the store.
+	// PID is its process, Program its name, Since when it opened the store, and
+	// Durability when its commits are acknowledged; "" isn't known.
 	PID     int       `json:"pid"`
 	Program string    `json:"program"`
 	Since   time.Time `json:"since"`
+
+	Durability Durability `json:"durability,omitempty"`
 }
 
 const (
@@ -70,7 +73,7 @@ func tryLock(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	if err != nil {
 		return nil, lockError(o.Dir, readHolder(fs, path), err)
 	}
-	me := Holder{PID: os.Getpid(), Program: o.Program, Since: o.Clock.Now().UTC().Truncate(time.Second)}
+	me := Holder{PID: os.Getpid(), Program: o.Program, Since: o.Clock.Now().UTC().Truncate(time.Second), Durability: o.Durability}
 	if err := writeHolder(fs, path, me); err != nil {
 		_ = lock.Close()
 		return nil, ioError("write "+path, err)

@@ -24,7 +24,7 @@ func TestLookTellsOfAStoreWithoutOpeningIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Holder{PID: os.Getpid(), Program: "holder", Since: fixedClock{}.Now()}
+	want := Holder{PID: os.Getpid(), Program: "holder", Since: fixedClock{}.Now(), Durability: Full}
 	if p, err := Look(dir); err != nil || !p.Exists || p.Bytes == 0 || p.Holder == nil || *p.Holder != want {
 		t.Errorf("while it is open: %+v %v, want %+v", p, err, want)
 	}

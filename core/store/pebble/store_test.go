@@ -249,7 +249,7 @@ func TestHolderIsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var h Holder
-	if err := json.Unmarshal(data, &h); err != nil || h.PID != os.Getpid() || h.Program != "p" {
+	if err := json.Unmarshal(data, &h); err != nil || h.PID != os.Getpid() || h.Program != "p" || h.Durability != Full {
 		t.Errorf("holder %s, error %v", data, err)
 	}
 }

@@ -34,6 +34,9 @@ func New(w io.Writer) *Printer {
 // IsTerminal reports whether a person is at the other end of a stream, which is
 // an io.Writer or an io.Reader.
 func IsTerminal(stream any) bool {
+	if o, is := stream.(over); is {
+		stream = o.w
+	}
 	f, isFile := stream.(*os.File)
 	return isFile && isatty.IsTerminal(f.Fd())
 }
@@ -56,6 +59,34 @@ func (p *Printer) Status(format string, args ...any) {
 	p.clear()
 	fmt.Fprintf(p.w, "\x1b[2m"+format+"\x1b[0m", args...)
 	p.status = true
+}
+
+// Over is a stream whose writes take the place of the status line, where both are
+// shown on a terminal; else it is the stream that is given.
+func (p *Printer) Over(w io.Writer) io.Writer {
+	if !p.terminal || !IsTerminal(w) {
+		return w
+	}
+	return over{p, w}
+}
+
+type over struct {
+	p *Printer
+	w io.Writer
+}
+
+func (o over) Write(b []byte) (int, error) {
+	o.p.mu.Lock()
+	defer o.p.mu.Unlock()
+	o.p.clear()
+	return o.w.Write(b)
+}
+
+// Clear takes the status line away.
+func (p *Printer) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
 }
 
 func (p *Printer) clear() {

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/policy"
+)
+
+// promoting is a gate that makes knowledge of all.
+type promoting struct{}
+
+func (promoting) Decide(context.Context, core.Reader, *core.GateCase) (*core.GateDecision, error) {
+	return &core.GateDecision{Verdict: core.VerdictPromote, NextAction: core.NextPromote, Confidence: 1, Reason: "told to"}, nil
+}
+
+// seedKnowledge makes knowledge of a memory.
+func seedKnowledge(t *testing.T, dataDir, id string) {
+	t.Helper()
+	seedTurns(t, dataDir, id, "of-"+id, 3)
+	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memories, err := memory.New(memory.Options{Store: db, Retention: policy.New(policy.NewPoints(), policy.Options{}), Gate: promoting{}})
+	if err == nil {
+		_, err = memories.Revalidate(t.Context(), id, memory.RevalidateRequest{})
+	}
+	if err := core.Together(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Keys of objects that several commands print.
+const (
+	memoryKeys = "access_count agent_id confidence content created_at created_turn embedding_model id importance kind " +
+		"metadata namespace priority reflection_depth signals state tags title updated_at version"
+	usedMemoryKeys = "access_count agent_id confidence content created_at created_turn embedding_model id importance kind " +
+		"last_accessed_at metadata namespace priority reflection_depth signals state tags title updated_at version"
+	pendingKeys   = "above agent_id created_at depth id namespace request"
+	knowledgeKeys = "content created_at decision_id id namespace promoted_from reusable_pattern_summary title"
+	decisionKeys  = "confidence decision_id graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict"
+	movedKeys     = "bytes file records"
+)
+
+// shapes are command lines, in the order in which they are run, with the keys of
+// what they print as JSON: of the whole, and of parts of it by their path.
+var shapes = []struct {
+	line  string
+	keys  string
+	parts map[string]string
+}{
+	{line: "memory observe --namespace n --id fact-0001 --content word --tag t --metadata {\"a\":1}", keys: memoryKeys},
+	{line: "memory observe --namespace n --id fact-0002 --content word --tag t --metadata {\"a\":1}", keys: memoryKeys, parts: map[string]string{
+		"signals": "failure_count hit_count hit_rate_ewma last_hit_turn miss_streak partial_count q_value relevant_turns sessions success_count ttl_score utility_score",
+	}},
+	{line: "memory recall --namespace n word", keys: "memories"},
+	{line: "memory recall --session mine --turn 1 --namespace n word", keys: "memories session turn", parts: map[string]string{
+		"memories.0":     sortedWords(usedMemoryKeys + " rank score why"),
+		"memories.0.why": "depth_boost fused lexical_rank q_value similarity",
+	}},
+	{line: "memory feedback --session mine --turn 1 --outcome success --used fact-0001", keys: "bias items outcome session turn", parts: map[string]string{
+		"items.0": "id q_value reward state_after state_before ttl_score used",
+	}},
+	{line: "memory feedback --session mine --turn 1 --outcome success", keys: "bias duplicate items outcome session turn"},
+	{line: "memory link fact-0001 related_to fact-0002", keys: "created_at from relation to"},
+	{line: "memory get fact-0001", keys: sortedWords(usedMemoryKeys + " links_from links_to"), parts: map[string]string{
+		"links_from.0": "created_at from relation to",
+	}},
+	{line: "memory list --namespace n", keys: "memories", parts: map[string]string{"memories.0": usedMemoryKeys}},
+	{line: "memory list --namespace n --limit 1", keys: "memories next"},
+	{line: "memory explain fact-0001", keys: "history id links_from memory namespace state turn why", parts: map[string]string{
+		"history.0": "at data hash prev seq type",
+	}},
+	{line: "memory sweep n", keys: "changed evaluated gated namespace transitions turn"},
+	{line: "memory reembed n", keys: "changed looked model namespace total"},
+	{line: "governance set n require_approval_above_depth=0", keys: "namespace require_approval_above_depth"},
+	{line: "governance get n", keys: "namespace require_approval_above_depth"},
+	{line: "governance explain n", keys: "chain fields namespace", parts: map[string]string{"fields.0": "field level value"}},
+	{line: "memory reflect --source fact-0001 --title t --content c", keys: "namespace pending_id status"},
+	{line: "memory pending", keys: "pending", parts: map[string]string{"pending.0": pendingKeys}},
+	{line: "memory reject PENDING", keys: pendingKeys},
+	{line: "governance unset n", keys: "namespace"},
+	{line: "memory reflect --source fact-0001 --title t --content c", keys: "id namespace reflection_depth reflects_on"},
+	{line: "knowledge list --namespace team/a", keys: "knowledge", parts: map[string]string{"knowledge.0": knowledgeKeys}},
+	{line: "knowledge recall --namespace team/a done", keys: "knowledge", parts: map[string]string{
+		"knowledge.0": "knowledge rank score why", "knowledge.0.knowledge": knowledgeKeys,
+	}},
+	{line: "knowledge get KNOWLEDGE", keys: knowledgeKeys},
+	{line: "evidence tool --file tool.json", keys: "duplicates recorded"},
+	{line: "evidence dag --file dag.json", keys: "digest edges memories nodes workflow"},
+	{line: "gate run old-steps --dry-run", keys: sortedWords(decisionKeys), parts: map[string]string{
+		"omega_factors": "codebase_verification_score notes runtime_utility_trend_score upstream_status_score",
+	}},
+	{line: "gate explain old-steps", keys: "decision lanes memory_id namespace note rule utility"},
+	{line: "gate run old-steps", keys: sortedWords(decisionKeys)},
+	{line: "audit head", keys: "hash head seq"},
+	{line: "audit verify", keys: "entries recorded_heads root streams valid", parts: map[string]string{"root": "hash seq"}},
+	{line: "audit show", keys: "more streams", parts: map[string]string{"streams.0": "hash seq stream"}},
+	{line: "audit show namespace/n", keys: "entries head stream", parts: map[string]string{"entries.0": "at data hash prev seq type", "head": "hash seq"}},
+	{line: "audit show --types", keys: "types", parts: map[string]string{"types.0": "fields type", "types.0.fields.0": "kind name"}},
+	{line: "store backup backup", keys: "folder"},
+	{line: "store restore backup --data-dir restored", keys: "folder"},
+	{line: "store export all.jsonl", keys: movedKeys},
+	{line: "memory recall --namespace n --queries queries.jsonl", keys: "results", parts: map[string]string{"results.0": "memories"}},
+	{line: "memory observe --namespace n --file more.jsonl", keys: "observed"},
+}
+
+// TestTheShapesThatTheMemoryPrints runs each command with --json on one store.
+func TestTheShapesThatTheMemoryPrints(t *testing.T) {
+	h := newHost(t)
+	seedKnowledge(t, "data", "good-steps")
+	seedMemory(t, "data", "old-steps", 3)
+	w := &world{t: t, dir: "."}
+	w.file("tool.json", `{"memory_id":"old-steps","session":"s","turn":1,"tool":"deploy","ok":false,"ref":"log:1"}`)
+	w.file("dag.json", `{"workflow":"w","entry":["a"],"exits":["b"],"edges":[["a","b"]],"memories":{"old-steps":["a"]}}`)
+	w.file("queries.jsonl", `{"query":"word"}`)
+	w.file("more.jsonl", `{"content":"word"}`)
+	names := map[string]string{}
+	for _, shape := range shapes {
+		line := shape.line + " --json"
+		for name, id := range names {
+			line = strings.ReplaceAll(line, name, id)
+		}
+		out, _ := h.line(exitPassed, "", line)
+		var whole any
+		if err := json.Unmarshal([]byte(out), &whole); err != nil {
+			t.Fatalf("%s: %v: %s", line, err, out)
+		}
+		wantKeys(t, line, whole, shape.keys)
+		for path, keys := range shape.parts {
+			wantKeys(t, line+": "+path, within(whole, path), keys)
+		}
+		switch object := whole.(map[string]any); {
+		case object["pending_id"] != nil:
+			names["PENDING"] = object["pending_id"].(string)
+		case strings.HasPrefix(line, "knowledge list"):
+			names["KNOWLEDGE"] = within(whole, "knowledge.0.id").(string)
+		}
+	}
+}
+
+func wantKeys(t *testing.T, what string, value any, want string) {
+	t.Helper()
+	object, _ := value.(map[string]any)
+	if got := keysOf(object); got != want {
+		t.Errorf("%s has\n%s, want\n%s", what, got, want)
+	}
+}
+
+// within is a part of a JSON value, by the names and numbers that lead to it.
+func within(value any, path string) any {
+	for name := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[name]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(name, &i); err != nil || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// sortedWords are the words of a text in order.
+func sortedWords(text string) string {
+	words := map[string]any{}
+	for _, word := range strings.Fields(text) {
+		words[word] = nil
+	}
+	return keysOf(words)
+}
+
+// TestListsGoOnWhereTheyEnded reads lists two at a time.
+func TestListsGoOnWhereTheyEnded(t *testing.T) {
+	h := newHost(t)
+	for i := range 5 {
+		seedKnowledge(t, "data", fmt.Sprintf("good-%04d", i))
+		h.line(exitPassed, "", fmt.Sprintf("memory observe --namespace team/a --content x --id fact-%04d", i))
+	}
+	for command, want := range map[string]int{
+		"memory list --namespace team/a --tag none":    0,
+		"memory list --namespace team/a --state open":  5,
+		"knowledge list --namespace team/a":            5,
+		"knowledge list --namespace team":              0,
+		"memory list --namespace team/a":               10,
+		"memory list --namespace team --subtree":       10,
+		"memory list --namespace team/a --limit 10":    10,
+		"knowledge list --namespace team/a --limit 5":  5,
+		"memory list --namespace team/a --by somebody": 0,
+	} {
+		seen := map[string]bool{}
+		for next, pages := "", 0; ; pages++ {
+			line := command + " --json"
+			if !strings.Contains(command, "--limit") {
+				line += " --limit 2"
+			}
+			if next != "" {
+				line += " --after " + next
+			}
+			out, _ := h.line(exitPassed, "", line)
+			var page struct {
+				Memories, Knowledge []struct{ ID string }
+				Next                string
+			}
+			if err := json.Unmarshal([]byte(out), &page); err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range append(page.Memories, page.Knowledge...) {
+				if seen[entry.ID] {
+					t.Errorf("%s lists %s twice", command, entry.ID)
+				}
+				seen[entry.ID] = true
+			}
+			if next = page.Next; next == "" {
+				if pages > want/2 {
+					t.Errorf("%s has %d pages", command, pages+1)
+				}
+				break
+			}
+		}
+		if len(seen) != want {
+			t.Errorf("%s lists %d, want %d", command, len(seen), want)
+		}
+	}
+	for line, want := range map[string]string{
+		"audit show namespace/team/a --limit 1 --from 2": `"seq": 2,`, "audit show namespace/team/a --limit 1 --from 0": `"seq": `,
+	} {
+		out, _ := h.line(exitPassed, "", line+" --json")
+		var shown struct{ Entries []json.RawMessage }
+		if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown.Entries) != 1 {
+			t.Errorf("%s: %v: %s", line, err, out)
+		}
+		wantIn(t, string(shown.Entries[0]), want)
+	}
+}

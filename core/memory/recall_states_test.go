@@ -1,0 +1,86 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/memory/embed"
+)
+
+// TestRecallReturnsWhatIsAlive has a memory in each state.
+func TestRecallReturnsWhatIsAlive(t *testing.T) {
+	w := living(t, openPebble(t), nil, hashed)
+	for _, state := range core.MemoryStates() {
+		if state == core.StatePurged {
+			continue // nothing is left of it
+		}
+		m := w.observe(t, core.ObserveRequest{Title: string(state), Content: "word"})
+		m.State = state
+		if err := w.Put(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := newWorld(t, w.store, hashed)
+	for name, w := range map[string]*world{"kept in step": w, "read from the store": fresh} {
+		got := strings.Split(titles(w.recall(t, core.RecallRequest{Query: "word", Limit: 10})), ", ")
+		if slices.Sort(got); strings.Join(got, " ") != "active cooling open revalidate_pending" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// meanwhile is a clock that does something once, when it is asked after it was
+// armed: in the middle of a recall.
+type meanwhile struct {
+	coretest.Clock
+	embed.Hashed
+	do func()
+	// armed is set when the query is embedded, before the search.
+	armed bool
+}
+
+func (m *meanwhile) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	m.armed = m.do != nil
+	return m.Hashed.Embed(ctx, texts)
+}
+
+func (m *meanwhile) Now() time.Time {
+	if m.armed {
+		m.armed = false
+		m.do()
+	}
+	return m.Clock.Now()
+}
+
+// TestWhatGoesWhileItIsRecalledIsLeftOut takes memories away between the search and
+// its record.
+func TestWhatGoesWhileItIsRecalledIsLeftOut(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		m := &meanwhile{}
+		w := living(t, s, nil, func(o *memory.Options) { o.Embedder, o.Clock = m, m })
+		ids := map[string]string{}
+		for _, title := range []string{"a", "b", "c", "d"} {
+			ids[title] = w.observe(t, core.ObserveRequest{Title: title, Content: "word"}).ID
+		}
+		m.do = func() {
+			if err := errors.Join(w.Remove(t.Context(), ids["a"]), w.Dream(t.Context(), ids["c"], core.StateArchived, "")); err != nil {
+				t.Error(err)
+			}
+		}
+		r := w.recall(t, core.RecallRequest{Session: "s", Turn: 1, Query: "word"})
+		if got := titles(r); got != "b, d" || r.Memories[1].Rank != 1 {
+			t.Errorf("recalled %q: %+v", got, r.Memories)
+		}
+		m.do = nil
+		if result := w.feedback(t, "s", 1, core.OutcomeSuccess, ids["d"]); len(result.Items) != 2 {
+			t.Errorf("the turn has %+v", result.Items)
+		}
+	})
+}
