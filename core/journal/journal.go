@@ -54,13 +54,17 @@ func AppendAfter(tx core.Tx, stream string, last Head, at time.Time, events ...E
 	if err := checkStream(stream); err != nil {
 		return Head{}, err
 	}
+	if len(events) == 0 {
+		return last, nil
+	}
 	for _, event := range events {
-		var err error
-		if last, err = put(tx, stream, next(stream, last, at, event)); err != nil {
+		e := next(stream, last, at, event)
+		if err := put(tx, stream, e); err != nil {
 			return Head{}, err
 		}
+		last = e.head()
 	}
-	return last, mark(tx, stream, last)
+	return last, putHead(tx, stream, last)
 }
 
 // next makes the entry that follows a stream's last one.
@@ -73,13 +77,20 @@ func next(stream string, last Head, at time.Time, event Event) Entry {
 	return e
 }
 
-// put writes an entry and makes it the stream's head.
-func put(tx core.Tx, stream string, e Entry) (Head, error) {
-	if err := tx.Put(eventKey(stream, e.Seq), e.json()); err != nil {
-		return Head{}, err
+// head is the entry as its stream's last one.
+func (e *Entry) head() Head { return Head{Seq: e.Seq, Hash: e.Hash} }
+
+// put writes an entry. Its caller calls putHead for the last one.
+func put(tx core.Tx, stream string, e Entry) error {
+	return tx.Put(eventKey(stream, e.Seq), e.json())
+}
+
+// putHead writes a stream's head.
+func putHead(tx core.Tx, stream string, head Head) error {
+	if err := tx.Put(headKey(stream), head.json()); err != nil {
+		return err
 	}
-	head := Head{Seq: e.Seq, Hash: e.Hash}
-	return head, tx.Put(headKey(stream), core.MustJSON(head))
+	return mark(tx, stream, head)
 }
 
 // mark notes that a stream has a new head, which the root doesn't know yet. Its
@@ -129,6 +140,14 @@ func (e *Entry) json() []byte {
 	b = append(append(b, `","data":`...), e.Data...)
 	b = append(append(b, `,"prev":"`...), e.Prev...)
 	b = append(append(b, `","hash":"`...), e.Hash...)
+	return append(b, `"}`...)
+}
+
+// json encodes the head, written out for the same reason.
+func (h Head) json() []byte {
+	b := make([]byte, 0, len(h.Hash)+40)
+	b = strconv.AppendUint(append(b, `{"seq":`...), h.Seq, 10)
+	b = append(append(b, `,"hash":"`...), h.Hash...)
 	return append(b, `"}`...)
 }
 

@@ -54,12 +54,35 @@ func recount(t *tx, before, after *core.Memory) error {
 	if change == (Count{}) {
 		return nil
 	}
-	c, err := readCount(t, namespace)
+	c, err := t.count(namespace)
 	if err != nil {
 		return err
 	}
 	c.Memories, c.Bytes = c.Memories+change.Memories, c.Bytes+change.Bytes
-	return putCount(t, namespace, c)
+	if t.counts == nil {
+		t.counts = map[string]*Count{}
+	}
+	t.counts[namespace] = c
+	return nil
+}
+
+// count is what a namespace holds, with what the transaction changed.
+func (t *tx) count(namespace string) (*Count, error) {
+	if c := t.counts[namespace]; c != nil {
+		return c, nil
+	}
+	c, err := readCount(t, namespace)
+	return &c, err
+}
+
+// putCounts writes what the namespaces hold that were changed.
+func (t *tx) putCounts() error {
+	for _, namespace := range sorted(t.counts) {
+		if err := putCount(t, namespace, *t.counts[namespace]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putCount writes what a namespace holds. One that holds nothing has no count.
@@ -71,12 +94,12 @@ func putCount(tx core.Tx, namespace string, c Count) error {
 }
 
 // checkRoom refuses a new memory for which its namespace has no room.
-func checkRoom(r core.Reader, g *core.Governance, m *core.Memory) error {
+func checkRoom(t *tx, g *core.Governance, m *core.Memory) error {
 	limits := g.Limits
 	if limits.MaxMemories == 0 && limits.MaxBytes == 0 {
 		return nil
 	}
-	c, err := readCount(r, m.Namespace)
+	c, err := t.count(m.Namespace)
 	if err != nil {
 		return err
 	}
