@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -179,10 +181,27 @@ func ReadHead(r core.Reader, stream string) (Head, error) {
 	if err != nil || !found {
 		return h, err
 	}
+	if h, ok := parseHead(value); ok {
+		return h, nil
+	}
 	if err := json.Unmarshal(value, &h); err != nil {
 		return h, broken(stream, 0, "the head can't be decoded: "+err.Error())
 	}
 	return h, nil
+}
+
+// parseHead decodes what [Head.json] made, in a fraction of the general decoder's
+// time. Anything else is left to that.
+func parseHead(value []byte) (h Head, ok bool) {
+	rest, _ := strings.CutPrefix(string(value), `{"seq":`)
+	number, rest, _ := strings.Cut(rest, `,"hash":"`)
+	h.Hash, ok = strings.CutSuffix(rest, `"}`)
+	if !ok || strings.ContainsAny(h.Hash, `"\`) {
+		return Head{}, false
+	}
+	var err error
+	h.Seq, err = strconv.ParseUint(number, 10, 64)
+	return h, err == nil && bytes.Equal(h.json(), value)
 }
 
 func checkStream(stream string) error {

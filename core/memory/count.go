@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -34,10 +36,29 @@ func readCount(r core.Reader, namespace string) (Count, error) {
 	if err != nil || !found {
 		return c, err
 	}
+	if c, ok := parseCount(value); ok {
+		return c, nil
+	}
 	if err := json.Unmarshal(value, &c); err != nil {
 		return c, damaged(countPrefix+namespace, err)
 	}
 	return c, nil
+}
+
+// json encodes the count. It is written out, and parseCount reads just that, since
+// it is part of each commit and the general encoder takes several times as long.
+func (c Count) json() []byte {
+	b := number(make([]byte, 0, 64), `{"memories":`, c.Memories)
+	return append(number(b, `,"bytes":`, c.Bytes), '}')
+}
+
+func parseCount(value []byte) (c Count, ok bool) {
+	rest, _ := strings.CutPrefix(string(value), `{"memories":`)
+	memories, rest, _ := strings.Cut(rest, `,"bytes":`)
+	var err1, err2 error
+	c.Memories, err1 = strconv.ParseInt(memories, 10, 64)
+	c.Bytes, err2 = strconv.ParseInt(strings.TrimSuffix(rest, "}"), 10, 64)
+	return c, err1 == nil && err2 == nil && bytes.Equal(c.json(), value)
 }
 
 // recount counts a memory that was written or removed: before and after are nil
@@ -90,7 +111,7 @@ func putCount(tx core.Tx, namespace string, c Count) error {
 	if c == (Count{}) {
 		return tx.Delete(countKey(namespace))
 	}
-	return tx.Put(countKey(namespace), core.MustJSON(c))
+	return tx.Put(countKey(namespace), c.json())
 }
 
 // checkRoom refuses a new memory for which its namespace has no room.

@@ -27,6 +27,8 @@ type history struct {
 	// their keys, with the newest commit of each.
 	recent  []commit
 	written map[string]uint64
+	// kept are values as of commit seq.
+	kept kept
 	// running holds the moment of each running transaction, in order: the commit up
 	// to which it sees everything.
 	running list.List
@@ -78,13 +80,16 @@ func (h *history) leave(e *list.Element) {
 // add notes a commit, unless something that its transaction read was written
 // since its moment. Its caller holds the store's mutex, makes the commit visible
 // and then calls apply.
-func (h *history) add(e *list.Element, reads *readSet, keys []string) (conflict bool) {
+func (h *history) add(e *list.Element, reads *readSet, writes *writeSet, keys []string) (conflict bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.changed(moment(e), reads) {
 		return true
 	}
 	h.note(keys)
+	for i := range writes.list {
+		h.kept.change(&writes.list[i])
+	}
 	return false
 }
 
@@ -142,15 +147,45 @@ func (h *history) move(e *list.Element, reads *readSet) (moved bool) {
 	return true
 }
 
-// wrote reports whether what one read of a transaction covers was written after its
-// moment.
-func (h *history) wrote(e *list.Element, read *readSet) bool {
-	if h.seq.Load() == moment(e) {
-		return false // nothing was
-	}
+// look returns what is kept of a key, if it is that of a transaction's moment.
+func (h *history) look(e *list.Element, key string) (v held, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.changed(moment(e), read)
+	if v, known = h.kept.get(key); known && h.wrote(moment(e), key) {
+		return held{}, false
+	}
+	return v, known
+}
+
+// keep keeps what Pebble has of a key, unless that may be newer than a transaction's
+// moment.
+func (h *history) keep(e *list.Element, key string, v held) (outdated bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if outdated = h.wrote(moment(e), key); !outdated {
+		h.kept.put(key, v)
+	}
+	return outdated
+}
+
+// lose gives up what is kept, since Pebble may not have taken the newest commit.
+func (h *history) lose() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept = kept{}
+}
+
+// crossed reports whether a range may hold something newer than a transaction's
+// moment.
+func (h *history) crossed(e *list.Element, s span) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.changed(moment(e), &readSet{spans: []span{s}})
+}
+
+// wrote reports whether a key was written after since.
+func (h *history) wrote(since uint64, key string) bool {
+	return h.seq.Load()-since > uint64(len(h.recent)) || h.written[key] > since
 }
 
 // changed reports whether anything in reads was written after since.
@@ -163,7 +198,7 @@ func (h *history) changed(since uint64, reads *readSet) bool {
 		return false
 	}
 	for _, key := range reads.keys {
-		if h.written[key] > since {
+		if h.wrote(since, key) {
 			return true
 		}
 	}

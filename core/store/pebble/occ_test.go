@@ -77,13 +77,13 @@ func TestATransactionMovesOnUnlessItReadWhatChanged(t *testing.T) {
 			h := newHistory()
 			e := h.begin()
 			commitKeys(h, "b")
-			if !h.wrote(e, &readSet{keys: []string{"b"}}) {
+			if !h.wrote(moment(e), "b") {
 				t.Error("the key's change isn't seen")
 			}
 			if moved := h.move(e, &c.reads); moved != c.moves {
 				t.Errorf("moved: %t, want %t", moved, c.moves)
 			}
-			if c.moves && h.wrote(e, &readSet{keys: []string{"b"}}) {
+			if c.moves && h.wrote(moment(e), "b") {
 				t.Error("the key's change is new also after the move")
 			}
 			commitKeys(h, "d")
@@ -91,5 +91,39 @@ func TestATransactionMovesOnUnlessItReadWhatChanged(t *testing.T) {
 				t.Errorf("%d commits and %d keys are remembered for nobody", len(h.recent), len(h.written))
 			}
 		})
+	}
+}
+
+func TestKeptValuesAreTheNewest(t *testing.T) {
+	var k kept
+	k.put("a", held{[]byte("1"), true})
+	k.put("gone", held{})
+	k.change(&write{key: "a", value: []byte("2")})
+	k.change(&write{key: "gone", value: []byte("3")})
+	k.change(&write{key: "unread", value: []byte("4")})
+	for key, want := range map[string]string{"a": "2", "gone": "3"} {
+		if v, known := k.get(key); !known || string(v.value) != want || !v.found {
+			t.Errorf("%s: %q, found %t, known %t", key, v.value, v.found, known)
+		}
+	}
+	if _, known := k.get("unread"); known {
+		t.Error("a key that nobody read is kept")
+	}
+	k.change(&write{key: "a", deleted: true})
+	if v, known := k.get("a"); !known || v.found {
+		t.Errorf("a deleted key: found %t, known %t", v.found, known)
+	}
+	k.change(&write{key: "gone", value: make([]byte, maxKeptBytes+1)})
+	if _, known := k.get("gone"); known {
+		t.Error("a large value is kept")
+	}
+	for i := range 10 * maxKept {
+		if _, known := k.get("a"); !known {
+			t.Fatalf("what is read all the time is forgotten after %d others", i)
+		}
+		k.put(strconv.Itoa(i), held{})
+	}
+	if n := len(k.young) + len(k.old); n > 2*maxKept {
+		t.Errorf("%d are kept", n)
 	}
 }

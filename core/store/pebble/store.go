@@ -232,7 +232,7 @@ func (s *Store) commit(t *tx) (durable func() error, conflict bool, err error) {
 		s.history.end(t.begun)
 		return nil, false, err
 	}
-	if s.history.add(t.begun, &t.reads, keys) {
+	if s.history.add(t.begun, &t.reads, &t.writes, keys) {
 		s.history.end(t.begun)
 		return nil, true, batch.Close()
 	}
@@ -248,9 +248,15 @@ func (s *Store) commit(t *tx) (durable func() error, conflict bool, err error) {
 func (s *Store) apply(batch *pebble.Batch, p *pending) func() error {
 	if s.options.Durability == Relaxed {
 		err := s.db.Apply(batch, pebble.NoSync)
+		if err != nil {
+			s.history.lose()
+		}
 		return func() error { return s.settle(batch, p, err) }
 	}
 	err := s.db.ApplyNoSyncWait(batch, pebble.Sync)
+	if err != nil {
+		s.history.lose()
+	}
 	return func() error {
 		// Pebble may never end the sync of a batch that it called fatal.
 		if err == nil && s.fuse.err() == nil {

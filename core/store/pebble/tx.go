@@ -55,42 +55,37 @@ func (t *tx) Get(key []byte) ([]byte, bool, error) {
 	if w, ok := t.writes.get(key); ok {
 		return cloned(w.value, !w.deleted), !w.deleted, nil
 	}
-	keys, spans := len(t.reads.keys), len(t.reads.spans)
-	t.reads.keys = append(t.reads.keys, string(key))
+	name, h := string(key), t.store.history
 	for {
-		value, found, err := get(t.store.db, key)
-		if err != nil {
-			return nil, false, err
+		v, known := h.look(t.begun, name)
+		outdated := false
+		if !known {
+			var err error
+			if v.value, v.found, err = get(t.store.db, key); err != nil {
+				return nil, false, err
+			}
+			outdated = h.keep(t.begun, name, v)
 		}
-		again, err := t.outdated(keys, spans)
-		if err != nil {
-			return nil, false, err
+		if !outdated && !t.conflict {
+			t.reads.keys = append(t.reads.keys, name)
+			return cloned(v.value, v.found), v.found, nil
 		}
-		if !again {
-			return value, found, nil
+		if err := t.move(&t.reads); err != nil {
+			return nil, false, err
 		}
 	}
 }
 
-// outdated reports whether the newest of the reads, all from the given places on, may
-// have shown something newer than the transaction's moment. The moment is then moved,
-// and its caller reads again. Where it can't be moved the transaction has to start
-// afresh, whatever it makes of the error.
-func (t *tx) outdated(keys, spans int) (again bool, err error) {
-	h := t.store.history
-	newest := readSet{t.reads.keys[keys:], t.reads.spans[spans:]}
-	before := readSet{t.reads.keys[:keys], t.reads.spans[:spans]}
-	if !t.conflict {
-		if !h.wrote(t.begun, &newest) {
-			return false, nil
-		}
-		t.conflict = !h.move(t.begun, &before)
+// move gives the transaction a newer moment, since something is newer than the one it
+// has. If what it read before doesn't hold there it has to start afresh, whatever it
+// makes of the error.
+func (t *tx) move(before *readSet) error {
+	if !t.conflict && t.store.history.move(t.begun, before) {
+		return nil
 	}
-	if t.conflict {
-		return false, sdk.Errorf(sdk.Conflict, "tx_conflict", "what the transaction read was written meanwhile").
-			WithHint("it is run again")
-	}
-	return true, nil
+	t.conflict = true
+	return sdk.Errorf(sdk.Conflict, "tx_conflict", "what the transaction read was written meanwhile").
+		WithHint("it is run again")
 }
 
 // get reads a key.
@@ -175,17 +170,18 @@ func (t *tx) iterate(o *pebble.IterOptions) (*pebble.Iterator, error) {
 		}
 		return it, nil
 	}
+	last := len(t.reads.spans) - 1
+	before := readSet{t.reads.keys, t.reads.spans[:last]}
 	for {
 		it, err := t.store.db.NewIter(o)
 		if err != nil {
 			return nil, ioError("read", err)
 		}
-		again, err := t.outdated(len(t.reads.keys), len(t.reads.spans)-1)
-		if err == nil && !again {
+		if !t.conflict && !t.store.history.crossed(t.begun, t.reads.spans[last]) {
 			return it, nil
 		}
 		_ = it.Close() // nothing was read with it
-		if err != nil {
+		if err := t.move(&before); err != nil {
 			return nil, err
 		}
 	}
