@@ -66,7 +66,8 @@ func (Hashed) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 }
 
 func embed(s string) []float32 {
-	words := slices.Sorted(text.Words(s))
+	words := slices.AppendSeq(make([]string, 0, 1+len(s)/usualLength), text.Words(s))
+	slices.Sort(words)
 	var v sums
 	for len(words) > 0 {
 		word, times := words[0], 1

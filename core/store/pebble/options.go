@@ -103,6 +103,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+const (
+	// flushSplitBytes is about where a flush begins another file. Most keys come at
+	// the end of their kind, since ids rise; so of many small files most lie behind
+	// all that is there, and move down as they are. With Pebble's 4 MB an import of
+	// memories writes 1.5 times as much, and takes a fifth more processor time.
+	flushSplitBytes = 256 << 10
+	// compactAtLayers is how many layers of new files are merged at once. Each costs a
+	// reader a look into a filter; with Pebble's 4 an import writes 1.3 times as much.
+	compactAtLayers = 8
+)
+
 // engine returns Pebble's options.
 func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock, compactions *scheduler) *pebble.Options {
 	e := &pebble.Options{
@@ -116,6 +127,8 @@ func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock, compactions *sch
 		// leave them for ever. pressure holds them back before it.
 		MemTableStopWritesThreshold: math.MaxInt32,
 		L0StopWritesThreshold:       math.MaxInt32,
+		FlushSplitBytes:             flushSplitBytes,
+		L0CompactionThreshold:       compactAtLayers,
 		Logger:                      logger{f},
 		EventListener: &pebble.EventListener{
 			// What can't be read is the reading call's error, not the store's end.

@@ -56,6 +56,9 @@ func (w *writeSet) put(n write) {
 	if w.places != nil {
 		w.places[n.key] = len(w.list)
 	}
+	if w.list == nil {
+		w.list = make([]write, 0, fewWrites)
+	}
 	w.list = append(w.list, n)
 	if w.places == nil && len(w.list) > fewWrites {
 		w.places = make(map[string]int, 4*fewWrites)
