@@ -153,3 +153,21 @@ func balances(tx core.Tx, one bool, accounts int, name func(int) []byte) (has []
 	}
 	return has, nil
 }
+
+// TestOnlyCommitsThatShowCount: who looks again after the count has grown finds what
+// it counts.
+func TestOnlyCommitsThatShowCount(t *testing.T) {
+	s := openTest(t, Options{Dir: "db"}, vfs.NewMem())
+	before := s.Commits()
+	e := s.history.begin()
+	if s.history.add(e, &readSet{}, &writeSet{}, []string{"a"}) {
+		t.Fatal("a conflict of the only one")
+	}
+	if n := s.Commits(); n != before {
+		t.Errorf("%d commits, want %d before it shows", n, before)
+	}
+	s.history.apply(e)
+	if n := s.Commits(); n != before+1 {
+		t.Errorf("%d commits, want %d", n, before+1)
+	}
+}

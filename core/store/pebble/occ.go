@@ -216,8 +216,13 @@ func (c *commit) within(s span) bool {
 	return i < len(c.keys) && (s.to == "" || c.keys[i] < s.to)
 }
 
-// Commits counts the commits since the store was opened.
-func (s *Store) Commits() uint64 { return s.history.seq.Load() }
+// Commits counts the commits since the store was opened: those that a View which
+// begins later sees.
+func (s *Store) Commits() uint64 {
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	return s.history.applied
+}
 
 // readSet is what a transaction read: keys, and ranges of keys.
 type readSet struct {
