@@ -164,7 +164,7 @@ func locked(namespace, field, by string) error {
 func (g *Governor) change(ctx context.Context, agentID, namespace string, problems []error, fn func(record *Record, above []level) []error) (*Record, error) {
 	var after *Record
 	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
-		levels, failure, err := chain(tx, namespace)
+		levels, failure, err := chain(tx, namespace, read)
 		if err != nil || failure != nil {
 			return core.Together(append([]error{err, failure}, problems...)...)
 		}

@@ -12,12 +12,15 @@ import (
 const defaultLevel = "default"
 
 // Governor keeps settings and resolves them. It is safe for concurrent use.
-type Governor struct{ writer *journal.Writer }
+type Governor struct {
+	writer *journal.Writer
+	cache  *cache
+}
 
 var _ core.Governor = (*Governor)(nil)
 
 // New returns the governor of a store.
-func New(w *journal.Writer) *Governor { return &Governor{w} }
+func New(w *journal.Writer) *Governor { return &Governor{w, newCache()} }
 
 // level is one of a chain. record is nil where it sets nothing.
 type level struct {
@@ -25,9 +28,12 @@ type level struct {
 	record *Record
 }
 
+// reading is how a level's record is read: as the function read does it.
+type reading func(r core.Reader, level string) (record *Record, unreadable, err error)
+
 // chain reads the levels of a namespace, the most general first. failure is the
 // first that can't be read; the levels end before it.
-func chain(r core.Reader, namespace string) (levels []level, failure, err error) {
+func chain(r core.Reader, namespace string, read reading) (levels []level, failure, err error) {
 	if namespace != core.EveryNamespace {
 		if err := core.CheckNamespace(namespace); err != nil {
 			return nil, nil, err
@@ -95,13 +101,18 @@ func (v *Value) meet(name string, set *float64) {
 
 // Resolve implements [core.Governor].
 func (g *Governor) Resolve(r core.Reader, namespace string) (*core.Governance, error) {
-	levels, failure, err := chain(r, namespace)
+	levels, failure, err := chain(r, namespace, g.cache.read)
 	if err != nil {
 		return nil, sdk.Wrap("read the settings of "+namespace, err)
 	}
 	if failure != nil {
 		return closed(namespace, failure), nil
 	}
+	return g.cache.resolve(namespace, levels), nil
+}
+
+// resolve is what holds at the last of the levels.
+func resolve(namespace string, levels []level) *core.Governance {
 	result := &core.Governance{Namespace: namespace}
 	for _, f := range Fields() {
 		v := f.resolve(levels)
@@ -118,7 +129,7 @@ func (g *Governor) Resolve(r core.Reader, namespace string) (*core.Governance, e
 			result.SetBy[f.Name] = v.Level
 		}
 	}
-	return result, nil
+	return result
 }
 
 // depthField is the cap.
@@ -152,7 +163,7 @@ type Explanation struct {
 func (g *Governor) Explain(ctx context.Context, namespace string) (*Explanation, error) {
 	e := &Explanation{Namespace: namespace, Chain: core.NamespaceChain(namespace)}
 	err := g.writer.Store.View(ctx, func(r core.Reader) error {
-		levels, failure, err := chain(r, namespace)
+		levels, failure, err := chain(r, namespace, read)
 		if failure != nil {
 			e.Failure = core.NewErrorInfo(failure)
 			name := failedLevel(failure)

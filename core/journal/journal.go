@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -54,13 +56,17 @@ func AppendAfter(tx core.Tx, stream string, last Head, at time.Time, events ...E
 	if err := checkStream(stream); err != nil {
 		return Head{}, err
 	}
+	if len(events) == 0 {
+		return last, nil
+	}
 	for _, event := range events {
-		var err error
-		if last, err = put(tx, stream, next(stream, last, at, event)); err != nil {
+		e := next(stream, last, at, event)
+		if err := put(tx, stream, e); err != nil {
 			return Head{}, err
 		}
+		last = e.head()
 	}
-	return last, mark(tx, stream, last)
+	return last, putHead(tx, stream, last)
 }
 
 // next makes the entry that follows a stream's last one.
@@ -73,13 +79,20 @@ func next(stream string, last Head, at time.Time, event Event) Entry {
 	return e
 }
 
-// put writes an entry and makes it the stream's head.
-func put(tx core.Tx, stream string, e Entry) (Head, error) {
-	if err := tx.Put(eventKey(stream, e.Seq), e.json()); err != nil {
-		return Head{}, err
+// head is the entry as its stream's last one.
+func (e *Entry) head() Head { return Head{Seq: e.Seq, Hash: e.Hash} }
+
+// put writes an entry. Its caller calls putHead for the last one.
+func put(tx core.Tx, stream string, e Entry) error {
+	return tx.Put(eventKey(stream, e.Seq), e.json())
+}
+
+// putHead writes a stream's head.
+func putHead(tx core.Tx, stream string, head Head) error {
+	if err := tx.Put(headKey(stream), head.json()); err != nil {
+		return err
 	}
-	head := Head{Seq: e.Seq, Hash: e.Hash}
-	return head, tx.Put(headKey(stream), core.MustJSON(head))
+	return mark(tx, stream, head)
 }
 
 // mark notes that a stream has a new head, which the root doesn't know yet. Its
@@ -147,6 +160,14 @@ func (e *Entry) json() []byte {
 	return append(b, `"}`...)
 }
 
+// json encodes the head, written out for the same reason.
+func (h Head) json() []byte {
+	b := make([]byte, 0, len(h.Hash)+40)
+	b = strconv.AppendUint(append(b, `{"seq":`...), h.Seq, 10)
+	b = append(append(b, `,"hash":"`...), h.Hash...)
+	return append(b, `"}`...)
+}
+
 // hash computes the entry's hash from its other fields.
 func (e *Entry) hash(stream string) string {
 	b := make([]byte, 0, len(e.Data)+300)
@@ -175,10 +196,27 @@ func ReadHead(r core.Reader, stream string) (Head, error) {
 	if err != nil || !found {
 		return h, err
 	}
+	if h, ok := parseHead(value); ok {
+		return h, nil
+	}
 	if err := json.Unmarshal(value, &h); err != nil {
 		return h, broken(stream, 0, "the head can't be decoded: "+err.Error())
 	}
 	return h, nil
+}
+
+// parseHead decodes what [Head.json] made, in a fraction of the general decoder's
+// time. Anything else is left to that.
+func parseHead(value []byte) (h Head, ok bool) {
+	rest, _ := strings.CutPrefix(string(value), `{"seq":`)
+	number, rest, _ := strings.Cut(rest, `,"hash":"`)
+	h.Hash, ok = strings.CutSuffix(rest, `"}`)
+	if !ok || strings.ContainsAny(h.Hash, `"\`) {
+		return Head{}, false
+	}
+	var err error
+	h.Seq, err = strconv.ParseUint(number, 10, 64)
+	return h, err == nil && bytes.Equal(h.json(), value)
 }
 
 func checkStream(stream string) error {

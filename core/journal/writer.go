@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -25,6 +26,8 @@ type Tx struct {
 	core.Tx
 	now  time.Time
 	told []told
+	// heads are of the streams that were appended to. They are written at the end.
+	heads []StreamHead
 }
 
 type told struct {
@@ -42,7 +45,10 @@ func (w *Writer) Update(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	err := w.Store.Update(ctx, func(inner core.Tx) error {
 		tx = &Tx{Tx: inner, now: clock.Now()}
-		return fn(tx)
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return tx.putHeads()
 	})
 	if err != nil {
 		return err
@@ -58,20 +64,49 @@ func (w *Writer) Update(ctx context.Context, fn func(*Tx) error) error {
 // Now is the transaction's time: all that it writes bears the same.
 func (tx *Tx) Now() time.Time { return tx.now }
 
-// Append adds events to the end of a stream.
+// Append adds events to the end of a stream. The stream's new head is written as the
+// transaction ends: until then only [Tx.Head] knows it, not [ReadHead].
 func (tx *Tx) Append(stream string, events ...Event) error {
-	last, err := ReadHead(tx, stream)
-	if err != nil {
+	last, err := tx.Head(stream)
+	if err != nil || len(events) == 0 {
 		return err
 	}
 	for _, event := range events {
 		e := next(stream, last, tx.now, event)
-		if last, err = put(tx, stream, e); err != nil {
+		if err := put(tx, stream, e); err != nil {
 			return err
 		}
+		last = e.head()
 		tx.told = append(tx.told, told{stream, e})
 	}
-	return mark(tx, stream, last)
+	if at := tx.at(stream); at >= 0 {
+		tx.heads[at].Head = last
+	} else {
+		tx.heads = append(tx.heads, StreamHead{stream, last})
+	}
+	return nil
+}
+
+// Head returns the head of a stream, with what the transaction appended.
+func (tx *Tx) Head(stream string) (Head, error) {
+	if at := tx.at(stream); at >= 0 {
+		return tx.heads[at].Head, nil
+	}
+	return ReadHead(tx, stream)
+}
+
+// at is where the heads have a stream; -1 for nowhere. They are few.
+func (tx *Tx) at(stream string) int {
+	return slices.IndexFunc(tx.heads, func(h StreamHead) bool { return h.Stream == stream })
+}
+
+func (tx *Tx) putHeads() error {
+	for _, h := range tx.heads {
+		if err := putHead(tx, h.Stream, h.Head); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // NamespaceStream is the stream of a namespace's memories.

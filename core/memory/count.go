@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -34,10 +36,29 @@ func readCount(r core.Reader, namespace string) (Count, error) {
 	if err != nil || !found {
 		return c, err
 	}
+	if c, ok := parseCount(value); ok {
+		return c, nil
+	}
 	if err := json.Unmarshal(value, &c); err != nil {
 		return c, damaged(countPrefix+namespace, err)
 	}
 	return c, nil
+}
+
+// json encodes the count. It is written out, and parseCount reads just that, since
+// it is part of each commit and the general encoder takes several times as long.
+func (c Count) json() []byte {
+	b := number(make([]byte, 0, 64), `{"memories":`, c.Memories)
+	return append(number(b, `,"bytes":`, c.Bytes), '}')
+}
+
+func parseCount(value []byte) (c Count, ok bool) {
+	rest, _ := strings.CutPrefix(string(value), `{"memories":`)
+	memories, rest, _ := strings.Cut(rest, `,"bytes":`)
+	var err1, err2 error
+	c.Memories, err1 = strconv.ParseInt(memories, 10, 64)
+	c.Bytes, err2 = strconv.ParseInt(strings.TrimSuffix(rest, "}"), 10, 64)
+	return c, err1 == nil && err2 == nil && bytes.Equal(c.json(), value)
 }
 
 // recount counts a memory that was written or removed: before and after are nil
@@ -54,12 +75,35 @@ func recount(t *tx, before, after *core.Memory) error {
 	if change == (Count{}) {
 		return nil
 	}
-	c, err := readCount(t, namespace)
+	c, err := t.count(namespace)
 	if err != nil {
 		return err
 	}
 	c.Memories, c.Bytes = c.Memories+change.Memories, c.Bytes+change.Bytes
-	return putCount(t, namespace, c)
+	if t.counts == nil {
+		t.counts = map[string]*Count{}
+	}
+	t.counts[namespace] = c
+	return nil
+}
+
+// count is what a namespace holds, with what the transaction changed.
+func (t *tx) count(namespace string) (*Count, error) {
+	if c := t.counts[namespace]; c != nil {
+		return c, nil
+	}
+	c, err := readCount(t, namespace)
+	return &c, err
+}
+
+// putCounts writes what the namespaces hold that were changed.
+func (t *tx) putCounts() error {
+	for _, namespace := range sorted(t.counts) {
+		if err := putCount(t, namespace, *t.counts[namespace]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // putCount writes what a namespace holds. One that holds nothing has no count.
@@ -67,16 +111,16 @@ func putCount(tx core.Tx, namespace string, c Count) error {
 	if c == (Count{}) {
 		return tx.Delete(countKey(namespace))
 	}
-	return tx.Put(countKey(namespace), core.MustJSON(c))
+	return tx.Put(countKey(namespace), c.json())
 }
 
 // checkRoom refuses a new memory for which its namespace has no room.
-func checkRoom(r core.Reader, g *core.Governance, m *core.Memory) error {
+func checkRoom(t *tx, g *core.Governance, m *core.Memory) error {
 	limits := g.Limits
 	if limits.MaxMemories == 0 && limits.MaxBytes == 0 {
 		return nil
 	}
-	c, err := readCount(r, m.Namespace)
+	c, err := t.count(m.Namespace)
 	if err != nil {
 		return err
 	}

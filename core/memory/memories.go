@@ -84,6 +84,9 @@ type tx struct {
 	// written are memories, knowledge changes of entries.
 	written   []written
 	knowledge []search.Change
+	// counts are what namespaces hold, of those that it changed. They are written at
+	// the end.
+	counts map[string]*Count
 }
 
 // update runs fn in a transaction and after the commit tells the indices what fn
@@ -92,7 +95,10 @@ func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
 	var last *tx
 	err := m.writer.Update(ctx, func(inner *journal.Tx) error {
 		last = &tx{Tx: inner}
-		return fn(last)
+		if err := fn(last); err != nil {
+			return err
+		}
+		return last.putCounts()
 	})
 	if err != nil {
 		return err
@@ -128,7 +134,7 @@ func (t *tx) record(namespace string, event journal.Event, ids ...string) error 
 	if err := t.Append(stream, event); err != nil || len(ids) == 0 {
 		return err
 	}
-	head, err := journal.ReadHead(t, stream)
+	head, err := t.Head(stream)
 	if err != nil {
 		return err
 	}

@@ -149,6 +149,11 @@ func observeOnce(t *tx, in *space, memory *core.Memory, e *embedding, r *core.Ob
 	if earlier, err := readObserved(t, r); earlier != nil || err != nil {
 		return earlier, err
 	}
+	if r.ID != "" {
+		if err := checkGiven(t, r.ID); err != nil {
+			return nil, err
+		}
+	}
 	if err := create(t, in, memory, e); err != nil {
 		return nil, err
 	}
@@ -197,21 +202,28 @@ func create(t *tx, in *space, memory *core.Memory, e *embedding) error {
 	return putVector(t, memory.ID, e.model, e.vector)
 }
 
-// checkFree refuses an id that a memory has or had.
+// checkFree refuses an id that a memory has.
 func checkFree(r core.Reader, id string) error {
 	_, taken, err := r.Get(memoryKey(id))
-	if err != nil {
-		return err
+	if err == nil && taken {
+		err = idTaken(id)
 	}
+	return err
+}
+
+// checkGiven refuses an id that a memory had. Only an id that was given can be one:
+// those that are made are new.
+func checkGiven(r core.Reader, id string) error {
 	gone, err := readTombstone(r, id)
-	if err != nil {
-		return err
+	if err == nil && gone != nil {
+		err = idTaken(id)
 	}
-	if taken || gone != nil {
-		return sdk.Errorf(sdk.Conflict, "id_taken", "there is or was a memory %s", id).
-			WithHint("leave the id out to have one made").WithDetail("memory_id", id)
-	}
-	return nil
+	return err
+}
+
+func idTaken(id string) error {
+	return sdk.Errorf(sdk.Conflict, "id_taken", "there is or was a memory %s", id).
+		WithHint("leave the id out to have one made").WithDetail("memory_id", id)
 }
 
 // digest names a text in an event, which holds no content.

@@ -23,6 +23,8 @@ const (
 	pieceWeight = 2.0 // of all pieces of a word together
 	// minPiece and maxPiece are the lengths of pieces, in characters.
 	minPiece, maxPiece = 3, 4
+	// usualWordBytes is more than nearly all words have.
+	usualWordBytes = 32
 	// stopWeight is for words that say little, such as "the". The others weigh by
 	// their length, since rare words are longer: 1 at usualLength, more or less by
 	// lengthWeight for each character up to longest.
@@ -64,7 +66,8 @@ func (Hashed) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 }
 
 func embed(s string) []float32 {
-	words := slices.Sorted(text.Words(s))
+	words := slices.AppendSeq(make([]string, 0, 1+len(s)/usualLength), text.Words(s))
+	slices.Sort(words)
 	var v sums
 	for len(words) > 0 {
 		word, times := words[0], 1
@@ -93,12 +96,29 @@ func weight(word string) float64 {
 // sums are a vector before it is scaled.
 type sums [Dims]float64
 
-// addWord adds a word and its pieces.
+// addWord adds a word and its pieces: the parts of it, its marked ends included, that
+// are shorter than the whole.
 func (v *sums) addWord(word string, weight float64) {
 	v.add(hash(wordFeature, word), wordWeight*weight)
-	pieces := pieces("^" + word + "$")
-	for _, piece := range pieces {
-		v.add(hash(pieceFeature, piece), pieceWeight*weight/math.Sqrt(float64(len(pieces))))
+	var buffer [2 * usualWordBytes]byte
+	marked := append(append(append(buffer[:0], '^'), word...), '$')
+	var places [2 * usualWordBytes]int
+	starts := places[:0]
+	for i := 0; i < len(marked); {
+		starts = append(starts, i)
+		_, size := utf8.DecodeRune(marked[i:])
+		i += size
+	}
+	starts = append(starts, len(marked))
+	length, count := len(starts)-1, 0
+	for n := minPiece; n <= maxPiece && n < length; n++ {
+		count += length - n + 1
+	}
+	each := pieceWeight * weight / math.Sqrt(float64(count))
+	for n := minPiece; n <= maxPiece && n < length; n++ {
+		for i := 0; i+n <= length; i++ {
+			v.add(hash(pieceFeature, marked[starts[i]:starts[i+n]]), each)
+		}
 	}
 }
 
@@ -135,26 +155,8 @@ func (v *sums) unit() []float32 {
 	return out
 }
 
-// pieces are the parts of a word, its marked ends included, that are shorter than
-// the whole.
-func pieces(word string) []string {
-	starts := make([]int, 0, len(word)+1)
-	for i := range word {
-		starts = append(starts, i)
-	}
-	starts = append(starts, len(word))
-	length := len(starts) - 1
-	var parts []string
-	for n := minPiece; n <= maxPiece && n < length; n++ {
-		for i := 0; i+n <= length; i++ {
-			parts = append(parts, word[starts[i]:starts[i+n]])
-		}
-	}
-	return parts
-}
-
 // hash is FNV-1a, mixed: the same everywhere and always.
-func hash(kind byte, s string) uint64 {
+func hash[text string | []byte](kind byte, s text) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := (offset ^ uint64(kind)) * prime
 	for i := range len(s) {

@@ -39,7 +39,7 @@ type rawFile struct {
 	data []byte
 }
 
-func (f rawFile) commit() error {
+func (f rawFile) commit(int) error {
 	if _, err := f.Write(f.data); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func BenchmarkCommit(b *testing.B) {
 	defer f.Close()
 	raw := rawFile{f, make([]byte, recordBytes+eventBytes+5*16)}
 	var n atomic.Uint64
-	commit := func() error {
+	commit := func(int) error {
 		return s.Update(b.Context(), func(tx core.Tx) error { return putRecord(tx, n.Add(1)) })
 	}
 	const round = 100
@@ -76,15 +76,16 @@ func BenchmarkCommit(b *testing.B) {
 	b.ReportMetric(float64(median(one))/float64(median(crowd)), "x-at-64-writers")
 }
 
-// measure calls fn n times by each of some writers, and returns each duration.
-func measure(b testing.TB, writers, n int, fn func() error) []time.Duration {
+// measure has each of some writers call fn n times with its number, and returns each
+// duration.
+func measure(b testing.TB, writers, n int, fn func(writer int) error) []time.Duration {
 	took := make([]time.Duration, writers*n)
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
 			for i := range n {
 				start := time.Now()
-				if err := fn(); err != nil {
+				if err := fn(w); err != nil {
 					b.Error(err)
 					return
 				}

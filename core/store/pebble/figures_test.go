@@ -32,6 +32,7 @@ const (
 // opening and reading a store of a million records.
 func TestFigures(t *testing.T) {
 	commitFigures(t)
+	slowFigures(t)
 	sizeFigures(t)
 }
 
@@ -44,10 +45,10 @@ func commitFigures(t *testing.T) {
 	defer f.Close()
 	raw := rawFile{f, make([]byte, recordBytes+eventBytes+5*16)}
 	var n atomic.Uint64
-	commit := func() error {
+	commit := func(int) error {
 		return s.Update(t.Context(), func(tx core.Tx) error { return putRecord(tx, n.Add(1)) })
 	}
-	alone := func() error { return pebbleAlone(s.db, n.Add(1)) }
+	alone := func(int) error { return pebbleAlone(s.db, n.Add(1)) }
 	var one, base, rate, rateAlone coretest.Samples
 	for round := range rounds + 1 {
 		a, b := measure(t, 1, calls, commit), measure(t, 1, calls, raw.commit)

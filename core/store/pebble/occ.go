@@ -1,37 +1,74 @@
 package pebble
 
-import "container/list"
+import (
+	"container/list"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
 
 // maxRecent is how many commits are remembered for transactions that still run.
 // A transaction older than that is told that it conflicts and starts afresh.
 const maxRecent = 1 << 16
 
 // history is what committed lately: what running transactions are checked
-// against. Its user guards it with a mutex.
+// against. A commit is added before Pebble makes it visible, so that whoever
+// finds what it wrote finds it here. The zero value is not ready: see newHistory.
 type history struct {
-	// seq counts the commits.
-	seq uint64
-	// recent are the newest commits, in order; the last is number seq.
-	recent []commit
-	// running holds the seq at which each running transaction began, in order.
+	// seq counts the commits. It is changed under mu.
+	seq atomic.Uint64
+
+	mu sync.Mutex
+	// applied is the newest commit that is visible, with all before it. risen tells
+	// of its growth.
+	applied uint64
+	risen   *sync.Cond
+	// recent are the newest commits, in order; the last is number seq. written has
+	// their keys, with the newest commit of each.
+	recent  []commit
+	written map[string]uint64
+	// kept are values as of commit seq.
+	kept kept
+	// running holds the moment of each running transaction, in order: the commit up
+	// to which it sees everything.
 	running list.List
 }
 
-// commit is the keys that a transaction wrote.
+// commit is the keys that a transaction wrote, in order.
 type commit struct {
 	seq  uint64
 	keys []string
 }
 
+func newHistory() *history {
+	h := &history{written: map[string]uint64{}}
+	h.risen = sync.NewCond(&h.mu)
+	return h
+}
+
+// moment is a running transaction's.
+func moment(e *list.Element) uint64 { return e.Value.(uint64) }
+
 // begin notes a transaction that sees everything committed so far.
-func (h *history) begin() *list.Element { return h.running.PushBack(h.seq) }
+func (h *history) begin() *list.Element {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.running.PushBack(h.applied)
+}
 
 // end forgets a transaction, and the commits that no other needs.
 func (h *history) end(e *list.Element) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leave(e)
+}
+
+// leave is end for who holds mu.
+func (h *history) leave(e *list.Element) {
 	h.running.Remove(e)
-	oldest := h.seq
+	oldest := h.applied
 	if front := h.running.Front(); front != nil {
-		oldest = front.Value.(uint64)
+		oldest = moment(front)
 	}
 	n := 0
 	for n < len(h.recent) && h.recent[n].seq <= oldest {
@@ -40,11 +77,38 @@ func (h *history) end(e *list.Element) {
 	h.forget(n)
 }
 
-// add notes a commit.
-func (h *history) add(keys []string) {
-	h.seq++
-	h.recent = append(h.recent, commit{h.seq, keys})
+// add notes a commit, unless something that its transaction read was written
+// since its moment. Its caller holds the store's mutex, makes the commit visible
+// and then calls apply.
+func (h *history) add(e *list.Element, reads *readSet, writes *writeSet, keys []string) (conflict bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.changed(moment(e), reads) {
+		return true
+	}
+	h.note(keys)
+	for i := range writes.list {
+		h.kept.change(&writes.list[i])
+	}
+	return false
+}
+
+func (h *history) note(keys []string) {
+	seq := h.seq.Add(1)
+	h.recent = append(h.recent, commit{seq, keys})
+	for _, key := range keys {
+		h.written[key] = seq
+	}
 	h.forget(len(h.recent) - maxRecent)
+}
+
+// apply notes that the newest commit is visible, and ends its transaction.
+func (h *history) apply(e *list.Element) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.applied = h.seq.Load()
+	h.risen.Broadcast()
+	h.leave(e)
 }
 
 // forget drops the oldest n commits. The array goes once nothing in it is used.
@@ -52,59 +116,119 @@ func (h *history) forget(n int) {
 	if n <= 0 {
 		return
 	}
+	for _, c := range h.recent[:n] {
+		for _, key := range c.keys {
+			if h.written[key] == c.seq {
+				delete(h.written, key)
+			}
+		}
+	}
 	clear(h.recent[:n])
 	if h.recent = h.recent[n:]; len(h.recent) == 0 {
 		h.recent = nil
 	}
 }
 
+// move gives a transaction that met something newer than its moment the newest
+// moment instead, once that is visible. It reports whether it can: not where
+// something that it read was written in between.
+func (h *history) move(e *list.Element, reads *readSet) (moved bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for wanted := h.seq.Load(); h.applied < wanted; {
+		h.risen.Wait()
+	}
+	// What follows the newest visible commit counts as well, needlessly.
+	if h.changed(moment(e), reads) {
+		return false
+	}
+	e.Value = h.applied
+	h.running.MoveToBack(e)
+	return true
+}
+
+// look returns what is kept of a key, if it is that of a transaction's moment.
+func (h *history) look(e *list.Element, key string) (v held, known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if v, known = h.kept.get(key); known && h.wrote(moment(e), key) {
+		return held{}, false
+	}
+	return v, known
+}
+
+// keep keeps what Pebble has of a key, unless that may be newer than a transaction's
+// moment.
+func (h *history) keep(e *list.Element, key string, v held) (outdated bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if outdated = h.wrote(moment(e), key); !outdated {
+		h.kept.put(key, v)
+	}
+	return outdated
+}
+
+// lose gives up what is kept, since Pebble may not have taken the newest commit.
+func (h *history) lose() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept = kept{}
+}
+
+// crossed reports whether a range may hold something newer than a transaction's
+// moment.
+func (h *history) crossed(e *list.Element, s span) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.changed(moment(e), &readSet{spans: []span{s}})
+}
+
+// wrote reports whether a key was written after since.
+func (h *history) wrote(since uint64, key string) bool {
+	return h.seq.Load()-since > uint64(len(h.recent)) || h.written[key] > since
+}
+
 // changed reports whether anything in reads was written after since.
 func (h *history) changed(since uint64, reads *readSet) bool {
-	missing := h.seq - since
+	missing := h.seq.Load() - since
 	if missing > uint64(len(h.recent)) {
 		return true
 	}
-	for _, c := range h.recent[uint64(len(h.recent))-missing:] {
-		for _, key := range c.keys {
-			if reads.has(key) {
-				return true
-			}
+	if missing == 0 {
+		return false
+	}
+	for _, key := range reads.keys {
+		if h.wrote(since, key) {
+			return true
 		}
 	}
-	return false
-}
-
-// Commits counts the commits since the store was opened.
-func (s *Store) Commits() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.history.seq
-}
-
-// readSet is what a transaction read: keys, and ranges of keys.
-type readSet struct {
-	keys  map[string]struct{}
-	spans []span
-}
-
-// span is the keys from <= key < to; an empty to is the end.
-type span struct{ from, to string }
-
-func (r *readSet) addKey(key []byte) {
-	if r.keys == nil {
-		r.keys = map[string]struct{}{}
-	}
-	r.keys[string(key)] = struct{}{}
-}
-
-func (r *readSet) has(key string) bool {
-	if _, ok := r.keys[key]; ok {
-		return true
-	}
-	for _, s := range r.spans {
-		if s.from <= key && (s.to == "" || key < s.to) {
+	for _, c := range h.recent[uint64(len(h.recent))-missing:] {
+		if slices.ContainsFunc(reads.spans, c.within) {
 			return true
 		}
 	}
 	return false
 }
+
+// within reports whether the commit wrote in a range.
+func (c *commit) within(s span) bool {
+	i, _ := slices.BinarySearch(c.keys, s.from)
+	return i < len(c.keys) && (s.to == "" || c.keys[i] < s.to)
+}
+
+// Commits counts the commits since the store was opened: those that a View which
+// begins later sees.
+func (s *Store) Commits() uint64 {
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	return s.history.applied
+}
+
+// readSet is what a transaction read: keys, and ranges of keys.
+type readSet struct {
+	keys  []string
+	spans []span
+}
+
+// span is the keys from <= key < to; an empty to is the end.
+type span struct{ from, to string }

@@ -1,10 +1,7 @@
 package pebble
 
 import (
-	"container/list"
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -33,9 +30,9 @@ type Store struct {
 	users  sync.WaitGroup
 	closer sync.Once
 
-	// mu orders commits: what is checked against history is what Pebble has.
+	// mu orders commits: Pebble has them in the order of the history.
 	mu      sync.Mutex
-	history history
+	history *history
 	// unchecked is how many bytes were written since holdBack looked.
 	unchecked atomic.Int64
 	// newest is the newest commit that may be visible and not yet durable.
@@ -82,7 +79,7 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 // openLocked opens a store whose directory is locked.
 func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s *Store, err error) {
 	f := newFuse()
-	s = &Store{options: o, fs: fs, fuse: f, lock: lock, turns: store.NewTurns()}
+	s = &Store{options: o, fs: fs, fuse: f, lock: lock, turns: store.NewTurns(), history: newHistory()}
 	compactions := newScheduler()
 	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, compactions))
 	if err != nil {
@@ -116,7 +113,7 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 		return err
 	}
 	defer s.users.Done()
-	t := &tx{snap: s.db.NewSnapshot(), view: true}
+	t := &tx{store: s, snap: s.db.NewSnapshot()}
 	defer t.end()
 	last := s.newest.Load() // after the snapshot: it covers all that is visible
 	err := fn(reader{t})
@@ -197,62 +194,52 @@ func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (durable func()
 	if err := s.holdBack(ctx); err != nil {
 		return nil, false, err
 	}
-	s.mu.Lock()
-	begun := s.history.begin()
-	s.mu.Unlock()
-	// The snapshot may hold commits later than begun. To meet one of them counts
-	// as a conflict, which is needless but never wrong, and keeps Pebble's lock
-	// out of ours.
-	t := &tx{snap: s.db.NewSnapshot()}
-	last := s.newest.Load()
+	t := &tx{store: s, begun: s.history.begin()}
 	committing := false
 	defer func() {
 		t.end()
 		if !committing {
-			s.forget(begun)
+			s.history.end(t.begun)
 		}
 	}()
 	if err = fn(t); err == nil {
 		err = ctx.Err()
 	}
-	if err != nil {
+	last := s.newest.Load() // after the last read: it covers all that was visible
+	switch {
+	case t.conflict:
+		return nil, true, ctx.Err()
+	case err != nil:
 		_ = last.wait() // as in View
 		return nil, false, err
-	}
-	if len(t.writes) == 0 {
+	case len(t.writes.list) == 0:
 		return last.wait, false, nil
 	}
 	committing = true
-	return s.commit(t, begun)
+	return s.commit(t)
 }
 
-// forget ends a transaction that doesn't commit.
-func (s *Store) forget(begun *list.Element) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.history.end(begun)
-}
-
-// commit checks a transaction, makes it visible and ends it. It takes the mutex
-// once, since a crowd of writers queues for it.
-func (s *Store) commit(t *tx, begun *list.Element) (durable func() error, conflict bool, err error) {
-	keys := slices.Sorted(maps.Keys(t.writes))
-	batch, err := s.batch(keys, t.writes)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer s.history.end(begun)
+// commit checks a transaction, makes it visible and ends it.
+func (s *Store) commit(t *tx) (durable func() error, conflict bool, err error) {
+	keys := t.writes.sorted()
+	batch, err := s.batch(&t.writes, t.size)
 	if err != nil {
+		s.history.end(t.begun)
 		return nil, false, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.fuse.err(); err != nil {
+		s.history.end(t.begun)
 		return nil, false, err
 	}
-	if s.history.changed(begun.Value.(uint64), &t.reads) {
+	if s.history.add(t.begun, &t.reads, &t.writes, keys) {
+		s.history.end(t.begun)
 		return nil, true, batch.Close()
 	}
+	defer s.history.apply(t.begun)
 	p := &pending{done: make(chan struct{})}
 	s.newest.Store(p) // before it is visible, so that no view misses it
-	s.history.add(keys)
 	s.unchecked.Add(int64(t.size))
 	return s.apply(batch, p), false, nil
 }
@@ -262,9 +249,15 @@ func (s *Store) commit(t *tx, begun *list.Element) (durable func() error, confli
 func (s *Store) apply(batch *pebble.Batch, p *pending) func() error {
 	if s.options.Durability == Relaxed {
 		err := s.db.Apply(batch, pebble.NoSync)
+		if err != nil {
+			s.history.lose()
+		}
 		return func() error { return s.settle(batch, p, err) }
 	}
 	err := s.db.ApplyNoSyncWait(batch, pebble.Sync)
+	if err != nil {
+		s.history.lose()
+	}
 	return func() error {
 		// Pebble may never end the sync of a batch that it called fatal.
 		if err == nil && s.fuse.err() == nil {

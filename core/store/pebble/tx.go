@@ -2,31 +2,33 @@ package pebble
 
 import (
 	"bytes"
+	"container/list"
 	"errors"
-	"slices"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
-// tx reads a snapshot and collects writes.
+// tx is a view, which reads a snapshot, or a transaction, which collects writes.
+// A transaction reads what is newest and makes sure that it is as of its moment: a
+// snapshot of its own would cost more than all that it reads, since Pebble looks for
+// compactions whenever one ends.
 type tx struct {
+	store *Store
+	// snap is a view's.
 	snap *pebble.Snapshot
-	// view is whether it can't commit, so that what it reads needn't be noted.
-	view   bool
-	reads  readSet
-	writes map[string]write
-	size   int
-	ended  atomic.Bool
-}
-
-// write is a value to put, or a deletion.
-type write struct {
-	value   []byte
-	deleted bool
+	// begun is a transaction's place in the history.
+	begun *list.Element
+	reads readSet
+	// conflict is whether what was read isn't as of one moment.
+	conflict bool
+	writes   writeSet
+	size     int
+	ended    atomic.Bool
 }
 
 // reader hides a transaction's writes from a View.
@@ -34,7 +36,7 @@ type reader struct{ core.Reader }
 
 // end closes the snapshot.
 func (t *tx) end() {
-	if !t.ended.Swap(true) {
+	if !t.ended.Swap(true) && t.snap != nil {
 		_ = t.snap.Close() // fails only for a snapshot that is closed already
 	}
 }
@@ -47,13 +49,48 @@ func (t *tx) Get(key []byte) ([]byte, bool, error) {
 	if err := store.CheckKey(key); err != nil {
 		return nil, false, err
 	}
-	if w, ok := t.writes[string(key)]; ok {
+	if t.snap != nil {
+		return get(t.snap, key)
+	}
+	if w, ok := t.writes.get(key); ok {
 		return cloned(w.value, !w.deleted), !w.deleted, nil
 	}
-	if !t.view {
-		t.reads.addKey(key)
+	name, h := string(key), t.store.history
+	for {
+		v, known := h.look(t.begun, name)
+		outdated := false
+		if !known {
+			var err error
+			if v.value, v.found, err = get(t.store.db, key); err != nil {
+				return nil, false, err
+			}
+			outdated = h.keep(t.begun, name, v)
+		}
+		if !outdated && !t.conflict {
+			t.reads.keys = append(t.reads.keys, name)
+			return cloned(v.value, v.found), v.found, nil
+		}
+		if err := t.move(&t.reads); err != nil {
+			return nil, false, err
+		}
 	}
-	value, closer, err := t.snap.Get(key)
+}
+
+// move gives the transaction a newer moment, since something is newer than the one it
+// has. If what it read before doesn't hold there it has to start afresh, whatever it
+// makes of the error.
+func (t *tx) move(before *readSet) error {
+	if !t.conflict && t.store.history.move(t.begun, before) {
+		return nil
+	}
+	t.conflict = true
+	return sdk.Errorf(sdk.Conflict, "tx_conflict", "what the transaction read was written meanwhile").
+		WithHint("it is run again")
+}
+
+// get reads a key.
+func get(r pebble.Reader, key []byte) ([]byte, bool, error) {
+	value, closer, err := r.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
 	}
@@ -84,12 +121,10 @@ func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) (er
 	if len(to) > 0 && bytes.Compare(from, to) >= 0 {
 		return nil
 	}
-	seen := span{string(from), string(to)}
-	defer func() {
-		if !t.view {
-			t.reads.spans = append(t.reads.spans, seen)
-		}
-	}()
+	at := len(t.reads.spans)
+	if t.snap == nil { // until it stops, it has read all of the range
+		t.reads.spans = append(t.reads.spans, span{string(from), string(to)})
+	}
 	m, err := t.merge(from, to)
 	if err != nil {
 		return err
@@ -105,7 +140,9 @@ func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) (er
 			return err
 		}
 		if more, err := fn(key, value); err != nil || !more {
-			seen.to = string(key) + "\x00"
+			if t.snap == nil {
+				t.reads.spans[at].to = string(key) + "\x00"
+			}
 			return err
 		}
 	}
@@ -114,19 +151,40 @@ func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) (er
 // merge yields the stored pairs of a range with the transaction's own writes
 // over them.
 func (t *tx) merge(from, to []byte) (*merge, error) {
-	it, err := t.snap.NewIter(&pebble.IterOptions{LowerBound: bytes.Clone(from), UpperBound: nonEmpty(to)})
+	it, err := t.iterate(&pebble.IterOptions{LowerBound: bytes.Clone(from), UpperBound: nonEmpty(to)})
 	if err != nil {
-		return nil, ioError("read", err)
+		return nil, err
 	}
-	m := &merge{stored: it}
-	for key, w := range t.writes {
-		if key >= string(from) && (len(to) == 0 || key < string(to)) {
-			m.own = append(m.own, own{[]byte(key), w})
-		}
-	}
-	slices.SortFunc(m.own, func(a, b own) int { return bytes.Compare(a.key, b.key) })
+	m := &merge{stored: it, own: t.writes.between(from, to)}
 	m.stored.First()
 	return m, nil
+}
+
+// iterate returns an iterator of a range, the newest that is noted, as of the
+// transaction's moment.
+func (t *tx) iterate(o *pebble.IterOptions) (*pebble.Iterator, error) {
+	if t.snap != nil {
+		it, err := t.snap.NewIter(o)
+		if err != nil {
+			return nil, ioError("read", err)
+		}
+		return it, nil
+	}
+	last := len(t.reads.spans) - 1
+	before := readSet{t.reads.keys, t.reads.spans[:last]}
+	for {
+		it, err := t.store.db.NewIter(o)
+		if err != nil {
+			return nil, ioError("read", err)
+		}
+		if !t.conflict && !t.store.history.crossed(t.begun, t.reads.spans[last]) {
+			return it, nil
+		}
+		_ = it.Close() // nothing was read with it
+		if err := t.move(&before); err != nil {
+			return nil, err
+		}
+	}
 }
 
 func nonEmpty(b []byte) []byte {
@@ -142,13 +200,7 @@ type merge struct {
 	// advance is whether the stored pair was handed out, so that the next call
 	// moves on: its bytes are valid until then.
 	advance bool
-	own     []own
-}
-
-// own is a write of the transaction itself.
-type own struct {
-	key []byte
-	write
+	own     []write // of the transaction itself, in order
 }
 
 func (m *merge) next() (key, value []byte, ok bool, err error) {
@@ -167,7 +219,7 @@ func (m *merge) next() (key, value []byte, ok bool, err error) {
 		case len(m.own) == 0:
 			order = 1
 		case m.stored.Valid():
-			order = bytes.Compare(m.own[0].key, m.stored.Key())
+			order = compare(m.own[0].key, m.stored.Key())
 		}
 		m.advance = order >= 0
 		if order > 0 {
@@ -180,47 +232,38 @@ func (m *merge) next() (key, value []byte, ok bool, err error) {
 		w := m.own[0]
 		m.own = m.own[1:]
 		if !w.deleted {
-			return w.key, w.value, true, nil
+			return []byte(w.key), w.value, true, nil
 		}
 	}
+}
+
+// compare orders a key of ours and one of Pebble, without copying either.
+func compare(a string, b []byte) int {
+	switch {
+	case a < string(b):
+		return -1
+	case a > string(b):
+		return 1
+	}
+	return 0
 }
 
 // Put implements [core.Tx].
 func (t *tx) Put(key, value []byte) error {
-	return t.write(key, write{value: append([]byte{}, value...)})
+	return t.write(key, value, false)
 }
 
 // Delete implements [core.Tx].
-func (t *tx) Delete(key []byte) error { return t.write(key, write{deleted: true}) }
+func (t *tx) Delete(key []byte) error { return t.write(key, nil, true) }
 
-func (t *tx) write(key []byte, w write) error {
+func (t *tx) write(key, value []byte, deleted bool) error {
 	if t.ended.Load() {
 		return store.ErrEnded()
 	}
-	if err := store.CheckWrite(key, w.value, t.size); err != nil {
+	if err := store.CheckWrite(key, value, t.size); err != nil {
 		return err
 	}
-	if t.writes == nil {
-		t.writes = map[string]write{}
-	}
-	t.size += len(key) + len(w.value)
-	t.writes[string(key)] = w
+	t.size += len(key) + len(value)
+	t.writes.put(write{key: string(key), value: cloned(value, !deleted), deleted: deleted})
 	return nil
-}
-
-// batch returns the writes in the order of the keys.
-func (s *Store) batch(keys []string, writes map[string]write) (*pebble.Batch, error) {
-	b := s.db.NewBatch()
-	for _, key := range keys {
-		var err error
-		if w := writes[key]; w.deleted {
-			err = b.Delete([]byte(key), nil)
-		} else {
-			err = b.Set([]byte(key), w.value, nil)
-		}
-		if err != nil {
-			return nil, ioError("write", err)
-		}
-	}
-	return b, nil
 }
