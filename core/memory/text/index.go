@@ -52,10 +52,6 @@ func (x *Index) Len() int { return x.count }
 // Put adds a document, or replaces the one of that number.
 func (x *Index) Put(doc uint32, text string) {
 	x.Remove(doc)
-	if missing := int(doc) + 1 - len(x.docs); missing > 0 {
-		x.docs = append(x.docs, make([]document, missing)...)
-	}
-	x.found = x.found[:0]
 	length := uint32(0)
 	for word := range Words(text) {
 		length++
@@ -63,10 +59,19 @@ func (x *Index) Put(doc uint32, text string) {
 			x.found = append(x.found, term)
 		}
 	}
+	x.enter(doc, length)
+}
+
+// enter notes that a document is there, with the terms that were found in it.
+func (x *Index) enter(doc uint32, length uint32) {
+	if missing := int(doc) + 1 - len(x.docs); missing > 0 {
+		x.docs = append(x.docs, make([]document, missing)...)
+	}
 	x.docs[doc] = document{terms: slices.Clone(x.found), length: length, here: true}
 	x.count++
 	x.length += int64(length)
 	x.places += int64(len(x.found))
+	x.found = x.found[:0]
 }
 
 // add counts the word once more in a document, and reports whether it is the
