@@ -25,6 +25,7 @@ type Store struct {
 	// keepsLock is whether Close leaves the lock to whoever set it.
 	keepsLock bool
 	db        *pebble.DB
+	snapshots *snapshots
 	turns     *store.Turns
 
 	// gate guards closed, after which users only falls.
@@ -89,6 +90,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 		s.unlock()
 		return nil, ioError("open "+o.Dir, err)
 	}
+	s.snapshots = &snapshots{db: s.db}
 	f.serving.Store(true)
 	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
@@ -115,7 +117,9 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 		return err
 	}
 	defer s.users.Done()
-	t := &tx{snap: s.db.NewSnapshot(), view: true}
+	snap := s.snapshots.take()
+	defer s.snapshots.give(snap)
+	t := &tx{snap: snap.Snapshot, view: true}
 	defer t.end()
 	last := s.newest.Load() // after the snapshot: it covers all that is visible
 	err := fn(reader{t})
@@ -153,6 +157,7 @@ func (s *Store) close() error {
 	s.closed = true
 	s.gate.Unlock()
 	s.users.Wait()
+	s.snapshots.close()
 	reported := s.fuse.err() != nil // by the call that met it
 	s.fuse.close()
 	err := s.db.Close()
@@ -202,7 +207,9 @@ func (s *Store) try(ctx context.Context, fn func(core.Tx) error) (durable func()
 	// The snapshot may hold commits later than begun. To meet one of them counts
 	// as a conflict, which is needless but never wrong, and keeps Pebble's lock
 	// out of ours.
-	t := &tx{snap: s.db.NewSnapshot()}
+	snap := s.snapshots.take()
+	defer s.snapshots.give(snap)
+	t := &tx{snap: snap.Snapshot}
 	last := s.newest.Load()
 	committing := false
 	defer func() {
@@ -253,7 +260,9 @@ func (s *Store) commit(t *tx, begun *list.Element) (durable func() error, confli
 	s.newest.Store(p) // before it is visible, so that no view misses it
 	s.history.add(keys)
 	s.unchecked.Add(int64(t.size))
-	return s.apply(batch, p), false, nil
+	durable = s.apply(batch, p)
+	s.snapshots.commits.Add(1)
+	return durable, false, nil
 }
 
 // apply hands a batch to Pebble's log and memtable, and returns how to wait for
