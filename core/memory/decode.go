@@ -177,8 +177,11 @@ func (c *record) optional(name string) string {
 // token reads up to the next mark behind a number.
 func (c *record) token(name string) string {
 	c.need(name)
-	end := strings.IndexAny(c.rest, ",}")
-	if c.failed || end < 0 {
+	end := 0
+	for end < len(c.rest) && c.rest[end] != ',' && c.rest[end] != '}' {
+		end++
+	}
+	if c.failed || end == len(c.rest) {
 		c.failed = true
 		return ""
 	}
