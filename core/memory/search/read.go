@@ -26,7 +26,6 @@ func read(ctx context.Context, source Source, namespace string) (*contents, erro
 				words.Put(t.doc, t.text)
 			}
 		}
-		c.words = words.Index()
 	}()
 	var lot []numbered
 	err := source.Load(ctx, namespace, func(d *Doc) error {
@@ -46,7 +45,11 @@ func read(ctx context.Context, source Source, namespace string) (*contents, erro
 	lots <- lot
 	close(lots)
 	<-indexed
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	c.words = words.Index()
+	return c, nil
 }
 
 // numbered is the text of a document.
