@@ -126,6 +126,9 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	defer closing(&err, policies) // before the store is closed
 	memories := a.memoryOn(db, policies)
 	defer memories.Close()
+	if recalls(plan) {
+		memories.Warm(run.Namespace)
+	}
 	actions.Memories, actions.AgentID = memories, a.config.Agent.Value
 	runs := store.NewRuns(db, core.SystemClock{})
 	plugins.services.ConnectMemory(&memory.Recaller{Memories: memories, Runs: runs})
@@ -135,6 +138,14 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	}
 	runner := &workflow.Runner{Actions: actions, Recorder: runs.Recorder(run), Events: a.events()}
 	return a.printRun(run, runner.Run(ctx, plan, run, progress))
+}
+
+// recalls reports whether a node of a plan recalls.
+func recalls(plan *workflow.Plan) bool {
+	return slices.ContainsFunc(plan.Nodes, func(n workflow.Node) bool {
+		memory, ok := n.Action.(*core.MemorySpec)
+		return ok && memory.Verb == core.VerbRecall
+	})
 }
 
 // printRun prints how a run ended and returns its exit code as an error.

@@ -3,6 +3,8 @@ package memory
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,7 +100,7 @@ func (t *tx) count(namespace string) (*Count, error) {
 
 // putCounts writes what the namespaces hold that were changed.
 func (t *tx) putCounts() error {
-	for _, namespace := range sorted(t.counts) {
+	for _, namespace := range slices.Sorted(maps.Keys(t.counts)) {
 		if err := putCount(t, namespace, *t.counts[namespace]); err != nil {
 			return err
 		}

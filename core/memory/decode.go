@@ -177,8 +177,11 @@ func (d *decoder) optional(name string) string {
 // token reads up to the next mark behind a number.
 func (d *decoder) token(name string) string {
 	d.need(name)
-	end := strings.IndexAny(d.rest, ",}")
-	if d.failed || end < 0 {
+	end := 0
+	for end < len(d.rest) && d.rest[end] != ',' && d.rest[end] != '}' {
+		end++
+	}
+	if d.failed || end == len(d.rest) {
 		d.failed = true
 		return ""
 	}

@@ -120,9 +120,9 @@ func appendVector(to []float32, id string, value []byte) (model string, vector [
 	if len(value) < 2+n || len(numbers)%4 != 0 || len(numbers) > 4*maxDimensions {
 		return "", nil, corrupt(id, vectorPrefix+id, "its length doesn't fit")
 	}
-	vector = slices.Grow(to, len(numbers)/4)
-	for ; len(numbers) > 0; numbers = numbers[4:] {
-		vector = append(vector, math.Float32frombits(binary.LittleEndian.Uint32(numbers)))
+	vector = slices.Grow(to, len(numbers)/4)[:len(to)+len(numbers)/4]
+	for i := len(to); len(numbers) >= 4; i, numbers = i+1, numbers[4:] {
+		vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(numbers))
 	}
 	return string(value[2 : 2+n]), vector, nil
 }

@@ -24,14 +24,15 @@ type written struct {
 func (w *written) change() search.Change {
 	change := search.Change{Namespace: w.namespace, ID: w.id, Version: w.version}
 	if w.memory != nil && w.memory.State.Recallable() {
-		change.Doc = memoryDoc(w.memory, w.vector)
+		doc := memoryDoc(w.memory, w.vector)
+		change.Doc = &doc
 	}
 	return change
 }
 
 // memoryDoc is what a memory is found by.
-func memoryDoc(m *core.Memory, vector []float32) *search.Doc {
-	return &search.Doc{
+func memoryDoc(m *core.Memory, vector []float32) search.Doc {
+	return search.Doc{
 		ID: m.ID, AgentID: m.AgentID, Kind: m.Kind, State: m.State, Tags: m.Tags, Depth: m.ReflectionDepth,
 		Q: m.Signals.Q, Version: m.Version, Text: EmbeddedText(m), Model: m.EmbeddingModel, Vector: vector,
 	}
@@ -160,10 +161,13 @@ func (s knowledgeSource) Load(ctx context.Context, namespace string, fn func(*se
 }
 
 // Warm loads the indices in the background, as far as their memory lets, so that
-// no recall has to wait for it. It returns at once; [Memories.Close] ends it.
-func (m *Memories) Warm() {
-	m.index.Warm()
-	m.knowledge.Warm()
+// no recall has to wait for it: those of the given namespaces, or of all where none
+// is given. It is for a host that stays, and for a run that will recall; what
+// recalls once needs its namespace at once. It returns at once, and only the first
+// call does something; [Memories.Close] ends it.
+func (m *Memories) Warm(namespaces ...string) {
+	m.index.Warm(namespaces...)
+	m.knowledge.Warm(namespaces...)
 }
 
 // Warmth says how much of the store the indices of memories and of knowledge hold.

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"slices"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/search"
 )
@@ -12,14 +14,15 @@ const lotSize = 512
 // lot is memories that are read together for the index. What it holds is used
 // again for the next ones.
 type lot struct {
-	docs    []*search.Doc
+	docs    []search.Doc // without an id where there is none
 	vectors []float32
 }
 
 // load gives fn the memories of ids, which are in order: nil for one that is
 // damaged or missing, which keeps nobody from finding the others.
 func (l *lot) load(r core.Reader, ids []string, fn func(*search.Doc) error) error {
-	l.docs, l.vectors = make([]*search.Doc, len(ids)), l.vectors[:0]
+	l.docs, l.vectors = slices.Grow(l.docs[:0], lotSize)[:len(ids)], l.vectors[:0]
+	clear(l.docs)
 	err := readAll(r, memoryPrefix, ids, func(i int, value []byte) {
 		if m, err := decodeMemory(ids[i], value); err == nil {
 			l.docs[i] = memoryDoc(m, nil)
@@ -29,13 +32,13 @@ func (l *lot) load(r core.Reader, ids []string, fn func(*search.Doc) error) erro
 		return err
 	}
 	err = readAll(r, vectorPrefix, ids, func(i int, value []byte) {
-		if l.docs[i] == nil {
+		if l.docs[i].ID == "" {
 			return
 		}
 		before := len(l.vectors)
 		_, all, err := appendVector(l.vectors, ids[i], value)
 		if err != nil {
-			l.docs[i] = nil
+			l.docs[i].ID = ""
 			return
 		}
 		l.vectors = all
@@ -44,7 +47,11 @@ func (l *lot) load(r core.Reader, ids []string, fn func(*search.Doc) error) erro
 	if err != nil {
 		return err
 	}
-	for _, doc := range l.docs {
+	for i := range l.docs {
+		doc := &l.docs[i]
+		if doc.ID == "" {
+			doc = nil
+		}
 		if err := fn(doc); err != nil {
 			return err
 		}
@@ -64,11 +71,11 @@ func readAll(r core.Reader, prefix string, ids []string, fn func(i int, value []
 		passed := 0
 		end := prefix + ids[len(ids)-1] + "\x00"
 		err := r.Scan([]byte(prefix+ids[i]), []byte(end), func(key, value []byte) (bool, error) {
-			id := string(key[len(prefix):])
-			for i < len(ids) && ids[i] < id {
+			id := key[len(prefix):]
+			for i < len(ids) && ids[i] < string(id) {
 				i++
 			}
-			if i == len(ids) || ids[i] != id {
+			if i == len(ids) || ids[i] != string(id) {
 				passed++
 				return i < len(ids) && passed <= maxPassed, nil
 			}

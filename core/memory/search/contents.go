@@ -104,13 +104,13 @@ func (c *contents) put(d *Doc) {
 // place does what put does but for the words, and reports whether they have to be
 // put in.
 func (c *contents) place(d *Doc) (n uint32, reworded bool) {
-	if d.Version <= c.version(d.ID) {
+	n, known := c.numbers[d.ID]
+	if known && d.Version <= c.docs[n].version || !known && d.Version <= c.gone[d.ID] {
 		c.catchUp(d)
 		return 0, false
 	}
-	delete(c.gone, d.ID)
-	n, known := c.numbers[d.ID]
 	if !known {
+		delete(c.gone, d.ID)
 		n = c.number()
 		// The id may be part of a whole record, which mustn't stay in memory for it.
 		c.docs[n].id = strings.Clone(d.ID)

@@ -175,10 +175,11 @@ func (x *Index) Forget(ctx context.Context, namespace string) error {
 	return err
 }
 
-// Warm loads all namespaces in the background, as far as the bound of memory
-// lets. It returns at once. [Index.Close] ends it and waits for it. What can't be
-// read is left for the search that needs it to tell.
-func (x *Index) Warm() {
+// Warm loads the given namespaces in the background, all where none is given, as
+// far as the bound of memory lets. It returns at once, and only the first call does
+// something. [Index.Close] ends it and waits for it. What can't be read is left for
+// the search that needs it to tell.
+func (x *Index) Warm(namespaces ...string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.cancel != nil {
@@ -191,6 +192,9 @@ func (x *Index) Warm() {
 			return
 		}
 		for _, s := range x.all() {
+			if len(namespaces) > 0 && !slices.Contains(namespaces, s.namespace) {
+				continue
+			}
 			if ctx.Err() != nil || x.bytes.Load() > x.options.MaxBytes {
 				return
 			}

@@ -258,50 +258,6 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestWarmLoadsAllInTheBackground(t *testing.T) {
-	s := &store{}
-	for n := range 5 {
-		id := fmt.Sprint(n)
-		s.commit("ns"+id, id, 1, doc(id, "word"))
-	}
-	synctest.Test(t, func(t *testing.T) {
-		x := search.New(s, search.Options{})
-		if p := x.Progress(); p != (search.Progress{}) {
-			t.Errorf("before: %+v", p)
-		}
-		x.Warm()
-		x.Warm()
-		synctest.Wait()
-		if p := x.Progress(); p.Namespaces != 5 || p.Warm != 5 || p.Documents != 5 || p.Bytes == 0 || s.loads != 5 {
-			t.Errorf("after %d loads: %+v", s.loads, p)
-		}
-		x.Close()
-		x.Close()
-	})
-}
-
-func TestCloseEndsTheLoading(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &store{}
-		s.commit("a", "a", 1, doc("a", "word"))
-		s.commit("b", "b", 1, doc("b", "word"))
-		block := make(chan struct{})
-		s.onLoad = func() error { <-block; return nil }
-		x := search.New(s, search.Options{})
-		x.Warm()
-		synctest.Wait()
-		go func() { synctest.Wait(); close(block) }()
-		x.Close()
-		if p := x.Progress(); p.Warm != 0 || s.loads != 1 {
-			t.Errorf("after %d loads: %+v", s.loads, p)
-		}
-		s.onLoad = nil
-		if got := ids(find(t, x, search.Query{Text: "word", Filter: core.RecallFilter{Namespace: "b"}})); got != "b" {
-			t.Errorf("a closed index finds %q", got)
-		}
-	})
-}
-
 // TestWritersAndSearchers is for the race detector, and proves that what was
 // applied is found at once.
 func TestWritersAndSearchers(t *testing.T) {

@@ -1,6 +1,10 @@
 package search
 
-import "context"
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core/memory/text"
+)
 
 const (
 	// lotSize is how many texts are handed on at once, and lotsWaiting how many lots
@@ -13,12 +17,13 @@ const (
 // either takes about as long.
 func read(ctx context.Context, source Source, namespace string) (*contents, error) {
 	c := newContents()
+	words := text.NewBuilder(c.order)
 	lots, indexed := make(chan []numbered, lotsWaiting), make(chan struct{})
 	go func() {
 		defer close(indexed)
 		for lot := range lots {
 			for _, t := range lot {
-				c.words.Put(t.doc, t.text)
+				words.Put(t.doc, t.text)
 			}
 		}
 	}()
@@ -40,7 +45,11 @@ func read(ctx context.Context, source Source, namespace string) (*contents, erro
 	lots <- lot
 	close(lots)
 	<-indexed
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	c.words = words.Index()
+	return c, nil
 }
 
 // numbered is the text of a document.

@@ -16,6 +16,8 @@ type Index struct {
 	postings []list
 	free     []uint32
 	docs     []document
+	// lengths are the words of the documents.
+	lengths []uint32
 	// found are the words of the document that is put in, to use their memory again.
 	found []uint32
 	// count and length are of all documents: how many, and their words; places
@@ -35,9 +37,8 @@ type posting struct{ doc, times uint32 }
 
 // document is what has to be undone when a document goes.
 type document struct {
-	terms  []uint32
-	length uint32
-	here   bool
+	terms []uint32
+	here  bool
 }
 
 // New makes an index whose equal scores are ordered by the given comparison of
@@ -52,10 +53,6 @@ func (x *Index) Len() int { return x.count }
 // Put adds a document, or replaces the one of that number.
 func (x *Index) Put(doc uint32, text string) {
 	x.Remove(doc)
-	if missing := int(doc) + 1 - len(x.docs); missing > 0 {
-		x.docs = append(x.docs, make([]document, missing)...)
-	}
-	x.found = x.found[:0]
 	length := uint32(0)
 	for word := range Words(text) {
 		length++
@@ -63,10 +60,21 @@ func (x *Index) Put(doc uint32, text string) {
 			x.found = append(x.found, term)
 		}
 	}
-	x.docs[doc] = document{terms: slices.Clone(x.found), length: length, here: true}
+	x.enter(doc, length)
+}
+
+// enter notes that a document is there, with the terms that were found in it.
+func (x *Index) enter(doc uint32, length uint32) {
+	if missing := int(doc) + 1 - len(x.docs); missing > 0 {
+		x.docs = append(x.docs, make([]document, missing)...)
+		x.lengths = append(x.lengths, make([]uint32, missing)...)
+	}
+	x.docs[doc] = document{terms: slices.Clone(x.found), here: true}
+	x.lengths[doc] = length
 	x.count++
 	x.length += int64(length)
 	x.places += int64(len(x.found))
+	x.found = x.found[:0]
 }
 
 // add counts the word once more in a document, and reports whether it is the
@@ -98,7 +106,7 @@ func (x *Index) Remove(doc uint32) {
 		}
 	}
 	x.count--
-	x.length -= int64(x.docs[doc].length)
+	x.length -= int64(x.lengths[doc])
 	x.places -= int64(len(x.docs[doc].terms))
 	x.docs[doc] = document{}
 }

@@ -79,7 +79,7 @@ func (x *Index) Top(q *Query, k int, keep func(doc uint32) bool) []top.Hit {
 // scores are those of all documents. The words are added in the query's order,
 // so that the same sums come out each time.
 func (x *Index) scores(q *Query) []float64 {
-	scores := make([]float64, len(x.docs))
+	scores := make([]float64, len(x.lengths))
 	for _, w := range q.words {
 		if term, known := x.terms[w.word]; known {
 			for _, p := range x.postings[term].at {
@@ -93,7 +93,7 @@ func (x *Index) scores(q *Query) []float64 {
 // score is what one word adds to a document's.
 func (x *Index) score(q *Query, weight float64, p posting) float64 {
 	times := float64(p.times)
-	return weight * times * (k1 + 1) / (times + k1*(1-b+b*float64(x.docs[p.doc].length)/q.length))
+	return weight * times * (k1 + 1) / (times + k1*(1-b+b*float64(x.lengths[p.doc])/q.length))
 }
 
 // Score is that of one document.

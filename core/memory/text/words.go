@@ -20,6 +20,10 @@ func Words(text string) iter.Seq[string] {
 	text = strings.ToLower(norm.NFKC.String(text))
 	return func(yield func(string) bool) {
 		for len(text) > 0 {
+			if c := text[0]; c < utf8.RuneSelf && !plain(c) {
+				text = text[1:]
+				continue
+			}
 			run, spaced := nextRun(text)
 			text = text[len(run):]
 			switch {
@@ -63,11 +67,16 @@ func plainRun(text string) int {
 		switch c := text[i]; {
 		case c >= utf8.RuneSelf:
 			return 0
-		case (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c < 'A' || c > 'Z'):
+		case !plain(c):
 			return i
 		}
 	}
 	return len(text)
+}
+
+// plain is whether a character of ASCII belongs to a word.
+func plain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }
 
 // unspaced is whether a character is of a script without spaces between words.

@@ -29,9 +29,9 @@ type Index struct {
 	dims, perBlock int
 	order          func(a, b uint32) int
 	blocks         [][]float32
-	// docs are the documents of the rows, and rows the other way round.
-	docs []uint32
-	rows map[uint32]int
+	// docs are the documents of the rows, and rows are one more than the rows of
+	// the documents, 0 for none.
+	docs, rows []uint32
 }
 
 // New makes an index of vectors of so many dimensions, whose equal similarities
@@ -41,7 +41,7 @@ func New(dims int, order func(a, b uint32) int) (*Index, error) {
 		return nil, sdk.Errorf(sdk.Invalid, "vector_dimensions", "vectors of %d dimensions: 1 to %d can be held", dims, MaxDims).
 			WithHint("choose an embedding model with fewer dimensions")
 	}
-	return &Index{dims: dims, perBlock: max(1, blockBytes/4/dims), order: order, rows: map[uint32]int{}}, nil
+	return &Index{dims: dims, perBlock: max(1, blockBytes/4/dims), order: order}, nil
 }
 
 // Len is the number of vectors.
@@ -55,11 +55,14 @@ func (x *Index) Put(doc uint32, v []float32) error {
 	if err := x.check(v); err != nil {
 		return err
 	}
-	row, known := x.rows[doc]
+	row, known := x.find(doc)
 	if !known {
+		if missing := int(doc) + 1 - len(x.rows); missing > 0 {
+			x.rows = append(x.rows, make([]uint32, missing)...)
+		}
 		row = len(x.docs)
 		x.docs = append(x.docs, doc)
-		x.rows[doc] = row
+		x.rows[doc] = uint32(row + 1)
 		if row/x.perBlock == len(x.blocks) {
 			x.blocks = append(x.blocks, make([]float32, x.perBlock*x.dims))
 		}
@@ -71,7 +74,7 @@ func (x *Index) Put(doc uint32, v []float32) error {
 // Remove takes a document's vector out, where it is there. The last one moves to
 // its place.
 func (x *Index) Remove(doc uint32) {
-	row, known := x.rows[doc]
+	row, known := x.find(doc)
 	if !known {
 		return
 	}
@@ -79,10 +82,12 @@ func (x *Index) Remove(doc uint32) {
 	if row != last {
 		copy(x.row(row), x.row(last))
 		x.docs[row] = x.docs[last]
-		x.rows[x.docs[row]] = row
+		x.rows[x.docs[row]] = uint32(row + 1)
 	}
 	x.docs = x.docs[:last]
-	delete(x.rows, doc)
+	if x.rows[doc] = 0; last == 0 {
+		x.rows = nil
+	}
 	if used := (last + x.perBlock - 1) / x.perBlock; used < len(x.blocks) {
 		x.blocks[used] = nil
 		x.blocks = x.blocks[:used]
@@ -116,14 +121,22 @@ func (x *Index) Top(v []float32, k int, keep func(doc uint32) bool) ([]top.Hit, 
 
 // Has reports whether a document has a vector here.
 func (x *Index) Has(doc uint32) bool {
-	_, known := x.rows[doc]
+	_, known := x.find(doc)
 	return known
+}
+
+// find returns the row of a document, and whether it has one.
+func (x *Index) find(doc uint32) (row int, known bool) {
+	if int(doc) >= len(x.rows) || x.rows[doc] == 0 {
+		return 0, false
+	}
+	return int(x.rows[doc] - 1), true
 }
 
 // Similarity is the rounded cosine of a document's vector to v, and whether it
 // has one.
 func (x *Index) Similarity(doc uint32, v []float32) (float64, bool) {
-	row, known := x.rows[doc]
+	row, known := x.find(doc)
 	if !known || len(v) != x.dims {
 		return 0, false
 	}
@@ -132,8 +145,7 @@ func (x *Index) Similarity(doc uint32, v []float32) (float64, bool) {
 
 // Bytes estimates the memory that the index takes.
 func (x *Index) Bytes() int64 {
-	const perRow = 4 + 24 // its document, and the way back
-	return int64(len(x.blocks))*int64(x.perBlock*x.dims)*4 + int64(len(x.docs))*perRow
+	return int64(len(x.blocks))*int64(x.perBlock*x.dims)*4 + 4*int64(len(x.docs)+len(x.rows))
 }
 
 func (x *Index) row(n int) []float32 {
@@ -146,10 +158,7 @@ func (x *Index) check(v []float32) error {
 		return sdk.Errorf(sdk.Invalid, "vector_dimensions", "a vector of %d dimensions, where those of its model have %d", len(v), x.dims).
 			WithHint("a model's vectors all have one dimension: was the model changed under its name? Re-embed under another name")
 	}
-	sum := 0.0
-	for _, c := range v {
-		sum += float64(c) * float64(c)
-	}
+	sum := float64(vek32.Dot(v, v))
 	if math.IsNaN(sum) || math.Abs(sum-1) > 1e-2 {
 		return sdk.Errorf(sdk.Invalid, "vector_length", "a vector of length %g: vectors have unit length", math.Sqrt(sum)).
 			WithHint("an embedder scales its vectors to length 1")

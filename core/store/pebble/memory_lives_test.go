@@ -189,7 +189,7 @@ func archive(id string) memoryStep {
 			if err != nil {
 				return err
 			}
-			head, err := journal.ReadHead(tx, stream)
+			head, err := tx.Head(stream)
 			if err != nil {
 				return err
 			}

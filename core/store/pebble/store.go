@@ -22,6 +22,7 @@ type Store struct {
 	// keepsLock is whether Close leaves the lock to whoever set it.
 	keepsLock bool
 	db        *pebble.DB
+	snapshots *snapshots
 	turns     *store.Turns
 
 	// gate guards closed, after which users only falls.
@@ -87,6 +88,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 		s.unlock()
 		return nil, ioError("open "+o.Dir, err)
 	}
+	s.snapshots = &snapshots{db: s.db, commits: s.Commits}
 	f.serving.Store(true)
 	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
@@ -113,7 +115,9 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 		return err
 	}
 	defer s.users.Done()
-	t := &tx{store: s, snap: s.db.NewSnapshot()}
+	snap := s.snapshots.take()
+	defer s.snapshots.give(snap)
+	t := &tx{store: s, snap: snap.Snapshot}
 	defer t.end()
 	last := s.newest.Load() // after the snapshot: it covers all that is visible
 	err := fn(reader{t})
@@ -151,6 +155,7 @@ func (s *Store) close() error {
 	s.closed = true
 	s.gate.Unlock()
 	s.users.Wait()
+	s.snapshots.close()
 	reported := s.fuse.err() != nil // by the call that met it
 	s.fuse.close()
 	err := s.db.Close()

@@ -34,12 +34,8 @@ type tx struct {
 // reader hides a transaction's writes from a View.
 type reader struct{ core.Reader }
 
-// end closes the snapshot.
-func (t *tx) end() {
-	if !t.ended.Swap(true) && t.snap != nil {
-		_ = t.snap.Close() // fails only for a snapshot that is closed already
-	}
-}
+// end keeps the transaction from being used any more.
+func (t *tx) end() { t.ended.Store(true) }
 
 // Get implements [core.Reader].
 func (t *tx) Get(key []byte) ([]byte, bool, error) {

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow"
+)
+
+// TestRunsThatRecallAreKnown is for what is loaded before they do.
+func TestRunsThatRecallAreKnown(t *testing.T) {
+	for action, want := range map[string]bool{
+		"memory.recall, with: {query: q}":    true,
+		"memory.observe, with: {content: c}": false,
+	} {
+		source := core.Source{File: "w.yaml", Text: "nodes:\n  - {name: a, action: " + action + "}\n"}
+		plan, err := workflow.Load(source, new(App).loadOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if recalls(plan) != want {
+			t.Errorf("%s: %v", action, !want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package text_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/core/memory/top"
+)
+
+// TestTopIsExact compares with the scores of all documents, in texts whose words are
+// as frequent as in a language. Many documents are the same, so that many scores are.
+func TestTopIsExact(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	words := rand.NewZipf(rnd, 1.2, 2, 2000)
+	const documents = 1000
+	var texts []string
+	for i := range documents {
+		if i > 0 && rnd.IntN(4) == 0 {
+			texts = append(texts, texts[rnd.IntN(i)])
+			continue
+		}
+		texts = append(texts, sentence(words, 1+rnd.IntN(30)))
+	}
+	x := index(texts...)
+	odd := func(doc uint32) bool { return doc%2 == 1 }
+	few := func(doc uint32) bool { return doc%97 == 0 }
+	for i := range 20 {
+		query := sentence(words, 1+rnd.IntN(12))
+		if i%3 == 0 { // a rare word among frequent ones
+			query = fmt.Sprint("w0 w1 w2 w3 w", 100+rnd.IntN(500))
+		}
+		for _, k := range []int{0, 1, 5, 20, 500} {
+			for name, keep := range map[string]func(uint32) bool{"all": nil, "odd": odd, "few": few} {
+				q := text.NewQuery(query, x)
+				if got, want := x.Top(q, k, keep), slowTop(x, q, documents, k, keep); !slices.Equal(got, want) {
+					t.Fatalf("%q, the first %d of %s: got %v, want %v", query, k, name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// sentence is of so many words.
+func sentence(words *rand.Zipf, length int) string {
+	var b strings.Builder
+	for range length {
+		fmt.Fprintf(&b, "w%d ", words.Uint64())
+	}
+	return b.String()
+}
+
+// slowTop scores all documents.
+func slowTop(x *text.Index, q *text.Query, documents, k int, keep func(uint32) bool) []top.Hit {
+	hits := []top.Hit{}
+	for doc := range uint32(documents) {
+		if score := x.Score(q, doc); score > 0 && (keep == nil || keep(doc)) {
+			hits = append(hits, top.Hit{Doc: doc, Score: score})
+		}
+	}
+	slices.SortFunc(hits, func(a, b top.Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc)) })
+	return hits[:min(k, len(hits))]
+}

@@ -1,0 +1,70 @@
+package pebble
+
+import (
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// snapshots hands out snapshots of the newest state. While nothing is committed all
+// readers share one: to close a snapshot has Pebble look for something to compact,
+// behind the lock that it holds while it records new files. A get would take a
+// quarter longer for it, and wait for the disk now and then.
+type snapshots struct {
+	db *pebble.DB
+	// commits counts what is visible.
+	commits func() uint64
+
+	mu      sync.Mutex
+	current *snapshot
+}
+
+// snapshot is one that may be shared.
+type snapshot struct {
+	*pebble.Snapshot
+	// commits are those that it holds; it may hold newer ones.
+	commits uint64
+	// users is guarded by the mutex of its snapshots. The current one counts as used.
+	users int
+}
+
+// take returns a snapshot that holds all commits that were counted. It must be
+// given back.
+func (s *snapshots) take() *snapshot {
+	s.mu.Lock()
+	commits := s.commits()
+	before := s.current
+	if before == nil || before.commits != commits {
+		s.current = &snapshot{Snapshot: s.db.NewSnapshot(), commits: commits, users: 1}
+	} else {
+		before = nil
+	}
+	taken := s.current
+	taken.users++
+	s.mu.Unlock()
+	s.give(before)
+	return taken
+}
+
+// give gives a snapshot back; nil is none. The last to do so closes it.
+func (s *snapshots) give(back *snapshot) {
+	if back == nil {
+		return
+	}
+	s.mu.Lock()
+	back.users--
+	unused := back.users == 0
+	s.mu.Unlock()
+	if unused {
+		_ = back.Close() // fails only for a snapshot that is closed already
+	}
+}
+
+// close gives the current one up. Nobody may take another.
+func (s *snapshots) close() {
+	s.mu.Lock()
+	last := s.current
+	s.current = nil
+	s.mu.Unlock()
+	s.give(last)
+}
