@@ -99,7 +99,10 @@ func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
 	if err := errors.Join(json.Unmarshal([]byte(text), &shape), json.Unmarshal([]byte(text), &shape.All)); err != nil {
 		t.Fatal(err)
 	}
-	wantKeys(t, "the decision", shape.All, "confidence decision_id graph_evidence_refs next_action numbers omega_factors policy react_evidence_refs reason verdict")
+	for _, optional := range []string{"conditions", "intended", "intended_confidence", "unmet"} {
+		delete(shape.All, optional)
+	}
+	wantKeys(t, "the decision", shape.All, "confidence decision_id graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict")
 	wantKeys(t, "omega_factors", shape.Omega, "codebase_verification_score notes runtime_utility_trend_score upstream_status_score")
 	if diff := cmp.Diff(c.numbers, d.Numbers, closely); diff != "" {
 		t.Errorf("numbers (-worked out +decided):\n%s", diff)
