@@ -74,7 +74,7 @@ test: deps vet staticcheck
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
 vet: deps
-	go vet -tags "$(TAGS)" ./... ./.ci/typecheck
+	go vet -tags "$(TAGS) bench quality" ./... ./.ci/typecheck
 	go run ./.ci/typecheck
 	@unformatted=$$(gofmt -l .ci cmd core examples plugins policy sdk testdata); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi
@@ -111,6 +111,7 @@ bench: deps
 	@mkdir -p bin
 	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/... ./policy/... ./plugins/... ./cmd/host | tee bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
 	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | awk -F' [|] ' '{printf "%-48s %-16s %-18s %-7s %s\n", $$2, $$3, $$4, $$5, $$6}'
+	@! grep -qE '^FAIL' bin/bench.txt
 
 ## recall-quality: R@10 of recall against BM25, with DATA=…/locomo10.json of LoCoMo
 .PHONY: recall-quality

@@ -20,7 +20,11 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-const rounds = 21 // turns of each, interleaved
+const (
+	rounds = 21 // turns of each, interleaved
+	// modules is where the modules written in C are.
+	modules = "../../../testdata/modules"
+)
 
 // TestFigures measures what the boundary costs, and what a guest's own speed is.
 func TestFigures(t *testing.T) {

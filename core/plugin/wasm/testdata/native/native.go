@@ -3,7 +3,7 @@
 package native
 
 // #cgo CFLAGS: -O2
-// #include "../c/check.h"
+// #include "../../../../../testdata/modules/check.h"
 // static int check_once(const char *request, unsigned size) { return check_request(request, size); }
 import "C"
 
