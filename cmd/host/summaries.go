@@ -110,7 +110,7 @@ func (s summarizer) ask(ctx context.Context, m *core.Memory) (pattern string, er
 	question := &sdk.GenerateRequest{Call: sdk.Call{Role: sdk.RoleGenerate}, State: json.RawMessage(`{}`)}
 	answer, err := core.PluginGenerator(plugins, target).Generate(ctx, question)
 	if err != nil {
-		return "", err
+		return "", sdk.Wrap("ask the model of settings.summaries", err)
 	}
 	return patternIn(answer.Output)
 }

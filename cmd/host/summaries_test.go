@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -114,7 +113,7 @@ func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
 		reason string
 	}{
 		{"the key is refused", new(llmtest.Status(401)), nil, "llm_key_rejected"},
-		{"it is overloaded", new(llmtest.Status(500).RetryAfter("0").Always()), nil, "llm_unavailable"},
+		{"it is overloaded", new(llmtest.Status(500).RetryAfter("60")), nil, "llm_unavailable"},
 		{"no JSON", new(llmtest.Text("I can't do that.")), nil, "llm_reply_not_json"},
 		{"nothing", new(llmtest.Text("")), nil, "llm_reply_empty"},
 		{"an empty pattern", new(llmtest.Text(`{"pattern": " "}`)), nil, "summary_invalid"},
@@ -122,7 +121,7 @@ func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
 		{"no key", nil, func(w *world) { delete(w.env, "THE_KEY") }, "llm_key_missing"},
 		{"no plugin", nil, func(w *world) { w.env["REFLECTORY_LOCK"] = filepath.Join(w.dir, "none.lock") }, "plugin_not_found"},
 		{"a plugin that isn't admitted", nil, func(w *world) {
-			host{w.t, w.env}.policyIn(w.env["REFLECTORY_DATA_DIR"], "admission", `rule: {match: [{output: '{"allow": false, "reason": "no models here", "code": "no_models"}'}]}`)
+			w.policy("admission/a.yaml", `rule: {match: [{output: '{"allow": false, "reason": "no models here", "code": "no_models"}'}]}`)
 		}, "no_models"},
 	}
 	for _, c := range cases {
@@ -173,21 +172,11 @@ func TestASummaryHasItsTime(t *testing.T) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	w, _ := summarizing(t, llmtest.Text("").After(never).Always())
-	a := &App{Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer), Getenv: func(k string) string { return w.env[k] }}
-	if err := a.load(); err != nil {
-		t.Fatal(err)
-	}
-	policies, err := a.openPolicies(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := summarizer{a, policies, time.Second}
-	_, err = s.Summarize(t.Context(), &core.Memory{ID: "m", Namespace: "team/a", Title: "t", Content: "c"})
+	policies, _, _ := w.governed()
+	s := summarizer{policies.app, policies, time.Second}
+	_, err := s.Summarize(t.Context(), &core.Memory{ID: "m", Namespace: "team/a", Title: "t", Content: "c"})
 	if sdk.CodeOf(err) != sdk.Timeout {
 		t.Errorf("error %v", err)
-	}
-	if err := policies.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
