@@ -106,17 +106,17 @@ func TestWhatAModelSaysIsBounded(t *testing.T) {
 func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
 	cases := []struct {
 		name   string
-		reply  *llmtest.Reply // nil is not asked
+		script []llmtest.Reply // empty where it isn't asked
 		change func(w *world)
 		reason string
 	}{
-		{"the key is refused", new(llmtest.Status(401)), nil, "llm_key_rejected"},
-		{"it is overloaded", new(llmtest.Status(500).RetryAfter("60")), nil, "llm_unavailable"},
-		{"no JSON", new(llmtest.Text("I can't do that.")), nil, "llm_reply_not_json"},
-		{"nothing", new(llmtest.Text("")), nil, "llm_reply_empty"},
-		{"an empty pattern", new(llmtest.Text(`{"pattern": " "}`)), nil, "summary_invalid"},
-		{"not UTF-8", new(llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"{\"pattern\": \"`+"\xff"+`\"}"}}]}`)), nil, "response_invalid"},
-		{"something else", new(llmtest.Text(`["a", 1]`)), nil, "summary_invalid"},
+		{"the key is refused", []llmtest.Reply{llmtest.Status(401)}, nil, "llm_key_rejected"},
+		{"it is overloaded", []llmtest.Reply{llmtest.Status(500).RetryAfter("60")}, nil, "llm_unavailable"},
+		{"no JSON", []llmtest.Reply{llmtest.Text("I can't do that.")}, nil, "llm_reply_not_json"},
+		{"nothing", []llmtest.Reply{llmtest.Text("")}, nil, "llm_reply_empty"},
+		{"an empty pattern", []llmtest.Reply{llmtest.Text(`{"pattern": " "}`)}, nil, "summary_invalid"},
+		{"not UTF-8", []llmtest.Reply{llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"{\"pattern\": \"`+"\xff"+`\"}"}}]}`)}, nil, "response_invalid"},
+		{"something else", []llmtest.Reply{llmtest.Text(`["a", 1]`)}, nil, "summary_invalid"},
 		{"no key", nil, func(w *world) { delete(w.env, "THE_KEY") }, "llm_key_missing"},
 		{"no plugin", nil, func(w *world) { w.env["REFLECTORY_LOCK"] = filepath.Join(w.dir, "none.lock") }, "plugin_not_found"},
 		{"a plugin that isn't admitted", nil, func(w *world) {
@@ -125,11 +125,7 @@ func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			var replies []llmtest.Reply
-			if c.reply != nil {
-				replies = append(replies, *c.reply)
-			}
-			w, _ := summarizing(t, replies...)
+			w, _ := summarizing(t, c.script...)
 			if c.change != nil {
 				c.change(w)
 			}
