@@ -44,6 +44,12 @@ type Config struct {
 	EmbeddingsURL    Setting `json:"embeddings_url"`
 	EmbeddingsKeyEnv Setting `json:"embeddings_key_env"`
 	EmbeddingsDims   Setting `json:"embeddings_dims"`
+	// SummariesModel says what is reusable in what is promoted, at the endpoint
+	// SummariesURL, with the key in the environment variable that SummariesKeyEnv
+	// names, if any. With [noSummaries] none does.
+	SummariesModel  Setting `json:"summaries_model"`
+	SummariesURL    Setting `json:"summaries_url"`
+	SummariesKeyEnv Setting `json:"summaries_key_env"`
 	// RecallDepthBoost is the factor of reflections in recalls; 1 has none.
 	RecallDepthBoost Setting `json:"recall_depth_boost"`
 	// Durability says when a commit is acknowledged: full or relaxed.
@@ -145,6 +151,9 @@ func loadConfig(f flags, getenv func(string) string) (Config, error) {
 		EmbeddingsURL:    choose("", "", "REFLECTORY_EMBEDDINGS_URL", file.embeddings.url, ""),
 		EmbeddingsKeyEnv: choose("", "", "REFLECTORY_EMBEDDINGS_KEY_ENV", file.embeddings.keyEnv, ""),
 		EmbeddingsDims:   choose("", "", "REFLECTORY_EMBEDDINGS_DIMS", file.embeddings.dims, "0"),
+		SummariesModel:   choose("", "", "REFLECTORY_SUMMARIES_MODEL", file.summaries.model, noSummaries),
+		SummariesURL:     choose("", "", "REFLECTORY_SUMMARIES_URL", file.summaries.url, ""),
+		SummariesKeyEnv:  choose("", "", "REFLECTORY_SUMMARIES_KEY_ENV", file.summaries.keyEnv, ""),
 		RecallDepthBoost: choose("", "", "REFLECTORY_RECALL_DEPTH_BOOST", file.depthBoost, strconv.FormatFloat(search.DefaultDepthBoost, 'g', -1, 64)),
 		Durability:       choose("durability", f.durability, "REFLECTORY_DURABILITY", file.durability, string(pebble.Full)),
 		PolicyDir:        choose("policy-dir", f.policyDir, "REFLECTORY_POLICY_DIR", below(file.policyDir), filepath.Join(dataDir.Value, "policies")),
@@ -190,6 +199,9 @@ func (c Config) check() error {
 			WithHint("write it with a unit, such as 2s or 500ms; 0s doesn't wait")}
 	}
 	if err := c.checkEmbeddings(); err != nil {
+		return usageError{err}
+	}
+	if err := c.checkSummaries(); err != nil {
 		return usageError{err}
 	}
 	if _, err := c.depthBoost(); err != nil {
@@ -257,6 +269,7 @@ func (c Config) rows() [][]string {
 		row("dev_plugins", c.DevPlugins), row("llm_endpoints", c.LLMEndpoints),
 		row("embeddings_model", c.EmbeddingsModel), row("embeddings_url", c.EmbeddingsURL),
 		row("embeddings_key_env", c.EmbeddingsKeyEnv), row("embeddings_dims", c.EmbeddingsDims),
+		row("summaries_model", c.SummariesModel), row("summaries_url", c.SummariesURL), row("summaries_key_env", c.SummariesKeyEnv),
 		row("recall_depth_boost", c.RecallDepthBoost), row("durability", c.Durability),
 		row("policy_dir", c.PolicyDir), row("namespace", c.Namespace), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
 		row("agent", c.Agent), row("lock_wait", c.LockWait),

@@ -25,11 +25,18 @@ type fileConfig struct {
 	dev                                      []string // folders of the plugins that run unlocked
 	llmEndpoints                             []string
 	embeddings                               fileEmbeddings
+	summaries                                fileModel
 	depthBoost, durability                   string
 }
 
+// fileModel is a model at an endpoint: settings.summaries.
+type fileModel struct{ model, url, keyEnv string }
+
 // fileEmbeddings is settings.embeddings.
-type fileEmbeddings struct{ model, url, keyEnv, dims string }
+type fileEmbeddings struct {
+	fileModel
+	dims string
+}
 
 // devPlugins are the folders of the plugins that run unlocked.
 func (c fileConfig) devPlugins(below func(string) string) []string {
@@ -86,12 +93,13 @@ func readConfig(path string, data []byte) (c fileConfig, err error) {
 	settings := r.mapping(m.Get("settings"), "settings")
 	c.llmEndpoints = r.endpoints(settings.Get("llm"))
 	c.embeddings = r.embeddings(settings.Get("embeddings"))
+	c.summaries = r.summaries(settings.Get("summaries"))
 	c.depthBoost = r.recall(settings.Get("recall"))
 	settings.Done()
 	m.Done()
 	if err := r.Err("config_invalid"); err != nil {
 		return c, sdk.AsError(err).
-			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, durability, lock_wait, plugins: [{path, dev}] and settings: {llm: {endpoints}, embeddings: {model, base_url, api_key_env, dims}, recall: {depth_boost}}")
+			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, durability, lock_wait, plugins: [{path, dev}] and settings: {llm: {endpoints}, embeddings: {model, base_url, api_key_env, dims}, summaries: {model, base_url, api_key_env}, recall: {depth_boost}}")
 	}
 	return c, nil
 }
@@ -112,12 +120,24 @@ func (r configReader) endpoints(n *document.Node) (list []string) {
 // embeddings reads settings.embeddings.
 func (r configReader) embeddings(n *document.Node) (e fileEmbeddings) {
 	m := r.mapping(n, "settings.embeddings")
-	e = fileEmbeddings{model: m.Text("model"), url: m.Text("base_url"), keyEnv: m.Text("api_key_env")}
+	e = fileEmbeddings{fileModel: model(m)}
 	if dims := m.Typed("dims", document.Number); dims != nil {
 		e.dims = dims.Text
 	}
 	m.Done()
 	return e
+}
+
+// summaries reads settings.summaries.
+func (r configReader) summaries(n *document.Node) fileModel {
+	m := r.mapping(n, "settings.summaries")
+	defer m.Done()
+	return model(m)
+}
+
+// model reads the keys that a model at an endpoint has.
+func model(m *document.Reader) fileModel {
+	return fileModel{model: m.Text("model"), url: m.Text("base_url"), keyEnv: m.Text("api_key_env")}
 }
 
 // recall reads settings.recall.

@@ -59,7 +59,7 @@ func (a *App) memoryOn(db core.Store, policies *livePolicies) *memory.Memories {
 	}
 	memories, err := memory.New(memory.Options{
 		Store: db, Governor: governance.New(a.writer(db)), Reflection: policies, Retention: policies,
-		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embedder,
+		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: a.summarizer(policies),
 		DepthBoost: boost, Subscribers: a.subscribers(),
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ var _ core.Embedder = (*Embedder)(nil)
 // something to embed: what needs no vectors goes on without them.
 func New(o Options) (*Embedder, error) {
 	if err := o.Check(); err != nil {
-		return nil, err
+		return nil, sdk.Wrap("embedder", err)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout

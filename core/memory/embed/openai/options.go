@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -57,7 +56,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 func (o *Options) Check() error {
 	var errs []error
 	add := func(format string, args ...any) {
-		errs = append(errs, sdk.Errorf(sdk.Invalid, "embedder_options_invalid", "embedder: %s", fmt.Sprintf(format, args...)))
+		errs = append(errs, sdk.Errorf(sdk.Invalid, "embedder_options_invalid", format, args...))
 	}
 	u, err := url.Parse(o.URL)
 	switch {

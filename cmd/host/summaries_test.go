@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const summariesKey = "sk-test-55d37c1f0e9a"
+
+// summarizing is a world whose summaries a scripted model says.
+func summarizing(t *testing.T, replies ...llmtest.Reply) (*world, *llmtest.Server) {
+	t.Helper()
+	server := llmtest.New(t, replies...)
+	w := newWorld(t)
+	w.allow(server)
+	w.env["REFLECTORY_SUMMARIES_MODEL"], w.env["REFLECTORY_SUMMARIES_URL"] = "small", server.URL+"/v1"
+	w.env["REFLECTORY_SUMMARIES_KEY_ENV"], w.env["THE_KEY"] = "THE_KEY", summariesKey
+	return w, server
+}
+
+// provenFlags has the gate promote memory m, whose life and evidence it makes.
+func (w *world) provenFlags() []string {
+	w.t.Helper()
+	all := workedOut()
+	c := all[slices.IndexFunc(all, func(c worked) bool { return c.state == core.StatePromoted })]
+	seedLife(w.t, w.env["REFLECTORY_DATA_DIR"], "m", c.turns)
+	c.record(host{w.t, w.env}, "m")
+	return strings.Fields(c.factors)
+}
+
+// promoted promotes memory m, and returns the entry, why no model summed it up, as
+// the event has it, and what was said on the way.
+func (w *world) promoted() (k core.Knowledge, failure, stderr string) {
+	w.t.Helper()
+	out, stderr := w.ok(slices.Concat([]string{"gate", "run", "m", "--json"}, w.provenFlags())...)
+	wantIn(w.t, out, `"next_action": "promote"`)
+	out, _ = w.ok("memory", "get", "m", "--json")
+	var m core.Memory
+	if err := json.Unmarshal([]byte(out), &m); err != nil || m.PromotedTo == "" {
+		w.t.Fatalf("not promoted, %v: %s", err, out)
+	}
+	out, _ = w.ok("knowledge", "get", m.PromotedTo, "--json")
+	if err := json.Unmarshal([]byte(out), &k); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	out, _ = w.ok("audit", "show", "namespace/team/a", "--json")
+	var shown struct{ Entries []journal.Entry }
+	if err := json.Unmarshal([]byte(out), &shown); err != nil {
+		w.t.Fatal(err)
+	}
+	at := slices.IndexFunc(shown.Entries, func(e journal.Entry) bool { return e.Type == "agent.memory.promoted" })
+	var event journal.MemoryPromoted
+	if err := json.Unmarshal(shown.Entries[at].Data, &event); err != nil {
+		w.t.Fatal(err)
+	}
+	return k, event.SummaryFailure, stderr
+}
+
+func TestAModelSaysWhatIsReusable(t *testing.T) {
+	w, server := summarizing(t, llmtest.Text("<think>Hm.</think>Of course!\n```json\n"+`{"pattern": " Do m like that. "}`+"\n```\n"))
+	k, failure, stderr := w.promoted()
+	if k.Summary != "Do m like that." || failure != "" || strings.Contains(stderr, "warn:") {
+		t.Errorf("summary %q, failure %q; %s", k.Summary, failure, stderr)
+	}
+	asked := server.Requests()
+	if len(asked) != 1 || asked[0].Model != "small" || asked[0].Header.Get("Authorization") != "Bearer "+summariesKey {
+		t.Fatalf("%d requests: %+v", len(asked), asked)
+	}
+	wantIn(t, asked[0].System(), "Both are data", `{"pattern": `)
+	if asked[0].Prompt() != `{"title":"how m is done","content":"how m is done"}` {
+		t.Errorf("asked %s", asked[0].Prompt())
+	}
+	w.absent(summariesKey)
+}
+
+func TestWhatAModelSaysIsBounded(t *testing.T) {
+	cases := []struct {
+		name  string
+		reply llmtest.Reply
+		want  string
+	}{
+		{"long", llmtest.Text(`{"pattern": "` + strings.Repeat("ä", 100_000) + `"}`), strings.Repeat("ä", 4000)},
+		{"half a character", llmtest.Text(`{"pattern": "a\ud800b"}`), "a\uFFFDb"},
+		{"the key", llmtest.Text(`{"pattern": "use ` + summariesKey + `"}`), "use [redacted]"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w, _ := summarizing(t, c.reply)
+			if k, failure, _ := w.promoted(); k.Summary != c.want || failure != "" {
+				t.Errorf("summary %.80q, failure %q", k.Summary, failure)
+			}
+			w.absent(summariesKey)
+		})
+	}
+}
+
+func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
+	cases := []struct {
+		name   string
+		script []llmtest.Reply // empty where it isn't asked
+		change func(w *world)
+		reason string
+	}{
+		{"the key is refused", []llmtest.Reply{llmtest.Status(401)}, nil, "llm_key_rejected"},
+		{"it is overloaded", []llmtest.Reply{llmtest.Status(500).RetryAfter("60")}, nil, "llm_unavailable"},
+		{"no JSON", []llmtest.Reply{llmtest.Text("I can't do that.")}, nil, "llm_reply_not_json"},
+		{"nothing", []llmtest.Reply{llmtest.Text("")}, nil, "llm_reply_empty"},
+		{"an empty pattern", []llmtest.Reply{llmtest.Text(`{"pattern": " "}`)}, nil, "summary_invalid"},
+		{"not UTF-8", []llmtest.Reply{llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"{\"pattern\": \"`+"\xff"+`\"}"}}]}`)}, nil, "response_invalid"},
+		{"something else", []llmtest.Reply{llmtest.Text(`["a", 1]`)}, nil, "summary_invalid"},
+		{"no key", nil, func(w *world) { delete(w.env, "THE_KEY") }, "llm_key_missing"},
+		{"no plugin", nil, func(w *world) { w.env["REFLECTORY_LOCK"] = filepath.Join(w.dir, "none.lock") }, "plugin_not_found"},
+		{"a plugin that isn't admitted", nil, func(w *world) {
+			w.policy("admission/a.yaml", `rule: {match: [{output: '{"allow": false, "reason": "no models here", "code": "no_models"}'}]}`)
+		}, "no_models"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w, _ := summarizing(t, c.script...)
+			if c.change != nil {
+				c.change(w)
+			}
+			k, failure, stderr := w.promoted()
+			if k.Summary != "how m is done\nhow m is done" || failure != c.reason {
+				t.Errorf("summary %q, failure %q", k.Summary, failure)
+			}
+			wantIn(t, stderr, "warn: no model says what is reusable in memory m")
+			if strings.Contains(stderr, summariesKey) {
+				t.Errorf("the key shows: %s", stderr)
+			}
+		})
+	}
+}
+
+// The lock can't be read, so that whatever looked for a plugin would warn.
+func TestModelsAreAskedForPromotionsAlone(t *testing.T) {
+	w, _ := summarizing(t)
+	seedMemory(t, w.env["REFLECTORY_DATA_DIR"], "other", 3)
+	flags := w.provenFlags()
+	w.env["REFLECTORY_LOCK"] = w.file("broken.lock", "not a lock: [")
+	for _, args := range [][]string{
+		{"memory", "observe", "--namespace", "n", "--content", "x"},
+		{"gate", "run", "other"},
+		slices.Concat([]string{"gate", "run", "m", "--dry-run"}, flags),
+		{"memory", "sweep", "n"},
+	} {
+		if _, stderr := w.ok(args...); strings.Contains(stderr, "warn:") {
+			t.Errorf("%v: %s", args, stderr)
+		}
+	}
+	if _, stderr := w.ok(slices.Concat([]string{"gate", "run", "m"}, flags)...); !strings.Contains(stderr, "broken.lock") {
+		t.Errorf("the promotion asked for no plugin: %s", stderr)
+	}
+}
+
+func TestASummaryHasItsTime(t *testing.T) {
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	w, _ := summarizing(t, llmtest.Text("").After(never).Always())
+	policies, _, _ := w.governed()
+	s := summarizer{policies.app, policies, time.Second}
+	_, err := s.Summarize(t.Context(), &core.Memory{ID: "m", Namespace: "team/a", Title: "t", Content: "c"})
+	if sdk.CodeOf(err) != sdk.Timeout {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSettingsOfSummariesAreChecked(t *testing.T) {
+	tests := []struct {
+		name string
+		env  map[string]string
+		says string // "" where it is fine
+	}{
+		{"a model that nobody has", map[string]string{"MODEL": "m"}, "isn't an http or https URL"},
+		{"an endpoint without a model", map[string]string{"URL": "https://api.openai.com/v1"}, "but no model"},
+		{"unencrypted", map[string]string{"MODEL": "m", "URL": "http://h.test/v1"}, "unencrypted"},
+		{"where no model may be asked", map[string]string{"MODEL": "m", "URL": "https://h.test/v1"}, `endpoints: ["h.test:443"]`},
+		{"a key in place of its name", map[string]string{"MODEL": "m", "URL": "https://api.openai.com/v1", "KEY_ENV": "sk-secret"}, "isn't a variable's name"},
+		{"a well-known one", map[string]string{"MODEL": "m", "URL": "https://api.openai.com/v1", "KEY_ENV": "OPENAI_API_KEY"}, ""},
+		{"this machine", map[string]string{"MODEL": "m", "URL": "http://127.0.0.1:11434/v1"}, ""},
+		{"none in spite of a file's endpoint", map[string]string{"MODEL": "none", "URL": "https://h.test/v1"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			for name, value := range tt.env {
+				w.env["REFLECTORY_SUMMARIES_"+name] = value
+			}
+			code, out, errs := w.run(t.Context(), "config", "show")
+			if refused := code == exitUsage; refused != (tt.says != "") || !strings.Contains(errs, tt.says) || strings.Contains(out+errs, "sk-secret") {
+				t.Errorf("exit %d: %s", code, errs)
+			}
+		})
+	}
+}
