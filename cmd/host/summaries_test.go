@@ -115,7 +115,6 @@ func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
 		{"no JSON", []llmtest.Reply{llmtest.Text("I can't do that.")}, nil, "llm_reply_not_json"},
 		{"nothing", []llmtest.Reply{llmtest.Text("")}, nil, "llm_reply_empty"},
 		{"an empty pattern", []llmtest.Reply{llmtest.Text(`{"pattern": " "}`)}, nil, "summary_invalid"},
-		{"not UTF-8", []llmtest.Reply{llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"{\"pattern\": \"`+"\xff"+`\"}"}}]}`)}, nil, "response_invalid"},
 		{"something else", []llmtest.Reply{llmtest.Text(`["a", 1]`)}, nil, "summary_invalid"},
 		{"no key", nil, func(w *world) { delete(w.env, "THE_KEY") }, "llm_key_missing"},
 		{"no plugin", nil, func(w *world) { w.env["REFLECTORY_LOCK"] = filepath.Join(w.dir, "none.lock") }, "plugin_not_found"},

@@ -3,6 +3,7 @@ package llmeval
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/jsontext"
@@ -71,7 +72,7 @@ func (c *caller) output(r *reply) (json.RawMessage, error) {
 		text, err := json.Marshal(r.text)
 		return text, err
 	}
-	value, note, err := jsontext.Extract(withoutThoughts(r.text))
+	value, note, err := jsontext.Extract(strings.ToValidUTF8(withoutThoughts(r.text), "\ufffd"))
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_not_json", "the reply of model %q at %s is not JSON: %s; it says: %s", model, url, err, excerpt(r.text, "")).
 			WithHint("ask for JSON only in the prompt, or leave parse out and let the loop repair the text")

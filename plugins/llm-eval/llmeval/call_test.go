@@ -48,6 +48,25 @@ func TestGeneratedOutput(t *testing.T) {
 	}
 }
 
+// An output is valid UTF-8 whatever the endpoint sends, or the host would refuse it
+// as the plugin's fault.
+func TestReplyThatIsNotUTF8(t *testing.T) {
+	for parse, want := range map[string]string{"": `"{\"a\":\"\ufffd\"}"`, "json": "{\"a\":\"\ufffd\"}"} {
+		server := llmtest.New(t, llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"{\"a\":\"`+"\xff"+`\"}"}}]}`))
+		config := object{"prompt": "p"}
+		if parse != "" {
+			config["parse"] = parse
+		}
+		generated, err := prepare(t, plugin(t).Generator, configFor(server.URL, config)).Generate(t.Context(), &sdk.GenerateRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(generated.Output)); diff != "" {
+			t.Errorf("parse %q: %s", parse, diff)
+		}
+	}
+}
+
 func TestConversationIsSentAsWritten(t *testing.T) {
 	server := llmtest.New(t, llmtest.Text("ok"))
 	g := newGenerator(t, configFor(server.URL, object{"system": "s", "temperature": 0.7, "messages": []object{
