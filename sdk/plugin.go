@@ -35,11 +35,13 @@ type Result[R any] struct {
 	Err      error
 }
 
-// The results of batches, by what was asked.
 type (
+	// EvaluateResult is an evaluation's outcome in a batch.
 	EvaluateResult = Result[EvaluateResponse]
+	// GenerateResult is a generation's.
 	GenerateResult = Result[GenerateResponse]
-	CorrectResult  = Result[CorrectResponse]
+	// CorrectResult is a correction's.
+	CorrectResult = Result[CorrectResponse]
 )
 
 // EvaluatorFunc makes a function an [Evaluator].

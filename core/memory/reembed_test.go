@@ -55,7 +55,7 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 			t.Errorf("%+v, told %+v, %v", p, told, err)
 		}
 		r := w.recall(t, core.RecallRequest{Query: "gateway"})
-		if m := r.Memories[0]; m.ID != ids["certificates"] || m.Why.Similarity == nil || m.Memory.EmbeddingModel != "other" {
+		if m := r.Memories[0]; m.ID != ids["certificates"] || m.Why.Similarity == nil || m.EmbeddingModel != "other" {
 			t.Errorf("afterwards %+v", m)
 		}
 		if _, err := w.Restore(t.Context(), archived, ""); err != nil {
