@@ -56,6 +56,8 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		{"memory restore fact-0001", exitFailure, "state_conflict"},
 		{"memory approve nothing-0", exitFailure, "pending_not_found"},
 		{"memory reject nothing-0", exitFailure, "pending_not_found"},
+		{"memory approve nothing", exitFailure, "id_prefix_short"},
+		{"memory reject nothing", exitFailure, "id_prefix_short"},
 		{"memory list --namespace n --limit 1001", exitFailure, "limit_invalid"},
 		{"memory sweep a//b", exitFailure, "namespace_invalid"},
 		{"knowledge get nothing-0", exitFailure, "knowledge_not_found"},

@@ -389,6 +389,7 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 		{"a7", failuresOf("old-steps"), "evidence tool --file -", "namespace/team/a", "agent.evidence.tool_recorded"},
 		{"a8", pathOfOldSteps, "evidence dag --file -", "evidence/deploy", "agent.evidence.dag_recorded"},
 		{"a9", "", "gate run old-steps", "namespace/team/a", "agent.memory.revalidate.started"},
+		{"a10", "", "memory sweep team/a", "namespace/team/a", "agent.memory.swept"},
 	} {
 		h.line(exitPassed, c.stdin, c.line+" --agent "+c.agent)
 		if c.stream == "" {
