@@ -41,16 +41,6 @@ func embeddingServer(t *testing.T, key string) (server *httptest.Server, texts *
 	return server, texts
 }
 
-// ok runs a command line that must pass.
-func (w *world) ok(args ...string) (stdout, stderr string) {
-	w.t.Helper()
-	code, stdout, stderr := w.run(w.t.Context(), args...)
-	if code != exitPassed {
-		w.t.Fatalf("%v: exit %d: %s%s", args, code, stdout, stderr)
-	}
-	return stdout, stderr
-}
-
 func TestMemoriesMoveToAnEndpointsModel(t *testing.T) {
 	server, texts := embeddingServer(t, "sk-test-1234")
 	w := newWorld(t)

@@ -11,7 +11,7 @@ import (
 // TestFilesAreBoundedAndInputsMayBePipes: what the program finds by itself must be a
 // plain file, and what is named for it as an input may be a stream.
 func TestFilesAreBoundedAndInputsMayBePipes(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	if err := core.Together(syscall.Mkfifo("pipe", 0o600), os.Mkdir("folder", 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -19,14 +19,14 @@ func TestFilesAreBoundedAndInputsMayBePipes(t *testing.T) {
 		t.Helper()
 		written := make(chan error)
 		go func() { written <- os.WriteFile("pipe", []byte(text), 0) }()
-		h.line(exitPassed, "", line)
+		w.line(exitPassed, "", line)
 		if err := <-written; err != nil {
 			t.Error(err)
 		}
 	}
 	piped(`{"content": "x", "id": "fact-0001"}`, "memory observe --namespace n --file pipe")
 	piped(`[]`, "evidence tool --file pipe")
-	out, _ := h.line(exitPassed, "", "store export -")
+	out, _ := w.line(exitPassed, "", "store export -")
 	piped(out, "store import pipe --data-dir other")
 
 	for _, c := range []struct{ line, reason string }{
@@ -40,13 +40,13 @@ func TestFilesAreBoundedAndInputsMayBePipes(t *testing.T) {
 		{"run folder", "file_unreadable"},
 		{"run /dev/zero", "file_too_large"},
 	} {
-		if code, message, _ := h.refusal(exitFailure, c.line); code != c.reason {
+		if code, message, _ := w.refusal(exitFailure, c.line); code != c.reason {
 			t.Errorf("%s: %s %q, want %s", c.line, code, message, c.reason)
 		}
 	}
 	if err := os.Rename("pipe", configFile); err != nil {
 		t.Fatal(err)
 	}
-	_, errs := h.line(exitFailure, "", "memory list --namespace n")
+	_, errs := w.line(exitFailure, "", "memory list --namespace n")
 	wantIn(t, errs, configFile, "it is a named pipe", "hint: ")
 }
