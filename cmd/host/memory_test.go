@@ -367,7 +367,8 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 		{"a7", failuresOf("old-steps"), "evidence tool --file -", "namespace/team/a", "agent.evidence.tool_recorded"},
 		{"a8", pathOfOldSteps, "evidence dag --file -", "evidence/deploy", "agent.evidence.dag_recorded"},
 		{"a9", "", "gate run old-steps", "namespace/team/a", "agent.memory.revalidate.started"},
-		{"a10", "", "memory sweep team/a", "namespace/team/a", "agent.memory.swept"},
+		{"a10", "", "memory observe --namespace n --id fact-0002 --content y", "namespace/n", "agent.memory.observed"},
+		{"a11", "", "memory sweep n", "namespace/n", "agent.memory.swept"},
 	} {
 		w.line(exitPassed, c.stdin, c.line+" --agent "+c.agent)
 		if c.stream == "" {

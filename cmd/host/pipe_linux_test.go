@@ -25,7 +25,7 @@ func TestFilesAreBoundedAndInputsMayBePipes(t *testing.T) {
 		}
 	}
 	piped(`{"content": "x", "id": "fact-0001"}`, "memory observe --namespace n --file pipe")
-	piped(`[]`, "evidence tool --file pipe")
+	piped(failuresOf("fact-0001"), "evidence tool --file pipe")
 	out, _ := w.line(exitPassed, "", "store export -")
 	piped(out, "store import pipe --data-dir other")
 
