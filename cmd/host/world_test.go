@@ -10,27 +10,32 @@ import (
 	"testing"
 )
 
-// world is a folder with a state folder, the working one, in which the program runs
-// within the test.
+// world is a folder with a state folder, in which the program runs within the test.
 type world struct {
 	t   *testing.T
 	dir string
 	env map[string]string
 }
 
-// newWorld makes a world with plugins.
+// newWorld makes a world with plugins. It works in the folder of the tests, with the
+// examples beside it.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := newPlainWorld(t)
+	w := emptyWorld(t)
 	w.env["REFLECTORY_LOCK"] = installPlugins(t, filepath.Join(w.dir, "plugins"))
 	return w
 }
 
-// newPlainWorld makes a world without plugins.
+// newPlainWorld makes a world without plugins, and works in its folder.
 func newPlainWorld(t *testing.T) *world {
 	t.Helper()
+	w := emptyWorld(t)
+	t.Chdir(w.dir)
+	return w
+}
+
+func emptyWorld(t *testing.T) *world {
 	dir := t.TempDir()
-	t.Chdir(dir)
 	return &world{t: t, dir: dir, env: map[string]string{"REFLECTORY_DATA_DIR": filepath.Join(dir, "data"), "HOME": dir}}
 }
 
