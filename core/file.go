@@ -106,7 +106,7 @@ func kindOf(mode fs.FileMode) string {
 func unopened(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		missing := sdk.Errorf(sdk.NotFound, "file_not_found", "there is no file %s", name).
-			WithHint("check its name; one that isn't absolute is taken from the working folder")
+			WithHint("check its name and its folder")
 		missing.Err = err
 		return missing
 	}

@@ -37,6 +37,7 @@ func TestFilesAreBoundedAndInputsMayBePipes(t *testing.T) {
 		{"audit verify --head @/dev/zero", "file_too_large"},
 		{"store import folder --data-dir third", "file_unreadable"},
 		{"policy replay folder --log folder", "file_unreadable"},
+		{"plugin list --lock pipe", "file_unreadable"},
 		{"run folder", "file_unreadable"},
 		{"run /dev/zero", "file_too_large"},
 	} {

@@ -17,7 +17,7 @@ type evaluation struct {
 	governance *core.Governance
 	// number is the namespace's turn counter.
 	number int64
-	// by is the turn that led to it, zero in a sweep; agentID is whose it was.
+	// by is the turn that led to it, zero in a sweep; agentID is who asked.
 	by      core.TurnRef
 	agentID string
 }

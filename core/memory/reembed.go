@@ -28,10 +28,10 @@ type ReembedProgress struct {
 // alone, so that a call after a failure goes on where the first one ended. Until
 // its turn comes a memory is found by its words.
 func (m *Memories) Reembed(ctx context.Context, namespace, agentID string, tell func(ReembedProgress)) (*ReembedProgress, error) {
-	var check problems
-	check.check(core.CheckNamespace(namespace))
-	check.word("agent_id", agentID)
-	if err := check.err(); err != nil {
+	var wrong problems
+	wrong.check(core.CheckNamespace(namespace))
+	wrong.word("agent_id", agentID)
+	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	if m.options.Embedder == nil {

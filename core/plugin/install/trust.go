@@ -48,7 +48,8 @@ type Trust struct {
 //	  acme: [MCowBQYDK2VwAyEA…]   # what `openssl pkey -pubout` prints between its lines
 //
 // One that doesn't exist names nobody. The error, sdk.Invalid with reason
-// "trust_invalid", lists every problem with its place.
+// "trust_invalid", lists every problem with its place; or it is one of
+// [core.ReadFile].
 func ReadTrust(file string) (*Trust, error) {
 	text, err := core.ReadFile(file, maxYAMLBytes)
 	if errors.Is(err, fs.ErrNotExist) {
