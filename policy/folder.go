@@ -130,7 +130,7 @@ func unknownPoint(name core.Point, known []core.Point) error {
 		names = append(names, string(k))
 	}
 	return sdk.Errorf(sdk.Invalid, "policy_point_unknown", "there is no policy point %q", name).
-		WithHint("%s", core.DidYouMean(string(name), names, "the points are "+strings.Join(names, ", ")))
+		WithHint("%s", sdk.DidYouMean(string(name), names, "the points are "+strings.Join(names, ", ")))
 }
 
 // folderDigest is over the names and texts of all files.

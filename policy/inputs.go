@@ -41,7 +41,7 @@ func (d *definition) given(values map[string]any) (named, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(known, name) {
 			errs = append(errs, sdk.Errorf(sdk.Invalid, "policy_input_invalid", "point %s has no input %q", d.name, name).
-				WithHint("%s", core.DidYouMean(name, known, "the inputs are "+strings.Join(known, ", "))))
+				WithHint("%s", sdk.DidYouMean(name, known, "the inputs are "+strings.Join(known, ", "))))
 		}
 	}
 	return named{d.env, in}, core.Together(errs...)

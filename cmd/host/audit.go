@@ -85,7 +85,7 @@ journal is whole, 3 it isn't.`,
 // readHead reads a head, from a file if its name follows an @.
 func readHead(text string) (journal.Head, error) {
 	if path, ok := strings.CutPrefix(text, "@"); ok {
-		data, err := readBounded(path, maxHeadBytes)
+		data, err := core.ReadInput(path, maxHeadBytes)
 		if err != nil {
 			return journal.Head{}, err
 		}

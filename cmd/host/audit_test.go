@@ -60,12 +60,12 @@ func TestATamperedJournalIsFoundAndNamed(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHost(t)
+			w := newPlainWorld(t)
 			for _, id := range []string{"fact-0001", "fact-0002", "fact-0003", "fact-0004"} {
-				h.line(exitPassed, "", "memory observe --namespace n --content x --id "+id)
+				w.line(exitPassed, "", "memory observe --namespace n --content x --id "+id)
 			}
 			tampered(t, c.change)
-			out, _ := h.line(exitNotValid, "", "audit verify --json")
+			out, _ := w.line(exitNotValid, "", "audit verify --json")
 			var done struct {
 				Valid   bool
 				Problem struct {
@@ -84,9 +84,9 @@ func TestATamperedJournalIsFoundAndNamed(t *testing.T) {
 				t.Errorf("found %s", out)
 			}
 			wantIn(t, p.Message, c.says)
-			out, _ = h.line(exitNotValid, "", "audit verify")
+			out, _ = w.line(exitNotValid, "", "audit verify")
 			wantIn(t, out, p.Message)
-			out, _ = h.line(exitNotValid, "", "store check --json")
+			out, _ = w.line(exitNotValid, "", "store check --json")
 			wantIn(t, out, p.Message)
 		})
 	}
@@ -94,10 +94,10 @@ func TestATamperedJournalIsFoundAndNamed(t *testing.T) {
 
 // TestACheckFindsWhatAnIndexMissesAndMendsIt takes a key of each derived kind away.
 func TestACheckFindsWhatAnIndexMissesAndMendsIt(t *testing.T) {
-	h := newHost(t)
-	h.line(exitPassed, "", "memory observe --namespace n --content x --id fact-0001 --tag t")
-	h.line(exitPassed, "", "memory reflect --source fact-0001 --title t --content c")
-	h.line(exitPassed, "", "store export before.jsonl")
+	w := newPlainWorld(t)
+	w.line(exitPassed, "", "memory observe --namespace n --content x --id fact-0001 --tag t")
+	w.line(exitPassed, "", "memory reflect --source fact-0001 --title t --content c")
+	w.line(exitPassed, "", "store export before.jsonl")
 	for _, prefix := range []string{"time", "state", "kind", "agent", "tag", "title", "count"} {
 		start := []byte("memory-" + prefix + "/n")
 		tampered(t, func(tx core.Tx, _ func(byte) []byte) error {
@@ -114,13 +114,13 @@ func TestACheckFindsWhatAnIndexMissesAndMendsIt(t *testing.T) {
 			}
 			return err
 		})
-		out, errs := h.line(exitNotValid, "", "store check")
+		out, errs := w.line(exitNotValid, "", "store check")
 		wantIn(t, out, "memories: memory-"+prefix+"/n")
 		wantIn(t, errs, "can be mended with: reflectory store check --repair")
-		h.line(exitPassed, "", "store check --repair")
-		h.line(exitPassed, "", "store check")
+		w.line(exitPassed, "", "store check --repair")
+		w.line(exitPassed, "", "store check")
 	}
-	h.line(exitPassed, "", "store export after.jsonl")
+	w.line(exitPassed, "", "store export after.jsonl")
 	before, err := os.ReadFile("before.jsonl")
 	after, errAfter := os.ReadFile("after.jsonl")
 	if err != nil || errAfter != nil || !bytes.Equal(before, after) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -56,7 +57,7 @@ func findConfig() (path string, c fileConfig, err error) {
 	}
 	for {
 		path = filepath.Join(dir, configFile)
-		data, err := readBounded(path, int64(configLimits().Bytes))
+		data, err := core.ReadFile(path, int64(configLimits().Bytes))
 		if err == nil {
 			c, err = readConfig(path, data)
 			return path, c, err

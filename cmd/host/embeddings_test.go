@@ -41,16 +41,6 @@ func embeddingServer(t *testing.T, key string) (server *httptest.Server, texts *
 	return server, texts
 }
 
-// ok runs a command line that must pass.
-func (w *world) ok(args ...string) (stdout, stderr string) {
-	w.t.Helper()
-	code, stdout, stderr := w.run(w.t.Context(), args...)
-	if code != exitPassed {
-		w.t.Fatalf("%v: exit %d: %s%s", args, code, stdout, stderr)
-	}
-	return stdout, stderr
-}
-
 func TestMemoriesMoveToAnEndpointsModel(t *testing.T) {
 	server, texts := embeddingServer(t, "sk-test-1234")
 	w := newWorld(t)
@@ -59,8 +49,11 @@ func TestMemoriesMoveToAnEndpointsModel(t *testing.T) {
 
 	w.env["REFLECTORY_EMBEDDINGS_MODEL"], w.env["REFLECTORY_EMBEDDINGS_URL"] = "small", server.URL+"/v1"
 	w.env["REFLECTORY_EMBEDDINGS_KEY_ENV"], w.env["THE_KEY"] = "THE_KEY", "sk-test-1234"
-	if out, _ := w.ok("memory", "reembed", "n", "--json"); !strings.Contains(out, `"model": "small"`) || !strings.Contains(out, `"changed": 2`) {
+	if out, _ := w.ok("memory", "reembed", "n", "--json", "--agent", "ada"); !strings.Contains(out, `"model": "small"`) || !strings.Contains(out, `"changed": 2`) {
 		t.Error(out)
+	}
+	if out, _ := w.ok("audit", "show", "namespace/n", "--json"); !strings.Contains(out, `"agent_id": "ada"`) {
+		t.Errorf("who moved them isn't told: %s", out)
 	}
 	if out, _ := w.ok("memory", "reembed", "n", "--json"); !strings.Contains(out, `"changed": 0`) || texts.Load() != 2 {
 		t.Errorf("%d texts were sent in all: %s", texts.Load(), out)

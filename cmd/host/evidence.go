@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -112,7 +113,7 @@ func (a *App) readEvidence(file string) ([]byte, error) {
 	case "":
 		return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("name a JSON file, or - for standard input")}
 	case "-":
-		return readAll("standard input", a.Stdin, gate.MaxEvidenceBytes)
+		return core.ReadAll("standard input", a.Stdin, gate.MaxEvidenceBytes)
 	}
-	return readBounded(file, gate.MaxEvidenceBytes)
+	return core.ReadInput(file, gate.MaxEvidenceBytes)
 }

@@ -13,47 +13,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// world is a folder with plugins and a state folder, in which the program runs
-// within the test.
-type world struct {
-	t   *testing.T
-	dir string
-	env map[string]string
-}
-
-func newWorld(t *testing.T) *world {
-	t.Helper()
-	dir := t.TempDir()
-	lock := installPlugins(t, filepath.Join(dir, "plugins"))
-	return &world{t: t, dir: dir, env: map[string]string{
-		"REFLECTORY_DATA_DIR": filepath.Join(dir, "data"), "REFLECTORY_LOCK": lock, "HOME": dir,
-	}}
-}
-
-// unconfined turns the sandbox off, which would deny tally its file.
-func (w *world) unconfined() *world {
-	w.env["REFLECTORY_SANDBOX"] = "off"
-	return w
-}
-
-// file writes a file into the world and returns its path.
-func (w *world) file(name, text string) string {
-	w.t.Helper()
-	path := filepath.Join(w.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	return path
-}
-
-// run runs the program and returns its exit code and what it printed.
-func (w *world) run(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	w.t.Helper()
-	var out, errs bytes.Buffer
-	code = run(ctx, args, strings.NewReader(""), &out, &errs, func(k string) string { return w.env[k] })
-	return code, out.String(), errs.String()
-}
-
 // tallyLoop is a workflow whose attempts pass at an iteration.
 func tallyLoop(passes int, more string) string {
 	config := fmt.Sprintf("{plugin: test/tally, config: {file: '{{ state.file }}', passes: %d, works: 1000000}}", passes)

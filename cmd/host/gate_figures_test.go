@@ -111,10 +111,10 @@ func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
 }
 
 // record records the evidence.
-func (c *worked) record(h host, id string) {
-	h.Helper()
+func (c *worked) record(w *world, id string) {
+	w.t.Helper()
 	if c.settings != "" {
-		h.line(exitPassed, "", "governance set team/a "+c.settings)
+		w.line(exitPassed, "", "governance set team/a "+c.settings)
 	}
 	var lines []string
 	for _, outcomes := range strings.Fields(c.tools) {
@@ -125,19 +125,19 @@ func (c *worked) record(h host, id string) {
 		}
 	}
 	if len(lines) > 0 {
-		h.line(exitPassed, strings.Join(lines, "\n"), "evidence tool --file -")
+		w.line(exitPassed, strings.Join(lines, "\n"), "evidence tool --file -")
 	}
 	if c.dag != "" {
-		h.line(exitPassed, fmt.Sprintf(`{"workflow":"w",%s,"memories":{%q:[%q]}}`, c.dag, id, c.node), "evidence dag --file -")
+		w.line(exitPassed, fmt.Sprintf(`{"workflow":"w",%s,"memories":{%q:[%q]}}`, c.dag, id, c.node), "evidence dag --file -")
 	}
 }
 
 // memoryNow is a memory as the program shows it.
-func (h host) memoryNow(id string) (m core.Memory) {
-	h.Helper()
-	out, _ := h.line(exitPassed, "", "memory get "+id+" --json")
+func (w *world) memoryNow(id string) (m core.Memory) {
+	w.t.Helper()
+	out, _ := w.line(exitPassed, "", "memory get "+id+" --json")
 	if err := json.Unmarshal([]byte(out), &m); err != nil {
-		h.Fatal(err)
+		w.t.Fatal(err)
 	}
 	return m
 }
@@ -145,26 +145,26 @@ func (h host) memoryNow(id string) (m core.Memory) {
 func TestDecisionsAreAsWorkedOutByHand(t *testing.T) {
 	for _, c := range workedOut() {
 		t.Run(c.name, func(t *testing.T) {
-			h := newHost(t)
+			w := newPlainWorld(t)
 			seedLife(t, "data", "m", c.turns)
-			c.record(h, "m")
-			dry, _ := h.line(exitPassed, "", "gate run m --dry-run --json"+c.factors)
-			if d := c.decided(t, dry); d.ID != "" || h.memoryNow("m").State != core.StateRevalidatePending {
+			c.record(w, "m")
+			dry, _ := w.line(exitPassed, "", "gate run m --dry-run --json"+c.factors)
+			if d := c.decided(t, dry); d.ID != "" || w.memoryNow("m").State != core.StateRevalidatePending {
 				t.Errorf("a dry run made decision %q", d.ID)
 			}
-			out, _ := h.line(exitPassed, "", "gate run m --json"+c.factors)
+			out, _ := w.line(exitPassed, "", "gate run m --json"+c.factors)
 			d := c.decided(t, out)
 			var e struct{ Decision json.RawMessage }
-			out, _ = h.line(exitPassed, "", "gate explain m --json")
+			out, _ = w.line(exitPassed, "", "gate explain m --json")
 			if err := json.Unmarshal([]byte(out), &e); err != nil || c.decided(t, string(e.Decision)).ID != d.ID {
 				t.Errorf("explained, %v: %s", err, out)
 			}
 			if c.state == "" {
-				_, stderr := h.line(exitFailure, "", "memory get m")
+				_, stderr := w.line(exitFailure, "", "memory get m")
 				wantIn(t, stderr, "was purged")
 				return
 			}
-			m := h.memoryNow("m")
+			m := w.memoryNow("m")
 			if m.State != c.state || !m.Signals.Gated {
 				t.Errorf("it is %s: %+v", m.State, m.Signals)
 			}
@@ -178,24 +178,24 @@ func TestDecisionsAreAsWorkedOutByHand(t *testing.T) {
 // TestWhatWasRetainedWithDoubtIsntPromoted has a memory prove itself after a retain
 // with little confidence, which counts as its revalidation score.
 func TestWhatWasRetainedWithDoubtIsntPromoted(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	doubtful, sure := halfProven(), worked{dag: lineDAG, node: "a"}
 	seedLife(t, "data", "m", doubtful.turns)
-	doubtful.record(h, "m")
-	out, _ := h.line(exitPassed, "", "gate run m --json")
+	doubtful.record(w, "m")
+	out, _ := w.line(exitPassed, "", "gate run m --json")
 	doubtful.decided(t, out)
 	more := func(turns string) {
 		seeding(t, "data", func(memories *memory.Memories) { liveThrough(t, memories, "m", turns) })
 	}
 	more("a4S b5S a6S b7S a8S b9S a10S b11S a12S")
-	_, stderr := h.line(exitFailure, "", "gate run m")
+	_, stderr := w.line(exitFailure, "", "gate run m")
 	wantIn(t, stderr, "memory m is active", "revalidate_pending", "hint: ")
 	more("b13S")
 	for turn := 4; turn <= 13; turn++ {
 		sure.tools += fmt.Sprintf(" %c%dRRRR", "ba"[(turn+1)%2], turn)
 	}
-	sure.record(h, "m")
-	out, _ = h.line(exitPassed, "", "gate run m"+allFactors("1", "1", "1"))
+	sure.record(w, "m")
+	out, _ = w.line(exitPassed, "", "gate run m"+allFactors("1", "1", "1"))
 	wantIn(t, out, "m: retain, confidence 0.", "it would be promote, but revalidation_score is 0.556700989, of at least 0.6")
 }
 
@@ -203,15 +203,15 @@ func TestWhatWasRetainedWithDoubtIsntPromoted(t *testing.T) {
 // right after the last feedback.
 func TestFeedbackBringsTheDecision(t *testing.T) {
 	for _, c := range []worked{workedOut()[0], halfProven()} {
-		h := newHost(t)
-		h.line(exitPassed, "", "memory observe --namespace team/a --id m --content how-m-is-done")
-		c.record(h, "m")
+		w := newPlainWorld(t)
+		w.line(exitPassed, "", "memory observe --namespace team/a --id m --content how-m-is-done")
+		c.record(w, "m")
 		var result struct{ Decisions []json.RawMessage }
 		for _, turn := range strings.Fields(c.turns) {
 			how := map[string]string{"S": "success", "F": "failure"}[turn[2:]]
 			named := " --session " + turn[:1] + " --turn " + turn[1:2]
-			h.line(exitPassed, "", "memory recall --namespace team/a how-m-is-done"+named)
-			out, _ := h.line(exitPassed, "", "memory feedback --json --used m --outcome "+how+named)
+			w.line(exitPassed, "", "memory recall --namespace team/a how-m-is-done"+named)
+			out, _ := w.line(exitPassed, "", "memory feedback --json --used m --outcome "+how+named)
 			if err := json.Unmarshal([]byte(out), &result); err != nil || (len(result.Decisions) > 0) != strings.HasSuffix(c.turns, turn) {
 				t.Fatalf("%s, %v: %s", turn, err, out)
 			}
@@ -222,15 +222,15 @@ func TestFeedbackBringsTheDecision(t *testing.T) {
 
 // TestWhoAsksTheGateIsRecorded also holds that a dry run leaves no event.
 func TestWhoAsksTheGateIsRecorded(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	seedMemory(t, "data", "m", 3)
-	h.line(exitPassed, "", "gate run m --agent ada --dry-run")
-	out, _ := h.line(exitPassed, "", "audit show namespace/team/a --json")
+	w.line(exitPassed, "", "gate run m --agent ada --dry-run")
+	out, _ := w.line(exitPassed, "", "audit show namespace/team/a --json")
 	if strings.Contains(out, "agent.memory.revalidate") {
 		t.Errorf("a dry run left events:\n%s", out)
 	}
-	h.line(exitPassed, "", "gate run m --agent ada")
-	out, _ = h.line(exitPassed, "", "audit show namespace/team/a")
+	w.line(exitPassed, "", "gate run m --agent ada")
+	out, _ = w.line(exitPassed, "", "audit show namespace/team/a")
 	for line := range strings.Lines(out) {
 		if strings.Contains(line, "revalidate.started") {
 			wantIn(t, line, "ada")
@@ -241,18 +241,18 @@ func TestWhoAsksTheGateIsRecorded(t *testing.T) {
 }
 
 func TestASweepTellsWhatCameOfIt(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	seedMemory(t, "data", "m", 3)
 	seeding(t, "data", func(memories *memory.Memories) {
 		if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: "idle", Namespace: "team/a", Content: "another"}); err != nil {
 			t.Fatal(err)
 		}
 	})
-	_, stderr := h.line(exitPassed, "", "memory sweep team/a")
+	_, stderr := w.line(exitPassed, "", "memory sweep team/a")
 	wantIn(t, stderr, "1 memories looked at, 1 scored anew, at turn 3", "gate: retain of 1")
-	out, _ := h.line(exitPassed, "", "memory sweep team/a --json")
+	out, _ := w.line(exitPassed, "", "memory sweep team/a --json")
 	wantIn(t, out, `"namespace": "team/a"`, `"turn": 3`, `"evaluated": 2`, `"changed": 1`, `"transitions": {}`, `"gated": {}`)
-	_, stderr = h.line(exitFailure, "", "memory sweep team//a")
+	_, stderr = w.line(exitFailure, "", "memory sweep team//a")
 	wantIn(t, stderr, `namespace "team//a"`)
-	h.line(exitUsage, "", "memory sweep")
+	w.line(exitUsage, "", "memory sweep")
 }

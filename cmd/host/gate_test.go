@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,64 +66,32 @@ func failuresOf(id string) (lines string) {
 
 const pathOfOldSteps = `{"workflow":"deploy","entry":["build"],"exits":["ship"],"edges":[["build","ship"]],"memories":{"old-steps":["copy"]}}`
 
-// host runs command lines in a data folder.
-type host struct {
-	*testing.T
-	env map[string]string
-}
-
-// line runs a command line and wants its exit code.
-func (h host) line(want int, stdin, line string) (stdout, stderr string) {
-	h.Helper()
-	var out, errs bytes.Buffer
-	code := run(h.Context(), strings.Fields(line), strings.NewReader(stdin), &out, &errs, func(k string) string { return h.env[k] })
-	if code != want {
-		h.Fatalf("%s: exit %d, want %d\n%s%s", line, code, want, &out, &errs)
-	}
-	return out.String(), errs.String()
-}
-
-func newHost(t *testing.T) host {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	return host{t, map[string]string{"REFLECTORY_DATA_DIR": "data", "HOME": dir}}
-}
-
-func wantIn(t *testing.T, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%q isn't in:\n%s", part, text)
-		}
-	}
-}
-
 func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	seedMemory(t, "data", "old-steps", 3)
 
-	out, _ := h.line(exitPassed, failuresOf("old-steps"), "evidence tool --file -")
+	out, _ := w.line(exitPassed, failuresOf("old-steps"), "evidence tool --file -")
 	wantIn(t, out, "recorded 3 outcomes, 0 were there before")
-	out, _ = h.line(exitPassed, failuresOf("old-steps"), "evidence tool --file - --json")
+	out, _ = w.line(exitPassed, failuresOf("old-steps"), "evidence tool --file - --json")
 	wantIn(t, out, `"recorded": 0`, `"duplicates": 3`)
-	out, warned := h.line(exitPassed, pathOfOldSteps, "evidence dag --file -")
+	out, warned := w.line(exitPassed, pathOfOldSteps, "evidence dag --file -")
 	wantIn(t, out, "recorded: the graph of workflow deploy, with 3 nodes, 1 edges, 1 memories (sha256:")
 	wantIn(t, warned, "warn: no entry leads to the nodes of old-steps")
-	out, _ = h.line(exitPassed, pathOfOldSteps, "evidence dag --file -")
+	out, _ = w.line(exitPassed, pathOfOldSteps, "evidence dag --file -")
 	wantIn(t, out, "unchanged: the graph of workflow deploy")
-	out, _ = h.line(exitPassed, pathOfOldSteps, "evidence dag --file - --json")
+	out, _ = w.line(exitPassed, pathOfOldSteps, "evidence dag --file - --json")
 	wantIn(t, out, `"workflow": "deploy"`, `"digest": "sha256:`, `"nodes": 3`, `"edges": 1`, `"memories": 1`, `"unreachable": [`, `"unchanged": true`)
 
 	const factors = " --upstream-status 0 --codebase-verification 0 --runtime-utility-trend 0 --note outdated"
-	out, _ = h.line(exitPassed, "", "gate run old-steps --dry-run --json"+factors)
+	out, _ = w.line(exitPassed, "", "gate run old-steps --dry-run --json"+factors)
 	wantIn(t, out, `"decision_id": ""`, `"verdict": "obsolete"`, `"next_action": "purge"`, `"log:3"`, `"outdated"`, `"upstream_status_score": 0`)
-	out, _ = h.line(exitPassed, "", "gate explain old-steps")
+	out, _ = w.line(exitPassed, "", "gate explain old-steps")
 	wantIn(t, out, "not decided: this is what the gate would decide now", "react: 0.2 = p ·", "tool_failures 3", "path_reachable false",
 		"omega: 0.5", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3, of at least 3: met", "aren't comparable")
 
-	out, _ = h.line(exitPassed, "", "gate run old-steps"+factors)
+	out, _ = w.line(exitPassed, "", "gate run old-steps"+factors)
 	wantIn(t, out, "old-steps: obsolete, confidence 1.000\nits uses failed")
-	out, _ = h.line(exitPassed, "", "gate explain old-steps --json")
+	out, _ = w.line(exitPassed, "", "gate explain old-steps --json")
 	var e struct {
 		Decision core.GateDecision `json:"decision"`
 		Note     string            `json:"note"`
@@ -133,57 +100,45 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 		t.Errorf("error %v: %s", err, out)
 	}
 	for _, line := range []string{"gate run old-steps", "gate explain old-steps --now"} {
-		_, stderr := h.line(exitFailure, "", line)
+		_, stderr := w.line(exitFailure, "", line)
 		wantIn(t, stderr, "purged")
-	}
-}
-
-// policy writes a policy of the operator for a point.
-func (h host) policy(point, text string) {
-	h.Helper()
-	dir := filepath.Join("data", "policies", point)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		h.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(text), 0o600); err != nil {
-		h.Fatal(err)
 	}
 }
 
 // TestAnOperatorsPoliciesDecideWithinTheEngine changes both formulas without a
 // build. What a purge or promotion needs besides still holds.
 func TestAnOperatorsPoliciesDecideWithinTheEngine(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	seedMemory(t, "data", "m", 3)
 	seedMemory(t, "data", "other", 0)
-	h.policy("retention", `rule: {match: [{output: '{"ttl_score": 0.75, "state": "active"}'}]}`)
-	h.line(exitPassed, "", "memory recall --namespace team/a --session t --turn 1 other")
-	out, _ := h.line(exitPassed, "", "memory feedback --session t --turn 1 --outcome failure --used other --json")
+	w.policy("retention/a.yaml", `rule: {match: [{output: '{"ttl_score": 0.75, "state": "active"}'}]}`)
+	w.line(exitPassed, "", "memory recall --namespace team/a --session t --turn 1 other")
+	out, _ := w.line(exitPassed, "", "memory feedback --session t --turn 1 --outcome failure --used other --json")
 	wantIn(t, out, `"ttl_score": 0.75`, `"state_before": "open"`, `"state_after": "active"`)
 
 	for verdict, lacks := range map[string]string{
 		"promote":  "react_evidence_refs is 0, of at least 1 and graph_evidence_refs is 0, of at least 1 and sessions is 1, of at least 2",
 		"obsolete": "react_evidence_refs is 0, of at least 1 and graph_evidence_refs is 0, of at least 1",
 	} {
-		h.policy("gate", `rule: {id: mine, match: [{output: '{"verdict": "`+verdict+`", "confidence": 1.0}'}]}`)
-		out, _ = h.line(exitPassed, "", "gate run m --dry-run --json")
+		w.policy("gate/a.yaml", `rule: {id: mine, match: [{output: '{"verdict": "`+verdict+`", "confidence": 1.0}'}]}`)
+		out, _ = w.line(exitPassed, "", "gate run m --dry-run --json")
 		wantIn(t, out, `"verdict": "retain"`, `"intended": "`+verdict+`"`, "it would be "+verdict+", but "+lacks+`"`, `"rule": "mine"`)
 	}
-	h.policy("gate", `rule: {match: [{output: '{"verdict": "delete", "confidence": 1.0}'}]}`)
-	_, stderr := h.line(exitFailure, "", "gate run m")
+	w.policy("gate/a.yaml", `rule: {match: [{output: '{"verdict": "delete", "confidence": 1.0}'}]}`)
+	_, stderr := w.line(exitFailure, "", "gate run m")
 	wantIn(t, stderr, `gate/a.yaml:1:`, `verdict can't be "delete" (it is one of retain, obsolete, promote)`)
 }
 
 func TestARetainIsExplainedUntilNowIsAskedFor(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	seedMemory(t, "data", "m", 3)
-	out, _ := h.line(exitPassed, "", "gate run m --dry-run")
+	out, _ := w.line(exitPassed, "", "gate run m --dry-run")
 	wantIn(t, out, "m: retain, confidence 0.", " (nothing was written)\nneither proven nor obsolete")
-	h.line(exitPassed, "", "gate run m --note seen")
-	h.line(exitPassed, failuresOf("m"), "evidence tool --file -")
-	out, _ = h.line(exitPassed, "", "gate explain m")
+	w.line(exitPassed, "", "gate run m --note seen")
+	w.line(exitPassed, failuresOf("m"), "evidence tool --file -")
+	out, _ = w.line(exitPassed, "", "gate explain m")
 	wantIn(t, out, "verdict: retain", "tool_failures 0", "noted: seen", "rule: default/gate.yaml, rule gate at match[3]: always", "aren't comparable")
-	out, _ = h.line(exitPassed, "", "gate explain m --now")
+	out, _ = w.line(exitPassed, "", "gate explain m --now")
 	wantIn(t, out, "not decided: this is what the gate would decide now", "tool_failures 3")
 	if strings.Contains(out, "seen") {
 		t.Errorf("what would be decided has the last decision's note:\n%s", out)
@@ -192,7 +147,7 @@ func TestARetainIsExplainedUntilNowIsAskedFor(t *testing.T) {
 
 // TestARestoreMakesActive archives as a dream step will, behind the program's back.
 func TestARestoreMakesActive(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	seedMemory(t, "data", "m", 0)
 	archive := func(from string) {
 		db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join("data", "store")})
@@ -210,46 +165,46 @@ func TestARestoreMakesActive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, stderr := h.line(exitFailure, "", "memory restore m")
+	_, stderr := w.line(exitFailure, "", "memory restore m")
 	wantIn(t, stderr, "a memory that is open can't become active by restore", "hint: from open it can become active by retention, cooling by retention")
 	archive("open")
-	out, _ := h.line(exitPassed, "", "memory restore m --agent ada")
+	out, _ := w.line(exitPassed, "", "memory restore m --agent ada")
 	wantIn(t, out, "m is active")
 	archive("active")
-	out, _ = h.line(exitPassed, "", "memory restore m --json")
+	out, _ = w.line(exitPassed, "", "memory restore m --json")
 	wantIn(t, out, `"id": "m"`, `"state": "active"`)
-	out, _ = h.line(exitPassed, "", "audit show namespace/team/a")
+	out, _ = w.line(exitPassed, "", "audit show namespace/team/a")
 	wantIn(t, out, "agent.memory.lifecycle.transition", "archived", "restore", "ada")
-	out, _ = h.line(exitFailure, "", "memory restore nothing-there --json")
+	out, _ = w.line(exitFailure, "", "memory restore nothing-there --json")
 	wantIn(t, out, `"code": "memory_not_found"`)
 }
 
 func TestTheGateDecidesOnlyOnWhatWaitsForIt(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	seedMemory(t, "data", "new-steps", 0)
-	out, _ := h.line(exitFailure, "", "gate run new-steps --json")
+	out, _ := w.line(exitFailure, "", "gate run new-steps --json")
 	wantIn(t, out, `"code": "state_conflict"`, `"state": "open"`)
-	h.line(exitFailure, "", "gate run new-steps --dry-run")
-	out, _ = h.line(exitPassed, "", "gate explain new-steps")
+	w.line(exitFailure, "", "gate run new-steps --dry-run")
+	out, _ = w.line(exitPassed, "", "gate explain new-steps")
 	wantIn(t, out, "verdict: retain", "graph: 0.5 = 0.5 without a graph")
-	out, _ = h.line(exitFailure, "", "gate explain nothing-there --json")
+	out, _ = w.line(exitFailure, "", "gate explain nothing-there --json")
 	wantIn(t, out, `"code": "memory_not_found"`)
 }
 
 func TestBadEvidenceIsRefused(t *testing.T) {
-	h := newHost(t)
-	out, _ := h.line(exitFailure, `{"workflow":"w","entry":["a"],"exits":["b"],"edges":[["a","b"],["b","a"]]}`, "evidence dag --file - --json")
+	w := newPlainWorld(t)
+	out, _ := w.line(exitFailure, `{"workflow":"w","entry":["a"],"exits":["b"],"edges":[["a","b"],["b","a"]]}`, "evidence dag --file - --json")
 	wantIn(t, out, `"code": "dag_cyclic"`, `a → b → a`, `"hint"`)
-	out, _ = h.line(exitFailure, `{"memory_id":"gone","session":"s","turn":1,"tool":"t","ok":true}`, "evidence tool --file - --json")
+	out, _ = w.line(exitFailure, `{"memory_id":"gone","session":"s","turn":1,"tool":"t","ok":true}`, "evidence tool --file - --json")
 	wantIn(t, out, `"code": "memory_not_found"`)
-	_, stderr := h.line(exitFailure, `{"memory":"m"}`, "evidence tool --file -")
+	_, stderr := w.line(exitFailure, `{"memory":"m"}`, "evidence tool --file -")
 	wantIn(t, stderr, `unknown field "memory"`, "hint: its keys are memory_id, session")
-	_, stderr = h.line(exitFailure, "", "evidence dag --file missing.json")
+	_, stderr = w.line(exitFailure, "", "evidence dag --file missing.json")
 	wantIn(t, stderr, "there is no file missing.json")
 	for _, line := range []string{"evidence tool", "evidence dag", "gate run", "gate explain", "gate run m --upstream-status high"} {
-		h.line(exitUsage, "", line)
+		w.line(exitUsage, "", line)
 	}
 	seedMemory(t, "data", "m", 3)
-	_, stderr = h.line(exitFailure, "", "gate run m --upstream-status 2")
+	_, stderr = w.line(exitFailure, "", "gate run m --upstream-status 2")
 	wantIn(t, stderr, "upstream_status_score is 2: a factor is from 0 to 1")
 }

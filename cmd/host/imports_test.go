@@ -61,7 +61,7 @@ var imports = map[string][]string{
 	"core/store/pebble":      {"core", "core/store", "sdk"},
 	"core/store/storetest":   {"core", "core/store", "sdk"},
 	"core/workflow":          {"core", "core/document", "core/workflow/template", "sdk"},
-	"core/workflow/template": {"core", "sdk"},
+	"core/workflow/template": {"sdk"},
 
 	// What recall is made of.
 	"core/memory/embed":        {"core", "core/memory/text"},
@@ -82,7 +82,7 @@ var imports = map[string][]string{
 	"policy/defaults":   {},
 	"policy/format":     {"core", "core/document", "sdk"},
 	"policy/policytest": {"policy", "policy/format", "policy/program", "sdk"},
-	"policy/program":    {"core", "policy/format", "sdk"},
+	"policy/program":    {"policy/format", "sdk"},
 
 	"cmd/host": {
 		"cmd/host/internal/scaffold", "cmd/host/internal/term",

@@ -3,15 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -31,7 +29,7 @@ type stateFlags struct {
 // then each k=v.
 func (f stateFlags) apply(state json.RawMessage, stdin io.Reader) (json.RawMessage, error) {
 	if f.file != "" {
-		data, err := readBounded(f.file, maxInputBytes)
+		data, err := core.ReadInput(f.file, maxInputBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -98,41 +96,7 @@ func readValue(path string, stdin io.Reader, guess bool) (json.RawMessage, error
 
 func readInput(path string, stdin io.Reader) ([]byte, error) {
 	if path == "-" {
-		return readAll("standard input", stdin, maxInputBytes)
+		return core.ReadAll("standard input", stdin, maxInputBytes)
 	}
-	return readBounded(path, maxInputBytes)
-}
-
-// readBounded reads a file of at most limit bytes.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := openFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAll(path, f, limit)
-}
-
-func openFile(path string) (*os.File, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		missing := sdk.Errorf(sdk.NotFound, "file_not_found", "there is no file %s", path)
-		missing.Err = err
-		return nil, missing
-	}
-	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "file_unreadable", "%w", err)
-	}
-	return f, nil
-}
-
-func readAll(name string, r io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "file_unreadable", "%s: %w", name, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, sdk.Errorf(sdk.Exhausted, "file_too_large", "%s has more than %d bytes", name, limit)
-	}
-	return data, nil
+	return core.ReadInput(path, maxInputBytes)
 }

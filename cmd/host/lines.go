@@ -10,6 +10,7 @@ import (
 	"iter"
 	"unicode/utf8"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -34,7 +35,7 @@ func (a *App) jsonLines(path string) iter.Seq2[jsonLine, error] {
 	return func(yield func(jsonLine, error) bool) {
 		in := a.Stdin
 		if path != "-" {
-			f, err := openFile(path)
+			f, err := core.OpenInput(path)
 			if err != nil {
 				yield(jsonLine{}, err)
 				return

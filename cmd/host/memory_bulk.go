@@ -173,7 +173,8 @@ contents and queries are sent there, over https or to this machine only.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				result, err := m.Reembed(c.Context(), args[0], func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) })
+				tell := func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) }
+				result, err := m.Reembed(c.Context(), args[0], a.config.Agent.Value, tell)
 				if err != nil {
 					return err
 				}

@@ -14,7 +14,7 @@ import (
 // TestWhatTheMemoryRefusesHasItsExitCode holds the codes of spec 8 and the reasons
 // of spec 3: 4 is only for what a policy or governance refuses.
 func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	for _, line := range []string{
 		"memory observe --namespace n --id fact-0001 --title one --content x",
 		"memory observe --namespace n --id fact-0002 --title two --content x",
@@ -22,7 +22,7 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		"memory recall --namespace n --session s --turn 1 x",
 		"governance set top max_reflection_depth=1 locked=max_reflection_depth",
 	} {
-		h.line(exitPassed, "", line)
+		w.line(exitPassed, "", line)
 	}
 	const veto = `rule: {match: [{output: '{"allow": false, "code": "gossip", "reason": "no gossip"}'}]}`
 	if err := core.Together(os.MkdirAll("policies/reflect", 0o755), os.WriteFile("policies/reflect/n.yaml", []byte(veto), 0o600)); err != nil {
@@ -56,6 +56,8 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		{"memory restore fact-0001", exitFailure, "state_conflict"},
 		{"memory approve nothing-0", exitFailure, "pending_not_found"},
 		{"memory reject nothing-0", exitFailure, "pending_not_found"},
+		{"memory approve nothing", exitFailure, "id_prefix_short"},
+		{"memory reject nothing", exitFailure, "id_prefix_short"},
 		{"memory list --namespace n --limit 1001", exitFailure, "limit_invalid"},
 		{"memory sweep a//b", exitFailure, "namespace_invalid"},
 		{"knowledge get nothing-0", exitFailure, "knowledge_not_found"},
@@ -74,7 +76,7 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		{"memory link a b", exitUsage, "usage"},
 		{"evidence dag", exitUsage, "usage"},
 	} {
-		out, _ := h.line(c.exit, "", c.line+" --json")
+		out, _ := w.line(c.exit, "", c.line+" --json")
 		var refused struct {
 			Error struct{ Code, Message, Hint string }
 		}
@@ -85,7 +87,7 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.line, out, c.reason)
 		}
 	}
-	out, _ := h.line(exitNotValid, "", "governance explain shut --json")
+	out, _ := w.line(exitNotValid, "", "governance explain shut --json")
 	wantIn(t, out, `"max_reflection_depth"`, `"value": 0`, `"failure"`)
 }
 
@@ -104,14 +106,14 @@ func damage(t *testing.T, key, value string) {
 
 // TestAFeedbackSaysWhatWasUsedAndByWhoseWord gives all flags of a feedback.
 func TestAFeedbackSaysWhatWasUsedAndByWhoseWord(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	for _, id := range []string{"fact-0001", "fact-0002", "fact-0003"} {
-		h.line(exitPassed, "", "memory observe --namespace n --content word --id "+id)
+		w.line(exitPassed, "", "memory observe --namespace n --content word --id "+id)
 	}
 	for source, said := range map[string]string{"": "text", "--source user": "user", "--source tool": "tool", "--source text": "text"} {
 		session := "s" + said + source[:min(1, len(source))]
-		h.line(exitPassed, "", "memory recall --namespace n word --turn 7 --session "+session)
-		out, _ := h.line(exitPassed, "", "memory feedback --turn 7 --outcome partial --used fact-0001 --used fact-0003 --json "+source+" --session "+session)
+		w.line(exitPassed, "", "memory recall --namespace n word --turn 7 --session "+session)
+		out, _ := w.line(exitPassed, "", "memory feedback --turn 7 --outcome partial --used fact-0001 --used fact-0003 --json "+source+" --session "+session)
 		var result core.FeedbackResult
 		if err := json.Unmarshal([]byte(out), &result); err != nil {
 			t.Fatal(err)
@@ -121,7 +123,7 @@ func TestAFeedbackSaysWhatWasUsedAndByWhoseWord(t *testing.T) {
 				t.Errorf("%q: %+v", source, item)
 			}
 		}
-		out, _ = h.line(exitPassed, "", "audit show namespace/n --limit 10 --json")
+		out, _ = w.line(exitPassed, "", "audit show namespace/n --limit 10 --json")
 		last := out[strings.LastIndex(out, `"agent.memory.evolution.applied"`):]
 		wantIn(t, last, `"source": "`+said+`"`, `"session_id": "`+session+`"`, `"outcome": "partial"`)
 	}

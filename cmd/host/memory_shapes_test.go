@@ -115,10 +115,9 @@ var shapes = []struct {
 
 // TestTheShapesThatTheMemoryPrints runs each command with --json on one store.
 func TestTheShapesThatTheMemoryPrints(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	seedKnowledge(t, "data", "good-steps")
 	seedMemory(t, "data", "old-steps", 3)
-	w := &world{t: t, dir: "."}
 	w.file("tool.json", `{"memory_id":"old-steps","session":"s","turn":1,"tool":"deploy","ok":false,"ref":"log:1"}`)
 	w.file("dag.json", `{"workflow":"w","entry":["a"],"exits":["b"],"edges":[["a","b"]],"memories":{"old-steps":["a"]}}`)
 	w.file("queries.jsonl", `{"query":"word"}`)
@@ -129,7 +128,7 @@ func TestTheShapesThatTheMemoryPrints(t *testing.T) {
 		for name, id := range names {
 			line = strings.ReplaceAll(line, name, id)
 		}
-		out, _ := h.line(exitPassed, "", line)
+		out, _ := w.line(exitPassed, "", line)
 		var whole any
 		if err := json.Unmarshal([]byte(out), &whole); err != nil {
 			t.Fatalf("%s: %v: %s", line, err, out)
@@ -185,10 +184,10 @@ func sortedWords(text string) string {
 
 // TestListsGoOnWhereTheyEnded reads lists two at a time.
 func TestListsGoOnWhereTheyEnded(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	for i := range 5 {
 		seedKnowledge(t, "data", fmt.Sprintf("good-%04d", i))
-		h.line(exitPassed, "", fmt.Sprintf("memory observe --namespace team/a --content x --id fact-%04d", i))
+		w.line(exitPassed, "", fmt.Sprintf("memory observe --namespace team/a --content x --id fact-%04d", i))
 	}
 	for command, want := range map[string]int{
 		"memory list --namespace team/a --tag none":    0,
@@ -210,7 +209,7 @@ func TestListsGoOnWhereTheyEnded(t *testing.T) {
 			if next != "" {
 				line += " --after " + next
 			}
-			out, _ := h.line(exitPassed, "", line)
+			out, _ := w.line(exitPassed, "", line)
 			var page struct {
 				Memories, Knowledge []struct{ ID string }
 				Next                string
@@ -238,7 +237,7 @@ func TestListsGoOnWhereTheyEnded(t *testing.T) {
 	for line, want := range map[string]string{
 		"audit show namespace/team/a --limit 1 --from 2": `"seq": 2,`, "audit show namespace/team/a --limit 1 --from 0": `"seq": `,
 	} {
-		out, _ := h.line(exitPassed, "", line+" --json")
+		out, _ := w.line(exitPassed, "", line+" --json")
 		var shown struct{ Entries []json.RawMessage }
 		if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown.Entries) != 1 {
 			t.Errorf("%s: %v: %s", line, err, out)

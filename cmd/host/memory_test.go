@@ -123,32 +123,10 @@ func TestALimitOfANamespaceRefuses(t *testing.T) {
 	w.ok("memory", "observe", "--namespace", "team/a", "--content", "x")
 }
 
-// parsed runs a command line with --json, which must exit as wanted, and decodes
-// what it prints.
-func (h host) parsed(want int, line string) (result map[string]any) {
-	h.Helper()
-	out, _ := h.line(want, "", line+" --json")
-	if err := json.Unmarshal([]byte(out), &result); err != nil {
-		h.Fatalf("%s: %v: %s", line, err, out)
-	}
-	return result
-}
-
-// refusal runs a command line that is refused, and returns the error's code,
-// message and details.
-func (h host) refusal(want int, line string) (code, message string, details map[string]any) {
-	h.Helper()
-	e, _ := h.parsed(want, line)["error"].(map[string]any)
-	code, _ = e["code"].(string)
-	message, _ = e["message"].(string)
-	details, _ = e["details"].(map[string]any)
-	return code, message, details
-}
-
 // TestHowReflectRefuses holds the exit codes and the lines of spec 3.2's refusals.
 func TestHowReflectRefuses(t *testing.T) {
-	h := newHost(t)
-	h.line(exitPassed, "", "memory observe --namespace team/a --id fact-1 --title Fact --content x")
+	w := newPlainWorld(t)
+	w.line(exitPassed, "", "memory observe --namespace team/a --id fact-1 --title Fact --content x")
 	const reflect = "memory reflect --content x "
 	cases := []struct {
 		name, line string
@@ -173,15 +151,15 @@ func TestHowReflectRefuses(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			h := host{t, h.env}
-			code, message, details := h.refusal(c.exit, c.line)
+			w := w.in(t)
+			code, message, details := w.refusal(c.exit, c.line)
 			if code != c.code || !strings.HasPrefix(message, c.says) || strings.Contains(message, "\n") || keysOf(details) != c.details {
 				t.Errorf("%s: %q, details %v", code, message, details)
 			}
 		})
 	}
-	list := h.parsed(exitPassed, "memory list --namespace team --subtree")["memories"].([]any)
-	events, _ := h.line(exitPassed, "", "audit show namespace/team/a")
+	list := w.parsed(exitPassed, "memory list --namespace team --subtree")["memories"].([]any)
+	events, _ := w.line(exitPassed, "", "audit show namespace/team/a")
 	if len(list) != 1 || strings.Contains(events, "reflection.") {
 		t.Errorf("refusals left %d memories and the events:\n%s", len(list), events)
 	}
@@ -190,8 +168,8 @@ func TestHowReflectRefuses(t *testing.T) {
 // TestTheKillSwitchHoldsWhereSettingsCantBeRead: exit 4, with the level and the
 // reason, and exit 3 of explain; unset drops what can't be read.
 func TestTheKillSwitchHoldsWhereSettingsCantBeRead(t *testing.T) {
-	h := newHost(t)
-	h.line(exitPassed, "", "memory observe --namespace team/a --id fact-1 --content x")
+	w := newPlainWorld(t)
+	w.line(exitPassed, "", "memory observe --namespace team/a --id fact-1 --content x")
 	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join("data", "store")})
 	if err != nil {
 		t.Fatal(err)
@@ -201,64 +179,64 @@ func TestTheKillSwitchHoldsWhereSettingsCantBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	const reflect = "memory reflect --title T --content x --source fact-1"
-	code, message, details := h.refusal(exitDenied, reflect)
+	code, message, details := w.refusal(exitDenied, reflect)
 	if code != "depth_exceeded" || message != "reflection depth 1 would exceed namespace max_reflection_depth 0 (namespace='team/a')" ||
 		details["decided_by"] != "team" || details["failure"] != "governance_unreadable" {
 		t.Errorf("%s: %q, details %v", code, message, details)
 	}
-	_, errs := h.line(exitDenied, "", reflect)
+	_, errs := w.line(exitDenied, "", reflect)
 	wantIn(t, errs, "hint: the settings of team can't be read")
-	events, _ := h.line(exitPassed, "", "audit show namespace/team/a --json")
+	events, _ := w.line(exitPassed, "", "audit show namespace/team/a --json")
 	wantIn(t, events, "reflection.depth_exceeded", `"failure": "governance_unreadable"`)
-	out, _ := h.line(exitNotValid, "", "governance explain team/a")
+	out, _ := w.line(exitNotValid, "", "governance explain team/a")
 	wantIn(t, out, "max_reflection_depth", "locked by team", "the stored settings of team can't be read", "governance unset 'team'")
-	if code, _, _ := h.refusal(exitFailure, "governance set team max_reflection_depth=9"); code != "governance_unreadable" {
+	if code, _, _ := w.refusal(exitFailure, "governance set team max_reflection_depth=9"); code != "governance_unreadable" {
 		t.Errorf("set anew: %s", code)
 	}
-	h.line(exitNotValid, "", "store check")
-	h.line(exitPassed, "", "governance unset team")
-	h.line(exitPassed, "", reflect)
+	w.line(exitNotValid, "", "store check")
+	w.line(exitPassed, "", "governance unset team")
+	w.line(exitPassed, "", reflect)
 }
 
 // TestWhatWaitsIsListedApprovedAndRejected, by the beginnings of ids too, and once.
 func TestWhatWaitsIsListedApprovedAndRejected(t *testing.T) {
-	h := newHost(t)
-	h.env["REFLECTORY_AGENT"] = "ada"
-	fact := h.parsed(exitPassed, "memory observe --namespace team/a --content x")["id"].(string)
-	h.line(exitPassed, "", "governance set team require_approval_above_depth=0")
-	if code, _, _ := h.refusal(exitFailure, "memory get "+fact[:7]); code != "id_prefix_short" {
+	w := newPlainWorld(t)
+	w.env["REFLECTORY_AGENT"] = "ada"
+	fact := w.parsed(exitPassed, "memory observe --namespace team/a --content x")["id"].(string)
+	w.line(exitPassed, "", "governance set team require_approval_above_depth=0")
+	if code, _, _ := w.refusal(exitFailure, "memory get "+fact[:7]); code != "id_prefix_short" {
 		t.Errorf("7 characters: %s", code)
 	}
 	const keyed = " --title T --content deep --idempotency-key k --source "
-	first := h.parsed(exitPassed, "memory reflect"+keyed+fact[:8])
-	again := h.parsed(exitPassed, "memory reflect"+keyed+fact)
+	first := w.parsed(exitPassed, "memory reflect"+keyed+fact[:8])
+	again := w.parsed(exitPassed, "memory reflect"+keyed+fact)
 	pending, _ := first["pending_id"].(string)
 	if pending == "" || again["pending_id"] != pending {
 		t.Fatalf("first %v, then %v", first, again)
 	}
-	list, _ := h.parsed(exitPassed, "memory pending")["pending"].([]any)
+	list, _ := w.parsed(exitPassed, "memory pending")["pending"].([]any)
 	if len(list) != 1 || keysOf(list[0].(map[string]any)) != "above agent_id created_at depth id namespace request" {
 		t.Errorf("pending: %v", list)
 	}
-	approved := h.parsed(exitPassed, "memory approve "+pending[:8])
-	made := h.parsed(exitPassed, "memory get "+approved["id"].(string))
+	approved := w.parsed(exitPassed, "memory approve "+pending[:8])
+	made := w.parsed(exitPassed, "memory get "+approved["id"].(string))
 	metadata, _ := made["metadata"].(map[string]any)
 	if keysOf(approved) != "id namespace reflection_depth reflects_on" || keysOf(metadata) != "agent_id reflection_metadata" || metadata["agent_id"] != "ada" ||
 		keysOf(metadata["reflection_metadata"].(map[string]any)) != "reflected_on_source_ids reflection_created_at reflection_depth" {
 		t.Errorf("approved %v, made %v", approved, made)
 	}
-	if code, _, _ := h.refusal(exitFailure, "memory approve "+pending); code != "pending_not_found" {
+	if code, _, _ := w.refusal(exitFailure, "memory approve "+pending); code != "pending_not_found" {
 		t.Errorf("approved again: %s", code)
 	}
-	second := h.parsed(exitPassed, "memory reflect --title U --content deep --source "+fact)
-	rejected := h.parsed(exitPassed, "memory reject --reason no "+second["pending_id"].(string))
+	second := w.parsed(exitPassed, "memory reflect --title U --content deep --source "+fact)
+	rejected := w.parsed(exitPassed, "memory reject --reason no "+second["pending_id"].(string))
 	if rejected["id"] != second["pending_id"] {
 		t.Errorf("rejected %v", rejected)
 	}
-	if list, _ := h.parsed(exitPassed, "memory pending")["pending"].([]any); len(list) != 0 {
+	if list, _ := w.parsed(exitPassed, "memory pending")["pending"].([]any); len(list) != 0 {
 		t.Errorf("still pending: %v", list)
 	}
-	h.line(exitPassed, "", "store check")
+	w.line(exitPassed, "", "store check")
 }
 
 // TestEachFlagOfAMemoryIsItsField gives every flag of observe and reflect.
@@ -332,7 +310,7 @@ func TestEachFlagOfAMemoryIsItsField(t *testing.T) {
 
 // TestEachFilterSelects gives every filter of recall and list.
 func TestEachFilterSelects(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	for _, line := range []string{
 		"--id plain-01", "--id kind-001 --kind semantic", "--id tags-001 --tag x --tag y", "--id tags-002 --tag x",
 		"--id agent-01 --agent robot", "--id below-01 --namespace n/below", "--id beside-1 --namespace n2",
@@ -340,10 +318,10 @@ func TestEachFilterSelects(t *testing.T) {
 		if !strings.Contains(line, "--namespace") {
 			line += " --namespace n"
 		}
-		h.line(exitPassed, "", "memory observe --content word "+line)
+		w.line(exitPassed, "", "memory observe --content word "+line)
 	}
-	h.line(exitPassed, "", "memory recall --namespace n --session s --turn 1 --by robot word")
-	h.line(exitPassed, "", "memory feedback --session s --turn 1 --outcome success --used agent-01")
+	w.line(exitPassed, "", "memory recall --namespace n --session s --turn 1 --by robot word")
+	w.line(exitPassed, "", "memory feedback --session s --turn 1 --outcome success --used agent-01")
 	const all = "agent-01 kind-001 plain-01 tags-001 tags-002"
 	for filter, want := range map[string]string{
 		"": all, "--subtree": sortedWords(all + " below-01"), "--kind semantic": "kind-001", "--kind semantic --kind observation": all,
@@ -351,7 +329,7 @@ func TestEachFilterSelects(t *testing.T) {
 		"--state active --state open": all, "--limit 1 --tag y": "tags-001", "--tag z": "",
 	} {
 		for _, command := range []string{"memory list", "memory recall word --limit 10"} {
-			out, _ := h.line(exitPassed, "", command+" --namespace n --json "+filter)
+			out, _ := w.line(exitPassed, "", command+" --namespace n --json "+filter)
 			var found struct{ Memories []struct{ ID string } }
 			if err := json.Unmarshal([]byte(out), &found); err != nil {
 				t.Fatal(err)
@@ -366,18 +344,18 @@ func TestEachFilterSelects(t *testing.T) {
 		}
 	}
 	for limit, want := range map[string]int{"--limit 2": 2, "": 5, "--min-score 1.5": 0, "--limit 100": 5} {
-		out, _ := h.line(exitPassed, "", "memory recall word --namespace n --json "+limit)
+		out, _ := w.line(exitPassed, "", "memory recall word --namespace n --json "+limit)
 		if got := strings.Count(out, `"rank"`); got != want {
 			t.Errorf("%q recalls %d, want %d", limit, got, want)
 		}
 	}
-	out, _ := h.line(exitFailure, "", "memory recall word --namespace n --state archived --json")
+	out, _ := w.line(exitFailure, "", "memory recall word --namespace n --state archived --json")
 	wantIn(t, out, `"code": "states_invalid"`)
 }
 
 // TestWhoActsIsInEveryEvent has another agent do each thing.
 func TestWhoActsIsInEveryEvent(t *testing.T) {
-	h := newHost(t)
+	w := newPlainWorld(t)
 	seedMemory(t, "data", "old-steps", 3)
 	for _, c := range []struct{ agent, stdin, line, stream, event string }{
 		{"a1", "", "memory observe --namespace n --id fact-0001 --content x", "namespace/n", "agent.memory.observed"},
@@ -389,12 +367,14 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 		{"a7", failuresOf("old-steps"), "evidence tool --file -", "namespace/team/a", "agent.evidence.tool_recorded"},
 		{"a8", pathOfOldSteps, "evidence dag --file -", "evidence/deploy", "agent.evidence.dag_recorded"},
 		{"a9", "", "gate run old-steps", "namespace/team/a", "agent.memory.revalidate.started"},
+		{"a10", "", "memory observe --namespace n --id fact-0002 --content y", "namespace/n", "agent.memory.observed"},
+		{"a11", "", "memory sweep n", "namespace/n", "agent.memory.swept"},
 	} {
-		h.line(exitPassed, c.stdin, c.line+" --agent "+c.agent)
+		w.line(exitPassed, c.stdin, c.line+" --agent "+c.agent)
 		if c.stream == "" {
 			continue
 		}
-		out, _ := h.line(exitPassed, "", "audit show --json "+c.stream)
+		out, _ := w.line(exitPassed, "", "audit show --json "+c.stream)
 		var shown struct {
 			Entries []struct {
 				Type string
@@ -418,19 +398,19 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 
 // TestReflectionsAreLiftedAsItIsSet looks at the factor of a reflection of depth 1.
 func TestReflectionsAreLiftedAsItIsSet(t *testing.T) {
-	h := newHost(t)
-	h.line(exitPassed, "", "memory observe --namespace n --id fact-0001 --content word")
-	h.line(exitPassed, "", "memory reflect --source fact-0001 --title lesson --content word")
+	w := newPlainWorld(t)
+	w.line(exitPassed, "", "memory observe --namespace n --id fact-0001 --content word")
+	w.line(exitPassed, "", "memory reflect --source fact-0001 --title lesson --content word")
 	for boost, want := range map[string]string{"": "1.26", "1": "1", "1.0": "1", "2": "2.1"} {
-		h.env["REFLECTORY_RECALL_DEPTH_BOOST"] = boost
-		out, _ := h.line(exitPassed, "", "memory recall --namespace n word --json")
+		w.env["REFLECTORY_RECALL_DEPTH_BOOST"] = boost
+		out, _ := w.line(exitPassed, "", "memory recall --namespace n word --json")
 		if !strings.Contains(out, `"depth_boost": `+want+"\n") {
 			t.Errorf("a boost of %q shows %s", boost, out)
 		}
 	}
 	for _, boost := range []string{"0", "-1", "11", "much", "NaN"} {
-		h.env["REFLECTORY_RECALL_DEPTH_BOOST"] = boost
-		_, errs := h.line(exitUsage, "", "memory recall --namespace n word")
+		w.env["REFLECTORY_RECALL_DEPTH_BOOST"] = boost
+		_, errs := w.line(exitUsage, "", "memory recall --namespace n word")
 		wantIn(t, errs, "recall_depth_boost", "environment REFLECTORY_RECALL_DEPTH_BOOST", "hint: ")
 	}
 }

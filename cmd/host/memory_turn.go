@@ -98,7 +98,7 @@ func (a *App) memorySweepCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				result, err := m.Sweep(c.Context(), args[0])
+				result, err := m.Sweep(c.Context(), args[0], a.config.Agent.Value)
 				if err != nil {
 					return err
 				}

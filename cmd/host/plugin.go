@@ -159,7 +159,7 @@ func pluginNotInstalled(set *install.Set, name string) error {
 		}
 	}
 	return sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q", name).
-		WithHint("%s", core.DidYouMean(name, names, otherwise))
+		WithHint("%s", sdk.DidYouMean(name, names, otherwise))
 }
 
 // verifiedPlugin is what became of a plugin's verification.

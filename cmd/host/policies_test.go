@@ -48,18 +48,6 @@ func (w *world) governed() (l *livePolicies, db *openedStore, end func()) {
 	return l, db, end
 }
 
-// policy writes a policy file whole, as an editor does.
-func (w *world) policy(name, text string) {
-	w.t.Helper()
-	path := filepath.Join(w.dir, "data", "policies", filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.Rename(w.file("new.tmp", text), path); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // denying is an admission policy that refuses all, with a code of its own.
 func denying(code string) string {
 	return "rule: {match: [{output: '{\"allow\": false, \"code\": \"" + code + "\"}'}]}"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,10 +117,9 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 // decisions are the recorded ones, of a file or of the store, from a time on.
 func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.Seq2[*policy.Record, error], io.Closer, error) {
 	if log != "" {
-		f, err := os.Open(log)
+		f, err := core.OpenInput(log)
 		if err != nil {
-			return nil, nil, sdk.Errorf(sdk.NotFound, "decision_log_missing", "the decision log can't be opened: %w", err).
-				WithHint("name a file that decisions were logged to")
+			return nil, nil, sdk.Wrap("open the decision log", err)
 		}
 		return policy.ReadLog(f), f, nil
 	}

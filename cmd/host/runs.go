@@ -59,7 +59,7 @@ func statuses() []string {
 func checkFilter(status string, limit int) error {
 	if status != "" && !slices.Contains(statuses(), status) {
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--status %q is not one of %s", status, strings.Join(statuses(), ", ")).
-			WithHint("%s", core.DidYouMean(status, statuses(), ""))}
+			WithHint("%s", sdk.DidYouMean(status, statuses(), ""))}
 	}
 	if limit < 1 {
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--limit must be at least 1, not %d", limit)}

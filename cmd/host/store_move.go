@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -83,9 +84,9 @@ standard input.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			in, path := a.Stdin, args[0]
 			if path != "-" {
-				file, err := os.Open(path)
+				file, err := core.OpenInput(path)
 				if err != nil {
-					return sdk.Errorf(sdk.NotFound, "file_not_found", "%s can't be read: %w", path, err).WithHint("name a file that store export wrote")
+					return err
 				}
 				defer file.Close()
 				in = file

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Reader reads a mapping key by key. Its methods ask for one key each, note what
@@ -119,5 +120,5 @@ func DidYouMean(word string, known []string) string {
 	if len(known) == 0 {
 		return ""
 	}
-	return core.DidYouMean(word, known, "there are "+strings.Join(known, ", "))
+	return sdk.DidYouMean(word, known, "there are "+strings.Join(known, ", "))
 }

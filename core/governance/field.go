@@ -111,7 +111,7 @@ func invalid(field, format string, args ...any) *sdk.Error {
 // unknown is a field that there isn't.
 func unknown(name string, known []string) error {
 	e := invalid(name, "there is no field %.80q", name)
-	if near := core.Nearest(name, known); near != "" {
+	if near := sdk.Nearest(name, known); near != "" {
 		return e.WithHint("did you mean %s?", near)
 	}
 	return e.WithHint("the fields are %s", strings.Join(known, ", "))

@@ -55,8 +55,9 @@ type LifecycleHalted struct {
 type MemorySwept struct {
 	Turn int64 `json:"turn"`
 	// Evaluated counts the memories, Changed those whose score or state changed.
-	Evaluated int `json:"evaluated"`
-	Changed   int `json:"changed"`
+	Evaluated int    `json:"evaluated"`
+	Changed   int    `json:"changed"`
+	AgentID   string `json:"agent_id,omitempty"`
 }
 
 // RevalidateStarted says that the gate was asked about a memory.

@@ -4,6 +4,7 @@ package journal
 type MemoriesReembedded struct {
 	Model     string   `json:"model"`
 	MemoryIDs []string `json:"memory_ids"`
+	AgentID   string   `json:"agent_id,omitempty"`
 }
 
 func (MemoriesReembedded) eventType() string { return "agent.memory.reembedded" }

@@ -17,13 +17,14 @@ type evaluation struct {
 	governance *core.Governance
 	// number is the namespace's turn counter.
 	number int64
-	// by is the turn that led to it; zero in a sweep.
-	by core.TurnRef
+	// by is the turn that led to it, zero in a sweep; agentID is who asked.
+	by      core.TurnRef
+	agentID string
 }
 
 // evaluation prepares for the memories of a namespace. Where its settings can't
 // be read, that is told once, and no memory changes its state (spec 3.3).
-func (m *Memories) evaluation(t *tx, namespace string, number int64, by core.TurnRef) (*evaluation, error) {
+func (m *Memories) evaluation(t *tx, namespace string, number int64, by core.TurnRef, agentID string) (*evaluation, error) {
 	g, err := m.governance(t, namespace)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (m *Memories) evaluation(t *tx, namespace string, number int64, by core.Tur
 	if g.Failure != nil {
 		err = t.record(namespace, halted(g))
 	}
-	return &evaluation{policy: m.options.Retention, governance: g, number: number, by: by}, err
+	return &evaluation{policy: m.options.Retention, governance: g, number: number, by: by, agentID: agentID}, err
 }
 
 // halted is the event of a namespace whose settings can't be read.
@@ -68,7 +69,7 @@ func (e *evaluation) decide(ctx context.Context, t *tx, memory *core.Memory) (*j
 	}
 	memory.State = core.MemoryState(out.State)
 	return &journal.MemoryTransitioned{
-		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: e.by.Turn,
+		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: e.by.Turn, AgentID: e.agentID,
 		Policy: out.Decision.Digest, Rule: out.Decision.Rule,
 	}, nil
 }

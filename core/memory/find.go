@@ -17,35 +17,46 @@ const (
 
 // Find returns the memory whose id is, or alone starts with, prefix. A prefix
 // that fits several is sdk.Conflict, reason "id_ambiguous", and names them.
-func (m *Memories) Find(ctx context.Context, prefix string) (memory *core.Memory, err error) {
+func (m *Memories) Find(ctx context.Context, prefix string) (*core.Memory, error) {
+	return find(ctx, m, prefix, lookup[core.Memory]{memoryPrefix, "memory_not_found", "memory list --namespace NAMESPACE", read})
+}
+
+// lookup is how what has an id is found by the beginning of that.
+type lookup[T any] struct {
+	// kind begins its keys.
+	kind string
+	// missing is the reason of the error where there is none of that id, and list
+	// the command that lists them.
+	missing, list string
+	read          func(r core.Reader, id string) (*T, error)
+}
+
+// find returns what has an id, or alone an id that starts with prefix.
+func find[T any](ctx context.Context, m *Memories, prefix string, l lookup[T]) (found *T, err error) {
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		id, err := findID(r, prefix)
-		if err != nil {
-			return err
-		}
-		memory, err = read(r, id)
+		found, err = l.find(r, prefix)
 		return err
 	})
-	return memory, err
+	return found, err
 }
 
-func findID(r core.Reader, prefix string) (string, error) {
-	_, err := read(r, prefix)
+func (l lookup[T]) find(r core.Reader, prefix string) (*T, error) {
+	found, err := l.read(r, prefix)
 	switch {
-	case sdk.ReasonOf(err) != "memory_not_found" || !validID(prefix):
-		return prefix, err
+	case sdk.ReasonOf(err) != l.missing || !validID(prefix):
+		return found, err
 	case len(prefix) < MinPrefix:
-		return "", prefixShort(prefix, "memory")
+		return nil, sdk.Errorf(sdk.Invalid, "id_prefix_short", "%q is too short to name one: give %d characters or more", prefix, MinPrefix).
+			WithHint("list them with: reflectory %s", l.list)
 	}
-	if id, err := onlyID(r, memoryPrefix, prefix); err != nil || id != "" {
-		return id, err
+	id, several := onlyID(r, l.kind, prefix)
+	switch {
+	case several != nil:
+		return nil, several
+	case id == "":
+		return nil, err
 	}
-	return "", notFound(prefix)
-}
-
-func prefixShort(prefix, noun string) error {
-	return sdk.Errorf(sdk.Invalid, "id_prefix_short", "%q is too short to name one: give %d characters or more", prefix, MinPrefix).
-		WithHint("list them with: reflectory %s list --namespace NAMESPACE", noun)
+	return l.read(r, id)
 }
 
 // onlyID returns the id of that kind which starts with prefix; "" where none

@@ -80,26 +80,10 @@ func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge,
 // FindKnowledge returns the entry whose id is, or alone starts with, prefix, of
 // at least [MinPrefix] characters. A prefix that fits several is sdk.Conflict,
 // reason "id_ambiguous", and names them.
-func (m *Memories) FindKnowledge(ctx context.Context, prefix string) (k *core.Knowledge, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		k, err = readKnowledge(r, prefix)
-		switch {
-		case !isGone(err) || !validID(prefix):
-			return err
-		case len(prefix) < MinPrefix:
-			return prefixShort(prefix, "knowledge")
-		}
-		id, err := onlyID(r, knowledgePrefix, prefix)
-		if err == nil && id == "" {
-			err = knowledgeNotFound(prefix)
-		}
-		if err != nil {
-			return err
-		}
-		k, err = readKnowledge(r, id)
-		return err
+func (m *Memories) FindKnowledge(ctx context.Context, prefix string) (*core.Knowledge, error) {
+	return find(ctx, m, prefix, lookup[core.Knowledge]{
+		knowledgePrefix, "knowledge_not_found", "knowledge list --namespace NAMESPACE", readKnowledge,
 	})
-	return k, err
 }
 
 // MaxKnowledgePage is how many entries [Memories.ListKnowledge] returns at most.

@@ -98,7 +98,7 @@ func (l *lesson) teach(ctx context.Context, t *tx, namespace string, items []tur
 	if err != nil {
 		return err
 	}
-	e, err := l.memories.evaluation(t, namespace, number, l.turn)
+	e, err := l.memories.evaluation(t, namespace, number, l.turn, l.agentID)
 	if err != nil {
 		return err
 	}

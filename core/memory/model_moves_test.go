@@ -88,7 +88,7 @@ func (m *model) remove(r *rand.Rand) modelOp {
 
 // settle approves or rejects something pending.
 func (m *model) settle(r *rand.Rand) modelOp {
-	id := "nobody"
+	id := "nobody-waits"
 	if ids := slices.Sorted(maps.Keys(m.pending)); len(ids) > 0 {
 		id = ids[r.IntN(len(ids))]
 	}

@@ -120,23 +120,9 @@ func (m *Memories) Pending(ctx context.Context, namespace string) (list []*Pendi
 }
 
 // FindPending returns the pending reflection whose id is, or alone starts with,
-// prefix.
-func (m *Memories) FindPending(ctx context.Context, prefix string) (p *Pending, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		id := prefix
-		if len(prefix) >= MinPrefix && validID(prefix) {
-			found, err := onlyID(r, pendingPrefix, prefix)
-			if err != nil {
-				return err
-			}
-			if found != "" {
-				id = found
-			}
-		}
-		p, err = readPending(r, id)
-		return err
-	})
-	return p, err
+// prefix, of at least [MinPrefix] characters.
+func (m *Memories) FindPending(ctx context.Context, prefix string) (*Pending, error) {
+	return find(ctx, m, prefix, lookup[Pending]{pendingPrefix, "pending_not_found", "memory pending", readPending})
 }
 
 func readPending(r core.Reader, id string) (*Pending, error) {

@@ -123,9 +123,16 @@ func TestAPendingReflectionIsFoundByAPrefix(t *testing.T) {
 			t.Errorf("FindPending(%q): %v, error %v", prefix, got, err)
 		}
 	}
-	for _, prefix := range []string{"", "0000", "ffffffff", "a/b/c/d/e"} {
+	for _, prefix := range []string{"", "ffffffff", "a/b/c/d/e"} {
 		_, err := w.FindPending(t.Context(), prefix)
 		wantReason(t, err, sdk.NotFound, "pending_not_found")
+	}
+	short := p.PendingID[:memory.MinPrefix-1]
+	_, found := w.FindPending(t.Context(), short)
+	_, approved := w.Approve(t.Context(), short, "boss")
+	_, rejected := w.Reject(t.Context(), short, "boss", "")
+	for _, err := range []error{found, approved, rejected} {
+		wantReason(t, err, sdk.Invalid, "id_prefix_short")
 	}
 }
 

@@ -111,7 +111,8 @@ func firstRunes(s string, most int) string {
 // promote makes knowledge of the memory: the entry, the record of it and the
 // memory's state are one commit. A memory that was promoted before keeps its
 // entry.
-func (v *verdict) promote(t *tx, memory *core.Memory) error {
+func (v *verdict) promote(t *tx) error {
+	memory := v.memory
 	if err := lifecycle.Check(memory.State, core.StatePromoted, lifecycle.ByGate); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (v *verdict) promote(t *tx, memory *core.Memory) error {
 		return err
 	}
 	if p == nil {
-		if p, err = v.enter(t, memory); err != nil {
+		if p, err = v.enter(t); err != nil {
 			return err
 		}
 	}
@@ -130,8 +131,9 @@ func (v *verdict) promote(t *tx, memory *core.Memory) error {
 	return transition(t, memory, &after, v.transitioned())
 }
 
-// enter writes the entry that a memory becomes, and the record of it.
-func (v *verdict) enter(t *tx, memory *core.Memory) (*Promotion, error) {
+// enter writes the entry that the memory becomes, and the record of it.
+func (v *verdict) enter(t *tx) (*Promotion, error) {
+	memory := v.memory
 	k := &core.Knowledge{
 		ID: v.knowledgeID, Namespace: memory.Namespace, Title: memory.Title, Content: memory.Content, Summary: v.summary.text,
 		PromotedFrom: memory.ID, DecisionID: v.decision.ID, CreatedAt: t.Now().Round(0),

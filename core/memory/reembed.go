@@ -24,32 +24,35 @@ type ReembedProgress struct {
 }
 
 // Reembed moves the memories of a namespace to the embedder's model, a few per
-// commit, and calls tell after each. Memories that have the model's vectors are left
+// commit, and calls tell after each. The agent is who asks for it. Memories that have the model's vectors are left
 // alone, so that a call after a failure goes on where the first one ended. Until
 // its turn comes a memory is found by its words.
-func (m *Memories) Reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
-	if err := core.CheckNamespace(namespace); err != nil {
+func (m *Memories) Reembed(ctx context.Context, namespace, agentID string, tell func(ReembedProgress)) (*ReembedProgress, error) {
+	var wrong problems
+	wrong.check(core.CheckNamespace(namespace))
+	wrong.word("agent_id", agentID)
+	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	if m.options.Embedder == nil {
 		return nil, sdk.Errorf(sdk.Invalid, "embedder_missing", "there is no embedder to make vectors with").
 			WithHint("set one up, or use the local one, which needs nothing")
 	}
-	p, err := m.reembed(ctx, namespace, tell)
+	p, err := m.reembed(ctx, namespace, agentID, tell)
 	if err != nil {
 		return nil, sdk.Wrap("re-embed "+namespace, err)
 	}
 	return p, nil
 }
 
-func (m *Memories) reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
+func (m *Memories) reembed(ctx context.Context, namespace, agentID string, tell func(ReembedProgress)) (*ReembedProgress, error) {
 	p := &ReembedProgress{Namespace: namespace, Model: m.options.Embedder.Model()}
 	for from := indexStart(timePrefix, namespace, ""); from != nil; {
 		b, err := m.outdated(ctx, namespace, from, p.Model)
 		if err != nil {
 			return nil, err
 		}
-		changed, err := m.moveVectors(ctx, b.memories)
+		changed, err := m.moveVectors(ctx, b.memories, agentID)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +104,7 @@ func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, 
 
 // moveVectors gives memories of one namespace vectors of the embedder's model, in
 // one commit. Those that are gone since then are left out.
-func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory) (changed int64, err error) {
+func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory, agentID string) (changed int64, err error) {
 	if len(memories) == 0 {
 		return 0, nil
 	}
@@ -114,7 +117,7 @@ func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory) (ch
 		return 0, err
 	}
 	err = m.update(ctx, func(t *tx) error {
-		event := journal.MemoriesReembedded{Model: m.options.Embedder.Model()}
+		event := journal.MemoriesReembedded{Model: m.options.Embedder.Model(), AgentID: agentID}
 		for i := range memories {
 			moved, err := moveVector(t, memories[i].ID, event.Model, vectors[i])
 			if err != nil {

@@ -49,7 +49,7 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 			t.Errorf("knowledge before: %+v", found)
 		}
 		var told []memory.ReembedProgress
-		p, err := w.Reembed(t.Context(), "ns", func(p memory.ReembedProgress) { told = append(told, p) })
+		p, err := w.Reembed(t.Context(), "ns", "me", func(p memory.ReembedProgress) { told = append(told, p) })
 		want := memory.ReembedProgress{Namespace: "ns", Model: "other", Looked: 5, Changed: 5, Total: 5}
 		if err != nil || *p != want || len(told) != 1 || told[0] != want {
 			t.Errorf("%+v, told %+v, %v", p, told, err)
@@ -69,14 +69,14 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 			t.Errorf("knowledge: %+v, %v", found, err)
 		}
 		before := dump(t, s)
-		if p, err := w.Reembed(t.Context(), "ns", nil); err != nil || p.Changed != 0 || p.Looked != 5 {
+		if p, err := w.Reembed(t.Context(), "ns", "me", nil); err != nil || p.Changed != 0 || p.Looked != 5 {
 			t.Errorf("again: %+v, %v", p, err)
 		}
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
 			t.Errorf("again, and it wrote:\n%s", diff)
 		}
-		if w.events("agent.memory.reembedded") != 1 {
-			t.Errorf("%d events", w.events("agent.memory.reembedded"))
+		if moved := w.told(t, "agent.memory.reembedded"); len(moved) != 1 || moved[0]["agent_id"] != "me" {
+			t.Errorf("events: %v", moved)
 		}
 	})
 }
@@ -89,20 +89,24 @@ func TestReembedGoesOnWhereItFailed(t *testing.T) {
 	}
 	e := &other{failAfter: 100}
 	w := newWorld(t, s, func(o *memory.Options) { o.Embedder = e })
-	if _, err := w.Reembed(t.Context(), "ns", nil); err == nil || !strings.Contains(err.Error(), "out of credit") {
+	if _, err := w.Reembed(t.Context(), "ns", "me", nil); err == nil || !strings.Contains(err.Error(), "out of credit") {
 		t.Errorf("got %v", err)
 	}
 	e.failAfter = 0
-	p, err := w.Reembed(t.Context(), "ns", nil)
+	p, err := w.Reembed(t.Context(), "ns", "me", nil)
 	if err != nil || p.Changed != 150-64 || p.Looked != 150 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
-func TestReembedRefuses(t *testing.T) {
+func TestReembedAndSweepRefuse(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
-	_, err := w.Reembed(t.Context(), "ns", nil)
+	_, err := w.Reembed(t.Context(), "ns", "me", nil)
 	wantReason(t, err, sdk.Invalid, "embedder_missing")
-	_, err = w.Reembed(t.Context(), "a//b", nil)
+	_, err = w.Reembed(t.Context(), "a//b", "me", nil)
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
+	_, err = w.Reembed(t.Context(), "ns", "me\n", nil)
+	wantReason(t, err, sdk.Invalid, "agent_id_invalid")
+	_, err = w.Sweep(t.Context(), "ns", "me\n")
+	wantReason(t, err, sdk.Invalid, "agent_id_invalid")
 }

@@ -174,9 +174,9 @@ func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) e
 	case core.NextRetain:
 		return v.retain(t, c.Turn)
 	case core.NextPromote:
-		return v.promote(t, c.Memory)
+		return v.promote(t)
 	case core.NextPurge:
-		return v.purge(t, c.Memory)
+		return v.purge(t)
 	}
 	return sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's next action is %q, not %s, %s or %s", d.NextAction, core.NextRetain, core.NextPromote, core.NextPurge).
 		WithHint("this is a defect of the gate; please report it")
@@ -206,16 +206,17 @@ func (v *verdict) retain(t *tx, turn int64) error {
 }
 
 // purge removes the memory, where the table of transitions allows it.
-func (v *verdict) purge(t *tx, memory *core.Memory) error {
-	if err := lifecycle.Check(memory.State, core.StatePurged, lifecycle.ByGate); err != nil {
+func (v *verdict) purge(t *tx) error {
+	if err := lifecycle.Check(v.memory.State, core.StatePurged, lifecycle.ByGate); err != nil {
 		return err
 	}
-	return v.bury(t, memory)
+	return v.bury(t)
 }
 
 // bury removes the memory, and tells of it. Its tombstone and the record of the
 // decision stay; the event holds digests only.
-func (v *verdict) bury(t *tx, memory *core.Memory) error {
+func (v *verdict) bury(t *tx) error {
+	memory := v.memory
 	if err := remove(t, memory); err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 	if diff := cmp.Diff([]int64{1, 11, 21}, gated); diff != "" || w.events("agent.memory.lifecycle.refused") != 0 {
 		t.Errorf("the gate decided at other turns (-want +got):\n%s", diff)
 	}
-	if result, err := w.Sweep(t.Context(), "ns"); err != nil || result.Changed != 0 {
+	if result, err := w.Sweep(t.Context(), "ns", "me"); err != nil || result.Changed != 0 {
 		t.Errorf("a sweep asked the gate: %+v, %v", result, err)
 	}
 }

@@ -39,7 +39,7 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 			t.Fatalf("turns of others alone made it %s", state)
 		}
 		elsewhere := w.observe(t, core.ObserveRequest{Namespace: "ns/sub", Content: "elsewhere"})
-		result, err := w.Sweep(t.Context(), "ns")
+		result, err := w.Sweep(t.Context(), "ns", "me")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +50,13 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 		if diff := cmp.Diff(want, result); diff != "" {
 			t.Errorf("result:\n%s", diff)
 		}
+		told := []map[string]any{{"turn": 21.0, "evaluated": 3.0, "changed": 2.0, "agent_id": "me"}}
+		if diff := cmp.Diff(told, w.told(t, "agent.memory.swept")); diff != "" {
+			t.Errorf("event:\n%s", diff)
+		}
+		if moved := w.told(t, "agent.memory.lifecycle.transition"); moved[len(moved)-1]["agent_id"] != "me" {
+			t.Errorf("what it moved: %v", moved[len(moved)-1])
+		}
 		if g := w.get(t, m.ID); g.State != core.StateCooling || !near(g.Signals.TTLScore, .3) || w.get(t, elsewhere.ID).Version != 1 {
 			t.Errorf("it is %s with score %v", g.State, g.Signals.TTLScore)
 		}
@@ -58,7 +65,7 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 			t.Errorf("steady is %s with score %v", g.State, g.Signals.TTLScore)
 		}
 		before := dump(t, s)
-		if result, err = w.Sweep(t.Context(), "ns"); err != nil || result.Changed != 0 {
+		if result, err = w.Sweep(t.Context(), "ns", "me"); err != nil || result.Changed != 0 {
 			t.Errorf("the second sweep: %+v, %v", result, err)
 		}
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
@@ -71,14 +78,17 @@ func TestASweepTakesUpWhatACrashLeftWaiting(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		left := living(t, s, decides(core.NextPurge, .9), deferred)
 		m := left.pending(t, core.ObserveRequest{Content: "c"})
-		result, err := left.Sweep(t.Context(), "ns")
+		result, err := left.Sweep(t.Context(), "ns", "me")
 		if err != nil || result.Turn != 3 || len(result.Pending) != 1 || result.Pending[0] != m.ID || len(result.Gated) != 0 {
 			t.Errorf("deferred: %+v, %v", result, err)
 		}
 		w := living(t, s, decides(core.NextPurge, .9), nil)
-		result, err = w.Sweep(t.Context(), "ns")
+		result, err = w.Sweep(t.Context(), "ns", "me")
 		if err != nil || len(result.Pending) != 0 || result.Gated[core.NextPurge] != 1 {
 			t.Errorf("at once: %+v, %v", result, err)
+		}
+		if started := w.told(t, "agent.memory.revalidate.started"); len(started) != 1 || started[0]["agent_id"] != "me" {
+			t.Errorf("the gate was asked: %v", started)
 		}
 	})
 }
@@ -102,7 +112,7 @@ func TestASweepOfManyPages(t *testing.T) {
 		if err := w.Put(t.Context(), memories...); err != nil {
 			t.Fatal(err)
 		}
-		result, err := w.Sweep(t.Context(), "ns")
+		result, err := w.Sweep(t.Context(), "ns", "me")
 		if err != nil || result.Evaluated != n || result.Transitions[core.StateCooling] != n || len(result.Transitions) != 1 {
 			t.Errorf("%+v, %v: want each to move once", result, err)
 		}
@@ -118,13 +128,13 @@ func TestIdleTimeChangesNothing(t *testing.T) {
 				w.live(t, fmt.Sprint("s", i), int64(turn), m.ID, o)
 			}
 		}
-		if _, err := w.Sweep(t.Context(), "ns"); err != nil {
+		if _, err := w.Sweep(t.Context(), "ns", "me"); err != nil {
 			t.Fatal(err)
 		}
 		before := dump(t, s)
 		for range 100 {
 			w.clock.Advance(100 * time.Hour)
-			if _, err := w.Sweep(t.Context(), "ns"); err != nil {
+			if _, err := w.Sweep(t.Context(), "ns", "me"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -184,7 +194,7 @@ func TestUnreadableSettingsStopTheLifecycle(t *testing.T) {
 		if n := w.events("agent.memory.lifecycle.halted"); n != 8 {
 			t.Errorf("%d events, want one more for each refusal", n)
 		}
-		result, err := w.Sweep(t.Context(), "ns")
+		result, err := w.Sweep(t.Context(), "ns", "me")
 		if err != nil || result.Changed != 0 || len(result.Pending) != 1 {
 			t.Errorf("sweep: %+v, %v", result, err)
 		}
@@ -265,7 +275,7 @@ func TestSameCallsGiveTheSameStore(t *testing.T) {
 			}
 		}
 		for _, namespace := range []string{"n0", "n1"} {
-			if _, err := w.Sweep(t.Context(), namespace); err != nil {
+			if _, err := w.Sweep(t.Context(), namespace, "me"); err != nil {
 				t.Fatal(err)
 			}
 		}

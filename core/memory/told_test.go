@@ -11,7 +11,7 @@ import (
 )
 
 // meddler asks other policies. The first answer after it was armed comes only when
-// another has written to the namespace meanwhile, so that the transaction has to run
+// what was read has been written anew meanwhile, so that the transaction has to run
 // again.
 type meddler struct {
 	core.ReflectPolicy
@@ -96,7 +96,7 @@ func TestADecisionOfATransactionThatRunsAgainIsRecordedOnce(t *testing.T) {
 				r := core.RecallRequest{Session: "s", Turn: 1, Query: "content of plain", Limit: 1}
 				r.Namespace, r.Tags = "a/b", []string{"tag-plain"}
 				g.recall(t, r)
-				m.meddle = func() { g.observe(t, core.ObserveRequest{Namespace: "a/b", Content: "another"}) }
+				m.meddle = func() { must(t, g.Put(t.Context(), g.get(t, "plain"))) } // which was read
 				wantReason(t, c.do(t, g), c.code, c.reason)
 				if m.asked != c.runs {
 					t.Errorf("the policy was asked %d times, want %d", m.asked, c.runs)

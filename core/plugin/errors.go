@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -102,7 +101,7 @@ func (s *Supervisor) notFound(name string) error {
 	if slices.Contains(shipped(), name) {
 		return err.WithHint("build it: make build PLUGINS=%q", strings.Join(s.shippedWith(name), " "))
 	}
-	return err.WithHint("%s", core.DidYouMean(name, s.names(), "add it from its folder: reflectory plugin add PATH"))
+	return err.WithHint("%s", sdk.DidYouMean(name, s.names(), "add it from its folder: reflectory plugin add PATH"))
 }
 
 // shippedBy is the publisher of the plugins that the Makefile builds.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -65,5 +64,5 @@ func unknownService(plugin string, service Service) error {
 	}
 	return sdk.Errorf(sdk.Invalid, "service_unknown", "plugin %s asks for the host service %.64q; there are %s", plugin, service, strings.Join(names, ", ")).
 		WithDetail("plugin", plugin).
-		WithHint("%s", core.DidYouMean(string(service), names, "ask for one of these; a later host may have more"))
+		WithHint("%s", sdk.DidYouMean(string(service), names, "ask for one of these; a later host may have more"))
 }

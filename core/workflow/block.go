@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // block reads a mapping with what only workflows have.
@@ -101,7 +102,7 @@ func (b *block) oneOf(key string, values ...string) string {
 		return ""
 	}
 	if !slices.Contains(values, n.Text) {
-		b.Add(n.At, core.DidYouMean(n.Text, values, ""), "%s must be one of %s, not %q", key, strings.Join(values, ", "), core.Cut(n.Text))
+		b.Add(n.At, sdk.DidYouMean(n.Text, values, ""), "%s must be one of %s, not %q", key, strings.Join(values, ", "), core.Cut(n.Text))
 		return ""
 	}
 	return n.Text

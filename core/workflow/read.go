@@ -2,12 +2,10 @@ package workflow
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
@@ -67,40 +65,11 @@ func Read(file string) (core.Source, error) {
 // readNamed reads the file that the user named: it may be a link to anywhere, or a
 // pipe of the shell.
 func readNamed(name string) (string, error) {
-	file, err := os.Open(name)
+	text, err := core.ReadInput(name, MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", name)
+		return "", sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", name).WithHint("name a workflow file")
 	}
-	if err != nil {
-		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err)
-	}
-	defer func() { _ = file.Close() }() // only reads
-	return readAll(file, name, MaxFile)
-}
-
-// readFile opens without blocking, since a named pipe would wait for its writer
-// before it can be told from a file.
-func readFile(files *os.Root, name string, limit int64) (string, error) {
-	file, err := files.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err)
-	}
-	defer func() { _ = file.Close() }() // only reads
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "%s isn't a file", name)
-	}
-	return readAll(file, name, limit)
-}
-
-func readAll(file io.Reader, name string, limit int64) (string, error) {
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return "", sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err)
-	}
-	if int64(len(data)) > limit {
-		return "", sdk.Errorf(sdk.Exhausted, "file_too_large", "%s has more than %d bytes", name, limit)
-	}
-	return string(data), nil
+	return string(text), err
 }
 
 // fetcher reads the files that schema evaluators name.
@@ -181,12 +150,14 @@ func (f *fetcher) fetch(name string, base *url.URL, refs *references) error {
 		if len(f.source.Files) >= MaxNamedFiles {
 			return sdk.Errorf(sdk.Exhausted, "too_many_files", "the workflow names more than %d files", MaxNamedFiles)
 		}
-		var err error
-		if text, err = readFile(f.files, name, MaxNamedFile); errors.Is(err, fs.ErrNotExist) {
+		data, err := core.ReadFileIn(f.files, name, MaxNamedFile)
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
+		text = string(data)
 		f.source.Files[name] = text
 	}
 	if data, found := decodeFile(name, text); len(found) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/policy/format"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // variablePrefix is what the names of a policy's own variables begin with.
@@ -154,7 +154,7 @@ func nearest(word string, known []string, otherwise string) string {
 	if otherwise == "" && len(known) > 0 {
 		otherwise = "the names are " + strings.Join(known, ", ")
 	}
-	return core.DidYouMean(word, known, otherwise)
+	return sdk.DidYouMean(word, known, otherwise)
 }
 
 // names lists the inputs, sorted.

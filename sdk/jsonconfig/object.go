@@ -77,7 +77,7 @@ func (o *Object) OneOf(key string, into *string, names ...string) {
 		return
 	}
 	hint := ""
-	if near := nearest(*into, names); near != "" {
+	if near := sdk.Nearest(*into, names); near != "" {
 		hint = fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	o.Report("%s %.64q is not one of %s%s", key, *into, strings.Join(names, ", "), hint)
@@ -112,7 +112,7 @@ func (o *Object) Done() {
 		if slices.Contains(o.known, key) {
 			continue
 		}
-		if near := nearest(key, o.known); near != "" {
+		if near := sdk.Nearest(key, o.known); near != "" {
 			o.add("unknown key %s%.64s: did you mean %s?", o.path, key, near)
 		} else {
 			o.add("unknown key %s%.64s: known are %s", o.path, key, strings.Join(o.known, ", "))

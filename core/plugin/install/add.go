@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -197,12 +198,9 @@ func pinned(dir, name string, files digests, limit int64) ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	text, err := readBounded(filepath.Join(dir, name), limit)
+	text, err := core.ReadFile(filepath.Join(dir, name), limit)
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "package_unreadable", "can't read %s: %w", filepath.Join(dir, name), err)
-	}
-	if int64(len(text)) > limit {
-		return nil, sdk.Errorf(sdk.Exhausted, "package_too_large", "%s has more than %d bytes", filepath.Join(dir, name), limit)
+		return nil, err
 	}
 	sum := sha256.Sum256(text)
 	if got := hex.EncodeToString(sum[:]); got != want {

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Bounds of limits. They keep slips of the pen from becoming limits; what a host
@@ -102,7 +103,7 @@ func (r *reader) oneOf(n *document.Node, what string, words ...string) string {
 		}
 		return text
 	}
-	r.Add(n.At, core.DidYouMean(text, words, ""), "%s must be one of %s, not %q", what, strings.Join(words, ", "), core.Cut(text))
+	r.Add(n.At, sdk.DidYouMean(text, words, ""), "%s must be one of %s, not %q", what, strings.Join(words, ", "), core.Cut(text))
 	return words[0]
 }
 

@@ -57,22 +57,20 @@ type Locked struct {
 }
 
 // ReadLock reads a lock. One that doesn't exist pins nothing. The error is
-// sdk.Invalid, reason "lock_invalid", or sdk.Incompatible, "lock_format".
+// sdk.Invalid, reason "lock_invalid", or sdk.Incompatible, "lock_format", or one of
+// [core.ReadFile].
 func ReadLock(file string) (*Lock, error) {
-	text, err := readBounded(file, maxLockBytes)
+	text, err := core.ReadFile(file, maxLockBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Lock{Format: lockFormat}, nil
 	}
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "lock_unreadable", "can't read %s: %w", file, err)
+		return nil, err
 	}
 	return parseLock(file, text)
 }
 
 func parseLock(file string, text []byte) (*Lock, error) {
-	if len(text) > maxLockBytes {
-		return nil, lockInvalid(file, "it has more than %d bytes", maxLockBytes)
-	}
 	l := &Lock{}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()

@@ -2,15 +2,14 @@ package install
 
 import (
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -58,29 +57,15 @@ type Package struct {
 // [ParsePackage], and sdk.NotFound, reason "package_not_found".
 func ReadPackage(folder string) (*Package, error) {
 	path := filepath.Join(folder, PackageFile)
-	text, err := readBounded(path, maxYAMLBytes)
+	text, err := core.ReadFile(path, maxYAMLBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, sdk.Errorf(sdk.NotFound, "package_not_found", "there is no %s: a plugin is a folder with one", path).
 			WithHint("name the plugin's folder; sdk/AUTHORING.md says what the file holds")
 	}
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "package_unreadable", "can't read %s: %w", path, err)
-	}
-	return ParsePackage(path, text)
-}
-
-// readBounded reads a file of at most limit bytes, and one byte of a larger one
-// beyond that, so that the reader can say so.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
-	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(errors.New("it is no file"), err)
-	}
-	return io.ReadAll(io.LimitReader(f, limit+1))
+	return ParsePackage(path, text)
 }
 
 // ParsePackage reads the text of a plugin.yaml; file names it in messages. The

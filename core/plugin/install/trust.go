@@ -48,14 +48,15 @@ type Trust struct {
 //	  acme: [MCowBQYDK2VwAyEA…]   # what `openssl pkey -pubout` prints between its lines
 //
 // One that doesn't exist names nobody. The error, sdk.Invalid with reason
-// "trust_invalid", lists every problem with its place.
+// "trust_invalid", lists every problem with its place; or it is one of
+// [core.ReadFile].
 func ReadTrust(file string) (*Trust, error) {
-	text, err := readBounded(file, maxYAMLBytes)
+	text, err := core.ReadFile(file, maxYAMLBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Trust{}, nil
 	}
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "trust_unreadable", "can't read %s: %w", file, err)
+		return nil, err
 	}
 	r := newReader(file)
 	t := &Trust{keys: map[string][]ed25519.PublicKey{}}
@@ -176,9 +177,9 @@ func Sign(ctx context.Context, dir, keyFile string) (signer string, err error) {
 
 // readPrivateKey never says what the file holds.
 func readPrivateKey(file string) (ed25519.PrivateKey, error) {
-	text, err := readBounded(file, maxKeyBytes)
+	text, err := core.ReadFile(file, maxKeyBytes)
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "key_unreadable", "can't read %s: %w", file, err)
+		return nil, err
 	}
 	if block, rest := pem.Decode(text); block != nil && len(bytes.TrimSpace(rest)) == 0 {
 		if parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {

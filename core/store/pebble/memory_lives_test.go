@@ -141,7 +141,7 @@ func changesScenario() []memoryStep {
 	return []memoryStep{
 		archive("dreamt"),
 		func(ctx context.Context, w *memoryWorld) error { _, err := w.Restore(ctx, "dreamt", "me"); return err },
-		func(ctx context.Context, w *memoryWorld) error { _, err := w.Sweep(ctx, "ns"); return err },
+		func(ctx context.Context, w *memoryWorld) error { _, err := w.Sweep(ctx, "ns", "me"); return err },
 		func(ctx context.Context, w *memoryWorld) error {
 			options := w.options
 			options.Embedder = otherModel{}
@@ -150,7 +150,7 @@ func changesScenario() []memoryStep {
 				return err
 			}
 			defer other.Close()
-			p, err := other.Reembed(ctx, "ns", nil)
+			p, err := other.Reembed(ctx, "ns", "me", nil)
 			if err == nil && p.Changed == 0 {
 				err = fmt.Errorf("no vector was made anew: %+v", p)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/nodes"
 	"github.com/nikolalohinski/gonja/v2/tokens"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // check finds what a template uses that isn't there: names, filters and tests,
@@ -86,7 +86,7 @@ func (c *checker) unknown(at *tokens.Token, format, name string, known []string)
 	if len(known) > 0 && len(known) <= 40 {
 		all = "there are " + strings.Join(known, ", ")
 	}
-	c.add(at, fmt.Sprintf(format, name), core.DidYouMean(name, known, all))
+	c.add(at, fmt.Sprintf(format, name), sdk.DidYouMean(name, known, all))
 }
 
 func (c *checker) add(at *tokens.Token, message, hint string) {

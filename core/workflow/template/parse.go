@@ -10,7 +10,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/parser"
 	"github.com/nikolalohinski/gonja/v2/tokens"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // parse reads a template's syntax. gonja's parser panics on some malformed
@@ -145,7 +145,7 @@ func (structures) Get(name string) (parser.ControlStructureParser, bool) {
 	return func(p, args *parser.Parser) (nodes.ControlStructure, error) {
 		e := &tagError{Problem{
 			Message: fmt.Sprintf("there is no tag {%% %s %%} here", name),
-			Hint: core.DidYouMean(name, []string{"if", "for", "set", "raw", "elif", "else", "endif", "endfor"},
+			Hint: sdk.DidYouMean(name, []string{"if", "for", "set", "raw", "elif", "else", "endif", "endfor"},
 				"the tags are if, for, set and raw"),
 		}}
 		if at := args.Current(); at != nil && at.Type != tokens.EOF {

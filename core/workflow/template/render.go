@@ -6,7 +6,6 @@ import (
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -30,7 +29,7 @@ func (u undefined) err() error {
 	name := u.name()
 	otherwise := "give it a value, or a default: {{ " + name + ` | default("") }}`
 	return sdk.Errorf(sdk.Invalid, "template_undefined", "%s is not defined", name).WithDetail("name", name).
-		WithHint("%s", core.DidYouMean(u.key, sortedKeys(u.among), otherwise))
+		WithHint("%s", sdk.DidYouMean(u.key, sortedKeys(u.among), otherwise))
 }
 
 // spend counts work and stops a template that takes too much.

@@ -1,19 +1,38 @@
-package core
+package sdk
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// maxNearestWord bounds the words that are compared: names are short.
-const maxNearestWord = 64
+const (
+	// maxNearestWord bounds what is compared, in bytes: names are short, and the
+	// work stays small whatever comes from outside.
+	maxNearestWord = 64
+	// minBeginning is how much of a name has to be there to be taken for its
+	// beginning.
+	minBeginning = 3
+)
 
-// Nearest returns the candidate that is a likely misspelling away from a word,
-// the first of the nearest ones, or "". Up to a third of the word's letters may
-// differ, and at least one.
+// Nearest returns the candidate that somebody most likely meant by a word, or "":
+// the first of the nearest ones that are a misspelling away, of which up to a
+// third of the word's letters may differ, and at least one; else the first that
+// begins with the word.
 func Nearest(word string, candidates []string) string {
-	best, distance := "", 1+max(1, len(word)/3)
+	if len(word) > maxNearestWord {
+		return ""
+	}
+	best, bound, begun := "", 1+max(1, len(word)/3), ""
 	for _, candidate := range candidates {
-		if d := editDistance(word, candidate); d < distance {
-			best, distance = candidate, d
+		if d := editDistance(word, candidate); d < bound {
+			best, bound = candidate, d
 		}
+		if begun == "" && len(word) >= minBeginning && strings.HasPrefix(candidate, word) {
+			begun = candidate
+		}
+	}
+	if best == "" {
+		return begun
 	}
 	return best
 }
@@ -30,7 +49,7 @@ func DidYouMean(word string, candidates []string, otherwise string) string {
 // editDistance counts the bytes to insert, delete, replace or swap with their
 // neighbour to turn one word into another (optimal string alignment).
 func editDistance(a, b string) int {
-	if len(a) > maxNearestWord || len(b) > maxNearestWord {
+	if len(b) > maxNearestWord {
 		return maxNearestWord
 	}
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// world is a folder with a state folder, in which the program runs within the test.
+type world struct {
+	t   *testing.T
+	dir string
+	env map[string]string
+}
+
+// newWorld makes a world with plugins. It works in the folder of the tests, with the
+// examples beside it.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := emptyWorld(t)
+	w.env["REFLECTORY_LOCK"] = installPlugins(t, filepath.Join(w.dir, "plugins"))
+	return w
+}
+
+// newPlainWorld makes a world without plugins, and works in its folder.
+func newPlainWorld(t *testing.T) *world {
+	t.Helper()
+	w := emptyWorld(t)
+	t.Chdir(w.dir)
+	return w
+}
+
+func emptyWorld(t *testing.T) *world {
+	dir := t.TempDir()
+	return &world{t: t, dir: dir, env: map[string]string{"REFLECTORY_DATA_DIR": filepath.Join(dir, "data"), "HOME": dir}}
+}
+
+// in is the world for a test within the test.
+func (w *world) in(t *testing.T) *world { return &world{t: t, dir: w.dir, env: w.env} }
+
+// unconfined turns the sandbox off, which would deny tally its file.
+func (w *world) unconfined() *world {
+	w.env["REFLECTORY_SANDBOX"] = "off"
+	return w
+}
+
+// file writes a file into the world and returns its path.
+func (w *world) file(name, text string) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// policy writes a policy file whole, as an editor does.
+func (w *world) policy(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, "data", "policies", filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.Rename(w.file("new.tmp", text), path); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// run runs the program and returns its exit code and what it printed.
+func (w *world) run(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	w.t.Helper()
+	return w.fed(ctx, "", args...)
+}
+
+// fed is run with something on standard input.
+func (w *world) fed(ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
+	w.t.Helper()
+	var out, errs bytes.Buffer
+	code = run(ctx, args, strings.NewReader(stdin), &out, &errs, func(k string) string { return w.env[k] })
+	return code, out.String(), errs.String()
+}
+
+// ok runs a command line that must pass.
+func (w *world) ok(args ...string) (stdout, stderr string) {
+	w.t.Helper()
+	code, stdout, stderr := w.run(w.t.Context(), args...)
+	if code != exitPassed {
+		w.t.Fatalf("%v: exit %d: %s%s", args, code, stdout, stderr)
+	}
+	return stdout, stderr
+}
+
+// line runs a command line without spaces in its words, and wants its exit code.
+func (w *world) line(want int, stdin, line string) (stdout, stderr string) {
+	w.t.Helper()
+	code, stdout, stderr := w.fed(w.t.Context(), stdin, strings.Fields(line)...)
+	if code != want {
+		w.t.Fatalf("%s: exit %d, want %d\n%s%s", line, code, want, stdout, stderr)
+	}
+	return stdout, stderr
+}
+
+// parsed runs a command line with --json, which must exit as wanted, and decodes
+// what it prints.
+func (w *world) parsed(want int, line string) (result map[string]any) {
+	w.t.Helper()
+	out, _ := w.line(want, "", line+" --json")
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		w.t.Fatalf("%s: %v: %s", line, err, out)
+	}
+	return result
+}
+
+// refusal runs a command line that is refused, and returns the error's code,
+// message and details.
+func (w *world) refusal(want int, line string) (code, message string, details map[string]any) {
+	w.t.Helper()
+	e, _ := w.parsed(want, line)["error"].(map[string]any)
+	code, _ = e["code"].(string)
+	message, _ = e["message"].(string)
+	details, _ = e["details"].(map[string]any)
+	return code, message, details
+}
+
+func wantIn(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q isn't in:\n%s", part, text)
+		}
+	}
+}

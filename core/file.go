@@ -1,0 +1,121 @@
+package core
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// ReadFile reads a plain file of at most limit bytes, and waits for nothing: a
+// named pipe, a device or a folder in its place is refused. One that isn't there is
+// sdk.NotFound, reason "file_not_found", and fs.ErrNotExist; a larger one is
+// sdk.Exhausted, "file_too_large"; any other is sdk.Invalid, "file_unreadable".
+func ReadFile(path string, limit int64) ([]byte, error) {
+	return readPlain(os.OpenFile, path, limit)
+}
+
+// ReadFileIn is [ReadFile] within a folder, which links don't lead out of.
+func ReadFileIn(folder *os.Root, name string, limit int64) ([]byte, error) {
+	return readPlain(folder.OpenFile, name, limit)
+}
+
+// readPlain opens without blocking, since a named pipe would wait for its writer
+// before it can be told from a file.
+func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name string, limit int64) ([]byte, error) {
+	file, err := open(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, unopened(name, err)
+	}
+	defer func() { _ = file.Close() }() // only reads
+	if err := refuse(file, name, func(m fs.FileMode) bool { return !m.IsRegular() }); err != nil {
+		return nil, err
+	}
+	return ReadAll(name, file, limit)
+}
+
+// ReadInput reads an input that the user named, of at most limit bytes, as
+// [OpenInput] opens it. Its errors are those of [ReadFile].
+func ReadInput(path string, limit int64) ([]byte, error) {
+	file, err := OpenInput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only reads
+	return ReadAll(path, file, limit)
+}
+
+// OpenInput opens an input that the user named: a file, or a stream such as a pipe
+// of the shell, for whose writer it waits. A folder is refused. Whoever reads it
+// bounds what is read. Its errors are those of [ReadFile].
+func OpenInput(path string) (*os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, unopened(path, err)
+	}
+	if err := refuse(file, path, fs.FileMode.IsDir); err != nil {
+		_ = file.Close() // only reads
+		return nil, err
+	}
+	return file, nil
+}
+
+// ReadAll reads a stream of at most limit bytes. A longer one is sdk.Exhausted,
+// reason "file_too_large". The name is for messages.
+func ReadAll(name string, r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, sdk.Errorf(sdk.Exhausted, "file_too_large", "%s has more than %d bytes", name, limit).
+			WithHint("see that it is what was meant, and make it smaller").WithDetail("most", limit)
+	}
+	return data, nil
+}
+
+// refuse refuses a file of a kind that isn't wanted.
+func refuse(file *os.File, name string, unwanted func(fs.FileMode) bool) error {
+	info, err := file.Stat()
+	if err != nil {
+		return unreadable(name, err)
+	}
+	if mode := info.Mode(); unwanted(mode) {
+		return sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: it is %s", name, kindOf(mode)).
+			WithHint("put a plain file there, or name one")
+	}
+	return nil
+}
+
+// kindOf names what isn't a plain file.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "no plain file"
+}
+
+func unopened(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		missing := sdk.Errorf(sdk.NotFound, "file_not_found", "there is no file %s", name).
+			WithHint("check its name and its folder")
+		missing.Err = err
+		return missing
+	}
+	return unreadable(name, err)
+}
+
+func unreadable(name string, err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = failed.Err // which names the file again
+	}
+	return sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: %w", name, err).WithHint("see that it may be read")
+}
