@@ -10,10 +10,8 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/pebble"
-	"github.com/reflectory/reflectory/policy"
 )
 
 // seedMemory stores a memory, and lets it fail in so many turns of session s,
@@ -26,34 +24,21 @@ func seedMemory(t *testing.T, dataDir, id string, failures int64) {
 // seedTurns is seedMemory with another session.
 func seedTurns(t *testing.T, dataDir, id, session string, failures int64) {
 	t.Helper()
-	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dataDir, "store")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	policies := policy.New(policy.NewPoints(), policy.Options{})
-	memories, err := memory.New(memory.Options{Store: db, Retention: policies, Gate: gate.New(policies), DeferGate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		memories.Close()
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"}); err != nil {
-		t.Fatal(err)
-	}
-	for turn := range failures {
-		recall := &core.RecallRequest{Session: session, Turn: turn + 1, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
-		if _, err := memories.Recall(t.Context(), recall); err != nil {
+	seeding(t, dataDir, func(memories *memory.Memories) {
+		if _, err := memories.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "team/a", Content: "how " + id + " is done"}); err != nil {
 			t.Fatal(err)
 		}
-		feedback := &core.FeedbackRequest{Session: session, Turn: turn + 1, Outcome: core.OutcomeFailure, Used: []string{id}}
-		if _, err := memories.Feedback(t.Context(), feedback); err != nil {
-			t.Fatal(err)
+		for turn := range failures {
+			recall := &core.RecallRequest{Session: session, Turn: turn + 1, Query: "how " + id + " is done", RecallFilter: core.RecallFilter{Namespace: "team/a"}}
+			if _, err := memories.Recall(t.Context(), recall); err != nil {
+				t.Fatal(err)
+			}
+			feedback := &core.FeedbackRequest{Session: session, Turn: turn + 1, Outcome: core.OutcomeFailure, Used: []string{id}}
+			if _, err := memories.Feedback(t.Context(), feedback); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
+	})
 }
 
 // failuresOf are three failed calls of a tool, in three turns.

@@ -33,7 +33,7 @@ func (w *world) provenFlags() []string {
 	all := workedOut()
 	c := all[slices.IndexFunc(all, func(c worked) bool { return c.state == core.StatePromoted })]
 	seedLife(w.t, w.env["REFLECTORY_DATA_DIR"], "m", c.turns)
-	c.record(host{w.t, w.env}, "m")
+	c.record(w, "m")
 	return strings.Fields(c.factors)
 }
 
