@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 )
@@ -102,5 +103,16 @@ func TestTwoProgramsDoNotShareAStore(t *testing.T) {
 	code, _, errs := w.run(t.Context(), "runs", "list", "--lock-wait", "0s")
 	if code != exitFailure || !strings.Contains(errs, fmt.Sprint(os.Getpid())) || !strings.Contains(errs, "hint: ") {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+	began := time.Now()
+	code, _, errs = w.run(t.Context(), "runs", "list", "--lock-wait", "100ms")
+	if took := time.Since(began); code != exitFailure || took < 100*time.Millisecond {
+		t.Errorf("exit %d after %s: %s", code, took, errs)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, out, _ := w.run(ctx, "memory", "list", "--lock-wait", "1h", "--json")
+	if code != exitCancelled || !strings.Contains(out, `"code": "cancelled"`) {
+		t.Errorf("cancelled while it waits: exit %d: %s", code, out)
 	}
 }

@@ -46,6 +46,8 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		{"memory observe --namespace n --content x --kind odd", exitFailure, "kind_invalid"},
 		{"memory reflect --source fact-0001 --title two --content x", exitFailure, "title_taken"},
 		{"memory reflect --source fact-0001 --source nothing-0 --title t --content x", exitFailure, "source_not_found"},
+		{"memory reflect --source fact-000 --title t --content x", exitFailure, "id_ambiguous"},
+		{"memory feedback --session s --turn 1 --outcome success --used fact-000", exitFailure, "id_ambiguous"},
 		{"memory reflect --source fact-0001 --title t --content x --depth 2", exitFailure, "depth_mismatch"},
 		{"memory reflect --title t --content x", exitFailure, "source_ids_invalid"},
 		{"memory link fact-0001 related_to fact-0001", exitFailure, "link_self"},
@@ -69,6 +71,7 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		{"memory recall --namespace n --session s x", exitUsage, "usage"},
 		{"memory recall --namespace n --turn 1 x", exitUsage, "usage"},
 		{"memory recall --namespace n", exitUsage, "usage"},
+		{"memory recall --namespace n x --queries queries.jsonl", exitUsage, "usage"},
 		{"memory feedback --session s --turn 1", exitUsage, "usage"},
 		{"memory feedback --session s --outcome success", exitUsage, "usage"},
 		{"memory feedback --turn 1 --outcome success", exitUsage, "usage"},
@@ -126,5 +129,7 @@ func TestAFeedbackSaysWhatWasUsedAndByWhoseWord(t *testing.T) {
 		out, _ = w.line(exitPassed, "", "audit show namespace/n --limit 10 --json")
 		last := out[strings.LastIndex(out, `"agent.memory.evolution.applied"`):]
 		wantIn(t, last, `"source": "`+said+`"`, `"session_id": "`+session+`"`, `"outcome": "partial"`)
+		_, errs := w.line(exitPassed, "", "memory feedback --turn 7 --outcome failure --session "+session)
+		wantIn(t, errs, "turn 7 of session "+session+" had its feedback before")
 	}
 }

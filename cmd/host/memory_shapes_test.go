@@ -217,17 +217,21 @@ func TestListsGoOnWhereTheyEnded(t *testing.T) {
 			if err := json.Unmarshal([]byte(out), &page); err != nil {
 				t.Fatal(err)
 			}
-			for _, entry := range append(page.Memories, page.Knowledge...) {
+			entries := append(page.Memories, page.Knowledge...)
+			if !strings.Contains(command, "--limit") && len(entries) > 2 {
+				t.Errorf("%s: a page of two has %d", command, len(entries))
+			}
+			for _, entry := range entries {
 				if seen[entry.ID] {
 					t.Errorf("%s lists %s twice", command, entry.ID)
 				}
 				seen[entry.ID] = true
 			}
 			if next = page.Next; next == "" {
-				if pages > want/2 {
-					t.Errorf("%s has %d pages", command, pages+1)
-				}
 				break
+			}
+			if pages >= want/2 {
+				t.Fatalf("%s has more than %d pages", command, pages+1)
 			}
 		}
 		if len(seen) != want {

@@ -5,18 +5,24 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 func TestCheckHoldsRecordsToTheirEvents(t *testing.T) {
+	firstOf := func(r core.Reader, prefix string) (key []byte, err error) {
+		err = core.ScanPrefix(r, []byte(prefix), func(k, _ []byte) (bool, error) {
+			key = append(key, k...)
+			return false, nil
+		})
+		return key, err
+	}
 	first := func(t *testing.T, s core.Store) (key []byte) {
-		err := s.View(t.Context(), func(r core.Reader) error {
-			return r.Scan([]byte("decision/"), []byte("decision0"), func(k, _ []byte) (bool, error) {
-				key = append(key, k...)
-				return false, nil
-			})
+		err := s.View(t.Context(), func(r core.Reader) (err error) {
+			key, err = firstOf(r, "decision/")
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -32,6 +38,13 @@ func TestCheckHoldsRecordsToTheirEvents(t *testing.T) {
 		{"a record is gone", func(tx core.Tx, key []byte) error { return tx.Delete(key) }, "is gone"},
 		{"a record was changed", func(tx core.Tx, key []byte) error { return tx.Put(key, []byte(`"three"`)) }, "was changed"},
 		{"a record without an event", func(tx core.Tx, key []byte) error { return tx.Put(append(key, '0'), []byte(`"one"`)) }, "1 records"},
+		{"an event that is no decision", func(tx core.Tx, _ []byte) error {
+			return journal.Append(tx, journal.DecisionStream(string(core.PolicyPoints()[0])), coretest.Epoch(), journal.RunResumed{})
+		}, "it is no decision"},
+		{"a broken journal, which is told elsewhere", func(tx core.Tx, _ []byte) error {
+			key, err := firstOf(tx, "event/")
+			return core.Together(err, tx.Put(key, []byte("{")))
+		}, "2 records are named by no event"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

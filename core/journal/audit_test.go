@@ -151,6 +151,18 @@ func journalOf(t *testing.T) (*book, journal.Head) {
 	return b, b.record()
 }
 
+// problems are those that the journal's check finds.
+func (b *book) problems() (list []core.Problem) {
+	b.Helper()
+	err := b.Store.View(b.Context(), func(r core.Reader) error {
+		return journal.Checker{}.Check(b.Context(), r, func(p core.Problem) { list = append(list, p) })
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return list
+}
+
 func key(prefix, stream string, seq byte) []byte {
 	return []byte(prefix + stream + "\x00\x00\x00\x00\x00\x00\x00\x00" + string([]byte{seq}))
 }
@@ -229,6 +241,10 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 		{"the root edited", edit("root", 2, "run/ab", "run/ac"), "root", 2, "edited"},
 		{"the root cut", cut("root", 3), "root", 4, "the head that was kept is that of entry 4"},
 		{"the root wholly removed", cut("root", 0), "root", 1, "the head that was kept"},
+		{"a root of something else", func(tx core.Tx) error { return journal.Append(tx, "root", at, journal.RunResumed{}) }, "root", 5, "doesn't record heads"},
+		{"a root of no stream", func(tx core.Tx) error {
+			return journal.Append(tx, "root", at, journal.HeadsRecorded{Heads: []journal.StreamHead{{Stream: "a\nb"}}})
+		}, "root", 5, "names no stream"},
 		{"a key that is none", func(tx core.Tx) error { return tx.Put([]byte("event/run/a\x00short"), nil) }, `"run/a\x00short"`, 0, "isn't that of an entry"},
 		{"a head of no stream", func(tx core.Tx) error { return tx.Put([]byte("event-head/a\nb"), nil) }, `"a\nb"`, 0, "isn't that of a head"},
 	}
@@ -243,6 +259,15 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 			details := sdk.AsError(err)
 			if sdk.ReasonOf(err) != "journal_broken" || details.Details["stream"] != c.stream || details.Details["seq"] != c.seq || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %s %d and %q", err, c.stream, c.seq, c.says)
+			}
+			// The check has no head that was kept, and else tells the same, once.
+			list := b.problems()
+			if strings.Contains(c.says, "head that was kept") {
+				if len(list) != 0 {
+					t.Errorf("without a head: %+v", list)
+				}
+			} else if len(list) != 1 || list[0].Part != "journal" || !strings.Contains(list[0].Key, c.stream) || !strings.Contains(list[0].Message, c.says) {
+				t.Errorf("the check tells %+v, want %s and %q", list, c.stream, c.says)
 			}
 		})
 	}

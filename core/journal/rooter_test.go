@@ -80,7 +80,7 @@ func TestTheRooterGoesOnAfterAFailure(t *testing.T) {
 		b := newBook(t)
 		disk := &failing{Store: b.Store}
 		w := *b.Writer
-		w.Store = disk
+		w.Store = &counting{Store: disk} // nothing is committed between two tries
 		r := journal.StartRooter(&w)
 		b.append("run/a")
 		disk.broken.Store(true)
@@ -111,6 +111,12 @@ func TestAHeadThatCannotBeReadKeepsNoOtherFromTheRoot(t *testing.T) {
 	}
 	if b.rootSeq() != 1 {
 		t.Errorf("the root has %d entries", b.rootSeq())
+	}
+	alone := newBook(t)
+	alone.append("run/a")
+	alone.change(func(tx core.Tx) error { return tx.Put([]byte("event-head/run/a"), []byte("?")) })
+	if _, err := journal.Record(t.Context(), alone.Writer); sdk.ReasonOf(err) != "journal_broken" || alone.rootSeq() != 0 {
+		t.Errorf("%v, and the root has %d entries of nothing", err, alone.rootSeq())
 	}
 }
 
@@ -245,8 +251,11 @@ func (c *counting) View(ctx context.Context, fn func(core.Reader) error) error {
 }
 
 func (c *counting) Update(ctx context.Context, fn func(core.Tx) error) error {
-	c.commits++
-	return c.Store.Update(ctx, fn)
+	err := c.Store.Update(ctx, fn)
+	if err == nil {
+		c.commits++
+	}
+	return err
 }
 
 func TestTheRooterRestsWhereNothingIsCommitted(t *testing.T) {

@@ -49,7 +49,8 @@ func TestCheckIsCleanAfterEverything(t *testing.T) {
 }
 
 // TestCheckFindsEachMissingAndStrayKey takes each key away in turn, and then puts
-// one beside it; what is derived is rebuilt to what it was.
+// one beside it and another value in its place; what is derived is rebuilt to what it
+// was.
 func TestCheckFindsEachMissingAndStrayKey(t *testing.T) {
 	w := full(t, openPebble(t))
 	whole := dump(t, w.store)
@@ -85,6 +86,10 @@ func TestCheckFindsEachMissingAndStrayKey(t *testing.T) {
 			stray := key + "9"
 			change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte(stray), []byte("9")) })
 			w.rebuilt(t, whole, "with "+stray, w.problems(t))
+			if whole[key] != "" {
+				change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte(key), []byte("0")) })
+				w.rebuilt(t, whole, "another "+key, w.problems(t))
+			}
 		}
 		change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(whole[key])) })
 	}

@@ -88,8 +88,10 @@ func TestRecallKnowledgeRefuses(t *testing.T) {
 	wantReason(t, err, sdk.Invalid, "query_invalid")
 	_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "", Query: "q"})
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
-	_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "q", MinScore: math.NaN()})
-	wantReason(t, err, sdk.Invalid, "min_score_invalid")
+	for _, least := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "q", MinScore: least})
+		wantReason(t, err, sdk.Invalid, "min_score_invalid")
+	}
 	for limit, reason := range map[int]string{-1: "limit_invalid", 101: "limit_invalid", 100: ""} {
 		_, err = w.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Namespace: "ns", Query: "q", Limit: limit})
 		if sdk.ReasonOf(err) != reason {
@@ -114,9 +116,12 @@ func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
 	if err != nil || len(r.Memories) != 2 || r.Memories[0].Namespace != "ns" || r.Memories[1].Namespace != "ns" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	r, err = p.Recall(t.Context(), "run", &sdk.RecallRequest{Query: "word", Kinds: []string{"semantic"}, Tags: []string{"x"}, Limit: 1})
-	if err != nil || len(r.Memories) != 1 || r.Memories[0].Title != "a" || r.Memories[0].Score <= 0 || r.Memories[0].Score > 1 {
-		t.Errorf("%+v, %v", r, err)
+	for _, q := range []sdk.RecallRequest{{Kinds: []string{"semantic"}}, {Tags: []string{"x"}}, {Limit: 1}} {
+		q.Query = "a word"
+		r, err = p.Recall(t.Context(), "run", &q)
+		if err != nil || len(r.Memories) != 1 || r.Memories[0].Title != "a" || r.Memories[0].Score <= 0 || r.Memories[0].Score > 1 {
+			t.Errorf("%+v: %+v, %v", q, r, err)
+		}
 	}
 	if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
 		t.Errorf("plugins' recalls wrote:\n%s", diff)

@@ -41,7 +41,13 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 		old.promoted(t, core.ObserveRequest{Title: "known", Content: "pool the connections"})
 		old.observe(t, core.ObserveRequest{Namespace: "ns/below", Content: "another namespace"})
 
-		w := living(t, s, nil, func(o *memory.Options) { o.Embedder, o.DeferGate = &other{}, true })
+		e := &other{}
+		defer func() {
+			if e.texts != 10 { // 5 queries, and each memory once
+				t.Errorf("%d texts were embedded, want 10", e.texts)
+			}
+		}()
+		w := living(t, s, nil, func(o *memory.Options) { o.Embedder, o.DeferGate = e, true })
 		if r := w.recall(t, core.RecallRequest{Query: "gateway"}); titles(r) != "certificates" || r.Memories[0].Why.Similarity != nil {
 			t.Errorf("vectors of different models were compared: %+v", r.Memories)
 		}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,11 @@ func TestPrepareStampsAnEmptyStore(t *testing.T) {
 	if got := value(t, s, "meta/format"); got != "1" {
 		t.Errorf("meta/format = %q", got)
 	}
+	// It has nothing that a step could migrate.
+	s, steps := mem.Open(), make([]store.Migration, 2)
+	if err := store.PrepareTo(t.Context(), s, 3, steps); err != nil || value(t, s, "meta/format") != "3" {
+		t.Errorf("format %q, error %v", value(t, s, "meta/format"), err)
+	}
 }
 
 func TestPrepareRefuses(t *testing.T) {
@@ -59,6 +65,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}{
 		{"a newer format", "meta/format", "7", "store_format_newer", "format 7, this program knows formats up to 1"},
 		{"a marker that is no number", "meta/format", "x", "store_format_unknown", `"x"`},
+		{"a marker below 1", "meta/format", "0", "store_format_unknown", `"0"`},
 		{"a strange store", "foreign", "x", "store_format_unknown", `"foreign"`},
 	}
 	for _, c := range cases {
@@ -97,6 +104,37 @@ func TestPrepareMigratesStepByStep(t *testing.T) {
 	}
 	if at, v := value(t, s, "meta/format"), value(t, s, "newest"); at != "3" || v != "x" {
 		t.Errorf("after all steps: format %s, value %q", at, v)
+	}
+}
+
+// overtaken is a store to which something happens right before its next transaction.
+type overtaken struct {
+	core.Store
+	by func()
+}
+
+func (s *overtaken) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if by := s.by; by != nil {
+		s.by = nil
+		by()
+	}
+	return s.Store.Update(ctx, fn)
+}
+
+// TestAStepIsTakenOnce: who finds that another was faster leaves it at that.
+func TestAStepIsTakenOnce(t *testing.T) {
+	s := seeded(t, "meta/format", "1")
+	taken := 0
+	steps := []store.Migration{func(core.Tx) error { taken++; return nil }}
+	prepare := func(s core.Store) {
+		t.Helper()
+		if err := store.PrepareTo(t.Context(), s, 2, steps); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prepare(&overtaken{s, func() { prepare(s) }})
+	if at := value(t, s, "meta/format"); at != "2" || taken != 1 {
+		t.Errorf("format %s after %d steps", at, taken)
 	}
 }
 

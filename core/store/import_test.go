@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -48,6 +50,7 @@ func TestExportAndImportRoundTrip(t *testing.T) {
 		change(t, s, func(tx core.Tx) error {
 			for i, value := range []string{
 				"", "null", "text", "\x00\xff\xfe", `{"a": 1,"a":2 , "<": "\u003c"}`, " 1", "1\n", "\"\xff\"", "\u2028", "1e999", "\x1b[2J", `"\ud800"`,
+				"{\n\t\"a\": 1\r\n}", "\u0085",
 			} {
 				if err := tx.Put(fmt.Appendf(nil, "x/%d", i), []byte(value)); err != nil {
 					return err
@@ -56,8 +59,17 @@ func TestExportAndImportRoundTrip(t *testing.T) {
 			return tx.Put([]byte("x/\xff\x00/"), []byte("1"))
 		})
 		text := exported(t, s)
-		if strings.Contains(text, "run-time/") {
-			t.Error("the export holds a derived key")
+		want := 0
+		for key := range dump(t, s) {
+			if !strings.HasPrefix(key, "run-time/") && !strings.HasPrefix(key, "meta/") {
+				want++
+			}
+		}
+		if got := strings.Count(text, "\n") - 2; got != want {
+			t.Errorf("the export holds %d records, want %d: what isn't derived or the store's own", got, want)
+		}
+		if !utf8.ValidString(text) || strings.ContainsFunc(strings.ReplaceAll(text, "\n", ""), unicode.IsControl) {
+			t.Error("the export isn't plain text")
 		}
 		again := mem.Open()
 		if err := imported(t, again, text); err != nil {
@@ -104,6 +116,9 @@ func TestImportRefuses(t *testing.T) {
 		{"no export", "{}\n", "import_invalid", "line 1: this is no export"},
 		{"a newer format", strings.Replace(text, `"store_format":1`, `"store_format":2`, 1), "store_format_newer", "format 2"},
 		{"a newer version", strings.Replace(text, `"reflectory_export":1`, `"reflectory_export":2`, 1), "store_format_newer", "version 2"},
+		{"a version of 0", strings.Replace(text, `"reflectory_export":1`, `"reflectory_export":0`, 1), "import_invalid", "line 1: this is no export"},
+		{"a format of 0", strings.Replace(text, `"store_format":1`, `"store_format":0`, 1), "import_invalid", "line 1: this is no export"},
+		{"an end that isn't one", header + `{"end":false,"records":0}` + "\n", "import_invalid", "line 2: this is no end"},
 		{"a part", strings.Join(lines[:len(lines)-3], ""), "import_invalid", "the end is missing"},
 		{"a line is gone", header + strings.Join(lines[2:], ""), "import_invalid", "records"},
 		{"a byte was changed", strings.Replace(text, `"workflow":"w"`, `"workflow":"v"`, 1), "import_invalid", "the file was changed"},

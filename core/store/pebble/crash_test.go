@@ -198,11 +198,38 @@ func TestEveryWriteErrorOnce(t *testing.T) {
 	}
 }
 
-// playInjected plays the scenario while the i-th change of the disk fails, and
-// returns how many commits were acknowledged.
-func playInjected(t *testing.T, mem vfs.FS, i int32) (acknowledged int, err error) {
+// TestAnOpenThatCannotWriteSaysSo: also where nothing but the open itself writes.
+func TestAnOpenThatCannotWriteSaysSo(t *testing.T) {
+	failures := 0
+	for i := int32(0); i < 100; i++ {
+		mem := vfs.NewMem()
+		first := openTest(t, Options{Dir: "db"}, mem)
+		if err := core.Together(play(t.Context(), first, func(int) {}), first.Close()); err != nil {
+			t.Fatal(err)
+		}
+		s, err := open(t.Context(), Options{Dir: "db"}, failingOnce(mem, i))
+		if err == nil {
+			if s.Err() != nil {
+				t.Errorf("write %d failed, and the store is open: %v", i, s.Err())
+			}
+			_ = s.Close()
+			break
+		}
+		failures++
+		if !errors.Is(err, errorfs.ErrInjected) || sdk.ReasonOf(err) != "store_io" {
+			t.Fatalf("error %d surfaces as %v (%s)", i, err, sdk.ReasonOf(err))
+		}
+		checkHistory(t, openTest(t, Options{Dir: "db"}, mem), len(scenario())+1)
+	}
+	if failures < 3 {
+		t.Errorf("only %d errors were injected", failures)
+	}
+}
+
+// failingOnce is a disk whose i-th change fails.
+func failingOnce(mem vfs.FS, i int32) vfs.FS {
 	index := errorfs.OnIndex(i)
-	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	return errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		switch op.Kind.ReadOrWrite() {
 		case errorfs.OpIsWrite:
 			switch op.Kind {
@@ -213,7 +240,12 @@ func playInjected(t *testing.T, mem vfs.FS, i int32) (acknowledged int, err erro
 		}
 		return nil
 	}))
-	s, err := open(t.Context(), Options{Dir: "db", MemTableBytes: 64 << 10}, fs)
+}
+
+// playInjected plays the scenario while the i-th change of the disk fails, and
+// returns how many commits were acknowledged.
+func playInjected(t *testing.T, mem vfs.FS, i int32) (acknowledged int, err error) {
+	s, err := open(t.Context(), Options{Dir: "db", MemTableBytes: 64 << 10}, failingOnce(mem, i))
 	if err != nil {
 		return 0, err
 	}

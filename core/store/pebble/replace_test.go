@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -22,6 +23,9 @@ func TestNobodyOpensAStoreThatIsBeingReplaced(t *testing.T) {
 	}
 	staged.Discard()
 	staged.Discard()
+	if _, err := os.Stat(filepath.Join(target, holderFile)); !os.IsNotExist(err) {
+		t.Errorf("the holder file: %v", err)
+	}
 	if got := value(t, target); got != "" {
 		t.Errorf("%q", got)
 	}

@@ -166,7 +166,7 @@ func TestManyWritesAreHeldBackAndEnd(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{
-		{}, {Dir: "x", Durability: "maybe"}, {Dir: "x", CacheBytes: -1}, {Dir: "x", MemTableBytes: 1 << 40},
+		{}, {Dir: "x", Durability: "maybe"}, {Dir: "x", CacheBytes: -1}, {Dir: "x", LockWait: -1}, {Dir: "x", MemTableBytes: 1 << 40},
 	} {
 		if _, err := Open(t.Context(), o); sdk.ReasonOf(err) != "store_options_invalid" {
 			t.Errorf("Open(%+v): %v", o, err)

@@ -68,9 +68,13 @@ func (b *barrier) hold() (release func()) {
 
 // inBubble runs a test with a store on a disk that can be held.
 func inBubble(t *testing.T, test func(t *testing.T, d *disk, s *Store)) {
+	inBubbleWith(t, smallTables(), test)
+}
+
+func inBubbleWith(t *testing.T, o Options, test func(t *testing.T, d *disk, s *Store)) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
-		s, err := open(t.Context(), smallTables(), d)
+		s, err := open(t.Context(), o, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,6 +121,34 @@ func TestUpdateReturnsOnceItIsOnDisk(t *testing.T) {
 		synctest.Wait()
 		if !done.Load() || err != nil {
 			t.Errorf("after the sync: done %v, error %v", done.Load(), err)
+		}
+	})
+}
+
+// TestRelaxedWaitsForNoDisk: neither a commit nor who reads it.
+func TestRelaxedWaitsForNoDisk(t *testing.T) {
+	o := smallTables()
+	o.Durability = Relaxed
+	inBubbleWith(t, o, func(t *testing.T, d *disk, s *Store) {
+		release := d.logs.hold()
+		defer release()
+		var done atomic.Bool
+		var err error
+		go func() {
+			if err = put(t, s, "a"); err == nil {
+				err = s.View(t.Context(), func(r core.Reader) error {
+					_, found, err := r.Get([]byte("a"))
+					if !found {
+						t.Error("the commit isn't visible")
+					}
+					return err
+				})
+			}
+			done.Store(true)
+		}()
+		synctest.Wait()
+		if !done.Load() || err != nil {
+			t.Errorf("while the disk is held: done %v, error %v", done.Load(), err)
 		}
 	})
 }

@@ -150,6 +150,7 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		{"busy for good", func() (*http.Response, error) { return status(500) }, 99, 4, "embedder_refused"},
 		{"gone for good", func() (*http.Response, error) { return nil, errors.New("dial proxy user:" + key) }, 99, 4, "embedder_unavailable"},
 		{"asks to wait too long", func() (*http.Response, error) { return status(429, "Retry-After", "59") }, 99, 2, "embedder_refused"},
+		{"asks to wait for hours", func() (*http.Response, error) { return status(429, "Retry-After", "7200") }, 1, 2, ""},
 		{"wrong key", func() (*http.Response, error) { return status(401) }, 99, 1, "embedder_refused"},
 		{"wrong model", func() (*http.Response, error) { return status(404) }, 99, 1, "embedder_refused"},
 		{"moved", func() (*http.Response, error) { return status(307, "Location", "https://other.test/") }, 99, 1, "embedder_refused"},
@@ -188,7 +189,7 @@ func TestRepliesAreChecked(t *testing.T) {
 		"empty":               `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`,
 		"zero":                `{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[0,0]}]}`,
 		"not finite":          `{"data":[{"index":0,"embedding":[1,0]},{"index":1,"embedding":[1e999,0]}]}`,
-		"too many dimensions": `{"data":[{"index":0,"embedding":[1` + strings.Repeat(",1", 1<<14) + `]},{"index":1,"embedding":[1]}]}`,
+		"too many dimensions": strings.ReplaceAll(`{"data":[{"index":0,"embedding":[1-]},{"index":1,"embedding":[1-]}]}`, "-", strings.Repeat(",1", 1<<14)),
 	}
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -236,10 +237,16 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"no URL", func(o *openai.Options) { o.URL = "" }, "embedder_options_invalid"},
 		{"a file", func(o *openai.Options) { o.URL = "file:///etc/passwd" }, "embedder_options_invalid"},
 		{"a key in the URL", func(o *openai.Options) { o.URL = "https://u:" + key + "@h/v1" }, "embedder_options_invalid"},
+		{"a key in the query", func(o *openai.Options) { o.URL = "https://h/v1?key=" + key }, "embedder_options_invalid"},
+		{"a fragment", func(o *openai.Options) { o.URL = "https://h/v1#x" }, "embedder_options_invalid"},
 		{"a key unencrypted", func(o *openai.Options) { o.URL = "http://h/v1" }, "embedder_options_invalid"},
 		{"this machine may be asked so", func(o *openai.Options) { o.URL = "http://127.0.0.1:11434/v1" }, ""},
+		{"also by its name", func(o *openai.Options) { o.URL = "http://localhost:11434/v1" }, ""},
 		{"memories unencrypted", func(o *openai.Options) { o.URL, o.KeyEnv = "http://h/v1", "" }, "embedder_options_invalid"},
 		{"no model", func(o *openai.Options) { o.Model = "" }, "embedder_options_invalid"},
+		{"a long model", func(o *openai.Options) { o.Model = strings.Repeat("m", 257) }, "embedder_options_invalid"},
+		{"negative dimensions", func(o *openai.Options) { o.Dims = -1 }, "embedder_options_invalid"},
+		{"a long timeout", func(o *openai.Options) { o.Timeout = 2 * time.Hour }, "embedder_options_invalid"},
 		{"dimensions", func(o *openai.Options) { o.Dims = 1 << 20 }, "embedder_options_invalid"},
 		{"the key as its name", func(o *openai.Options) { o.KeyEnv = key }, "embedder_options_invalid"},
 		{"no environment", func(o *openai.Options) { o.Getenv = nil }, "embedder_options_invalid"},
@@ -264,6 +271,7 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestTheKeyIsReadWhenItIsNeeded(t *testing.T) {
 	for name, change := range map[string]func(*openai.Options){
 		"an unset variable": func(o *openai.Options) { o.KeyEnv = "OTHER" },
+		"a long key":        func(o *openai.Options) { o.Getenv = func(string) string { return strings.Repeat("k", 4097) } },
 		"an odd key":        func(o *openai.Options) { o.Getenv = func(string) string { return key + "\r\nX: y" } },
 	} {
 		t.Run(name, func(t *testing.T) {

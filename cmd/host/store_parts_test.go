@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// TestEachPartChecksTheStoreAndWhatIsImported has, for each part of the store, a
+// record that it alone can know is wrong: a check tells it, and an import of it is
+// refused and leaves nothing.
+func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
+	for _, c := range []struct{ part, key, value string }{
+		{"runs", "run-content/nobody", `{}`},
+		{"journal", "event-head/run/nobody", `{"seq":1,"hash":"sha256:0"}`},
+		{"governance", "governance/n", `[]`},
+		{"memories", "memory/fact-0001", `{}`},
+		{"evidence", "evidence-tool/x", `{}`},
+		{"decisions", "decision/nobody", `{}`},
+	} {
+		t.Run(c.part, func(t *testing.T) {
+			w := newPlainWorld(t)
+			w.line(exitPassed, "", "store check")
+			export := `{"reflectory_export":1,"store_format":1}` + "\n" +
+				`{"key":"` + c.key + `","value":` + c.value + "}\n" + `{"end":true,"records":1}` + "\n"
+			out, _ := w.line(exitFailure, export, "store import - --json")
+			wantIn(t, out, `"code": "import_refused"`, `"part": "`+c.part+`"`)
+			w.line(exitPassed, "", "store check")
+
+			damage(t, c.key, c.value)
+			out, _ = w.line(exitNotValid, "", "store check --json")
+			var checked storeChecked
+			if err := json.Unmarshal([]byte(out), &checked); err != nil || checked.Valid || checked.Count != 1 || len(checked.Problems) != 1 {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if p := checked.Problems[0]; p.Part != c.part || p.Message == "" || !strings.HasPrefix(c.key, p.Key) && !strings.HasPrefix(p.Key, "event/") {
+				t.Errorf("found %+v", p)
+			}
+			out, _ = w.line(exitNotValid, "", "store check")
+			wantIn(t, out, c.part+": ")
+		})
+	}
+}
+
+// TestACheckListsSoManyProblemsAndCountsAll: a store that is damaged throughout.
+func TestACheckListsSoManyProblemsAndCountsAll(t *testing.T) {
+	w := newPlainWorld(t)
+	w.line(exitPassed, "", "store check")
+	tampered(t, func(tx core.Tx, _ func(byte) []byte) (err error) {
+		for i := range maxProblems + 2 {
+			err = core.Together(err, tx.Put(fmt.Appendf(nil, "run-content/nobody-%d", i), []byte("{}")))
+		}
+		return err
+	})
+	out, _ := w.line(exitNotValid, "", "store check --json")
+	var checked storeChecked
+	if err := json.Unmarshal([]byte(out), &checked); err != nil || checked.Count != maxProblems+2 || len(checked.Problems) != maxProblems {
+		t.Errorf("%v: %d problems, of which %d are listed", err, checked.Count, len(checked.Problems))
+	}
+}
+
+// TestAnExportThatFailsLeavesNothing: its place is taken by a folder.
+func TestAnExportThatFailsLeavesNothing(t *testing.T) {
+	w := newPlainWorld(t)
+	w.line(exitPassed, "", "memory observe --namespace n --content x")
+	if err := os.MkdirAll(filepath.Join("taken", "by"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := w.line(exitFailure, "", "store export taken --json")
+	wantIn(t, out, `"code": "export_io"`, `"hint"`)
+	if left, err := filepath.Glob("taken.*"); err != nil || len(left) != 0 {
+		t.Errorf("%v, %q is left", err, left)
+	}
+}
+
+// TestTheJournalIsShownFromItsEnd: what is newest comes without a number.
+func TestTheJournalIsShownFromItsEnd(t *testing.T) {
+	w := newPlainWorld(t)
+	for _, namespace := range []string{"n", "n", "n2"} {
+		w.line(exitPassed, "", "memory observe --content x --namespace "+namespace)
+	}
+	for line, want := range map[string]uint64{"": 2, " --from 1": 1} {
+		shown := w.parsed(exitPassed, "audit show namespace/n --limit 1"+line)
+		entries, _ := shown["entries"].([]any)
+		if len(entries) != 1 || within(shown, "entries.0.seq") != float64(want) {
+			t.Errorf("%q shows %v, want entry %d", line, entries, want)
+		}
+	}
+	for limit, more := range map[int]bool{1: true, 100: false} {
+		shown := w.parsed(exitPassed, fmt.Sprint("audit show --limit ", limit))
+		if streams, _ := shown["streams"].([]any); shown["more"] != more || more && len(streams) != limit {
+			t.Errorf("of at most %d streams: %v", limit, shown)
+		}
+	}
+}
