@@ -11,7 +11,7 @@
 // writes wait in memory. To commit, it takes a short mutex, is checked against the
 // keys that others committed since its moment, and is handed to Pebble, which makes
 // it visible. On a conflict it runs again. The wait for the disk happens outside the
-// mutex, so that many writers share one sync, those of one key as well.
+// mutex, so that many writers share one sync, those of one key as well: see group.
 //
 // What transactions read again and again is kept in memory, see kept.
 //

@@ -36,24 +36,9 @@ type Store struct {
 	history *history
 	// unchecked is how many bytes were written since holdBack looked.
 	unchecked atomic.Int64
-	// newest is the newest commit that may be visible and not yet durable.
-	newest atomic.Pointer[pending]
-}
-
-// pending is a commit on its way to the disk.
-type pending struct {
-	done chan struct{}
-	// err is set before done is closed.
-	err error
-}
-
-// wait returns once the commit is durable, or why it isn't.
-func (p *pending) wait() error {
-	if p == nil {
-		return nil
-	}
-	<-p.done
-	return p.err
+	// newest is the newest group of commits, which may be visible and not yet
+	// durable. It is changed under mu, but for a group that failed.
+	newest atomic.Pointer[group]
 }
 
 // Open opens the store in a directory, or creates it, and brings its format up
@@ -243,46 +228,22 @@ func (s *Store) commit(t *tx) (durable func() error, conflict bool, err error) {
 		return nil, true, batch.Close()
 	}
 	defer s.history.apply(t.begun)
-	p := &pending{done: make(chan struct{})}
-	s.newest.Store(p) // before it is visible, so that no view misses it
 	s.unchecked.Add(int64(t.size))
-	return s.apply(batch, p), false, nil
+	return s.apply(batch), false, nil
 }
 
 // apply hands a batch to Pebble's log and memtable, and returns how to wait for
 // the disk. Its caller holds s.mu.
-func (s *Store) apply(batch *pebble.Batch, p *pending) func() error {
-	if s.options.Durability == Relaxed {
-		err := s.db.Apply(batch, pebble.NoSync)
-		if err != nil {
-			s.history.lose()
-		}
-		return func() error { return s.settle(batch, p, err) }
+func (s *Store) apply(batch *pebble.Batch) (durable func() error) {
+	durable = s.fuse.err
+	if s.options.Durability == Full {
+		durable = s.join() // before it is visible, so that no view misses the group
 	}
-	err := s.db.ApplyNoSyncWait(batch, pebble.Sync)
-	if err != nil {
+	if err := s.db.Apply(batch, pebble.NoSync); err != nil {
 		s.history.lose()
-	}
-	return func() error {
-		// Pebble may never end the sync of a batch that it called fatal.
-		if err == nil && s.fuse.err() == nil {
-			err = batch.SyncWait()
-		}
-		return s.settle(batch, p, err)
-	}
-}
-
-// settle ends a commit, for its caller and for all who wait for it.
-func (s *Store) settle(batch *pebble.Batch, p *pending, err error) error {
-	if err != nil {
 		s.fuse.blow(err)
+		return durable
 	}
-	if p.err = s.fuse.err(); p.err != nil {
-		s.newest.CompareAndSwap(p, nil) // later views don't wait for what won't come
-	}
-	close(p.done)
-	if p.err == nil {
-		_ = batch.Close() // only returns memory, which a failed sync may still use
-	}
-	return p.err
+	_ = batch.Close() // only returns memory
+	return durable
 }
