@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,6 +70,13 @@ func TestAPartOfASpecIsNone(t *testing.T) {
 	}
 	if new(Spec).decode(append(b, 0)) {
 		t.Error("a spec with more behind it is taken")
+	}
+	for i := range 3 { // the user, the ruleset and the socket are numbers of 32 bits
+		large := slices.Clone(b)
+		large[8*i+4] = 1
+		if new(Spec).decode(large) {
+			t.Errorf("number %d is taken with more than 32 bits", i)
+		}
 	}
 }
 

@@ -59,9 +59,9 @@ func (s *Spec) Encode() ([]byte, bool) {
 // a whole spec and nothing more.
 func (s *Spec) decode(b []byte) bool {
 	d := decoder{buf: b, ok: true}
-	s.User = uint32(d.number())
-	s.Ruleset = uint32(d.number())
-	s.Keep = uint32(d.number())
+	s.User = d.small()
+	s.Ruleset = d.small()
+	s.Keep = d.small()
 	for range d.count(8) {
 		s.Limits = append(s.Limits, d.number())
 	}
@@ -112,6 +112,15 @@ func (d *decoder) number() uint64 {
 	}
 	d.buf = d.buf[8:]
 	return n
+}
+
+// small reads a number of 32 bits.
+func (d *decoder) small() uint32 {
+	n := d.number()
+	if uint64(uint32(n)) != n {
+		d.ok = false
+	}
+	return uint32(n)
 }
 
 // count reads how many items of at least some bytes follow.
