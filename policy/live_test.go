@@ -30,6 +30,13 @@ func deny(namespace, condition, code string) string {
 	return fmt.Sprintf("namespace: %q\nrule: {match: [{condition: %q, output: '{\"allow\": false, \"code\": %q}'}]}\n", namespace, condition, code)
 }
 
+// What checks a store's decisions goes by the domain's list of points.
+func TestThePointsAreThoseOfTheDomain(t *testing.T) {
+	if diff := cmp.Diff(core.PolicyPoints(), policy.NewPoints().Names()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func load(t *testing.T, files ...string) *policy.Policies {
 	t.Helper()
 	points := policy.NewPoints()

@@ -66,7 +66,7 @@ func (f stateFlags) apply(state json.RawMessage, stdin io.Reader) (json.RawMessa
 // jsonOrText takes data as JSON if it parses, else as a text.
 func jsonOrText(data []byte) json.RawMessage {
 	if json.Valid(data) {
-		return data
+		return bytes.TrimSpace(data) // a file ends in a line break, a value doesn't
 	}
 	text, _ := json.Marshal(string(data)) // a text can't fail to encode
 	return text

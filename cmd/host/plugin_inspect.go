@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 )
 
@@ -97,10 +98,11 @@ func (a *App) inspect(ctx context.Context, p *install.Plugin) inspection {
 		return i
 	}
 	i.Limits = newLimits(p.Package)
-	if installed := p.Installed(); p.Package.Module() != "" {
-		i.Module = inspectModule(ctx, installed)
-	} else {
+	switch installed := p.Installed(); installed.Runtime {
+	case plugin.RuntimeProcess:
 		i.Sandbox = a.confine(installed, p.Folder)
+	case plugin.RuntimeWASM:
+		i.Module = inspectModule(ctx, installed)
 	}
 	return i
 }

@@ -138,11 +138,12 @@ func (s *Status) plugin(p *install.Plugin) pluginStatus {
 	}
 	installed := p.Installed()
 	st.Runtime = string(installed.Runtime)
-	if installed.Runtime == plugin.RuntimeWASM {
+	switch installed.Runtime {
+	case plugin.RuntimeProcess:
+		st.Sandbox = s.Sandbox.word()
+	case plugin.RuntimeWASM:
 		st.Sandbox = "module"
-		return st
 	}
-	st.Sandbox = s.Sandbox.word()
 	return st
 }
 

@@ -5,10 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store/mem"
 )
 
 // TestEachPartChecksTheStoreAndWhatIsImported has, for each part of the store, a
@@ -44,6 +49,28 @@ func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
 			out, _ = w.line(exitNotValid, "", "store check")
 			wantIn(t, out, c.part+": ")
 		})
+	}
+}
+
+// What the format's page marks as derived is what the parts make anew.
+func TestTheFormatMarksWhatIsDerived(t *testing.T) {
+	page, err := os.ReadFile("../../core/store/FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var marked, derived []string
+	for _, row := range regexp.MustCompile("(?m)^\\| ▵ `([a-z-]+/)`").FindAllStringSubmatch(string(page), -1) {
+		marked = append(marked, row[1])
+	}
+	for _, part := range storeParts(mem.Open()) {
+		if rebuilder, ok := part.(core.Rebuilder); ok {
+			derived = append(derived, rebuilder.Derived()...)
+		}
+	}
+	slices.Sort(marked)
+	slices.Sort(derived)
+	if diff := cmp.Diff(marked, derived); diff != "" {
+		t.Errorf("marked (-), derived (+):\n%s", diff)
 	}
 }
 

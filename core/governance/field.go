@@ -2,6 +2,7 @@ package governance
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,11 +92,14 @@ func text(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // names lists the fields, and the groups of them that can be locked together.
 func names() []string {
-	var list []string
+	var list, groups []string
 	for _, f := range Fields() {
 		list = append(list, f.Name)
+		if group, _, grouped := strings.Cut(f.Name, "."); grouped {
+			groups = append(groups, group)
+		}
 	}
-	return append(list, "retention", "gate", "limits")
+	return append(list, slices.Compact(groups)...)
 }
 
 // locks is whether a name in a list of locked fields is the field or its group.

@@ -24,9 +24,10 @@ type Options struct {
 	Governor core.Governor
 	// Reflection may deny reflections (spec 3.2); without it none is denied.
 	Reflection core.ReflectPolicy
-	// Retention decides which state a memory is in (spec 3.4).
+	// Retention decides which state a memory is in (spec 3.4); without it none
+	// changes its state.
 	Retention core.RetentionPolicy
-	// Gate decides on memories that wait for it (spec 3.5).
+	// Gate decides on memories that wait for it (spec 3.5); without it they wait on.
 	Gate core.Gate
 	// DeferGate leaves it to the caller to have the gate decide, as a server does
 	// that runs jobs: a feedback and a sweep only tell which memories wait for it.

@@ -7,7 +7,7 @@
 //		sdktest.Run(t, sdktest.InProcess(plugin()), os.DirFS("."))
 //	}
 //
-// "reflectory plugin test DIR" runs the same cases on an installed package, as
+// "reflectory plugin test DIR" runs the same cases on a folder with a plugin.yaml, as
 // the host will start and call it.
 //
 // # Fixtures
