@@ -130,9 +130,18 @@ func stoic(name string) bool {
 	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") || strings.HasPrefix(base, "marker.")
 }
 
-// Create implements vfs.FS.
+// Create implements vfs.FS. A marker names a manifest. Pebble syncs the folder only
+// once the marker is there, and a crash may keep the marker without the manifest, which
+// nobody could open then; so the manifest's own name is synced first.
 func (s fuseFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return s.open(name, func() (vfs.File, error) { return s.FS.Create(name, c) })
+	return s.open(name, func() (vfs.File, error) {
+		if strings.HasPrefix(s.PathBase(name), "marker.manifest.") {
+			if err := syncDir(s.FS, s.dir); err != nil {
+				return nil, err
+			}
+		}
+		return s.FS.Create(name, c)
+	})
 }
 
 // ReuseForWrite implements vfs.FS.
