@@ -240,8 +240,10 @@ func (s *Store) apply(batch *pebble.Batch) (durable func() error) {
 		durable = s.join() // before it is visible, so that no view misses the group
 	}
 	if err := s.db.Apply(batch, pebble.NoSync); err != nil {
-		s.history.lose()
 		s.fuse.blow(err)
+	}
+	if s.fuse.err() != nil { // Pebble tells its logger alone of what is fatal
+		s.history.lose()
 		return durable
 	}
 	_ = batch.Close() // only returns memory
