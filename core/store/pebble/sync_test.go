@@ -12,7 +12,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // disk is a file system in memory. It counts the syncs of logs, which can be held,
@@ -270,80 +269,6 @@ func TestConflictingWritersShareSyncs(t *testing.T) {
 			return err
 		})
 		if err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// breakCommit commits a batch that Pebble calls fatal: it stays in its pipeline, where
-// all that comes later would wait for it.
-func breakCommit(t *testing.T, s *Store, key string) (durable func() error) {
-	t.Helper()
-	batch := s.db.NewBatch()
-	if err := batch.Set([]byte(key), []byte("x"), nil); err != nil {
-		t.Fatal(err)
-	}
-	const kind = 12 // of the first record, behind the header
-	batch.Repr()[kind] = 0xee
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.apply(batch)
-}
-
-// TestWhatPebbleCallsFatalIsToldToAll: nobody waits for it for ever, neither who
-// commits, nor who shares the sync or reads, nor a backup, nor Close.
-func TestWhatPebbleCallsFatalIsToldToAll(t *testing.T) {
-	inBubble(t, func(t *testing.T, d *disk, s *Store) {
-		release := d.logs.hold()
-		errs := make(chan error, 4)
-		go func() { errs <- put(t, s, "first") }() // its sync is under way
-		synctest.Wait()
-		go func() { errs <- put(t, s, "second") }() // opens a group, which the broken one joins
-		synctest.Wait()
-		broken := breakCommit(t, s, "broken")
-		go func() { errs <- broken() }()
-		go func() { errs <- s.View(t.Context(), func(core.Reader) error { return nil }) }()
-		synctest.Wait()
-		release()
-		for range cap(errs) {
-			if err := <-errs; sdk.ReasonOf(err) != "store_io" {
-				t.Errorf("error %v (%s)", err, sdk.ReasonOf(err))
-			}
-		}
-		checkFailed(t, s)
-		if err := s.Backup(t.Context(), t.TempDir()+"/backup"); sdk.ReasonOf(err) != "store_io" {
-			t.Errorf("a backup: %v", err)
-		}
-	})
-}
-
-// TestWhatPebbleCallsFatalIsNotKept: a transaction reads what a view does.
-func TestWhatPebbleCallsFatalIsNotKept(t *testing.T) {
-	inBubble(t, func(t *testing.T, _ *disk, s *Store) {
-		see := func(r core.Reader) error {
-			_, found, err := r.Get([]byte("a"))
-			if found {
-				t.Error("it is read")
-			}
-			return err
-		}
-		if err := s.Update(t.Context(), func(tx core.Tx) error { return see(tx) }); err != nil {
-			t.Fatal(err)
-		}
-		tx := &tx{store: s, begun: s.history.begin()}
-		if err := tx.Put([]byte("a"), []byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		s.history.add(tx.begun, &tx.reads, &tx.writes, tx.writes.sorted())
-		broken := breakCommit(t, s, "a")
-		s.history.apply(tx.begun)
-		if err := broken(); sdk.ReasonOf(err) != "store_io" {
-			t.Errorf("error %v", err)
-		}
-		if err := s.Update(t.Context(), func(tx core.Tx) error { return see(tx) }); err != nil {
-			t.Error(err)
-		}
-		if err := s.View(t.Context(), see); err != nil {
 			t.Error(err)
 		}
 	})
