@@ -22,8 +22,10 @@ type Store struct {
 	// keepsLock is whether Close leaves the lock to whoever set it.
 	keepsLock bool
 	db        *pebble.DB
-	snapshots *snapshots
-	turns     *store.Turns
+	// compactions tells whether Pebble's can go on.
+	compactions *scheduler
+	snapshots   *snapshots
+	turns       *store.Turns
 
 	// gate guards closed, after which users only falls.
 	gate   sync.Mutex
@@ -65,9 +67,8 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 // openLocked opens a store whose directory is locked.
 func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s *Store, err error) {
 	f := newFuse(o.Durability)
-	s = &Store{options: o, fs: fs, fuse: f, lock: lock, turns: store.NewTurns(), history: newHistory()}
-	compactions := newScheduler()
-	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, compactions))
+	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: newScheduler(), turns: store.NewTurns(), history: newHistory()}
+	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, s.compactions))
 	if err != nil {
 		f.close()
 		s.unlock()
@@ -77,7 +78,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 	f.serving.Store(true)
 	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
-		compactions.open()
+		s.compactions.open()
 		err = store.Prepare(ctx, s)
 	}
 	if err != nil {
