@@ -24,6 +24,9 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	}
 	defer s.users.Done()
 	dir, err := s.backupDir(dir)
+	if err == nil {
+		err = s.fuse.err() // Pebble could wait for ever
+	}
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func (elsewhere) Rename(string, string) error                            { retur
 
 func TestTheFuseGuardsTheStoresFolderOnly(t *testing.T) {
 	mem := vfs.NewMem()
-	f := newFuse()
+	f := newFuse(Full)
 	f.serving.Store(true)
 	fs := fuseFS{elsewhere{mem}, f, "dir/store/"}
 	if _, err := fs.Create("dir/backup/1.sst", ""); err == nil {

@@ -193,11 +193,11 @@ func TestEveryWriteErrorWhileLogsRotate(t *testing.T) {
 			logs := 0
 			for i := int64(1); ; i++ {
 				f := &failing{mem: vfs.NewCrashableMem(), of: errorfs.OpIsWrite, at: i, lasting: lasting}
-				acknowledged := f.fill(t)
+				acknowledged := f.fill(t, smallTables())
 				if f.made.Load() < i {
 					break // all changes succeeded
 				}
-				if f.log {
+				if made := f.first.Kind; strings.HasSuffix(f.first.Path, ".log") && (made == errorfs.OpCreate || made == errorfs.OpReuseForWrite) {
 					logs++
 				}
 				checkCrowd(t, openTest(t, smallTables(), f.mem.CrashClone(vfs.CrashCloneCfg{})), []int64{acknowledged})
@@ -216,8 +216,16 @@ type failing struct {
 	at      int64
 	lasting bool
 	made    atomic.Int64
-	// log is whether the change that failed first was to make a log.
-	log bool
+	// opened is whether the store has been opened, and acknowledged how many of its
+	// commits were.
+	opened       atomic.Bool
+	acknowledged atomic.Int64
+	// before is called before each change, or read, if it is set, and reports whether
+	// it counts. until, if it is set, ends fill.
+	before func(errorfs.Op) bool
+	until  func() bool
+	// first is what failed first.
+	first errorfs.Op
 }
 
 // MaybeError implements [errorfs.Injector].
@@ -225,9 +233,12 @@ func (f *failing) MaybeError(op errorfs.Op) error {
 	if op.Kind.ReadOrWrite() != f.of || op.Kind == errorfs.OpFilePreallocate {
 		return nil
 	}
+	if f.before != nil && !f.before(op) {
+		return nil
+	}
 	n := f.made.Add(1)
 	if n == f.at {
-		f.log = strings.HasSuffix(op.Path, ".log") && (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite)
+		f.first = op
 	}
 	if n == f.at || f.lasting && n > f.at {
 		return syscall.EIO
@@ -237,14 +248,24 @@ func (f *failing) MaybeError(op errorfs.Op) error {
 
 func (f *failing) String() string { return "failing" }
 
-// fill writes about four logs full, and returns how many commits were
-// acknowledged. An error of the disk that no call reports is one of removing a
+// goesOn reports whether fill writes its i-th entry.
+func (f *failing) goesOn(i int) bool {
+	if f.until == nil {
+		return i < 60
+	}
+	return i < 5000 && !f.until()
+}
+
+// fill writes about four logs of smallTables full, unless until says otherwise, and
+// returns how many commits were acknowledged. An error of the disk that no call reports is one of removing a
 // file, or came when all was written.
-func (f *failing) fill(t *testing.T) (acknowledged int64) {
-	s, err := open(t.Context(), smallTables(), errorfs.Wrap(f.mem, f))
-	for i := 0; err == nil && i < 60; i++ {
+func (f *failing) fill(t *testing.T, o Options) (acknowledged int64) {
+	s, err := open(t.Context(), o, errorfs.Wrap(f.mem, f))
+	f.opened.Store(true)
+	for i := 0; err == nil && f.goesOn(i); i++ {
 		if err = appendEntry(t, s, 0, i); err == nil {
 			acknowledged++
+			f.acknowledged.Store(acknowledged)
 		}
 	}
 	if err != nil && sdk.ReasonOf(err) != "store_io" {

@@ -29,6 +29,8 @@ import (
 // before it acknowledges anything. All else that is refused returns the error:
 // tables, which Pebble then tries to make again.
 type fuse struct {
+	// left is what the next open finds, for the hint.
+	left  string
 	mu    sync.Mutex
 	cause error
 
@@ -44,7 +46,13 @@ type fuse struct {
 // retryPause slows Pebble's endless retries of a flush down to a trickle.
 const retryPause = 100 * time.Millisecond
 
-func newFuse() *fuse { return &fuse{closing: make(chan struct{})} }
+func newFuse(d Durability) *fuse {
+	f := &fuse{left: allLeft, closing: make(chan struct{})}
+	if d == Relaxed {
+		f.left = "what was acknowledged is there, but for the newest"
+	}
+	return f
+}
 
 // blow notes the first cause.
 func (f *fuse) blow(cause error) {
@@ -62,7 +70,7 @@ func (f *fuse) err() error {
 	if f.cause == nil {
 		return nil
 	}
-	return ioError("write", f.cause)
+	return diskError("write", f.cause, f.left)
 }
 
 // do runs one change of the disk, unless the fuse has blown.
@@ -90,7 +98,13 @@ func (f *fuse) pause() {
 // ioError says that the disk failed a call, or, as reason "store_corrupt", that
 // what lies there isn't what was written, or, as "store_unwritable", that it may not
 // be written to.
-func ioError(verb string, cause error) error {
+func ioError(verb string, cause error) error { return diskError(verb, cause, allLeft) }
+
+// allLeft is what the next open finds, as a rule.
+const allLeft = "everything acknowledged is there"
+
+// diskError is ioError where the next open finds what left says.
+func diskError(verb string, cause error, left string) error {
 	line, _, _ := strings.Cut(cause.Error(), "\n") // Pebble adds lines for its developers
 	e := sdk.Errorf(sdk.Unavailable, "store_io", "the store can't %s: %s", verb, line)
 	e.Err = cause
@@ -99,12 +113,12 @@ func ioError(verb string, cause error) error {
 		e.Code, e.Reason, e.Message = sdk.Internal, "store_corrupt", "a file of the store is damaged or gone: "+e.Message
 		return e.WithHint("keep a copy of the data directory, check the disk's health, and restore a backup")
 	case vfs.IsNoSpaceError(cause):
-		return e.WithHint("free space on the disk, then start the program again: everything acknowledged is there")
+		return e.WithHint("free space on the disk, then start the program again: %s", left)
 	case errors.Is(cause, fs.ErrPermission) || errors.Is(cause, syscall.EROFS):
 		e.Reason = "store_unwritable"
 		return e.WithHint("let this user write there, which also reading needs, or name another folder with --data-dir: a copy of this one will do")
 	}
-	return e.WithHint("check the disk's health and the data directory's permissions, then start the program again: everything acknowledged is there")
+	return e.WithHint("check the disk's health and the data directory's permissions, then start the program again: %s", left)
 }
 
 func engineError(format string, args ...any) error { return fmt.Errorf(format, args...) }
@@ -130,9 +144,18 @@ func stoic(name string) bool {
 	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") || strings.HasPrefix(base, "marker.")
 }
 
-// Create implements vfs.FS.
+// Create implements vfs.FS. A marker names a manifest. Pebble syncs the folder only
+// once the marker is there, and a crash may keep the marker without the manifest, which
+// nobody could open then; so the manifest's own name is synced first.
 func (s fuseFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return s.open(name, func() (vfs.File, error) { return s.FS.Create(name, c) })
+	return s.open(name, func() (vfs.File, error) {
+		if strings.HasPrefix(s.PathBase(name), "marker.manifest.") {
+			if err := syncDir(s.FS, s.dir); err != nil {
+				return nil, err
+			}
+		}
+		return s.FS.Create(name, c)
+	})
 }
 
 // ReuseForWrite implements vfs.FS.

@@ -45,34 +45,38 @@ func (s *Store) sync(g *group) error {
 	_ = g.before.wait() // the fuse keeps its error
 	g.before = nil
 	runtime.Gosched() // who waited for that one, and commits again, may join
-	s.mu.Lock()
-	g.sealed = true
-	s.mu.Unlock()
-	if err := s.syncLog(); err != nil {
+	end, err := s.seal(g)
+	if err == nil {
+		err = end.SyncWait()
+	}
+	if err != nil {
 		s.fuse.blow(err)
 	}
 	if g.err = s.fuse.err(); g.err != nil {
 		s.newest.CompareAndSwap(g, nil) // later views don't wait for what won't come
+	} else {
+		_ = end.Close() // only returns memory, which a failed sync may still use
 	}
 	close(g.done)
 	return g.err
 }
 
-// syncLog syncs all that Pebble's log holds.
-func (s *Store) syncLog() error {
-	end := s.db.NewBatch()
+// seal closes a group, and puts a record behind its commits in Pebble's log: once that
+// is synced, they are as well.
+func (s *Store) seal(g *group) (end *pebble.Batch, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.sealed = true
+	// After what it called fatal, Pebble may neither take the record nor end its sync.
+	if err := s.fuse.err(); err != nil {
+		return nil, err
+	}
+	end = s.db.NewBatch()
 	if err := end.LogData(nil, nil); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.db.ApplyNoSyncWait(end, pebble.Sync); err != nil {
-		return err
+		return nil, err
 	}
-	// Pebble may never end the sync of what it called fatal.
-	if err := s.fuse.err(); err != nil {
-		return err
-	}
-	if err := end.SyncWait(); err != nil {
-		return err
-	}
-	return end.Close() // not after a failure, which may use its memory still
+	return end, s.fuse.err()
 }

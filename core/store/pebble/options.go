@@ -151,6 +151,7 @@ func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock, compactions *sch
 			// What can't be read is the reading call's error, not the store's end.
 			DataCorruption:  func(pebble.DataCorruptionInfo) {},
 			BackgroundError: func(error) {},
+			CompactionEnd:   func(c pebble.CompactionInfo) { compactions.ended(c.Err) },
 		},
 	}
 	e.Experimental.CompactionScheduler = compactions

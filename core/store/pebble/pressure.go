@@ -20,24 +20,49 @@ const (
 )
 
 // holdBack lets a writer wait while the backlog is too long, so that memory
-// stays bounded. It gives up when the disk has failed or the caller has.
+// stays bounded. It gives up when the disk has failed, when a damaged file keeps the
+// backlog from being worked off, or when the caller has given up; the next writer looks
+// again then.
 func (s *Store) holdBack(ctx context.Context) error {
 	n := s.unchecked.Load()
-	due := n >= checkBytes && s.unchecked.CompareAndSwap(n, 0)
-	for due && s.backlogged() {
-		if err := s.fuse.err(); err != nil {
+	if n < checkBytes || !s.unchecked.CompareAndSwap(n, 0) {
+		return nil
+	}
+	for {
+		long, err := s.backlogged()
+		if !long {
+			return nil
+		}
+		if err == nil {
+			err = pause(ctx)
+		}
+		if err != nil {
+			s.unchecked.Add(n)
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(backlogPause):
-		}
 	}
-	return nil
 }
 
-func (s *Store) backlogged() bool {
+// pause lets a writer sleep until it looks again.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(backlogPause):
+		return nil
+	}
+}
+
+// backlogged reports whether the backlog is too long, and why it stays so if that is
+// known.
+func (s *Store) backlogged() (long bool, err error) {
 	m := s.db.Metrics()
-	return m.MemTable.Size > maxMemTables*s.options.MemTableBytes || m.Levels[0].Sublevels > maxLevel0
+	memory := m.MemTable.Size > maxMemTables*s.options.MemTableBytes
+	if !memory && m.Levels[0].Sublevels <= maxLevel0 {
+		return false, nil
+	}
+	if err := s.fuse.err(); err != nil || memory {
+		return true, err
+	}
+	return true, s.compactions.stuck()
 }

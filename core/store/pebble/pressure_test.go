@@ -61,3 +61,70 @@ func fillMemory(ctx context.Context, s *Store, written *int) error {
 	}
 	return nil
 }
+
+// TestADamagedFileHoldsNoWriterForEver: files that can't be read can't be merged, and
+// once too many wait for that, writers are told why.
+func TestADamagedFileHoldsNoWriterForEver(t *testing.T) {
+	mem, _ := filled(t)
+	damage(t, mem, ".sst", false)
+	s := openTest(t, smallTables(), mem)
+	var err error
+	last := 0 // that was written
+	for i := 0; err == nil; i++ {
+		if i > 20000 {
+			t.Fatal("writers go on")
+		}
+		if err = appendEntry(t, s, 0, i); err == nil {
+			last = i
+		}
+	}
+	for range 2 { // the next one is told, too
+		if sdk.ReasonOf(err) != "store_corrupt" {
+			t.Errorf("error %v (%s)", err, sdk.ReasonOf(err))
+		}
+		err = appendEntry(t, s, 0, last+1)
+	}
+	err = s.View(t.Context(), func(r core.Reader) error {
+		_, found, err := r.Get(crowdKey(0, last))
+		if !found {
+			t.Error("what was acknowledged isn't there")
+		}
+		return err
+	})
+	if err != nil {
+		t.Errorf("a read of what isn't damaged: %v", err)
+	}
+}
+
+// TestACompactionThatFailsOnceIsNotStuck: only several failures in a row are.
+func TestACompactionThatFailsOnceIsNotStuck(t *testing.T) {
+	c := newScheduler()
+	defer c.Unregister()
+	for _, failures := range []int{1, maxFailures - 1, maxFailures} {
+		c.ended(nil)
+		for range failures {
+			c.ended(syscall.EIO)
+		}
+		if stuck := c.stuck() != nil; stuck != (failures == maxFailures) {
+			t.Errorf("stuck after %d failures: %t", failures, stuck)
+		}
+	}
+}
+
+// TestBacklogOfMemoryIsWaitedFor: while it is written down, files needn't be merged.
+func TestBacklogOfMemoryIsWaitedFor(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *disk, s *Store) {
+		openTables := d.tables.hold()
+		for range maxFailures {
+			s.compactions.ended(syscall.EIO)
+		}
+		written := 0
+		done := make(chan error)
+		go func() { done <- fillMemory(t.Context(), s, &written) }()
+		synctest.Wait()
+		openTables()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

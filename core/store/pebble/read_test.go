@@ -17,7 +17,7 @@ import (
 func filled(t *testing.T) (mem *vfs.MemFS, acknowledged int64) {
 	t.Helper()
 	f := &failing{mem: vfs.NewCrashableMem()}
-	return f.mem, f.fill(t)
+	return f.mem, f.fill(t, smallTables())
 }
 
 // TestEveryReadError lets the i-th read of the disk fail, once or from then on,

@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -16,7 +17,17 @@ import (
 type scheduler struct {
 	*pebble.ConcurrencyLimitScheduler
 	opened atomic.Bool
+
+	mu sync.Mutex
+	// failures counts the compactions that failed since one succeeded, and cause is
+	// why the last did.
+	failures int
+	cause    error
 }
+
+// maxFailures is how often compactions may fail in a row, as when a read fails once,
+// before they count as stuck. Pebble repeats them without a pause.
+const maxFailures = 3
 
 func newScheduler() *scheduler {
 	return &scheduler{ConcurrencyLimitScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()}
@@ -37,4 +48,26 @@ func (s *scheduler) open() {
 	if granted, turn := s.TrySchedule(); granted {
 		turn.Done()
 	}
+}
+
+// ended notes how a compaction ended.
+func (s *scheduler) ended(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cause = err; err == nil {
+		s.failures = 0
+	} else {
+		s.failures++
+	}
+}
+
+// stuck is why compactions fail again and again, as on a damaged file; nil if they
+// don't.
+func (s *scheduler) stuck() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failures < maxFailures {
+		return nil
+	}
+	return ioError("merge its files", s.cause)
 }

@@ -22,8 +22,10 @@ type Store struct {
 	// keepsLock is whether Close leaves the lock to whoever set it.
 	keepsLock bool
 	db        *pebble.DB
-	snapshots *snapshots
-	turns     *store.Turns
+	// compactions tells whether Pebble's can go on.
+	compactions *scheduler
+	snapshots   *snapshots
+	turns       *store.Turns
 
 	// gate guards closed, after which users only falls.
 	gate   sync.Mutex
@@ -64,10 +66,9 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 
 // openLocked opens a store whose directory is locked.
 func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s *Store, err error) {
-	f := newFuse()
-	s = &Store{options: o, fs: fs, fuse: f, lock: lock, turns: store.NewTurns(), history: newHistory()}
-	compactions := newScheduler()
-	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, compactions))
+	f := newFuse(o.Durability)
+	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: newScheduler(), turns: store.NewTurns(), history: newHistory()}
+	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, s.compactions))
 	if err != nil {
 		f.close()
 		s.unlock()
@@ -77,7 +78,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 	f.serving.Store(true)
 	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
-		compactions.open()
+		s.compactions.open()
 		err = store.Prepare(ctx, s)
 	}
 	if err != nil {
@@ -129,7 +130,9 @@ func (s *Store) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return durable()
 }
 
-// Close waits for running transactions and closes the files. It is idempotent.
+// Close waits for running transactions and closes the files. It is idempotent. Its
+// error tells that what was acknowledged isn't on disk, as may be when relaxed, or that
+// the files can't be closed.
 func (s *Store) Close() (err error) {
 	s.closer.Do(func() { err = s.close() })
 	return err
@@ -141,7 +144,9 @@ func (s *Store) close() error {
 	s.gate.Unlock()
 	s.users.Wait()
 	s.snapshots.close()
-	reported := s.fuse.err() != nil // by the call that met it
+	// The call that met a failure told of it, and lost nothing but its own commit;
+	// Relaxed lost what it had acknowledged.
+	reported := s.options.Durability == Full && s.fuse.err() != nil
 	s.fuse.close()
 	err := s.db.Close()
 	s.unlock()
@@ -240,8 +245,10 @@ func (s *Store) apply(batch *pebble.Batch) (durable func() error) {
 		durable = s.join() // before it is visible, so that no view misses the group
 	}
 	if err := s.db.Apply(batch, pebble.NoSync); err != nil {
-		s.history.lose()
 		s.fuse.blow(err)
+	}
+	if s.fuse.err() != nil { // Pebble tells its logger alone of what is fatal
+		s.history.lose()
 		return durable
 	}
 	_ = batch.Close() // only returns memory
