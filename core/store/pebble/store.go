@@ -67,7 +67,9 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 	f := newFuse()
 	s = &Store{options: o, fs: fs, fuse: f, lock: lock, turns: store.NewTurns(), history: newHistory()}
 	compactions := newScheduler()
-	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, compactions))
+	if err = checkMarker(fs, o.Dir); err == nil {
+		s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, compactions))
+	}
 	if err != nil {
 		f.close()
 		s.unlock()
