@@ -1,0 +1,53 @@
+package main
+
+import "testing"
+
+// TestWhatIsNotThereIsToldWithItsPlace: an empty list says where it looked, a list that
+// goes on says how, and what can't fit is refused instead of found nowhere.
+func TestWhatIsNotThereIsToldWithItsPlace(t *testing.T) {
+	w := newPlainWorld(t)
+	w.line(exitPassed, "", "memory observe --namespace team/a --content x")
+	seedKnowledge(t, "data", "good-0001")
+	seedKnowledge(t, "data", "good-0002")
+	for line, want := range map[string]string{
+		"memory list":                                  "no such memories in default",
+		"memory list --namespace b --subtree":          "no such memories in b and below",
+		"memory list --subtree --tag t --namespace=":   "no such memories in any namespace",
+		"memory recall --namespace b x":                "nothing fits in b",
+		"memory recall --namespace b --subtree x":      "nothing fits in b and below",
+		"knowledge list --namespace b":                 "no knowledge in b",
+		"knowledge recall --namespace b x":             "nothing fits in b",
+		"knowledge list --namespace team/a --limit 1":  "hint: there are more: --after ",
+		"memory list --subtree --limit 1 --namespace=": "hint: there are more: --after ",
+	} {
+		_, stderr := w.line(exitPassed, "", line)
+		wantIn(t, stderr, want)
+	}
+	for line, want := range map[string]string{
+		"memory list --namespace n --kind odd":                   "kinds_invalid",
+		"governance set team/** max_reflection_depth=0":          "namespace_invalid",
+		"memory observe --namespace n --file=":                   "file_not_found",
+		"memory recall --namespace n --queries=":                 "file_not_found",
+		"memory reflect --source a-memory --title t --content x": "source_not_found",
+	} {
+		if got, message, _ := w.refusal(exitFailure, line); got != want {
+			t.Errorf("%s: %s (%s), want %s", line, got, message, want)
+		}
+	}
+}
+
+// TestALineSaysEachThingOnce: of two values of a key, one would be lost unseen.
+func TestALineSaysEachThingOnce(t *testing.T) {
+	w := newPlainWorld(t)
+	for stdin, want := range map[string]string{
+		`{"content": "a", "content": "b"}`:      `nothing is stored: standard input: line 1: the key "content" is there twice`,
+		`{"content": "a", "Content": "b"}`:      `the key "Content" is there twice`,
+		`{"content": "a", "tags": [1]}`:         "line 1: tags has a number where a text must be",
+		`{"content": "a", "state": "promoted"}`: `line 1: unknown field "state"`,
+	} {
+		_, stderr := w.line(exitFailure, stdin, "memory observe --namespace n --file -")
+		wantIn(t, stderr, want)
+	}
+	_, stderr := w.line(exitFailure, `{"memory_id": "fact-0001", "session": "s", "turn": 1, "tool": "t"}`, "evidence tool --file -")
+	wantIn(t, stderr, "standard input: outcome 1: ok is missing")
+}
