@@ -101,6 +101,9 @@ func (a *App) showDAG(done *gate.DAGRecorded) {
 	}
 	fmt.Fprintf(a.Stdout, "%s: the graph of workflow %s, with %d nodes, %d edges, %d memories (%s)\n",
 		word, term.Clean(done.Workflow), done.Nodes, done.Edges, done.Memories, done.Digest)
+	if len(done.Unknown) > 0 {
+		a.term.Line("warn: there is no memory %s: a graph names them by their whole ids", strings.Join(done.Unknown, ", "))
+	}
 	if len(done.Unreachable) > 0 {
 		a.term.Line("warn: no entry leads to the nodes of %s", strings.Join(done.Unreachable, ", "))
 	}

@@ -103,25 +103,29 @@ func (a *App) warnVectors(bare int) {
 	}
 }
 
-// recallFile recalls for each line of a file, and prints a line for each.
+// recallFile recalls for each line of a file, and prints a line for each. With --json
+// it prints all results as one value, before an error too: a turn that began isn't
+// recalled again.
 func (a *App) recallFile(ctx context.Context, path string, common *core.RecallRequest) error {
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		results := []*core.RecallResult{}
-		n := 0
 		for line, err := range a.jsonLines(path) {
+			var result *core.RecallResult
+			if err == nil {
+				result, err = recallLine(ctx, m, line, *common)
+			}
+			if err != nil && a.flags.json && len(results) > 0 {
+				return partial{err, map[string]any{"results": results}}
+			}
 			if err != nil {
 				return err
 			}
-			result, err := recallLine(ctx, m, line, *common)
-			if err != nil {
-				return err
-			}
-			n++
-			a.term.Status("%d queries", n)
+			results = append(results, result)
+			a.term.Status("%d queries", len(results))
 			if a.flags.json {
-				results = append(results, result)
 				continue
 			}
+			results[len(results)-1] = nil // it is printed
 			if _, err := a.Stdout.Write(append(term.JSON(core.MustJSON(result)), '\n')); err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ FILE appears once it is complete; - is standard output. It holds content: keep i
 like the data folder. Exports of equal stores are equal.`,
 		Example: "  reflectory store export everything.jsonl",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onStore(func(ctx context.Context, db *openedStore, args []string) error {
+		RunE: a.onStoreThere(func(ctx context.Context, db *openedStore, args []string) error {
 			if args[0] != "-" {
 				return a.exportTo(ctx, db, args[0])
 			}

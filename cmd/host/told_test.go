@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // TestWhatIsNotThereIsToldWithItsPlace: an empty list says where it looked, a list that
 // goes on says how, and what can't fit is refused instead of found nowhere.
@@ -50,4 +54,41 @@ func TestALineSaysEachThingOnce(t *testing.T) {
 	}
 	_, stderr := w.line(exitFailure, `{"memory_id": "fact-0001", "session": "s", "turn": 1, "tool": "t"}`, "evidence tool --file -")
 	wantIn(t, stderr, "standard input: outcome 1: ok is missing")
+}
+
+// TestANewStoreIsNoProof: a check of a store that wasn't there says so.
+func TestANewStoreIsNoProof(t *testing.T) {
+	w := newPlainWorld(t)
+	for i, line := range []string{"store check", "audit verify", "audit head", "store export -", "store backup copy"} {
+		_, stderr := w.line(exitPassed, "", fmt.Sprint(line, " --data-dir new", i))
+		wantIn(t, stderr, fmt.Sprintf("warn: there was no store in new%d/store", i))
+	}
+	_, stderr := w.line(exitPassed, "", "store check --data-dir new0")
+	if strings.Contains(stderr, "warn") {
+		t.Errorf("the second check says %s", stderr)
+	}
+}
+
+// TestAGraphWithAMisspeltMemorySaysSo: such a memory would never get its evidence. One
+// that was purged may stay in its graph.
+func TestAGraphWithAMisspeltMemorySaysSo(t *testing.T) {
+	w := newPlainWorld(t)
+	w.line(exitPassed, "", "memory observe --namespace n --content x --id fact-0001")
+	const graph = `{"workflow":"w","entry":["a"],"exits":["b"],"edges":[["a","b"]],"memories":{"fact-0001":["a"],"fact-000":["b"]}}`
+	_, stderr := w.line(exitPassed, graph, "evidence dag --file -")
+	wantIn(t, stderr, "warn: there is no memory fact-000: ")
+	stdout, _ := w.line(exitPassed, graph, "evidence dag --file - --json")
+	wantIn(t, stdout, `"unknown": [`, `"fact-000"`)
+}
+
+// TestWhatWasRecalledBeforeAnErrorIsShown: the turns of the lines before it have begun.
+func TestWhatWasRecalledBeforeAnErrorIsShown(t *testing.T) {
+	w := newPlainWorld(t)
+	w.line(exitPassed, "", "memory observe --namespace n --content x --id fact-0001")
+	const queries = `{"query": "x", "session": "s", "turn": 1}` + "\n" + `{"query": 1}`
+	stdout, _ := w.line(exitFailure, queries, "memory recall --namespace n --queries - --json")
+	wantIn(t, stdout, `"line_invalid"`, `"results": [`, `"fact-0001"`)
+	stdout, stderr := w.line(exitFailure, queries, "memory recall --namespace n --queries -")
+	wantIn(t, stdout, `"fact-0001"`)
+	wantIn(t, stderr, "line 2: query has a number where a text must be")
 }
