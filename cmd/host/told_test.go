@@ -92,3 +92,16 @@ func TestWhatWasRecalledBeforeAnErrorIsShown(t *testing.T) {
 	wantIn(t, stdout, `"fact-0001"`)
 	wantIn(t, stderr, "line 2: query has a number where a text must be")
 }
+
+// TestRepeatedLinesAreCountedApart: what was there before isn't said to be stored anew.
+func TestRepeatedLinesAreCountedApart(t *testing.T) {
+	w := newPlainWorld(t)
+	const lines = `{"content": "a", "idempotency_key": "k1"}` + "\n" + `{"content": "b", "idempotency_key": "k2"}` + "\n" +
+		`{"content": "c", "idempotency_key": "k1"}`
+	_, stderr := w.line(exitPassed, lines, "memory observe --namespace n --file -")
+	wantIn(t, stderr, "2 memories stored, 1 were there before")
+	stdout, _ := w.line(exitPassed, lines, "memory observe --namespace n --file - --json")
+	wantIn(t, stdout, `"observed": 0`, `"repeated": 3`)
+	_, stderr = w.line(exitFailure, lines+"\n{", "memory observe --namespace n --file -")
+	wantIn(t, stderr, "nothing is stored: standard input: line 4: ")
+}
