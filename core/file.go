@@ -114,6 +114,9 @@ func unopened(name string, err error) error {
 }
 
 func unreadable(name string, err error) error {
+	if sdk.CodeOf(err) == sdk.Cancelled {
+		return err
+	}
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		err = failed.Err // which names the file again
 	}

@@ -5,9 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -15,6 +19,75 @@ import (
 // MaxJSONDepth bounds the nesting of JSON from outside, well under the 10,000
 // levels at which encoding/json gives up.
 const MaxJSONDepth = 256
+
+// JSONProblem tells what encoding/json found wrong with a text in the words of JSON,
+// by keys, and not by Go's types. Another error it returns as it is.
+func JSONProblem(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return wrongType(wrong)
+	case err != nil && strings.HasPrefix(err.Error(), "json: "):
+		return errors.New(strings.TrimPrefix(err.Error(), "json: ")) // an unknown field has no type
+	}
+	return err
+}
+
+func wrongType(wrong *json.UnmarshalTypeError) error {
+	key := wrong.Field
+	for name, rest, found := strings.Cut(key, "."); found && unicode.IsUpper(rune(name[0])); name, rest, found = strings.Cut(key, ".") {
+		key = rest // what is embedded in Go has no key in JSON
+	}
+	came, isNumber := strings.CutPrefix(wrong.Value, "number ")
+	if word := map[string]string{
+		"number": "a number", "string": "a text", "array": "a list", "object": "an object", "bool": "true or false",
+	}[came]; word != "" {
+		came = word
+	}
+	want := "a whole number"
+	switch wrong.Type.Kind() {
+	case reflect.String:
+		want = "a text"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Slice, reflect.Array:
+		want = "a list"
+	case reflect.Struct, reflect.Map:
+		want = "an object"
+	case reflect.Float64:
+		want = "a number"
+	}
+	if isNumber && (want == "a number" || want == "a whole number" && !strings.ContainsAny(came, ".eE")) {
+		return fmt.Errorf("%s is %s, which is out of range", key, came)
+	}
+	return fmt.Errorf("%s has %s where %s must be", key, came, want)
+}
+
+// RepeatedKey is the first key of a JSON object that stands in it twice, in whatever
+// case, since encoding/json takes the last of them; "" where there is none, or no
+// whole object.
+func RepeatedKey(object []byte) string {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return ""
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		token, err := dec.Token()
+		key, isKey := token.(string)
+		if err != nil || !isKey {
+			return ""
+		}
+		if seen[strings.ToLower(key)] {
+			return key
+		}
+		seen[strings.ToLower(key)] = true
+		if err := dec.Decode(new(json.RawMessage)); err != nil {
+			return ""
+		}
+	}
+	return ""
+}
 
 // DecodeJSON decodes one JSON value so that integers stay exact: a number
 // without fraction or exponent that fits is an int64 (or a uint64), any other a

@@ -61,7 +61,7 @@ func segmentProblems(namespace string) []string {
 	if inner == "" || strings.Contains(inner, "//") {
 		problems = append(problems, "a segment is empty")
 	}
-	for _, reserved := range []string{".", "..", EveryNamespace} {
+	for _, reserved := range []string{".", "..", EveryNamespace, "**"} {
 		if strings.Contains("/"+namespace+"/", "/"+reserved+"/") {
 			problems = append(problems, "no segment may be "+reserved)
 		}

@@ -26,6 +26,7 @@ type App struct {
 	flags  flags
 	config Config
 	term   *term.Printer
+	input  inputs
 	// understood is whether the command line was: a command has begun.
 	understood bool
 	// asksJSON is whether the command line, understood or not, has --json.
@@ -49,6 +50,7 @@ type flags struct {
 
 // Run runs a command line and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
+	a.input = inputs{ctx, a.Stdin}
 	a.asksJSON = slices.Contains(args, "--json")
 	root := a.root()
 	root.SetArgs(args)

@@ -35,7 +35,7 @@ func (a *App) auditHeadCommand() *cobra.Command {
 		Long: `Print the head of the root, which stands for every event so far. Kept where whoever
 writes the data folder doesn't, it proves later that nothing was changed or cut off.`,
 		Example: "  reflectory audit head > head.txt",
-		RunE: a.onStore(func(ctx context.Context, db *openedStore, _ []string) error {
+		RunE: a.onStoreThere(func(ctx context.Context, db *openedStore, _ []string) error {
 			head, err := journal.Record(ctx, &journal.Writer{Store: db})
 			if err != nil {
 				return err
@@ -69,7 +69,7 @@ journal is whole, 3 it isn't.`,
 		Example: "  reflectory audit verify\n  reflectory audit verify --head @head.txt",
 	}
 	c.Flags().StringVar(&kept, "head", "", "a `head` that audit head printed, or @FILE with one")
-	c.RunE = a.onStore(func(ctx context.Context, db *openedStore, _ []string) error {
+	c.RunE = a.onStoreThere(func(ctx context.Context, db *openedStore, _ []string) error {
 		audit := journal.Audit{Progress: func(n int64) { a.term.Status("%d entries …", n) }}
 		if c.Flags().Changed("head") { // an empty one is refused: it proves nothing
 			var err error
@@ -140,7 +140,7 @@ are run/RUN, namespace/NAMESPACE, and others by name. Entries hold digests, neve
 	c.Flags().Uint64Var(&from, "from", 0, "the first entry's `number` (default: so that the last is shown)")
 	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
 	c.Flags().BoolVar(&types, "types", false, "list the types of events with their fields instead")
-	show := a.onStore(func(ctx context.Context, db *openedStore, args []string) error {
+	show := a.onStoreThere(func(ctx context.Context, db *openedStore, args []string) error {
 		return db.View(ctx, func(r core.Reader) error {
 			if len(args) == 0 {
 				return a.showStreams(r, limit)

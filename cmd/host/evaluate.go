@@ -38,11 +38,11 @@ func (a *App) evaluate(ctx context.Context, file, stateFile, output string) erro
 	if err != nil {
 		return err
 	}
-	data, err := readValue(output, a.Stdin, true)
+	data, err := a.input.value(output, true)
 	if err != nil {
 		return err
 	}
-	state, err := stateFlags{file: stateFile}.apply(nil, nil)
+	state, err := stateFlags{file: stateFile}.apply(nil, a.input)
 	if err != nil {
 		return err
 	}
@@ -95,13 +95,13 @@ func (a *App) correct(ctx context.Context, file, errorsFile, output string) erro
 	if err != nil {
 		return err
 	}
-	data, err := readValue(output, a.Stdin, true)
+	data, err := a.input.value(output, true)
 	if err != nil {
 		return err
 	}
 	spec := &core.CorrectSpec{Corrector: single.Step, Data: core.Constant(data)}
 	if errorsFile != "" {
-		findings, err := readErrors(errorsFile)
+		findings, err := a.readErrors(errorsFile)
 		if err != nil {
 			return err
 		}
@@ -118,8 +118,8 @@ func (a *App) correct(ctx context.Context, file, errorsFile, output string) erro
 }
 
 // readErrors reads a list of errors, or a verdict's.
-func readErrors(file string) (json.RawMessage, error) {
-	raw, err := readValue(file, nil, true)
+func (a *App) readErrors(file string) (json.RawMessage, error) {
+	raw, err := a.input.value(file, true)
 	if err != nil {
 		return nil, err
 	}

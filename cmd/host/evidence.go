@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -62,7 +61,7 @@ func recordEvidence[E, R any](
 	}
 	evidence, err := read(data)
 	if err != nil {
-		return sdk.Wrap(file, err)
+		return sdk.Wrap(sourceName(file), err)
 	}
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		done, err := record(m.evidence, ctx, evidence)
@@ -102,6 +101,9 @@ func (a *App) showDAG(done *gate.DAGRecorded) {
 	}
 	fmt.Fprintf(a.Stdout, "%s: the graph of workflow %s, with %d nodes, %d edges, %d memories (%s)\n",
 		word, term.Clean(done.Workflow), done.Nodes, done.Edges, done.Memories, done.Digest)
+	if len(done.Unknown) > 0 {
+		a.term.Line("warn: there is no memory %s: a graph names them by their whole ids", strings.Join(done.Unknown, ", "))
+	}
 	if len(done.Unreachable) > 0 {
 		a.term.Line("warn: no entry leads to the nodes of %s", strings.Join(done.Unreachable, ", "))
 	}
@@ -109,11 +111,8 @@ func (a *App) showDAG(done *gate.DAGRecorded) {
 
 // readEvidence reads a file of evidence, or standard input for "-".
 func (a *App) readEvidence(file string) ([]byte, error) {
-	switch file {
-	case "":
+	if file == "" {
 		return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("name a JSON file, or - for standard input")}
-	case "-":
-		return core.ReadAll("standard input", a.Stdin, gate.MaxEvidenceBytes)
 	}
-	return core.ReadInput(file, gate.MaxEvidenceBytes)
+	return a.input.read(file, gate.MaxEvidenceBytes)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -57,6 +58,15 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// partial is the error of a command that came some way: what it did stands in the JSON
+// beside the error.
+type partial struct {
+	error
+	done map[string]any
+}
+
+func (p partial) Unwrap() error { return p.error }
+
 // exit reports the error of a command, if there is one left to report, and returns
 // the exit code.
 func (a *App) exit(c *cobra.Command, err error) int {
@@ -96,7 +106,12 @@ func (a *App) report(c *cobra.Command, err error) {
 		}
 	}
 	if a.flags.json || a.asksJSON && !a.understood {
-		if printJSON(a.Stdout, map[string]any{"error": info}) == nil {
+		shown := map[string]any{"error": info}
+		var some partial
+		if errors.As(err, &some) {
+			maps.Copy(shown, some.done)
+		}
+		if printJSON(a.Stdout, shown) == nil {
 			return
 		}
 	}

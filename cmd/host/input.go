@@ -3,13 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -27,9 +25,9 @@ type stateFlags struct {
 
 // apply lays the flags over a workflow's own state: the file, then the input,
 // then each k=v.
-func (f stateFlags) apply(state json.RawMessage, stdin io.Reader) (json.RawMessage, error) {
+func (f stateFlags) apply(state json.RawMessage, in inputs) (json.RawMessage, error) {
 	if f.file != "" {
-		data, err := core.ReadInput(f.file, maxInputBytes)
+		data, err := in.read(f.file, maxInputBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +36,7 @@ func (f stateFlags) apply(state json.RawMessage, stdin io.Reader) (json.RawMessa
 		}
 	}
 	if f.input != "" {
-		value, err := readValue(f.input, stdin, false)
+		value, err := in.value(f.input, false)
 		if err != nil {
 			return nil, err
 		}
@@ -72,10 +70,10 @@ func jsonOrText(data []byte) json.RawMessage {
 	return text
 }
 
-// readValue reads a file, or standard input for "-", as a JSON value: parsed
+// value reads an input as a JSON value: parsed
 // when it is a *.json file or guess is set and it parses, else a text.
-func readValue(path string, stdin io.Reader, guess bool) (json.RawMessage, error) {
-	data, err := readInput(path, stdin)
+func (in inputs) value(path string, guess bool) (json.RawMessage, error) {
+	data, err := in.read(path, maxInputBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +90,4 @@ func readValue(path string, stdin io.Reader, guess bool) (json.RawMessage, error
 	}
 	text, _ := json.Marshal(string(data)) // valid UTF-8 can't fail to encode
 	return text, nil
-}
-
-func readInput(path string, stdin io.Reader) ([]byte, error) {
-	if path == "-" {
-		return core.ReadAll("standard input", stdin, maxInputBytes)
-	}
-	return core.ReadInput(path, maxInputBytes)
 }

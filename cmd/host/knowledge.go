@@ -34,7 +34,7 @@ func (a *App) knowledgeListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printKnowledge(list, next)
+				return a.printKnowledge(list, next, f.Namespace)
 			})
 		},
 	}
@@ -44,7 +44,7 @@ func (a *App) knowledgeListCommand() *cobra.Command {
 	return c
 }
 
-func (a *App) printKnowledge(list []*core.Knowledge, next string) error {
+func (a *App) printKnowledge(list []*core.Knowledge, next, namespace string) error {
 	if a.flags.json {
 		return printJSON(a.Stdout, struct {
 			Knowledge []*core.Knowledge `json:"knowledge"`
@@ -52,14 +52,18 @@ func (a *App) printKnowledge(list []*core.Knowledge, next string) error {
 		}{orEmpty(list), next})
 	}
 	if len(list) == 0 {
-		a.term.Line("no knowledge there")
+		a.nothingIn("no knowledge", namespace, false)
 		return nil
 	}
 	rows := make([][]string, len(list))
 	for i, k := range list {
 		rows[i] = []string{k.ID, oneLine(k.Namespace), k.CreatedAt.Local().Format(time.DateTime), term.Cut(k.Title, 60)}
 	}
-	return a.table([]string{"KNOWLEDGE", "NAMESPACE", "PROMOTED", "TITLE"}, rows)
+	if err := a.table([]string{"KNOWLEDGE", "NAMESPACE", "PROMOTED", "TITLE"}, rows); err != nil {
+		return err
+	}
+	a.hintNext(next)
+	return nil
 }
 
 func (a *App) knowledgeGetCommand() *cobra.Command {
@@ -105,7 +109,7 @@ func (a *App) knowledgeRecallCommand() *cobra.Command {
 						term.Cut(k.Knowledge.Title, 100), term.Cut(k.Knowledge.Summary, 200))
 				}
 				if len(found) == 0 {
-					a.term.Line("nothing fits")
+					a.nothingIn("nothing fits", q.Namespace, q.Subtree)
 				}
 				return nil
 			})

@@ -33,16 +33,12 @@ func (l jsonLine) String() string { return fmt.Sprintf("%s: line %d", l.source, 
 // blank, and at most one error, last.
 func (a *App) jsonLines(path string) iter.Seq2[jsonLine, error] {
 	return func(yield func(jsonLine, error) bool) {
-		in := a.Stdin
-		if path != "-" {
-			f, err := core.OpenInput(path)
-			if err != nil {
-				yield(jsonLine{}, err)
-				return
-			}
-			defer f.Close()
-			in = f
+		in, err := a.input.open(path)
+		if err != nil {
+			yield(jsonLine{}, err)
+			return
 		}
+		defer func() { _ = in.Close() }() // only reads
 		lines := bufio.NewScanner(in)
 		lines.Buffer(make([]byte, 64<<10), maxLineBytes)
 		line := jsonLine{source: sourceName(path)}
@@ -60,18 +56,12 @@ func (a *App) jsonLines(path string) iter.Seq2[jsonLine, error] {
 		switch err := lines.Err(); {
 		case errors.Is(err, bufio.ErrTooLong):
 			yield(line, line.invalid("it has more than %d bytes", maxLineBytes))
+		case sdk.CodeOf(err) == sdk.Cancelled:
+			yield(line, err)
 		case err != nil:
 			yield(line, sdk.Errorf(sdk.Invalid, "file_unreadable", "%s: %w", line.source, err))
 		}
 	}
-}
-
-// sourceName is a file's name, or that of standard input for "-".
-func sourceName(path string) string {
-	if path == "-" {
-		return "standard input"
-	}
-	return path
 }
 
 // decode decodes one object and nothing else.
@@ -82,24 +72,18 @@ func (l jsonLine) decode(into any) error {
 	if l.text[0] != '{' {
 		return l.invalid("it isn't a JSON object")
 	}
+	if key := core.RepeatedKey(l.text); key != "" {
+		return l.invalid("the key %q is there twice", core.Cut(key))
+	}
 	d := json.NewDecoder(bytes.NewReader(l.text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return l.invalid("%w", wrongField(err))
+		return l.invalid("%w", core.JSONProblem(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return l.invalid("there is more on it than one JSON object")
 	}
 	return nil
-}
-
-// wrongField tells of a value of the wrong type by its key, not by Go's names.
-func wrongField(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s can't be a %s", wrong.Field, wrong.Value)
-	}
-	return err
 }
 
 func (l jsonLine) invalid(format string, args ...any) error {

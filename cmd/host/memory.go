@@ -67,7 +67,7 @@ func refuseWith(c *cobra.Command, bulk string, flags ...string) error {
 func (f *memoryFlags) read(a *App) (content string, metadata json.RawMessage, err error) {
 	content = f.content
 	if content == "-" {
-		data, err := readInput("-", a.Stdin)
+		data, err := a.input.read("-", maxInputBytes)
 		if err != nil {
 			return "", nil, err
 		}

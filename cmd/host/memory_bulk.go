@@ -30,9 +30,13 @@ func (a *App) observeFile(ctx context.Context, path string, f memoryFlags) error
 			return in.failed(err)
 		}
 		if a.flags.json {
-			return printJSON(a.Stdout, map[string]any{"observed": in.stored})
+			return printJSON(a.Stdout, map[string]any{"observed": in.stored, "repeated": in.repeated})
 		}
-		a.term.Line("%d memories stored", in.stored)
+		if in.repeated > 0 {
+			a.term.Line("%d memories stored, %d were there before", in.stored, in.repeated)
+		} else {
+			a.term.Line("%d memories stored", in.stored)
+		}
 		a.warnVectors(in.bare)
 		return nil
 	})
@@ -45,8 +49,9 @@ type intake struct {
 	batch    []*core.ObserveRequest
 	// first and last are the lines of the batch, done the last one that is stored.
 	first, last, done jsonLine
-	// stored counts memories, bare those that got no vector.
-	stored, bare int
+	// stored counts new memories, repeated those that were there before by their keys,
+	// and bare those that got no vector.
+	stored, repeated, bare int
 }
 
 // add takes a line, and stores the batch that it completes.
@@ -73,7 +78,7 @@ func (in *intake) flush(ctx context.Context) error {
 	if len(in.batch) == 0 {
 		return nil
 	}
-	stored, err := in.memories.ObserveAll(ctx, in.batch)
+	stored, repeated, err := in.memories.ObserveAll(ctx, in.batch)
 	if err != nil {
 		return sdk.Wrap(fmt.Sprintf("%s to %d", in.first, in.last.number), err)
 	}
@@ -82,14 +87,15 @@ func (in *intake) flush(ctx context.Context) error {
 			in.bare++
 		}
 	}
-	in.stored, in.batch, in.done = in.stored+len(stored), in.batch[:0], in.last
-	in.app.term.Status("%d memories", in.stored)
+	in.stored, in.repeated = in.stored+len(stored)-repeated, in.repeated+repeated
+	in.batch, in.done = in.batch[:0], in.last
+	in.app.term.Status("%d memories", in.stored+in.repeated)
 	return nil
 }
 
 // failed says how far the lines came before an error.
 func (in *intake) failed(err error) error {
-	if in.stored == 0 {
+	if in.done.number == 0 {
 		return sdk.Wrap("nothing is stored", err)
 	}
 	return sdk.Wrap(fmt.Sprintf("the lines up to %d are stored", in.done.number), err)
@@ -103,25 +109,29 @@ func (a *App) warnVectors(bare int) {
 	}
 }
 
-// recallFile recalls for each line of a file, and prints a line for each.
+// recallFile recalls for each line of a file, and prints a line for each. With --json
+// it prints all results as one value, before an error too: a turn that began isn't
+// recalled again.
 func (a *App) recallFile(ctx context.Context, path string, common *core.RecallRequest) error {
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		results := []*core.RecallResult{}
-		n := 0
 		for line, err := range a.jsonLines(path) {
+			var result *core.RecallResult
+			if err == nil {
+				result, err = recallLine(ctx, m, line, *common)
+			}
+			if err != nil && a.flags.json && len(results) > 0 {
+				return partial{err, map[string]any{"results": results}}
+			}
 			if err != nil {
 				return err
 			}
-			result, err := recallLine(ctx, m, line, *common)
-			if err != nil {
-				return err
-			}
-			n++
-			a.term.Status("%d queries", n)
+			results = append(results, result)
+			a.term.Status("%d queries", len(results))
 			if a.flags.json {
-				results = append(results, result)
 				continue
 			}
+			results[len(results)-1] = nil // it is printed
 			if _, err := a.Stdout.Write(append(term.JSON(core.MustJSON(result)), '\n')); err != nil {
 				return err
 			}

@@ -81,7 +81,7 @@ func (a *App) memoryListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printMemories(page)
+				return a.printMemories(page, sel)
 			})
 		},
 	}
@@ -91,13 +91,13 @@ func (a *App) memoryListCommand() *cobra.Command {
 	return c
 }
 
-func (a *App) printMemories(page *memory.Page) error {
+func (a *App) printMemories(page *memory.Page, sel core.RecallFilter) error {
 	list := orEmpty(page.Memories)
 	if a.flags.json {
 		return printJSON(a.Stdout, memory.Page{Memories: list, Next: page.Next})
 	}
 	if len(list) == 0 && page.Next == "" {
-		a.term.Line("no such memories")
+		a.nothingIn("no such memories", sel.Namespace, sel.Subtree)
 		return nil
 	}
 	rows := make([][]string, len(list))
@@ -108,10 +108,27 @@ func (a *App) printMemories(page *memory.Page) error {
 	if err := a.table([]string{"MEMORY", "NAMESPACE", "KIND", "STATE", "DEPTH", "USED", "TITLE"}, rows); err != nil {
 		return err
 	}
-	if page.Next != "" {
-		a.term.Line("hint: there are more: --after %s", page.Next)
-	}
+	a.hintNext(page.Next)
 	return nil
+}
+
+// hintNext says how to go on with a list that has more.
+func (a *App) hintNext(next string) {
+	if next != "" {
+		a.term.Line("hint: there are more: --after %s", next)
+	}
+}
+
+// nothingIn says that a namespace has nothing of what was looked for.
+func (a *App) nothingIn(what, namespace string, subtree bool) {
+	switch {
+	case subtree && namespace == "":
+		a.term.Line("%s in any namespace", what)
+	case subtree:
+		a.term.Line("%s in %s and below", what, term.Clean(namespace))
+	default:
+		a.term.Line("%s in %s", what, term.Clean(namespace))
+	}
 }
 
 func (a *App) memoryRecallCommand() *cobra.Command {
@@ -134,10 +151,10 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 			f.namespace = a.orConfigured(c, f.namespace)
 			r.RecallFilter = f.filter()
 			r.MinScore = least
-			if err := checkRecallArgs(c, args, queries); err != nil {
+			if err := checkRecallArgs(c, args); err != nil {
 				return err
 			}
-			if queries != "" {
+			if c.Flags().Changed("queries") {
 				if !c.Flags().Changed("turn") {
 					r.Turn = noTurn
 				}
@@ -157,11 +174,11 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 }
 
 // checkRecallArgs refuses what doesn't name one query, or a file of them.
-func checkRecallArgs(c *cobra.Command, args []string, queries string) error {
-	switch {
-	case queries != "" && len(args) > 0:
+func checkRecallArgs(c *cobra.Command, args []string) error {
+	switch inFile := c.Flags().Changed("queries"); {
+	case inFile && len(args) > 0:
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "a QUERY can't be given with --queries: each line has its own")}
-	case queries != "":
+	case inFile:
 		return nil
 	case len(args) == 0:
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "recall needs a QUERY, or --queries")}
@@ -187,7 +204,7 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 			a.printRecalled(&result.Memories[i])
 		}
 		if len(result.Memories) == 0 {
-			a.term.Line("nothing fits")
+			a.nothingIn("nothing fits", r.Namespace, r.Subtree)
 		}
 		return nil
 	})

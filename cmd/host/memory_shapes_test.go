@@ -110,7 +110,7 @@ var shapes = []struct {
 	{line: "store restore backup --data-dir restored", keys: "folder"},
 	{line: "store export all.jsonl", keys: movedKeys},
 	{line: "memory recall --namespace n --queries queries.jsonl", keys: "results", parts: map[string]string{"results.0": "memories"}},
-	{line: "memory observe --namespace n --file more.jsonl", keys: "observed"},
+	{line: "memory observe --namespace n --file more.jsonl", keys: "observed repeated"},
 }
 
 // TestTheShapesThatTheMemoryPrints runs each command with --json on one store.

@@ -28,7 +28,7 @@ stored before changes nothing, so a file with keys can be given again after a cr
   reflectory memory observe --namespace team/mail --file memories.jsonl`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.namespace = a.orConfigured(c, f.namespace)
-			if file != "" {
+			if c.Flags().Changed("file") {
 				if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "id", "idempotency-key"); err != nil {
 					return err
 				}

@@ -114,19 +114,10 @@ func (a *App) approve(ctx context.Context, r install.Request, grant []string) er
 
 // answer reads a line of a person, who may also give up.
 func (a *App) answer(ctx context.Context) (string, error) {
-	line := make(chan string, 1)
-	// A read of a terminal can't be called off: where the person gives up, this
-	// goroutine ends with the program, which is then about to.
-	go func() {
+	return await(ctx, "an answer", func() (string, error) {
 		text, _ := bufio.NewReader(a.Stdin).ReadString('\n')
-		line <- strings.TrimSpace(text)
-	}()
-	select {
-	case text := <-line:
-		return text, nil
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+		return strings.TrimSpace(text), nil
+	})
 }
 
 func (a *App) pluginRemoveCommand() *cobra.Command {

@@ -117,7 +117,7 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 // decisions are the recorded ones, of a file or of the store, from a time on.
 func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.Seq2[*policy.Record, error], io.Closer, error) {
 	if log != "" {
-		f, err := core.OpenInput(log)
+		f, err := a.input.open(log)
 		if err != nil {
 			return nil, nil, sdk.Wrap("open the decision log", err)
 		}

@@ -221,7 +221,7 @@ func appendRecord(ctx context.Context, file string, record *policy.Record) (err 
 
 // policyInputs reads the inputs, with the namespace that the flag names.
 func (a *App) policyInputs(f policyFlags) (map[string]any, error) {
-	text, err := readValue(f.input, a.Stdin, true)
+	text, err := a.input.value(f.input, true)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (a *App) run(ctx context.Context, path string, flags stateFlags) error {
 	if err != nil {
 		return err
 	}
-	state, err := flags.apply(plan.State, a.Stdin)
+	state, err := flags.apply(plan.State, a.input)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,17 @@ func (a *App) onStore(fn func(ctx context.Context, db *openedStore, args []strin
 	}
 }
 
+// onStoreThere is onStore for commands that are of no use on a new store, and says so
+// where it is one: the folder may be misspelt.
+func (a *App) onStoreThere(fn func(ctx context.Context, db *openedStore, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		if presence, err := pebble.Look(a.storeDir()); err == nil && !presence.Exists { // what is wrong, the open tells
+			a.term.Line("warn: there was no store in %s: this one is new and empty", term.Clean(a.storeDir()))
+		}
+		return a.onStore(fn)(c, args)
+	}
+}
+
 // maxProblems is how many problems a check lists. All are counted.
 const maxProblems = 1000
 
@@ -113,7 +124,7 @@ Exit codes: 0 all agrees, 3 it doesn't.`,
 		Example: "  reflectory store check",
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "first make anew what follows from other records")
-	c.RunE = a.onStore(func(ctx context.Context, db *openedStore, _ []string) error {
+	c.RunE = a.onStoreThere(func(ctx context.Context, db *openedStore, _ []string) error {
 		parts := storeParts(db)
 		checked := storeChecked{Repaired: repair, Problems: []core.Problem{}}
 		if repair {
@@ -167,7 +178,7 @@ func (a *App) storeBackupCommand() *cobra.Command {
 that never change are linked where the folder is on the same disk.`,
 		Example: "  reflectory store backup backups/monday",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onStore(func(ctx context.Context, db *openedStore, args []string) error {
+		RunE: a.onStoreThere(func(ctx context.Context, db *openedStore, args []string) error {
 			a.term.Status("copying …")
 			if err := db.Backup(ctx, args[0]); err != nil {
 				return err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -23,7 +22,7 @@ FILE appears once it is complete; - is standard output. It holds content: keep i
 like the data folder. Exports of equal stores are equal.`,
 		Example: "  reflectory store export everything.jsonl",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onStore(func(ctx context.Context, db *openedStore, args []string) error {
+		RunE: a.onStoreThere(func(ctx context.Context, db *openedStore, args []string) error {
 			if args[0] != "-" {
 				return a.exportTo(ctx, db, args[0])
 			}
@@ -82,20 +81,16 @@ standard input.`,
 		Example: "  reflectory store import everything.jsonl --data-dir imported",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			in, path := a.Stdin, args[0]
-			if path != "-" {
-				file, err := core.OpenInput(path)
-				if err != nil {
-					return err
-				}
-				defer file.Close()
-				in = file
+			in, err := a.input.open(args[0])
+			if err != nil {
+				return err
 			}
+			defer func() { _ = in.Close() }() // only reads
 			moved, err := a.importFrom(c.Context(), in, replace)
 			if err != nil {
 				return err
 			}
-			return a.printMoved(moved, path, "imported")
+			return a.printMoved(moved, args[0], "imported")
 		},
 	}
 	replaceFlag(c, &replace)

@@ -25,11 +25,14 @@ type DAGRecorded struct {
 	// Unreachable are memories that no entry leads to, sorted, at most 20. The
 	// names of their nodes may be misspelt.
 	Unreachable []string `json:"unreachable,omitempty"`
+	// Unknown are memories that aren't there and never were, sorted, at most 20: a
+	// graph names them by their whole ids.
+	Unknown []string `json:"unknown,omitempty"`
 	// Unchanged is whether the same graph was there before.
 	Unchanged bool `json:"unchanged,omitempty"`
 }
 
-// maxUnreachable is how many unreachable memories are listed.
+// maxUnreachable is how many unreachable and unknown memories are listed.
 const maxUnreachable = 20
 
 // keptDAG is a graph as it is kept, with its digest, by which equal ones are

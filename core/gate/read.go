@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
@@ -30,16 +29,21 @@ func ReadTools(data []byte) ([]core.ToolOutcome, error) {
 		_, _ = dec.Token() // the bracket
 	}
 	var list []core.ToolOutcome
+	var missing error // the first outcome without what each must have
 	for dec.More() {
-		var o core.ToolOutcome
-		if err := dec.Decode(&o); err != nil {
-			return nil, notJSON(fmt.Sprintf("outcome %d", len(list)+1), "memory_id, session, turn, tool, ok, recovered, ref", err)
+		where := fmt.Sprintf("outcome %d", len(list)+1)
+		o, without, err := readTool(dec)
+		if err != nil {
+			return nil, notJSON(where, toolKeys, err)
+		}
+		if without != "" && missing == nil {
+			missing = notJSON(where, toolKeys, errors.New(without+" is missing"))
 		}
 		if list = append(list, o); len(list) > MaxToolOutcomes {
 			break
 		}
 	}
-	if err := checkTools(list, MaxToolOutcomes); err != nil {
+	if err := core.Together(checkTools(list, MaxToolOutcomes), missing); err != nil {
 		return nil, err
 	}
 	if isList {
@@ -55,6 +59,40 @@ func ReadTools(data []byte) ([]core.ToolOutcome, error) {
 			WithHint(`write {"memory_id": ID, "session": S, "turn": N, "tool": NAME, "ok": true, "ref": WHERE}, one a line`)
 	}
 	return list, nil
+}
+
+// toolKeys are the keys of an outcome.
+const toolKeys = "memory_id, session, turn, tool, ok, recovered, ref"
+
+// readTool reads an outcome, and names the key that it is without: what doesn't say
+// how its call went, or in which turn, would count as a failure of turn 0.
+func readTool(dec *json.Decoder) (o core.ToolOutcome, without string, err error) {
+	var in struct {
+		core.ToolOutcome
+		Turn *int64 `json:"turn"`
+		OK   *bool  `json:"ok"`
+	}
+	var text json.RawMessage
+	if err := dec.Decode(&text); err != nil {
+		return o, "", err
+	}
+	if key := core.RepeatedKey(text); key != "" {
+		return o, "", fmt.Errorf("the key %q is there twice", core.Cut(key))
+	}
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&in); err != nil {
+		return o, "", err
+	}
+	o = in.ToolOutcome
+	switch {
+	case in.Turn == nil:
+		return o, "turn", nil
+	case in.OK == nil:
+		return o, "ok", nil
+	}
+	o.Turn, o.OK = *in.Turn, *in.OK
+	return o, "", nil
 }
 
 // ReadDAG reads a workflow's graph from a JSON object. Keys that it doesn't have
@@ -110,7 +148,7 @@ func notJSON(where, keys string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the text ends too early")
 	}
-	problem := sdk.Errorf(sdk.Invalid, "evidence_invalid", "%s: %s", where, strings.TrimPrefix(err.Error(), "json: "))
+	problem := sdk.Errorf(sdk.Invalid, "evidence_invalid", "%s: %w", where, core.JSONProblem(err))
 	if keys != "" {
 		problem = problem.WithHint("its keys are %s", keys)
 	}

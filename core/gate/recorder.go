@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Memories tells where memories live.
@@ -82,15 +83,34 @@ func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (rec
 	return recorded, err
 }
 
-// RecordDAG records the graph of a workflow; see [Evidence.RecordDAG].
+// RecordDAG records the graph of a workflow, see [Evidence.RecordDAG], and tells which of
+// its memories aren't there.
 func (r *Recorder) RecordDAG(ctx context.Context, dag *core.WorkflowDAG) (*DAGRecorded, error) {
 	var done *DAGRecorded
 	err := r.Writer.Update(ctx, func(tx *journal.Tx) (err error) {
-		done, err = Evidence{r.AgentID}.RecordDAG(tx, dag)
+		if done, err = (Evidence{r.AgentID}).RecordDAG(tx, dag); err == nil {
+			done.Unknown, err = r.unknown(tx, dag)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return done, nil
+}
+
+// unknown lists memories of a graph that aren't there, but for those that were purged.
+func (r *Recorder) unknown(reader core.Reader, dag *core.WorkflowDAG) ([]string, error) {
+	var unknown []string
+	for _, id := range slices.Sorted(maps.Keys(dag.Memories)) {
+		switch _, err := r.Memories.Namespace(reader, id); {
+		case sdk.ReasonOf(err) == "memory_not_found":
+			if unknown = append(unknown, id); len(unknown) == maxUnreachable {
+				return unknown, nil
+			}
+		case err != nil && sdk.CodeOf(err) != sdk.NotFound:
+			return nil, err
+		}
+	}
+	return unknown, nil
 }

@@ -19,7 +19,7 @@ func BenchmarkObserveAll(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for n := 0; n < b.N; n += len(batch) {
-		if _, err := w.ObserveAll(b.Context(), batch[:min(len(batch), b.N-n)]); err != nil {
+		if _, _, err := w.ObserveAll(b.Context(), batch[:min(len(batch), b.N-n)]); err != nil {
 			b.Fatal(err)
 		}
 	}

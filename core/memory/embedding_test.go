@@ -56,7 +56,7 @@ func TestAMemoryIsStoredThoughItsVectorCantBeMade(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, openPebble(t), func(o *memory.Options) { o.Embedder = c.e })
-			list, err := w.ObserveAll(t.Context(), []*core.ObserveRequest{{Namespace: "ns", Content: "c"}, {Namespace: "ns", Content: "d"}})
+			list, _, err := w.ObserveAll(t.Context(), []*core.ObserveRequest{{Namespace: "ns", Content: "c"}, {Namespace: "ns", Content: "d"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -209,7 +209,7 @@ func write(t *testing.T, dir string) (ids []string) {
 	start, used := time.Now(), coretest.ProcessorTime()
 	fill := func(namespace string, count int) {
 		for range count / memory.MaxBatch {
-			stored, err := w.ObserveAll(t.Context(), f.batch(namespace))
+			stored, _, err := w.ObserveAll(t.Context(), f.batch(namespace))
 			if err != nil {
 				t.Fatal(err)
 			}

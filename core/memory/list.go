@@ -76,8 +76,9 @@ func (f *ListFilter) check() error {
 			p.add("states", "have %q, which is none of %v", cut(string(state)), core.MemoryStates())
 		}
 	}
+	p.kinds(f.Kinds)
 	if f.Limit < 0 || f.Limit > MaxListLimit {
-		p.add("limit", "is %d, not from 1 to %d", f.Limit, MaxListLimit)
+		p.add("limit", "is %d, not from 0 to %d", f.Limit, MaxListLimit)
 	}
 	if _, _, ok := f.after(); !ok {
 		p.add("after", "isn't what an earlier page gave as next")

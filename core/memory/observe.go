@@ -24,7 +24,7 @@ func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.M
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	stored, err := m.observe(ctx, []*core.Memory{memory}, []*core.ObserveRequest{r})
+	stored, _, err := m.observe(ctx, []*core.Memory{memory}, []*core.ObserveRequest{r})
 	if err != nil {
 		return nil, sdk.Wrap("observe", err)
 	}
@@ -32,13 +32,14 @@ func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.M
 }
 
 // ObserveAll stores up to [MaxBatch] new memories in one transaction: all of
-// them or none. It is for imports.
-func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveRequest) ([]*core.Memory, error) {
+// them or none. It is for imports. Repeated counts those that an earlier request with
+// the same idempotency key had stored.
+func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveRequest) (stored []*core.Memory, repeated int, err error) {
 	if len(requests) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if len(requests) > MaxBatch {
-		return nil, sdk.Errorf(sdk.Invalid, "batch_invalid", "%d memories at once, of at most %d", len(requests), MaxBatch).
+		return nil, 0, sdk.Errorf(sdk.Invalid, "batch_invalid", "%d memories at once, of at most %d", len(requests), MaxBatch).
 			WithHint("store them in several batches")
 	}
 	var p problems
@@ -48,13 +49,13 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 		memories[i] = observed(&p, r)
 	}
 	if err := p.err(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	stored, err := m.observe(ctx, memories, requests)
+	stored, repeated, err = m.observe(ctx, memories, requests)
 	if err != nil {
-		return nil, sdk.Wrap(fmt.Sprintf("observe %d memories", len(memories)), err)
+		return nil, 0, sdk.Wrap(fmt.Sprintf("observe %d memories", len(memories)), err)
 	}
-	return stored, nil
+	return stored, repeated, nil
 }
 
 // CheckObserve tells all that is wrong with a request in itself. What it may not be
@@ -113,7 +114,7 @@ func (p *problems) observedKind(kind core.MemoryKind) {
 
 // observe writes new memories in one transaction. It returns what is stored: where
 // a request was made before, the memory that came of it.
-func (m *Memories) observe(ctx context.Context, memories []*core.Memory, requests []*core.ObserveRequest) ([]*core.Memory, error) {
+func (m *Memories) observe(ctx context.Context, memories []*core.Memory, requests []*core.ObserveRequest) (stored []*core.Memory, repeated int, err error) {
 	for _, memory := range memories {
 		if memory.ID == "" {
 			memory.ID = m.options.IDs.NewID()
@@ -121,10 +122,11 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory, request
 	}
 	embeddings, err := m.embed(ctx, memories)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	stored := make([]*core.Memory, len(memories))
+	stored = make([]*core.Memory, len(memories))
 	err = m.update(ctx, func(t *tx) error {
+		repeated = 0
 		spaces := map[string]*space{}
 		for i, memory := range memories {
 			in := spaces[memory.Namespace]
@@ -138,10 +140,13 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory, request
 			if stored[i], err = observeOnce(t, in, memory, &embeddings[i], requests[i]); err != nil {
 				return err
 			}
+			if stored[i] != memory {
+				repeated++
+			}
 		}
 		return nil
 	})
-	return stored, err
+	return stored, repeated, err
 }
 
 // observeOnce writes a new memory, unless its request was made before.

@@ -194,7 +194,7 @@ func TestAllProblemsAreToldTogether(t *testing.T) {
 			t.Errorf("%v doesn't name %s", err, field)
 		}
 	}
-	_, err = w.ObserveAll(t.Context(), []*core.ObserveRequest{{Namespace: "ns", Content: "c"}, {Namespace: "ns"}, {Content: "c"}})
+	_, _, err = w.ObserveAll(t.Context(), []*core.ObserveRequest{{Namespace: "ns", Content: "c"}, {Namespace: "ns"}, {Content: "c"}})
 	if err == nil || !strings.Contains(err.Error(), "memories[1].content is blank") || !strings.Contains(err.Error(), "memories[2]: namespace") {
 		t.Errorf("a batch: %v", err)
 	}
@@ -207,18 +207,18 @@ func TestABatchIsStoredAsAWhole(t *testing.T) {
 		for i := range batch {
 			batch[i] = &core.ObserveRequest{Namespace: fmt.Sprintf("ns%d", i%3), Content: fmt.Sprint(i)}
 		}
-		_, err := w.ObserveAll(t.Context(), batch)
+		_, _, err := w.ObserveAll(t.Context(), batch)
 		wantReason(t, err, sdk.Invalid, "batch_invalid")
 		batch = batch[:20]
 		batch[19].ID, batch[18].ID = "same", "same"
 		before := dump(t, s)
-		_, err = w.ObserveAll(t.Context(), batch)
+		_, _, err = w.ObserveAll(t.Context(), batch)
 		wantReason(t, err, sdk.Conflict, "id_taken")
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
 			t.Errorf("a refused batch left something:\n%s", diff)
 		}
 		batch[19].ID = "other"
-		memories, err := w.ObserveAll(t.Context(), batch)
+		memories, _, err := w.ObserveAll(t.Context(), batch)
 		if err != nil || len(memories) != 20 || w.events("agent.memory.observed") != 20 {
 			t.Fatalf("%d memories, error %v", len(memories), err)
 		}

@@ -107,16 +107,21 @@ func checkRecall(r *core.RecallRequest) error {
 			p.add("states", "have %q: only open, active, cooling and revalidate_pending memories are recalled", cut(string(state)))
 		}
 	}
-	kinds := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
-	for _, kind := range r.Kinds {
-		if !slices.Contains(kinds, kind) {
-			p.add("kinds", "have %q, which is none of %v", cut(string(kind)), kinds)
-		}
-	}
+	p.kinds(r.Kinds)
 	return p.err()
 }
 
 // query checks what recalls of memories and of knowledge have in common.
+// kinds checks those of a filter.
+func (p *problems) kinds(kinds []core.MemoryKind) {
+	all := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
+	for _, kind := range kinds {
+		if !slices.Contains(all, kind) {
+			p.add("kinds", "have %q, which is none of %v", cut(string(kind)), all)
+		}
+	}
+}
+
 func (p *problems) query(query string, limit int) {
 	switch {
 	case strings.TrimSpace(query) == "":

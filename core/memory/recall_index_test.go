@@ -92,7 +92,7 @@ func TestAColdNamespaceFindsAllAmongOthers(t *testing.T) {
 			}
 			requests = append(requests, r)
 		}
-		if _, err := newWorld(t, s, hashed).ObserveAll(t.Context(), requests); err != nil {
+		if _, _, err := newWorld(t, s, hashed).ObserveAll(t.Context(), requests); err != nil {
 			t.Fatal(err)
 		}
 		missing, bare := 300, dense+apart

@@ -179,7 +179,7 @@ func (a *attempt) readSources() error {
 		switch {
 		case sdk.ReasonOf(err) == "memory_not_found":
 			return sdk.Errorf(sdk.NotFound, "source_not_found", "source_ids[%d]: there is no memory %s", i, id).
-				WithHint("find it with: reflectory memory list").WithDetail("source_id", id)
+				WithHint("list them with: reflectory memory list --namespace NAMESPACE").WithDetail("source_id", id)
 		case sdk.ReasonOf(err) == "memory_purged":
 			return unusable(i, id, core.StatePurged).WithHint("leave it out: a purge can't be undone")
 		case err != nil:

@@ -101,7 +101,7 @@ func TestASweepOfManyPages(t *testing.T) {
 		for i := range n {
 			requests = append(requests, &core.ObserveRequest{Namespace: "ns", Content: fmt.Sprint(i)})
 		}
-		memories, err := w.ObserveAll(t.Context(), requests)
+		memories, _, err := w.ObserveAll(t.Context(), requests)
 		if err != nil {
 			t.Fatal(err)
 		}

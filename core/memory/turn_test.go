@@ -101,7 +101,7 @@ func TestATurnHoldsAThousandResults(t *testing.T) {
 	for range 1000 {
 		requests = append(requests, &core.ObserveRequest{Namespace: "ns", Content: "c"})
 	}
-	list, err := w.ObserveAll(t.Context(), requests)
+	list, _, err := w.ObserveAll(t.Context(), requests)
 	if err != nil {
 		t.Fatal(err)
 	}

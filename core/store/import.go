@@ -101,6 +101,8 @@ func (in *importer) next() ([]byte, error) {
 	switch err := in.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return nil, in.invalid("it has more than %d bytes", maxLineBytes)
+	case sdk.CodeOf(err) == sdk.Cancelled:
+		return nil, err
 	case err != nil:
 		return nil, sdk.Errorf(sdk.Unavailable, "import_io", "line %d can't be read: %w", in.number, err).WithHint("check the file")
 	}

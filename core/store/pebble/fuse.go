@@ -109,7 +109,7 @@ func diskError(verb string, cause error, left string) error {
 	e := sdk.Errorf(sdk.Unavailable, "store_io", "the store can't %s: %s", verb, line)
 	e.Err = cause
 	switch {
-	case pebble.IsCorruptionError(cause) || errors.Is(cause, fs.ErrNotExist):
+	case pebble.IsCorruptionError(cause) || errors.Is(cause, fs.ErrNotExist) || errors.Is(cause, pebble.ErrDBNotPristine):
 		e.Code, e.Reason, e.Message = sdk.Internal, "store_corrupt", "a file of the store is damaged or gone: "+e.Message
 		return e.WithHint("keep a copy of the data directory, check the disk's health, and restore a backup")
 	case vfs.IsNoSpaceError(cause):

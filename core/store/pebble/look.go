@@ -5,6 +5,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -58,4 +59,21 @@ func runs(pid int) bool {
 	err = p.Signal(syscall.Signal(0))
 	_ = p.Release() // it is no child of ours
 	return !errors.Is(err, os.ErrProcessDone)
+}
+
+// checkMarker refuses a folder that has data and no marker that names the manifest:
+// Pebble would take it for a new one, and remove the data. A creation that was cut short
+// leaves a manifest at most, since logs and tables come after the marker.
+func checkMarker(fs vfs.FS, dir string) error {
+	desc, err := pebble.Peek(dir, fs)
+	if err != nil || desc.Exists {
+		return nil // what is wrong with it, Pebble tells
+	}
+	names, err := fs.List(dir)
+	for _, name := range names {
+		if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".log") {
+			return engineError("%s is there, but no marker.manifest: %w", name, iofs.ErrNotExist)
+		}
+	}
+	return err
 }

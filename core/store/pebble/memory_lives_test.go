@@ -32,7 +32,7 @@ func makingScenario() []memoryStep {
 			return err
 		},
 		func(ctx context.Context, w *memoryWorld) error {
-			_, err := w.ObserveAll(ctx, []*core.ObserveRequest{
+			_, _, err := w.ObserveAll(ctx, []*core.ObserveRequest{
 				{ID: "a", Namespace: "ns", Content: "c", Tags: []string{"x", "y"}, AgentID: "alice"},
 				{ID: "b", Namespace: "ns", Content: "c", Tags: []string{"z"}},
 				{ID: "c", Namespace: "ns", Content: "c"}, {ID: "dreamt", Namespace: "ns", Content: "c"},

@@ -137,6 +137,7 @@ func TestADamagedFileIsNamedAsSuch(t *testing.T) {
 		opens  bool
 	}{
 		{".log", false, false}, {"MANIFEST", false, false}, {".sst", true, false}, {"MANIFEST", true, false},
+		{"marker.manifest", true, false}, {"marker.format", true, false},
 		{".sst", false, true}, // tables are checked when they are read
 	}
 	for _, c := range cases {

@@ -68,7 +68,9 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s *Store, err error) {
 	f := newFuse(o.Durability)
 	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: newScheduler(), turns: store.NewTurns(), history: newHistory()}
-	s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, s.compactions))
+	if err = checkMarker(fs, o.Dir); err == nil {
+		s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, s.compactions))
+	}
 	if err != nil {
 		f.close()
 		s.unlock()
