@@ -106,7 +106,7 @@ func (p *replay) differs(got *core.Signals) string {
 	if p.retained {
 		want.LastHitTurn = got.LastHitTurn
 	}
-	a, b := signals(nil, &want), signals(nil, got)
+	a, b := core.MustJSON(want), core.MustJSON(got)
 	if bytes.Equal(a, b) {
 		return ""
 	}
