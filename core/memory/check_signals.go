@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
@@ -21,7 +22,7 @@ func (c *checker) lived(key string, m *core.Memory) error {
 	switch {
 	case sdk.ReasonOf(err) == "journal_broken":
 		return nil
-	case sdk.ReasonOf(err) == "record_corrupt":
+	case isDamage(err):
 		c.problem(historyPrefix+m.ID, "%s", sdk.AsError(err).Message)
 		return nil
 	case err != nil:
@@ -106,11 +107,10 @@ func (p *replay) differs(got *core.Signals) string {
 	if p.retained {
 		want.LastHitTurn = got.LastHitTurn
 	}
-	a, b := core.MustJSON(want), core.MustJSON(got)
-	if bytes.Equal(a, b) {
+	if reflect.DeepEqual(&want, got) {
 		return ""
 	}
-	return differing(core.Members(a), core.Members(b))
+	return differing(core.Members(core.MustJSON(want)), core.Members(core.MustJSON(got)))
 }
 
 // differing names a member that only one of two objects has, or has otherwise.
