@@ -171,19 +171,17 @@ api_key_env names the environment variable with the key, where one is needed. Ti
 contents and queries are sent there, over https or to this machine only.`,
 		Example: "  reflectory memory reembed team/mail",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				tell := func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) }
-				result, err := m.Reembed(c.Context(), args[0], a.config.Agent.Value, tell)
-				if err != nil {
-					return err
-				}
-				if a.flags.json {
-					return printJSON(a.Stdout, result)
-				}
-				a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
-				return nil
-			})
-		},
+		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
+			tell := func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) }
+			result, err := m.Reembed(ctx, args[0], a.config.Agent.Value, tell)
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return printJSON(a.Stdout, result)
+			}
+			a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
+			return nil
+		}),
 	}
 }

@@ -160,9 +160,6 @@ func (a *App) link(ctx context.Context, from, relation, to string, metadata json
 		if err != nil {
 			return err
 		}
-		if a.flags.json {
-			return printJSON(a.Stdout, link)
-		}
-		return a.say("%s", strings.Join([]string{link.From, link.Relation, link.To}, " "))
+		return a.printResult(link, "%s", strings.Join([]string{link.From, link.Relation, link.To}, " "))
 	})
 }
