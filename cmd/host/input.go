@@ -75,7 +75,7 @@ func jsonOrText(data []byte) json.RawMessage {
 // readValue reads a file, or standard input for "-", as a JSON value: parsed
 // when it is a *.json file or guess is set and it parses, else a text.
 func readValue(path string, stdin io.Reader, guess bool) (json.RawMessage, error) {
-	data, err := readInput(path, stdin)
+	data, err := readInput(path, stdin, maxInputBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +94,26 @@ func readValue(path string, stdin io.Reader, guess bool) (json.RawMessage, error
 	return text, nil
 }
 
-func readInput(path string, stdin io.Reader) ([]byte, error) {
+// readInput reads a file of at most so many bytes, or standard input for "-".
+func readInput(path string, stdin io.Reader, most int64) ([]byte, error) {
 	if path == "-" {
-		return core.ReadAll("standard input", stdin, maxInputBytes)
+		return core.ReadAll(sourceName(path), stdin, most)
 	}
-	return core.ReadInput(path, maxInputBytes)
+	return core.ReadInput(path, most)
+}
+
+// openInput opens a file, or standard input for "-".
+func openInput(path string, stdin io.Reader) (io.ReadCloser, error) {
+	if path == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	return core.OpenInput(path)
+}
+
+// sourceName is a file's name, or that of standard input for "-".
+func sourceName(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	return path
 }

@@ -10,7 +10,6 @@ import (
 	"iter"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -33,16 +32,12 @@ func (l jsonLine) String() string { return fmt.Sprintf("%s: line %d", l.source, 
 // blank, and at most one error, last.
 func (a *App) jsonLines(path string) iter.Seq2[jsonLine, error] {
 	return func(yield func(jsonLine, error) bool) {
-		in := a.Stdin
-		if path != "-" {
-			f, err := core.OpenInput(path)
-			if err != nil {
-				yield(jsonLine{}, err)
-				return
-			}
-			defer f.Close()
-			in = f
+		in, err := openInput(path, a.Stdin)
+		if err != nil {
+			yield(jsonLine{}, err)
+			return
 		}
+		defer in.Close()
 		lines := bufio.NewScanner(in)
 		lines.Buffer(make([]byte, 64<<10), maxLineBytes)
 		line := jsonLine{source: sourceName(path)}
@@ -64,14 +59,6 @@ func (a *App) jsonLines(path string) iter.Seq2[jsonLine, error] {
 			yield(line, sdk.Errorf(sdk.Invalid, "file_unreadable", "%s: %w", line.source, err))
 		}
 	}
-}
-
-// sourceName is a file's name, or that of standard input for "-".
-func sourceName(path string) string {
-	if path == "-" {
-		return "standard input"
-	}
-	return path
 }
 
 // decode decodes one object and nothing else.

@@ -15,7 +15,11 @@ import (
 
 // observeFile stores a memory for each line of a file, a batch in a transaction.
 // What was stored before an error stays, and the error says how far it came.
-func (a *App) observeFile(ctx context.Context, path string, f memoryFlags) error {
+func (a *App) observeFile(c *cobra.Command, path string, f memoryFlags) error {
+	if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "id", "idempotency-key"); err != nil {
+		return err
+	}
+	ctx := c.Context()
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		in := &intake{app: a, memories: m.Memories}
 		for line, err := range a.jsonLines(path) {
@@ -104,7 +108,11 @@ func (a *App) warnVectors(bare int) {
 }
 
 // recallFile recalls for each line of a file, and prints a line for each.
-func (a *App) recallFile(ctx context.Context, path string, common *core.RecallRequest) error {
+func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallRequest) error {
+	if !c.Flags().Changed("turn") {
+		common.Turn = noTurn
+	}
+	ctx := c.Context()
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		results := []*core.RecallResult{}
 		n := 0

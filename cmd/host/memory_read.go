@@ -136,10 +136,7 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 				return err
 			}
 			if queries != "" {
-				if !c.Flags().Changed("turn") {
-					r.Turn = noTurn
-				}
-				return a.recallFile(c.Context(), queries, r)
+				return a.recallFile(c, queries, r)
 			}
 			r.Query = args[0]
 			return a.recall(c.Context(), r)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -82,20 +81,16 @@ standard input.`,
 		Example: "  reflectory store import everything.jsonl --data-dir imported",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			in, path := a.Stdin, args[0]
-			if path != "-" {
-				file, err := core.OpenInput(path)
-				if err != nil {
-					return err
-				}
-				defer file.Close()
-				in = file
+			in, err := openInput(args[0], a.Stdin)
+			if err != nil {
+				return err
 			}
+			defer in.Close()
 			moved, err := a.importFrom(c.Context(), in, replace)
 			if err != nil {
 				return err
 			}
-			return a.printMoved(moved, path, "imported")
+			return a.printMoved(moved, args[0], "imported")
 		},
 	}
 	replaceFlag(c, &replace)
