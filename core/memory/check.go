@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -120,22 +121,18 @@ func (c *checker) memories() error {
 
 // history checks a memory against the event of its making.
 func (c *checker) history(key string, m *core.Memory) error {
-	start := []byte(historyPrefix + m.ID + "/")
-	var first []byte
-	err := core.ScanPrefix(c.r, start, func(k, _ []byte) (bool, error) {
-		first = append(first, k...)
-		return false, nil
-	})
+	first, err := core.Suffixes(c.r, []byte(historyPrefix+m.ID+"/"), 1)
 	if err != nil {
 		return err
 	}
-	if len(first) != len(start)+8 {
+	if len(first) == 0 || len(first[0]) != 8 {
 		c.problem(key, "it has no event")
 		return nil
 	}
-	e, found, err := journal.Get(c.r, journal.NamespaceStream(m.Namespace), seqOf(first))
+	seq := binary.BigEndian.Uint64([]byte(first[0]))
+	e, found, err := journal.Get(c.r, journal.NamespaceStream(m.Namespace), seq)
 	if sdk.ReasonOf(err) == "journal_broken" || err == nil && !found {
-		c.problem(string(first), "the event of its making is gone or broken")
+		c.problem(string(historyKey(m.ID, seq)), "the event of its making is gone or broken")
 		return nil
 	}
 	if err != nil {

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -9,9 +8,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// seqOf is the number at the end of a key of a history.
-func seqOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
 // indexedID is the id at the end of a key of an index: behind the namespace, the
 // value where the index has one, and 8 bytes of time or 32 of a title's digest.

@@ -77,15 +77,11 @@ func rebuildIndices(ctx context.Context, s core.Store) error {
 }
 
 // holdsNone reports whether no key has any of the prefixes.
-func holdsNone(ctx context.Context, s core.Store, prefixes []string) (bool, error) {
-	none := true
-	err := s.View(ctx, func(r core.Reader) error {
+func holdsNone(ctx context.Context, s core.Store, prefixes []string) (none bool, err error) {
+	err = s.View(ctx, func(r core.Reader) error {
 		for _, prefix := range prefixes {
-			err := core.ScanPrefix(r, []byte(prefix), func(_, _ []byte) (bool, error) {
-				none = false
-				return false, nil
-			})
-			if err != nil {
+			first, err := core.Suffixes(r, []byte(prefix), 1)
+			if none = len(first) == 0; !none || err != nil {
 				return err
 			}
 		}
