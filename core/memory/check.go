@@ -109,18 +109,18 @@ func (c *checker) memories() error {
 				c.derived(string(index), "the index misses memory %s, or its size", m.ID)
 			}
 		}
-		if err := c.life(key, m); err != nil {
+		if err := c.elsewhere(key, m); err != nil {
 			return err
 		}
-		if err := c.lived(key, m); err != nil {
+		if err := c.replayed(key, m); err != nil {
 			return err
 		}
-		return c.history(key, m)
+		return c.origin(key, m)
 	})
 }
 
-// history checks a memory against the event of its making.
-func (c *checker) history(key string, m *core.Memory) error {
+// origin checks a memory against the event of its making.
+func (c *checker) origin(key string, m *core.Memory) error {
 	first, err := core.Suffixes(c.r, []byte(historyPrefix+m.ID+"/"), 1)
 	if err != nil {
 		return err

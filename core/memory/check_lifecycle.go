@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// life checks a memory against what its life has left elsewhere.
-func (c *checker) life(key string, m *core.Memory) error {
+// elsewhere checks a memory against what its life has left elsewhere.
+func (c *checker) elsewhere(key string, m *core.Memory) error {
 	if m.State == core.StatePromoted || m.PromotedTo != "" {
 		p, err := readPromotion(c.r, m.ID)
 		if err != nil && !isDamage(err) { // that is told there

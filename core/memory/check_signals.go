@@ -12,12 +12,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// lived checks a memory against its events: it is in the state that its last
+// replayed checks a memory against its events: it is in the state that its last
 // transition led to, and its signals are what its turns and the gate's decisions
 // made of them, which is computed once more. Of a long history only the newest
 // entries are read, and the signals aren't checked. Where the journal is broken,
 // that is told there.
-func (c *checker) lived(key string, m *core.Memory) error {
+func (c *checker) replayed(key string, m *core.Memory) error {
 	history, err := readHistory(c.r, m.Namespace, m.ID)
 	switch {
 	case sdk.ReasonOf(err) == "journal_broken":
