@@ -131,7 +131,7 @@ func (c *checker) origin(key string, m *core.Memory) error {
 	}
 	seq := binary.BigEndian.Uint64([]byte(first[0]))
 	e, found, err := journal.Get(c.r, journal.NamespaceStream(m.Namespace), seq)
-	if sdk.ReasonOf(err) == "journal_broken" || err == nil && !found {
+	if journal.IsBroken(err) || err == nil && !found {
 		c.problem(string(historyKey(m.ID, seq)), "the event of its making is gone or broken")
 		return nil
 	}
@@ -210,7 +210,7 @@ func strayIndex(r core.Reader, key string) (bool, error) {
 	}
 	m, err := read(r, id)
 	switch {
-	case sdk.CodeOf(err) == sdk.NotFound || isDamage(err):
+	case isLost(err):
 		return true, nil
 	case err != nil:
 		return false, err

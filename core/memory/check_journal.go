@@ -27,7 +27,7 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 		c.problem(key, "the entry has no event")
 	}
 	m, err := read(c.r, k.PromotedFrom)
-	if sdk.CodeOf(err) == sdk.NotFound || isDamage(err) {
+	if isLost(err) {
 		return nil // told where promotions and memories are checked
 	}
 	if err == nil && m.Title != k.Title {
@@ -50,7 +50,7 @@ func (c *checker) newest(namespace, id, kind string, match func(data []byte) boo
 	}
 	for i := len(seqs) - 1; i >= 0; i-- {
 		e, there, err := journal.Get(c.r, journal.NamespaceStream(namespace), seqs[i])
-		if sdk.ReasonOf(err) == "journal_broken" || err == nil && !there {
+		if journal.IsBroken(err) || err == nil && !there {
 			return false, false, nil
 		}
 		if err != nil {

@@ -39,7 +39,7 @@ func (c *checker) purges() error {
 	return c.each(purgedPrefix, func(key string, _ []byte) error {
 		id := key[len(purgedPrefix):]
 		list, err := decisionsOn(c.r, id)
-		if isDamage(err) || sdk.CodeOf(err) == sdk.NotFound {
+		if isLost(err) {
 			return nil // told where the decisions are checked
 		}
 		if err != nil {
@@ -60,9 +60,12 @@ func (c *checker) purges() error {
 func (c *checker) decisions() error {
 	return c.each(decisionPrefix, func(key string, value []byte) error {
 		d, err := readDecision(c.r, key[len(decisionPrefix):])
-		if err != nil {
+		if isDamage(err) {
 			c.problem(key, "%s", sdk.AsError(err).Message)
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 		if d.ID != key[len(decisionPrefix):] {
 			c.problem(key, "it calls itself decision %q", cut(d.ID))
@@ -102,19 +105,22 @@ func (c *checker) promotions() error {
 	return c.each(promotionPrefix, func(key string, _ []byte) error {
 		id := key[len(promotionPrefix):]
 		p, err := readPromotion(c.r, id)
+		if err != nil && !isLost(err) {
+			return err
+		}
 		if err != nil || p.MemoryID != id {
 			c.problem(key, "the promotion can't be decoded, or is of another memory")
 			return nil
 		}
 		k, err := readKnowledge(c.r, p.KnowledgeID)
-		if sdk.CodeOf(err) == sdk.Internal && !isDamage(err) {
+		if err != nil && !isLost(err) {
 			return err
 		}
 		if err != nil || k.PromotedFrom != id || k.DecisionID != p.Decision {
 			c.problem(key, "its knowledge %s isn't there, or says otherwise", cut(p.KnowledgeID))
 		}
 		d, err := readDecision(c.r, p.Decision)
-		if sdk.CodeOf(err) == sdk.Internal && !isDamage(err) {
+		if err != nil && !isLost(err) {
 			return err
 		}
 		if err != nil || d.MemoryID != id || d.NextAction != core.NextPromote {
@@ -132,6 +138,9 @@ func (c *checker) promotions() error {
 func (c *checker) knowledge() error {
 	return c.each(knowledgePrefix, func(key string, _ []byte) error {
 		k, err := readKnowledge(c.r, key[len(knowledgePrefix):])
+		if err != nil && !isLost(err) {
+			return err
+		}
 		if err != nil || k.ID != key[len(knowledgePrefix):] {
 			c.problem(key, "the entry can't be decoded, or is another")
 			return nil
@@ -197,7 +206,7 @@ func outcomeIndices() []outcomeIndex {
 
 func strayDecision(r core.Reader, key string) (bool, error) {
 	d, err := readDecision(r, key[strings.LastIndexByte(key, '/')+1:])
-	if sdk.CodeOf(err) == sdk.NotFound || isDamage(err) {
+	if isLost(err) {
 		return true, nil
 	}
 	return err == nil && string(decisionMemoryKey(d.MemoryID, d.ID)) != key, err
@@ -206,7 +215,7 @@ func strayDecision(r core.Reader, key string) (bool, error) {
 func strayKnowledge(r core.Reader, key string) (bool, error) {
 	_, at, _ := strings.Cut(key, "\x00")
 	k, err := readKnowledge(r, placeID([]byte(at)))
-	if sdk.CodeOf(err) == sdk.NotFound || isDamage(err) {
+	if isLost(err) {
 		return true, nil
 	}
 	return err == nil && string(knowledgeIndexKey(k)) != key, err

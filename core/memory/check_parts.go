@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -109,7 +110,7 @@ func (c *checker) vectors() error {
 		}
 		m, err := read(c.r, id)
 		switch {
-		case sdk.CodeOf(err) == sdk.NotFound:
+		case isGone(err):
 			c.problem(key, "its memory isn't there")
 		case isDamage(err): // told already
 		case err != nil:
@@ -143,7 +144,7 @@ func (c *checker) tombstones() error {
 			}
 		}
 		entries, err := readHistory(c.r, gone.Namespace, id)
-		if sdk.CodeOf(err) == sdk.Internal || err == nil && (len(entries) == 0 || entries[len(entries)-1].Type != "agent.memory.purged") {
+		if isDamage(err) || journal.IsBroken(err) || err == nil && (len(entries) == 0 || entries[len(entries)-1].Type != "agent.memory.purged") {
 			c.problem(key, "its last event isn't that of its purge")
 			return nil
 		}
@@ -252,7 +253,7 @@ func strayPending(r core.Reader, key string) (bool, error) {
 	end := strings.LastIndexAny(key, "/\x00")
 	p, err := readPending(r, key[end+1:])
 	switch {
-	case sdk.CodeOf(err) == sdk.NotFound || isDamage(err):
+	case isLost(err):
 		return true, nil
 	case err != nil:
 		return false, err

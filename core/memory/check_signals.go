@@ -20,7 +20,7 @@ import (
 func (c *checker) replayed(key string, m *core.Memory) error {
 	history, err := readHistory(c.r, m.Namespace, m.ID)
 	switch {
-	case sdk.ReasonOf(err) == "journal_broken":
+	case journal.IsBroken(err):
 		return nil
 	case isDamage(err):
 		c.problem(historyPrefix+m.ID, "%s", sdk.AsError(err).Message)
