@@ -151,7 +151,7 @@ func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
 		return nil
 	}
 	switch {
-	case e.Type != "agent.memory.observed" && e.Type != "agent.memory.reflected" || made.MemoryID != m.ID:
+	case !e.Is(journal.MemoryObserved{}) && !e.Is(journal.MemoryReflected{}) || made.MemoryID != m.ID:
 		c.problem(key, "its first event isn't that of its making")
 	case made.Title != digest(m.Title) || made.Content != digest(m.Content):
 		c.problem(key, "its title or content isn't what its event says")

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -84,11 +83,7 @@ func (c *checker) decisions() error {
 
 // decided checks a decision against its event.
 func (c *checker) decided(key string, value []byte, d *core.GateDecision) error {
-	var made journal.RevalidateDecision
-	found, whole, err := c.newest(d.Namespace, d.MemoryID, "agent.memory.revalidate.decision", func(data []byte) bool {
-		made = journal.RevalidateDecision{}
-		return json.Unmarshal(data, &made) == nil && made.DecisionID == d.ID
-	})
+	made, found, whole, err := newest(c, d.Namespace, d.MemoryID, func(e *journal.RevalidateDecision) bool { return e.DecisionID == d.ID })
 	switch {
 	case err != nil:
 		return err

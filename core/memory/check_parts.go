@@ -144,7 +144,7 @@ func (c *checker) tombstones() error {
 			}
 		}
 		entries, err := readHistory(c.r, gone.Namespace, id)
-		if isDamage(err) || journal.IsBroken(err) || err == nil && (len(entries) == 0 || entries[len(entries)-1].Type != "agent.memory.purged") {
+		if isDamage(err) || journal.IsBroken(err) || err == nil && (len(entries) == 0 || !entries[len(entries)-1].Is(journal.MemoryPurged{})) {
 			c.problem(key, "its last event isn't that of its purge")
 			return nil
 		}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"encoding/json"
 	"reflect"
 	"slices"
 
@@ -56,17 +55,11 @@ type replay struct {
 }
 
 func (p *replay) apply(e *journal.Entry) {
-	switch e.Type {
-	case "agent.memory.evolution.applied":
-		var turn journal.EvolutionApplied
-		if json.Unmarshal(e.Data, &turn) == nil {
-			p.turn(&turn)
-		}
-	case "agent.memory.lifecycle.transition":
-		var moved journal.MemoryTransitioned
-		if json.Unmarshal(e.Data, &moved) == nil && moved.MemoryID == p.id {
-			p.transition(&moved)
-		}
+	if turn, ok := journal.As[journal.EvolutionApplied](e); ok {
+		p.turn(&turn)
+	}
+	if moved, ok := journal.As[journal.MemoryTransitioned](e); ok && moved.MemoryID == p.id {
+		p.transition(&moved)
 	}
 }
 
