@@ -18,8 +18,11 @@ var _ core.Rebuilder = (*Memories)(nil)
 // Derived implements [core.Rebuilder]: the prefixes of what follows from the
 // records and links.
 func (m *Memories) Derived() []string {
-	return append(secondary(), countPrefix, linkToPrefix, pendingNamespacePrefix, pendingSourcePrefix,
-		decisionMemoryPrefix, knowledgeNamespacePrefix)
+	prefixes := append(secondary(), countPrefix)
+	for _, index := range others() {
+		prefixes = append(prefixes, index.prefix)
+	}
+	return prefixes
 }
 
 // secondary are the prefixes of a memory's indices.
@@ -27,13 +30,28 @@ func secondary() []string {
 	return []string{agentPrefix, kindPrefix, statePrefix, tagPrefix, timePrefix, titlePrefix}
 }
 
+// index is one that follows from records. stray reports whether no record has an
+// entry of it.
+type index struct {
+	prefix string
+	stray  func(r core.Reader, key string) (bool, error)
+}
+
+// others are the indices of what isn't a memory.
+func others() []index {
+	return []index{
+		{linkToPrefix, strayEnd}, {pendingNamespacePrefix, strayPending}, {pendingSourcePrefix, strayPending},
+		{decisionMemoryPrefix, strayDecision}, {knowledgeNamespacePrefix, strayKnowledge},
+	}
+}
+
 // Check implements [core.Checker]: it proves that records, indices, vectors,
 // counts, links, approvals, decisions, knowledge and events agree.
 func (m *Memories) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checker{ctx: ctx, r: r, report: report}
 	for _, pass := range []func() error{
-		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.linkEnds, c.pendings, c.strayPendings,
-		c.purges, c.decisions, c.promotions, c.knowledge, c.strayOutcomes,
+		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.pendings,
+		c.purges, c.decisions, c.promotions, c.knowledge, c.strayOthers,
 	} {
 		if err := pass(); err != nil {
 			return err
@@ -187,18 +205,32 @@ func (c *checker) strayIndices() error {
 		return nil
 	}
 	for _, prefix := range secondary() {
-		err := c.each(prefix, func(key string, _ []byte) error {
-			stray, err := strayIndex(c.r, key)
-			if stray {
-				c.derived(key, "the index names a memory that isn't there or has changed")
-			}
-			return err
-		})
-		if err != nil {
+		if err := c.strays(index{prefix, strayIndex}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// strayOthers looks for entries of the other indices that nothing has.
+func (c *checker) strayOthers() error {
+	for _, index := range others() {
+		if err := c.strays(index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strays looks for entries of an index that no record has.
+func (c *checker) strays(in index) error {
+	return c.each(in.prefix, func(key string, _ []byte) error {
+		stray, err := in.stray(c.r, key)
+		if stray {
+			c.derived(key, "the index names what isn't there or has changed")
+		}
+		return err
+	})
 }
 
 // strayIndex reports whether no memory has an entry of an index. A memory that

@@ -165,40 +165,6 @@ func (c *checker) knowledge() error {
 	})
 }
 
-// strayOutcomes looks for entries of the indices of decisions and knowledge that
-// nothing has.
-func (c *checker) strayOutcomes() error {
-	for _, index := range outcomeIndices() {
-		err := c.each(index.prefix, func(key string, _ []byte) error {
-			gone, err := index.stray(c.r, key)
-			if gone {
-				c.derived(key, "the index names what isn't there")
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// outcomeIndex is an index of what the gate's decisions led to.
-type outcomeIndex struct {
-	prefix, records string
-	// stray reports whether nothing has an entry, and restore writes the entry of a
-	// record.
-	stray   func(core.Reader, string) (bool, error)
-	restore func(core.Tx, string) error
-}
-
-func outcomeIndices() []outcomeIndex {
-	return []outcomeIndex{
-		{decisionMemoryPrefix, decisionPrefix, strayDecision, restoreDecision},
-		{knowledgeNamespacePrefix, knowledgePrefix, strayKnowledge, restoreKnowledge},
-	}
-}
-
 func strayDecision(r core.Reader, key string) (bool, error) {
 	d, err := readDecision(r, key[strings.LastIndexByte(key, '/')+1:])
 	if isLost(err) {

@@ -188,17 +188,6 @@ func (c *checker) links() error {
 	})
 }
 
-// linkEnds looks for ends without a link.
-func (c *checker) linkEnds() error {
-	return c.each(linkToPrefix, func(key string, _ []byte) error {
-		stray, err := strayEnd(c.r, key)
-		if stray {
-			c.derived(key, "there is no such link")
-		}
-		return err
-	})
-}
-
 // strayEnd reports whether an entry of links' other ends belongs to no link.
 func strayEnd(r core.Reader, key string) (bool, error) {
 	to, rest, _ := strings.Cut(key[len(linkToPrefix):], "/")
@@ -229,23 +218,6 @@ func (c *checker) pendings() error {
 		}
 		return nil
 	})
-}
-
-// strayPendings looks for entries of indices that nothing pending has.
-func (c *checker) strayPendings() error {
-	for _, prefix := range []string{pendingNamespacePrefix, pendingSourcePrefix} {
-		err := c.each(prefix, func(key string, _ []byte) error {
-			stray, err := strayPending(c.r, key)
-			if stray {
-				c.derived(key, "the index names a pending reflection that isn't there")
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // strayPending reports whether an entry of an index belongs to nothing pending.
