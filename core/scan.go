@@ -20,6 +20,16 @@ func ScanPrefix(r Reader, prefix []byte, fn func(key, value []byte) (more bool, 
 	return r.Scan(prefix, PrefixEnd(prefix), fn)
 }
 
+// Suffixes returns what follows prefix in the keys that start with it, in the order
+// of the keys, at most so many.
+func Suffixes(r Reader, prefix []byte, most int) (list []string, err error) {
+	err = ScanPrefix(r, prefix, func(key, _ []byte) (bool, error) {
+		list = append(list, string(key[len(prefix):]))
+		return len(list) < most, nil
+	})
+	return list, err
+}
+
 // updateStep is how many keys one transaction of [UpdateEach] looks at: few enough
 // that it seldom meets another.
 const updateStep = 500

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -15,6 +16,28 @@ func TestPrefixEnd(t *testing.T) {
 	for _, c := range cases {
 		if got := core.PrefixEnd([]byte(c.prefix)); !bytes.Equal(got, []byte(c.want)) {
 			t.Errorf("PrefixEnd(%q) = %q, want %q", c.prefix, got, c.want)
+		}
+	}
+}
+
+func TestSuffixesAreTheFirstOfThePrefix(t *testing.T) {
+	s := mem.Open()
+	err := s.Update(t.Context(), func(tx core.Tx) error {
+		return errors.Join(tx.Put([]byte("k"), nil), tx.Put([]byte("k/b"), nil), tx.Put([]byte("k/a"), nil), tx.Put([]byte("k/c\x00"), nil), tx.Put([]byte("l"), nil))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int][]string{1: {"a"}, 2: {"a", "b"}, 9: {"a", "b", "c\x00"}} {
+		err := s.View(t.Context(), func(r core.Reader) error {
+			got, err := core.Suffixes(r, []byte("k/"), most)
+			if !slices.Equal(got, want) {
+				t.Errorf("%d: %q, want %q", most, got, want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

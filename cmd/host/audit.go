@@ -103,7 +103,7 @@ func (a *App) verify(ctx context.Context, db *openedStore, audit journal.Audit) 
 		done.Audited, err = audit.Verify(ctx, r)
 		return err
 	})
-	if err != nil && sdk.ReasonOf(err) != "journal_broken" {
+	if err != nil && !journal.IsBroken(err) {
 		return err
 	}
 	if err != nil {

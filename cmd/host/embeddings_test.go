@@ -86,11 +86,7 @@ func TestMemoriesMoveToAnEndpointsModel(t *testing.T) {
 }
 
 func TestSettingsOfEmbeddingsAreChecked(t *testing.T) {
-	tests := []struct {
-		name string
-		env  map[string]string
-		says string // "" where it is fine
-	}{
+	checkSettings(t, "REFLECTORY_EMBEDDINGS_", []settings{
 		{"a model that nobody has", map[string]string{"MODEL": "m"}, "isn't an http or https URL"},
 		{"an endpoint without a model", map[string]string{"URL": "https://h.test/v1"}, "but no model"},
 		{"unencrypted", map[string]string{"MODEL": "m", "URL": "http://h.test/v1"}, "unencrypted"},
@@ -98,12 +94,25 @@ func TestSettingsOfEmbeddingsAreChecked(t *testing.T) {
 		{"dimensions", map[string]string{"MODEL": "m", "URL": "https://h.test/v1", "DIMS": "many"}, `"many"`},
 		{"this machine", map[string]string{"MODEL": "m", "URL": "http://127.0.0.1:1/v1", "DIMS": "256"}, ""},
 		{"the local one in spite of a file's endpoint", map[string]string{"MODEL": "hashed-ngrams-1", "URL": "https://h.test/v1"}, ""},
-	}
+	})
+}
+
+// settings are variables of the environment, and what is said of them: "" where they
+// are fine.
+type settings struct {
+	name string
+	env  map[string]string
+	says string
+}
+
+// checkSettings has the host read settings, whose variables begin with prefix.
+func checkSettings(t *testing.T, prefix string, tests []settings) {
+	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			for name, value := range tt.env {
-				w.env["REFLECTORY_EMBEDDINGS_"+name] = value
+				w.env[prefix+name] = value
 			}
 			code, out, errs := w.run(t.Context(), "config", "show")
 			if refused := code == exitUsage; refused != (tt.says != "") || !strings.Contains(errs, tt.says) || strings.Contains(out+errs, "sk-secret") {

@@ -55,7 +55,10 @@ func recordEvidence[E, R any](
 	ctx context.Context, a *App, file string,
 	read func([]byte) (E, error), record func(*gate.Recorder, context.Context, E) (R, error), show func(R),
 ) error {
-	data, err := a.readEvidence(file)
+	if file == "" {
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("name a JSON file, or - for standard input")}
+	}
+	data, err := a.input.read(file, gate.MaxEvidenceBytes)
 	if err != nil {
 		return err
 	}
@@ -107,12 +110,4 @@ func (a *App) showDAG(done *gate.DAGRecorded) {
 	if len(done.Unreachable) > 0 {
 		a.term.Line("warn: no entry leads to the nodes of %s", strings.Join(done.Unreachable, ", "))
 	}
-}
-
-// readEvidence reads a file of evidence, or standard input for "-".
-func (a *App) readEvidence(file string) ([]byte, error) {
-	if file == "" {
-		return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("name a JSON file, or - for standard input")}
-	}
-	return a.input.read(file, gate.MaxEvidenceBytes)
 }

@@ -79,14 +79,11 @@ func (a *App) gateRun(ctx context.Context, prefix string, request memory.Revalid
 		if err != nil {
 			return err
 		}
-		if a.flags.json {
-			return printJSON(a.Stdout, d)
-		}
 		dry := ""
 		if request.DryRun {
 			dry = " (nothing was written)"
 		}
-		return a.say("%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
+		return a.printResult(d, "%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -71,20 +72,18 @@ func (a *App) knowledgeGetCommand() *cobra.Command {
 		Use: "get ID", Short: "Show an entry whole",
 		Example: "  reflectory knowledge get 01939f2c",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				k, err := m.FindKnowledge(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				if a.flags.json {
-					return printJSON(a.Stdout, k)
-				}
-				fmt.Fprintf(a.Stdout, "knowledge  %s\nnamespace  %s\nfrom       %s, decision %s\ntitle      %s\nsummary    %s\n\n",
-					k.ID, oneLine(k.Namespace), k.PromotedFrom, k.DecisionID, oneLine(k.Title), oneLine(k.Summary))
-				return a.say("%s", term.Lines(k.Content))
-			})
-		},
+		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
+			k, err := m.FindKnowledge(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return printJSON(a.Stdout, k)
+			}
+			fmt.Fprintf(a.Stdout, "knowledge  %s\nnamespace  %s\nfrom       %s, decision %s\ntitle      %s\nsummary    %s\n\n",
+				k.ID, oneLine(k.Namespace), k.PromotedFrom, k.DecisionID, oneLine(k.Title), oneLine(k.Summary))
+			return a.say("%s", term.Lines(k.Content))
+		}),
 	}
 }
 

@@ -73,14 +73,20 @@ func (f *memoryFlags) read(a *App) (content string, metadata json.RawMessage, er
 		}
 		content = string(data)
 	}
-	if f.metadata != "" {
-		if !json.Valid([]byte(f.metadata)) {
-			return "", nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--metadata is not JSON: %w", json.Unmarshal([]byte(f.metadata), new(any))).
-				WithHint(`write an object, such as --metadata '{"ticket": 17}'`)}
-		}
-		metadata = json.RawMessage(f.metadata)
+	metadata, err = readMetadata(f.metadata)
+	return content, metadata, err
+}
+
+// readMetadata takes a flag's text as JSON; "" is none.
+func readMetadata(text string) (json.RawMessage, error) {
+	if text == "" {
+		return nil, nil
 	}
-	return content, metadata, nil
+	if !json.Valid([]byte(text)) {
+		return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--metadata is not JSON: %w", json.Unmarshal([]byte(text), new(any))).
+			WithHint(`write an object, such as --metadata '{"ticket": 17}'`)}
+	}
+	return json.RawMessage(text), nil
 }
 
 // given is a flag's value where the flag was given, else nil.

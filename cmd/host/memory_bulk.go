@@ -15,7 +15,11 @@ import (
 
 // observeFile stores a memory for each line of a file, a batch in a transaction.
 // What was stored before an error stays, and the error says how far it came.
-func (a *App) observeFile(ctx context.Context, path string, f memoryFlags) error {
+func (a *App) observeFile(c *cobra.Command, path string, f memoryFlags) error {
+	if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "id", "idempotency-key"); err != nil {
+		return err
+	}
+	ctx := c.Context()
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		in := &intake{app: a, memories: m.Memories}
 		for line, err := range a.jsonLines(path) {
@@ -112,7 +116,11 @@ func (a *App) warnVectors(bare int) {
 // recallFile recalls for each line of a file, and prints a line for each. With --json
 // it prints all results as one value, before an error too: a turn that began isn't
 // recalled again.
-func (a *App) recallFile(ctx context.Context, path string, common *core.RecallRequest) error {
+func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallRequest) error {
+	if !c.Flags().Changed("turn") {
+		common.Turn = noTurn
+	}
+	ctx := c.Context()
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		results := []*core.RecallResult{}
 		for line, err := range a.jsonLines(path) {
@@ -181,19 +189,17 @@ api_key_env names the environment variable with the key, where one is needed. Ti
 contents and queries are sent there, over https or to this machine only.`,
 		Example: "  reflectory memory reembed team/mail",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				tell := func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) }
-				result, err := m.Reembed(c.Context(), args[0], a.config.Agent.Value, tell)
-				if err != nil {
-					return err
-				}
-				if a.flags.json {
-					return printJSON(a.Stdout, result)
-				}
-				a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
-				return nil
-			})
-		},
+		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
+			tell := func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) }
+			result, err := m.Reembed(ctx, args[0], a.config.Agent.Value, tell)
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return printJSON(a.Stdout, result)
+			}
+			a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
+			return nil
+		}),
 	}
 }

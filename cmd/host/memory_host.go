@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
@@ -95,6 +97,13 @@ func (a *App) withMemory(ctx context.Context, fn func(*memoryHost) error) (err e
 	}
 	defer closing(&err, m)
 	return fn(m)
+}
+
+// onMemory runs a command on the memory.
+func (a *App) onMemory(fn func(ctx context.Context, m *memoryHost, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		return a.withMemory(c.Context(), func(m *memoryHost) error { return fn(c.Context(), m, args) })
+	}
 }
 
 // ids finds the whole ids of what prefixes name.

@@ -20,26 +20,24 @@ func (a *App) memoryGetCommand() *cobra.Command {
 		Use: "get ID", Short: "Show a memory whole",
 		Example: "  reflectory memory get deploy-notes --json",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				found, err := m.Find(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				from, to, err := m.Links(c.Context(), found.ID)
-				if err != nil {
-					return err
-				}
-				if a.flags.json {
-					return printJSON(a.Stdout, struct {
-						*core.Memory
-						LinksFrom []core.Link `json:"links_from"`
-						LinksTo   []core.Link `json:"links_to"`
-					}{found, orEmpty(from), orEmpty(to)})
-				}
-				return a.printMemory(found, slices.Concat(from, to))
-			})
-		},
+		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
+			found, err := m.Find(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			from, to, err := m.Links(ctx, found.ID)
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return printJSON(a.Stdout, struct {
+					*core.Memory
+					LinksFrom []core.Link `json:"links_from"`
+					LinksTo   []core.Link `json:"links_to"`
+				}{found, orEmpty(from), orEmpty(to)})
+			}
+			return a.printMemory(found, slices.Concat(from, to))
+		}),
 	}
 }
 
@@ -155,10 +153,7 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 				return err
 			}
 			if c.Flags().Changed("queries") {
-				if !c.Flags().Changed("turn") {
-					r.Turn = noTurn
-				}
-				return a.recallFile(c.Context(), queries, r)
+				return a.recallFile(c, queries, r)
 			}
 			r.Query = args[0]
 			return a.recall(c.Context(), r)
@@ -236,22 +231,20 @@ func (a *App) memoryExplainCommand() *cobra.Command {
 gate, and what happened to it, from the journal of its namespace.`,
 		Example: "  reflectory memory explain deploy-notes",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				ids, err := m.idsOrAsGiven(c.Context(), args) // a purged one is explained by its whole id
-				if err != nil {
-					return err
-				}
-				e, err := m.Explain(c.Context(), ids[0])
-				if err != nil {
-					return err
-				}
-				if a.flags.json {
-					return printJSON(a.Stdout, e)
-				}
-				return a.printMemoryWhy(e)
-			})
-		},
+		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
+			ids, err := m.idsOrAsGiven(ctx, args) // a purged one is explained by its whole id
+			if err != nil {
+				return err
+			}
+			e, err := m.Explain(ctx, ids[0])
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return printJSON(a.Stdout, e)
+			}
+			return a.printMemoryWhy(e)
+		}),
 	}
 }
 

@@ -72,22 +72,17 @@ func (a *App) memoryRestoreCommand() *cobra.Command {
 		Use: "restore ID", Short: "Make an archived or consolidated memory active again",
 		Example: "  reflectory memory restore 01939f2c",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				ids, err := m.ids(c.Context(), args)
-				if err != nil {
-					return err
-				}
-				restored, err := m.Restore(c.Context(), ids[0], a.config.Agent.Value)
-				if err != nil {
-					return err
-				}
-				if a.flags.json {
-					return printJSON(a.Stdout, restored)
-				}
-				return a.say("%s is %s", restored.ID, restored.State)
-			})
-		},
+		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
+			ids, err := m.ids(ctx, args)
+			if err != nil {
+				return err
+			}
+			restored, err := m.Restore(ctx, ids[0], a.config.Agent.Value)
+			if err != nil {
+				return err
+			}
+			return a.printResult(restored, "%s is %s", restored.ID, restored.State)
+		}),
 	}
 }
 
@@ -96,19 +91,17 @@ func (a *App) memorySweepCommand() *cobra.Command {
 		Use: "sweep NAMESPACE", Short: "Have the retention policy look at every memory of a namespace",
 		Example: "  reflectory memory sweep team/mail",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				result, err := m.Sweep(c.Context(), args[0], a.config.Agent.Value)
-				if err != nil {
-					return err
-				}
-				if a.flags.json {
-					return printJSON(a.Stdout, result)
-				}
-				a.showSweep(result)
-				return nil
-			})
-		},
+		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
+			result, err := m.Sweep(ctx, args[0], a.config.Agent.Value)
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return printJSON(a.Stdout, result)
+			}
+			a.showSweep(result)
+			return nil
+		}),
 	}
 }
 

@@ -29,10 +29,7 @@ stored before changes nothing, so a file with keys can be given again after a cr
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.namespace = a.orConfigured(c, f.namespace)
 			if c.Flags().Changed("file") {
-				if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "id", "idempotency-key"); err != nil {
-					return err
-				}
-				return a.observeFile(c.Context(), file, f)
+				return a.observeFile(c, file, f)
 			}
 			content, metadata, err := f.read(a)
 			if err != nil {
@@ -136,8 +133,7 @@ consolidated_from, related_to, or any word of a-z, 0-9 and _.`,
 		Example: "  reflectory memory link deploy-notes contradicts build-notes",
 		Args:    cobra.ExactArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
-			f := memoryFlags{metadata: metadata}
-			_, object, err := f.read(a)
+			object, err := readMetadata(metadata)
 			if err != nil {
 				return err
 			}
@@ -160,9 +156,6 @@ func (a *App) link(ctx context.Context, from, relation, to string, metadata json
 		if err != nil {
 			return err
 		}
-		if a.flags.json {
-			return printJSON(a.Stdout, link)
-		}
-		return a.say("%s", strings.Join([]string{link.From, link.Relation, link.To}, " "))
+		return a.printResult(link, "%s", strings.Join([]string{link.From, link.Relation, link.To}, " "))
 	})
 }

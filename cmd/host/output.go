@@ -29,7 +29,15 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-// printDone prints a result: as JSON, or a line for people.
+// printResult prints a result: as JSON, or a line of it.
+func (a *App) printResult(result any, format string, args ...any) error {
+	if a.flags.json {
+		return printJSON(a.Stdout, result)
+	}
+	return a.say(format, args...)
+}
+
+// printDone prints what was done: as JSON, or a line for people beside the results.
 func (a *App) printDone(result map[string]any, format string, args ...any) error {
 	if a.flags.json {
 		return printJSON(a.Stdout, result)

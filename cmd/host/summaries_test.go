@@ -174,11 +174,7 @@ func TestASummaryHasItsTime(t *testing.T) {
 }
 
 func TestSettingsOfSummariesAreChecked(t *testing.T) {
-	tests := []struct {
-		name string
-		env  map[string]string
-		says string // "" where it is fine
-	}{
+	checkSettings(t, "REFLECTORY_SUMMARIES_", []settings{
 		{"a model that nobody has", map[string]string{"MODEL": "m"}, "isn't an http or https URL"},
 		{"an endpoint without a model", map[string]string{"URL": "https://api.openai.com/v1"}, "but no model"},
 		{"unencrypted", map[string]string{"MODEL": "m", "URL": "http://h.test/v1"}, "unencrypted"},
@@ -187,17 +183,5 @@ func TestSettingsOfSummariesAreChecked(t *testing.T) {
 		{"a well-known one", map[string]string{"MODEL": "m", "URL": "https://api.openai.com/v1", "KEY_ENV": "OPENAI_API_KEY"}, ""},
 		{"this machine", map[string]string{"MODEL": "m", "URL": "http://127.0.0.1:11434/v1"}, ""},
 		{"none in spite of a file's endpoint", map[string]string{"MODEL": "none", "URL": "https://h.test/v1"}, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
-			for name, value := range tt.env {
-				w.env["REFLECTORY_SUMMARIES_"+name] = value
-			}
-			code, out, errs := w.run(t.Context(), "config", "show")
-			if refused := code == exitUsage; refused != (tt.says != "") || !strings.Contains(errs, tt.says) || strings.Contains(out+errs, "sk-secret") {
-				t.Errorf("exit %d: %s", code, errs)
-			}
-		})
-	}
+	})
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // Checker is the [core.Checker] of recorded decisions: each event has the record
@@ -31,7 +30,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 			}
 			return err
 		})
-		if err != nil && sdk.ReasonOf(err) != "journal_broken" { // which the journal's own check tells
+		if err != nil && !journal.IsBroken(err) { // which the journal's own check tells
 			return err
 		}
 	}

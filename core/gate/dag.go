@@ -111,13 +111,8 @@ func index(tx core.Tx, workflow string, before, after *graph) error {
 }
 
 // workflowsOf are the workflows whose graphs name a memory, sorted.
-func workflowsOf(r core.Reader, memory string) (list []string, err error) {
-	prefix := indexKey(memory, "")
-	err = core.ScanPrefix(r, prefix, func(key, _ []byte) (bool, error) {
-		list = append(list, string(key[len(prefix):]))
-		return len(list) < MaxWorkflows, nil
-	})
-	return list, err
+func workflowsOf(r core.Reader, memory string) ([]string, error) {
+	return core.Suffixes(r, indexKey(memory, ""), MaxWorkflows)
 }
 
 // readDAG reads the graph of a workflow, an empty one where there is none.

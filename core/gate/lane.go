@@ -43,13 +43,9 @@ func react(r core.Reader, m *core.Memory) (core.ReactEvidence, []string, error) 
 }
 
 // hasOutcome reports whether a turn has an outcome of a tool for a memory.
-func hasOutcome(r core.Reader, memory string, turn core.TurnRef) (has bool, err error) {
-	prefix := turnKey(memory, turn)
-	err = core.ScanPrefix(r, prefix, func(_, _ []byte) (bool, error) {
-		has = true
-		return false, nil
-	})
-	return has, err
+func hasOutcome(r core.Reader, memory string, turn core.TurnRef) (bool, error) {
+	first, err := core.Suffixes(r, turnKey(memory, turn), 1)
+	return len(first) > 0, err
 }
 
 // inGraphs is the evidence of the workflows' graphs.

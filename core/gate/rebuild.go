@@ -31,8 +31,8 @@ func isIndexed(r core.Reader, named naming, key []byte) (bool, error) {
 
 // isTallied reports whether the memory of a tally has outcomes.
 func isTallied(r core.Reader, _ naming, key []byte) (bool, error) {
-	first, err := firstKey(r, memoryTools(strings.TrimPrefix(string(key), tallyPrefix)), nil)
-	return first != nil, err
+	first, err := core.Suffixes(r, memoryTools(strings.TrimPrefix(string(key), tallyPrefix)), 1)
+	return len(first) > 0, err
 }
 
 // deleteStray deletes the keys of a prefix that nothing calls for, up to 1,000
@@ -128,12 +128,8 @@ func each(ctx context.Context, s core.Store, prefix string, fn func(tx core.Tx, 
 	return nil
 }
 
-// firstKey is the first key from one on and before end; nil for none. Without an
-// end it has to begin with from.
+// firstKey is the first key from one on and before end; nil for none.
 func firstKey(r core.Reader, from, end []byte) (first []byte, err error) {
-	if end == nil {
-		end = core.PrefixEnd(from)
-	}
 	err = r.Scan(from, end, func(key, _ []byte) (bool, error) {
 		first = bytes.Clone(key)
 		return false, nil

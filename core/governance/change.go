@@ -209,10 +209,8 @@ func consistent(levels []level) []error {
 func (g *Governor) clear(ctx context.Context, agentID, namespace string) (*Record, error) {
 	after := &Record{Namespace: namespace}
 	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
-		if namespace != core.EveryNamespace {
-			if err := core.CheckNamespace(namespace); err != nil {
-				return err
-			}
+		if err := checkLevel(namespace); err != nil {
+			return err
 		}
 		value, found, err := tx.Get(key(namespace))
 		if err != nil || !found {

@@ -19,9 +19,7 @@ func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Pr
 				report(core.Problem{Part: "governance", Key: string(stored), Message: sdk.AsError(err).Message})
 			}
 		}
-		if level != core.EveryNamespace {
-			problem(core.CheckNamespace(level))
-		}
+		problem(checkLevel(level))
 		_, err := decode(level, value)
 		problem(err)
 		return true, ctx.Err()

@@ -28,16 +28,22 @@ type level struct {
 	record *Record
 }
 
+// checkLevel refuses what is neither a namespace nor "*".
+func checkLevel(name string) error {
+	if name == core.EveryNamespace {
+		return nil
+	}
+	return core.CheckNamespace(name)
+}
+
 // reading is how a level's record is read: as the function read does it.
 type reading func(r core.Reader, level string) (record *Record, unreadable, err error)
 
 // chain reads the levels of a namespace, the most general first. failure is the
 // first that can't be read; the levels end before it.
 func chain(r core.Reader, namespace string, read reading) (levels []level, failure, err error) {
-	if namespace != core.EveryNamespace {
-		if err := core.CheckNamespace(namespace); err != nil {
-			return nil, nil, err
-		}
+	if err := checkLevel(namespace); err != nil {
+		return nil, nil, err
 	}
 	for _, name := range core.NamespaceChain(namespace) {
 		record, unreadable, err := read(r, name)
@@ -186,10 +192,8 @@ func (g *Governor) Explain(ctx context.Context, namespace string) (*Explanation,
 // Get returns what one level itself sets; nil for nothing.
 func (g *Governor) Get(ctx context.Context, namespace string) (record *Record, err error) {
 	err = g.writer.Store.View(ctx, func(r core.Reader) error {
-		if namespace != core.EveryNamespace {
-			if err := core.CheckNamespace(namespace); err != nil {
-				return err
-			}
+		if err := checkLevel(namespace); err != nil {
+			return err
 		}
 		var unreadable error
 		record, unreadable, err = read(r, namespace)

@@ -118,7 +118,7 @@ func (w *walk) leave() error {
 		return nil
 	}
 	err := w.stream.end(w.r)
-	if sdk.ReasonOf(err) == brokenReason {
+	if IsBroken(err) {
 		return w.report(err)
 	}
 	return err
@@ -200,7 +200,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	if err != nil || !whole {
 		return err
 	}
-	if err = a.root(ctx, r, &done); sdk.ReasonOf(err) == brokenReason {
+	if err = a.root(ctx, r, &done); IsBroken(err) {
 		tell(err)
 		return nil
 	}

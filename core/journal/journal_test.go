@@ -202,3 +202,17 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+func TestAnEntryIsReadAsItsEvent(t *testing.T) {
+	e := &journal.Entry{Type: "agent.memory.linked", Data: []byte(`{"from":"a","relation":"r","to":"b"}`)}
+	if link, ok := journal.As[journal.MemoryLinked](e); !ok || link.From != "a" || link.To != "b" {
+		t.Errorf("%+v, %t", link, ok)
+	}
+	if other, ok := journal.As[journal.MemoryPurged](e); ok || e.Is(other) || !e.Is(journal.MemoryLinked{}) {
+		t.Errorf("another event: %+v, %t", other, ok)
+	}
+	e.Data = []byte(`{"from":1}`)
+	if _, ok := journal.As[journal.MemoryLinked](e); ok {
+		t.Error("data that aren't the event's are taken")
+	}
+}

@@ -74,6 +74,9 @@ func (e *Entry) follows(stream string, last Head) error {
 // brokenReason is the reason of all that is wrong with a journal.
 const brokenReason = "journal_broken"
 
+// IsBroken reports whether an error says that a journal isn't as it was written.
+func IsBroken(err error) bool { return sdk.ReasonOf(err) == brokenReason }
+
 func broken(stream string, seq uint64, problem string) error {
 	return sdk.Errorf(sdk.Internal, brokenReason, "journal of %s, entry %d: %s", stream, seq, problem).
 		WithHint("the data was changed behind the program's back: restore a backup, or keep this as evidence").

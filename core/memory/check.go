@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -17,8 +18,11 @@ var _ core.Rebuilder = (*Memories)(nil)
 // Derived implements [core.Rebuilder]: the prefixes of what follows from the
 // records and links.
 func (m *Memories) Derived() []string {
-	return append(secondary(), countPrefix, linkToPrefix, pendingNamespacePrefix, pendingSourcePrefix,
-		decisionMemoryPrefix, knowledgeNamespacePrefix)
+	prefixes := append(secondary(), countPrefix)
+	for _, index := range others() {
+		prefixes = append(prefixes, index.prefix)
+	}
+	return prefixes
 }
 
 // secondary are the prefixes of a memory's indices.
@@ -26,13 +30,28 @@ func secondary() []string {
 	return []string{agentPrefix, kindPrefix, statePrefix, tagPrefix, timePrefix, titlePrefix}
 }
 
+// index is one that follows from records. stray reports whether no record has an
+// entry of it.
+type index struct {
+	prefix string
+	stray  func(r core.Reader, key string) (bool, error)
+}
+
+// others are the indices of what isn't a memory.
+func others() []index {
+	return []index{
+		{linkToPrefix, strayEnd}, {pendingNamespacePrefix, strayPending}, {pendingSourcePrefix, strayPending},
+		{decisionMemoryPrefix, strayDecision}, {knowledgeNamespacePrefix, strayKnowledge},
+	}
+}
+
 // Check implements [core.Checker]: it proves that records, indices, vectors,
 // counts, links, approvals, decisions, knowledge and events agree.
 func (m *Memories) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checker{ctx: ctx, r: r, report: report}
 	for _, pass := range []func() error{
-		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.linkEnds, c.pendings, c.strayPendings,
-		c.purges, c.decisions, c.promotions, c.knowledge, c.strayOutcomes,
+		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.pendings,
+		c.purges, c.decisions, c.promotions, c.knowledge, c.strayOthers,
 	} {
 		if err := pass(); err != nil {
 			return err
@@ -108,34 +127,30 @@ func (c *checker) memories() error {
 				c.derived(string(index), "the index misses memory %s, or its size", m.ID)
 			}
 		}
-		if err := c.life(key, m); err != nil {
+		if err := c.elsewhere(key, m); err != nil {
 			return err
 		}
-		if err := c.lived(key, m); err != nil {
+		if err := c.replayed(key, m); err != nil {
 			return err
 		}
-		return c.history(key, m)
+		return c.origin(key, m)
 	})
 }
 
-// history checks a memory against the event of its making.
-func (c *checker) history(key string, m *core.Memory) error {
-	start := []byte(historyPrefix + m.ID + "/")
-	var first []byte
-	err := core.ScanPrefix(c.r, start, func(k, _ []byte) (bool, error) {
-		first = append(first, k...)
-		return false, nil
-	})
+// origin checks a memory against the event of its making.
+func (c *checker) origin(key string, m *core.Memory) error {
+	first, err := core.Suffixes(c.r, []byte(historyPrefix+m.ID+"/"), 1)
 	if err != nil {
 		return err
 	}
-	if len(first) != len(start)+8 {
+	if len(first) == 0 || len(first[0]) != 8 {
 		c.problem(key, "it has no event")
 		return nil
 	}
-	e, found, err := journal.Get(c.r, journal.NamespaceStream(m.Namespace), seqOf(first))
-	if sdk.ReasonOf(err) == "journal_broken" || err == nil && !found {
-		c.problem(string(first), "the event of its making is gone or broken")
+	seq := binary.BigEndian.Uint64([]byte(first[0]))
+	e, found, err := journal.Get(c.r, journal.NamespaceStream(m.Namespace), seq)
+	if journal.IsBroken(err) || err == nil && !found {
+		c.problem(string(historyKey(m.ID, seq)), "the event of its making is gone or broken")
 		return nil
 	}
 	if err != nil {
@@ -154,7 +169,7 @@ func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
 		return nil
 	}
 	switch {
-	case e.Type != "agent.memory.observed" && e.Type != "agent.memory.reflected" || made.MemoryID != m.ID:
+	case !e.Is(journal.MemoryObserved{}) && !e.Is(journal.MemoryReflected{}) || made.MemoryID != m.ID:
 		c.problem(key, "its first event isn't that of its making")
 	case made.Title != digest(m.Title) || made.Content != digest(m.Content):
 		c.problem(key, "its title or content isn't what its event says")
@@ -190,18 +205,32 @@ func (c *checker) strayIndices() error {
 		return nil
 	}
 	for _, prefix := range secondary() {
-		err := c.each(prefix, func(key string, _ []byte) error {
-			stray, err := strayIndex(c.r, key)
-			if stray {
-				c.derived(key, "the index names a memory that isn't there or has changed")
-			}
-			return err
-		})
-		if err != nil {
+		if err := c.strays(index{prefix, strayIndex}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// strayOthers looks for entries of the other indices that nothing has.
+func (c *checker) strayOthers() error {
+	for _, index := range others() {
+		if err := c.strays(index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strays looks for entries of an index that no record has.
+func (c *checker) strays(in index) error {
+	return c.each(in.prefix, func(key string, _ []byte) error {
+		stray, err := in.stray(c.r, key)
+		if stray {
+			c.derived(key, "the index names what isn't there or has changed")
+		}
+		return err
+	})
 }
 
 // strayIndex reports whether no memory has an entry of an index. A memory that
@@ -213,7 +242,7 @@ func strayIndex(r core.Reader, key string) (bool, error) {
 	}
 	m, err := read(r, id)
 	switch {
-	case sdk.CodeOf(err) == sdk.NotFound || isDamage(err):
+	case isLost(err):
 		return true, nil
 	case err != nil:
 		return false, err

@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"encoding/json"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -11,11 +11,7 @@ import (
 // promoted checks an entry against the event of its promotion and the memory that
 // it was, which never changes what it says.
 func (c *checker) promoted(key string, k *core.Knowledge) error {
-	var made journal.MemoryPromoted
-	found, whole, err := c.newest(k.Namespace, k.PromotedFrom, "agent.memory.promoted", func(data []byte) bool {
-		made = journal.MemoryPromoted{}
-		return json.Unmarshal(data, &made) == nil && made.KnowledgeID == k.ID
-	})
+	made, found, whole, err := newest(c, k.Namespace, k.PromotedFrom, func(e *journal.MemoryPromoted) bool { return e.KnowledgeID == k.ID })
 	switch {
 	case err != nil:
 		return err
@@ -27,7 +23,7 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 		c.problem(key, "the entry has no event")
 	}
 	m, err := read(c.r, k.PromotedFrom)
-	if sdk.CodeOf(err) == sdk.NotFound || isDamage(err) {
+	if isLost(err) {
 		return nil // told where promotions and memories are checked
 	}
 	if err == nil && m.Title != k.Title {
@@ -36,29 +32,29 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 	return err
 }
 
-// newest looks for the newest entry of a type that is about a memory and that
+// newest looks for the newest event of a type that is about a memory and that
 // match takes. whole is whether the entire history was looked at: of a long one
 // only the newest entries are, and where the journal is broken that is told there.
-func (c *checker) newest(namespace, id, kind string, match func(data []byte) bool) (found, whole bool, err error) {
+func newest[E journal.Event](c *checker, namespace, id string, match func(*E) bool) (event E, found, whole bool, err error) {
 	seqs, err := historySeqs(c.r, id)
 	if isDamage(err) {
 		c.problem(historyPrefix+id, "%s", sdk.AsError(err).Message)
-		return false, false, nil
+		return event, false, false, nil
 	}
 	if err != nil {
-		return false, false, err
+		return event, false, false, err
 	}
-	for i := len(seqs) - 1; i >= 0; i-- {
-		e, there, err := journal.Get(c.r, journal.NamespaceStream(namespace), seqs[i])
-		if sdk.ReasonOf(err) == "journal_broken" || err == nil && !there {
-			return false, false, nil
+	for _, seq := range slices.Backward(seqs) {
+		e, there, err := journal.Get(c.r, journal.NamespaceStream(namespace), seq)
+		if journal.IsBroken(err) || err == nil && !there {
+			return event, false, false, nil
 		}
 		if err != nil {
-			return false, false, err
+			return event, false, false, err
 		}
-		if e.Type == kind && match(e.Data) {
-			return true, true, nil
+		if event, is := journal.As[E](&e); is && match(&event) {
+			return event, true, true, nil
 		}
 	}
-	return false, len(seqs) < maxHistory, nil
+	return event, false, len(seqs) < maxHistory, nil
 }

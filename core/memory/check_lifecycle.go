@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -9,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// life checks a memory against what its life has left elsewhere.
-func (c *checker) life(key string, m *core.Memory) error {
+// elsewhere checks a memory against what its life has left elsewhere.
+func (c *checker) elsewhere(key string, m *core.Memory) error {
 	if m.State == core.StatePromoted || m.PromotedTo != "" {
 		p, err := readPromotion(c.r, m.ID)
 		if err != nil && !isDamage(err) { // that is told there
@@ -39,7 +38,7 @@ func (c *checker) purges() error {
 	return c.each(purgedPrefix, func(key string, _ []byte) error {
 		id := key[len(purgedPrefix):]
 		list, err := decisionsOn(c.r, id)
-		if isDamage(err) || sdk.CodeOf(err) == sdk.NotFound {
+		if isLost(err) {
 			return nil // told where the decisions are checked
 		}
 		if err != nil {
@@ -60,9 +59,12 @@ func (c *checker) purges() error {
 func (c *checker) decisions() error {
 	return c.each(decisionPrefix, func(key string, value []byte) error {
 		d, err := readDecision(c.r, key[len(decisionPrefix):])
-		if err != nil {
+		if isDamage(err) {
 			c.problem(key, "%s", sdk.AsError(err).Message)
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 		if d.ID != key[len(decisionPrefix):] {
 			c.problem(key, "it calls itself decision %q", cut(d.ID))
@@ -81,11 +83,7 @@ func (c *checker) decisions() error {
 
 // decided checks a decision against its event.
 func (c *checker) decided(key string, value []byte, d *core.GateDecision) error {
-	var made journal.RevalidateDecision
-	found, whole, err := c.newest(d.Namespace, d.MemoryID, "agent.memory.revalidate.decision", func(data []byte) bool {
-		made = journal.RevalidateDecision{}
-		return json.Unmarshal(data, &made) == nil && made.DecisionID == d.ID
-	})
+	made, found, whole, err := newest(c, d.Namespace, d.MemoryID, func(e *journal.RevalidateDecision) bool { return e.DecisionID == d.ID })
 	switch {
 	case err != nil:
 		return err
@@ -102,19 +100,22 @@ func (c *checker) promotions() error {
 	return c.each(promotionPrefix, func(key string, _ []byte) error {
 		id := key[len(promotionPrefix):]
 		p, err := readPromotion(c.r, id)
+		if err != nil && !isLost(err) {
+			return err
+		}
 		if err != nil || p.MemoryID != id {
 			c.problem(key, "the promotion can't be decoded, or is of another memory")
 			return nil
 		}
 		k, err := readKnowledge(c.r, p.KnowledgeID)
-		if sdk.CodeOf(err) == sdk.Internal && !isDamage(err) {
+		if err != nil && !isLost(err) {
 			return err
 		}
 		if err != nil || k.PromotedFrom != id || k.DecisionID != p.Decision {
 			c.problem(key, "its knowledge %s isn't there, or says otherwise", cut(p.KnowledgeID))
 		}
 		d, err := readDecision(c.r, p.Decision)
-		if sdk.CodeOf(err) == sdk.Internal && !isDamage(err) {
+		if err != nil && !isLost(err) {
 			return err
 		}
 		if err != nil || d.MemoryID != id || d.NextAction != core.NextPromote {
@@ -132,6 +133,9 @@ func (c *checker) promotions() error {
 func (c *checker) knowledge() error {
 	return c.each(knowledgePrefix, func(key string, _ []byte) error {
 		k, err := readKnowledge(c.r, key[len(knowledgePrefix):])
+		if err != nil && !isLost(err) {
+			return err
+		}
 		if err != nil || k.ID != key[len(knowledgePrefix):] {
 			c.problem(key, "the entry can't be decoded, or is another")
 			return nil
@@ -161,43 +165,9 @@ func (c *checker) knowledge() error {
 	})
 }
 
-// strayOutcomes looks for entries of the indices of decisions and knowledge that
-// nothing has.
-func (c *checker) strayOutcomes() error {
-	for _, index := range outcomeIndices() {
-		err := c.each(index.prefix, func(key string, _ []byte) error {
-			gone, err := index.stray(c.r, key)
-			if gone {
-				c.derived(key, "the index names what isn't there")
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// outcomeIndex is an index of what the gate's decisions led to.
-type outcomeIndex struct {
-	prefix, records string
-	// stray reports whether nothing has an entry, and restore writes the entry of a
-	// record.
-	stray   func(core.Reader, string) (bool, error)
-	restore func(core.Tx, string) error
-}
-
-func outcomeIndices() []outcomeIndex {
-	return []outcomeIndex{
-		{decisionMemoryPrefix, decisionPrefix, strayDecision, restoreDecision},
-		{knowledgeNamespacePrefix, knowledgePrefix, strayKnowledge, restoreKnowledge},
-	}
-}
-
 func strayDecision(r core.Reader, key string) (bool, error) {
 	d, err := readDecision(r, key[strings.LastIndexByte(key, '/')+1:])
-	if sdk.CodeOf(err) == sdk.NotFound || isDamage(err) {
+	if isLost(err) {
 		return true, nil
 	}
 	return err == nil && string(decisionMemoryKey(d.MemoryID, d.ID)) != key, err
@@ -206,7 +176,7 @@ func strayDecision(r core.Reader, key string) (bool, error) {
 func strayKnowledge(r core.Reader, key string) (bool, error) {
 	_, at, _ := strings.Cut(key, "\x00")
 	k, err := readKnowledge(r, placeID([]byte(at)))
-	if sdk.CodeOf(err) == sdk.NotFound || isDamage(err) {
+	if isLost(err) {
 		return true, nil
 	}
 	return err == nil && string(knowledgeIndexKey(k)) != key, err

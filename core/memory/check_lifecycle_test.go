@@ -1,7 +1,8 @@
 package memory_test
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,13 +39,8 @@ func TestCheckIsCleanAfterTheGate(t *testing.T) {
 func TestCheckFindsWhatALifeMisses(t *testing.T) {
 	w := ended(t, openPebble(t))
 	whole := dump(t, w.store)
-	keys := make([]string, 0, len(whole))
-	for key := range whole {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
 	looked := map[string]bool{}
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(whole)) {
 		prefix, _, _ := strings.Cut(key, "/")
 		switch prefix {
 		case "memory-session", "gate-decision", "gate-decision-memory", "promotion", "knowledge", "knowledge-namespace":

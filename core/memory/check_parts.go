@@ -1,17 +1,14 @@
 package memory
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"strconv"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// seqOf is the number at the end of a key of a history.
-func seqOf(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }
 
 // indexedID is the id at the end of a key of an index: behind the namespace, the
 // value where the index has one, and 8 bytes of time or 32 of a title's digest.
@@ -113,7 +110,7 @@ func (c *checker) vectors() error {
 		}
 		m, err := read(c.r, id)
 		switch {
-		case sdk.CodeOf(err) == sdk.NotFound:
+		case isGone(err):
 			c.problem(key, "its memory isn't there")
 		case isDamage(err): // told already
 		case err != nil:
@@ -147,7 +144,7 @@ func (c *checker) tombstones() error {
 			}
 		}
 		entries, err := readHistory(c.r, gone.Namespace, id)
-		if sdk.CodeOf(err) == sdk.Internal || err == nil && (len(entries) == 0 || entries[len(entries)-1].Type != "agent.memory.purged") {
+		if isDamage(err) || journal.IsBroken(err) || err == nil && (len(entries) == 0 || !entries[len(entries)-1].Is(journal.MemoryPurged{})) {
 			c.problem(key, "its last event isn't that of its purge")
 			return nil
 		}
@@ -191,17 +188,6 @@ func (c *checker) links() error {
 	})
 }
 
-// linkEnds looks for ends without a link.
-func (c *checker) linkEnds() error {
-	return c.each(linkToPrefix, func(key string, _ []byte) error {
-		stray, err := strayEnd(c.r, key)
-		if stray {
-			c.derived(key, "there is no such link")
-		}
-		return err
-	})
-}
-
 // strayEnd reports whether an entry of links' other ends belongs to no link.
 func strayEnd(r core.Reader, key string) (bool, error) {
 	to, rest, _ := strings.Cut(key[len(linkToPrefix):], "/")
@@ -234,29 +220,12 @@ func (c *checker) pendings() error {
 	})
 }
 
-// strayPendings looks for entries of indices that nothing pending has.
-func (c *checker) strayPendings() error {
-	for _, prefix := range []string{pendingNamespacePrefix, pendingSourcePrefix} {
-		err := c.each(prefix, func(key string, _ []byte) error {
-			stray, err := strayPending(c.r, key)
-			if stray {
-				c.derived(key, "the index names a pending reflection that isn't there")
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // strayPending reports whether an entry of an index belongs to nothing pending.
 func strayPending(r core.Reader, key string) (bool, error) {
 	end := strings.LastIndexAny(key, "/\x00")
 	p, err := readPending(r, key[end+1:])
 	switch {
-	case sdk.CodeOf(err) == sdk.NotFound || isDamage(err):
+	case isLost(err):
 		return true, nil
 	case err != nil:
 		return false, err

@@ -2,7 +2,7 @@ package memory
 
 import (
 	"bytes"
-	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
@@ -11,17 +11,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// lived checks a memory against its events: it is in the state that its last
+// replayed checks a memory against its events: it is in the state that its last
 // transition led to, and its signals are what its turns and the gate's decisions
 // made of them, which is computed once more. Of a long history only the newest
 // entries are read, and the signals aren't checked. Where the journal is broken,
 // that is told there.
-func (c *checker) lived(key string, m *core.Memory) error {
+func (c *checker) replayed(key string, m *core.Memory) error {
 	history, err := readHistory(c.r, m.Namespace, m.ID)
 	switch {
-	case sdk.ReasonOf(err) == "journal_broken":
+	case journal.IsBroken(err):
 		return nil
-	case sdk.ReasonOf(err) == "record_corrupt":
+	case isDamage(err):
 		c.problem(historyPrefix+m.ID, "%s", sdk.AsError(err).Message)
 		return nil
 	case err != nil:
@@ -55,17 +55,11 @@ type replay struct {
 }
 
 func (p *replay) apply(e *journal.Entry) {
-	switch e.Type {
-	case "agent.memory.evolution.applied":
-		var turn journal.EvolutionApplied
-		if json.Unmarshal(e.Data, &turn) == nil {
-			p.turn(&turn)
-		}
-	case "agent.memory.lifecycle.transition":
-		var moved journal.MemoryTransitioned
-		if json.Unmarshal(e.Data, &moved) == nil && moved.MemoryID == p.id {
-			p.transition(&moved)
-		}
+	if turn, ok := journal.As[journal.EvolutionApplied](e); ok {
+		p.turn(&turn)
+	}
+	if moved, ok := journal.As[journal.MemoryTransitioned](e); ok && moved.MemoryID == p.id {
+		p.transition(&moved)
 	}
 }
 
@@ -106,11 +100,10 @@ func (p *replay) differs(got *core.Signals) string {
 	if p.retained {
 		want.LastHitTurn = got.LastHitTurn
 	}
-	a, b := signals(nil, &want), signals(nil, got)
-	if bytes.Equal(a, b) {
+	if reflect.DeepEqual(&want, got) {
 		return ""
 	}
-	return differing(core.Members(a), core.Members(b))
+	return differing(core.Members(core.MustJSON(want)), core.Members(core.MustJSON(got)))
 }
 
 // differing names a member that only one of two objects has, or has otherwise.

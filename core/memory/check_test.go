@@ -1,8 +1,8 @@
 package memory_test
 
 import (
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 
@@ -54,11 +54,6 @@ func TestCheckIsCleanAfterEverything(t *testing.T) {
 func TestCheckFindsEachMissingAndStrayKey(t *testing.T) {
 	w := full(t, openPebble(t))
 	whole := dump(t, w.store)
-	keys := make([]string, 0, len(whole))
-	for key := range whole {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
 	unchecked := []string{"meta/", "event-head/", "event-new/", "reflect-request/", "pending/", "event/", "memory-history/"}
 	derived := func(key string) bool {
 		for _, prefix := range w.Derived() {
@@ -68,7 +63,7 @@ func TestCheckFindsEachMissingAndStrayKey(t *testing.T) {
 		}
 		return false
 	}
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(whole)) {
 		skip := false
 		for _, prefix := range unchecked { // they are the journal's, or nothing else names them
 			skip = skip || strings.HasPrefix(key, prefix)

@@ -50,8 +50,9 @@ func readCount(r core.Reader, namespace string) (Count, error) {
 // json encodes the count. It is written out, and parseCount reads just that, since
 // it is part of each commit and the general encoder takes several times as long.
 func (c Count) json() []byte {
-	b := number(make([]byte, 0, 64), `{"memories":`, c.Memories)
-	return append(number(b, `,"bytes":`, c.Bytes), '}')
+	b := append(make([]byte, 0, 64), `{"memories":`...)
+	b = append(strconv.AppendInt(b, c.Memories, 10), `,"bytes":`...)
+	return append(strconv.AppendInt(b, c.Bytes, 10), '}')
 }
 
 func parseCount(value []byte) (c Count, ok bool) {

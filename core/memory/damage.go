@@ -21,3 +21,7 @@ func damaged(key string, err error) error {
 
 // isDamage reports whether a record isn't what the store wrote.
 func isDamage(err error) bool { return sdk.ReasonOf(err) == damageReason }
+
+// isLost reports whether a record isn't there, or isn't what the store wrote. Any
+// other error is the store's, and says nothing of the record.
+func isLost(err error) bool { return isGone(err) || isDamage(err) }

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"encoding/json"
+	"math"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -97,18 +98,16 @@ func decisionsOn(r core.Reader, memoryID string) (list []*core.GateDecision, err
 	if !validID(memoryID) {
 		return nil, notFound(memoryID)
 	}
-	start := decisionMemoryKey(memoryID, "")
-	var ids []string
-	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
-		ids = append(ids, string(key[len(start):]))
-		return true, nil
-	})
+	ids, err := core.Suffixes(r, decisionMemoryKey(memoryID, ""), math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range ids {
-		d, missing := readDecision(r, id)
-		if missing != nil {
-			return nil, missing
+		d, err := readDecision(r, id)
+		if err != nil {
+			return nil, err
 		}
 		list = append(list, d)
 	}
-	return list, err
+	return list, nil
 }

@@ -2,15 +2,11 @@ package memory
 
 import (
 	"context"
-	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// timeFormat is how times are written inside metadata.
-const timeFormat = time.RFC3339Nano
 
 // depthCap is how deep a reflection may be, and the level that says so.
 type depthCap struct {

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -82,9 +81,10 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 // explainState says how the memory came into its state.
 func (e *Explanation) explainState() {
 	line := fmt.Sprintf("%s since it was made", e.State)
-	for _, entry := range e.History {
-		var moved journal.MemoryTransitioned
-		if entry.Type != "agent.memory.lifecycle.transition" || json.Unmarshal(entry.Data, &moved) != nil {
+	for i := range e.History {
+		entry := &e.History[i]
+		moved, ok := journal.As[journal.MemoryTransitioned](entry)
+		if !ok {
 			continue
 		}
 		line = fmt.Sprintf("%s since %s: %s moved it from %s at a ttl_score of %.4g",

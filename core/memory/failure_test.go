@@ -18,12 +18,17 @@ import (
 type fallible struct {
 	core.Store
 	at, n int
+	code  sdk.Code // of the failure; "" is unavailable
 }
 
 func (f *fallible) fail() error {
 	f.n++
 	if f.n-1 == f.at {
-		return sdk.Errorf(sdk.Unavailable, "injected", "the disk is gone")
+		code := sdk.Unavailable
+		if f.code != "" {
+			code = f.code
+		}
+		return sdk.Errorf(code, "injected", "the disk is gone")
 	}
 	return nil
 }
@@ -152,5 +157,28 @@ func TestTheDefaultsHoldWithoutAGovernor(t *testing.T) {
 	wantReason(t, err, sdk.Denied, "depth_exceeded")
 	if got := sdk.AsError(err).Details["decided_by"]; got != "default" || len(id) != 36 {
 		t.Errorf("decided by %v, id %s", got, id)
+	}
+}
+
+// TestACheckOnAFailingStoreFails: what can't be read is no disagreement, whether the
+// disk fails or a file of it is damaged.
+func TestACheckOnAFailingStoreFails(t *testing.T) {
+	for _, code := range []sdk.Code{sdk.Unavailable, sdk.Internal} {
+		t.Run(string(code), func(t *testing.T) {
+			f := &fallible{Store: mem.Open(), at: -1, code: code}
+			w := ended(t, f)
+			for i := 0; ; i++ {
+				f.at, f.n = i, 0
+				err := w.store.View(t.Context(), func(r core.Reader) error {
+					return w.Check(t.Context(), r, func(p core.Problem) { t.Errorf("failure %d is told as %+v", i, p) })
+				})
+				if f.n <= i {
+					return // there was no such access
+				}
+				if sdk.ReasonOf(err) != "injected" {
+					t.Errorf("failure %d: %v", i, err)
+				}
+			}
+		})
 	}
 }

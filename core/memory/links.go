@@ -156,8 +156,8 @@ func (m *Memories) checkLinks(t *tx, from *core.Memory) error {
 	if most == 0 {
 		return nil
 	}
-	start, n := []byte(linkPrefix+from.ID+"/"), int64(0)
-	err = core.ScanPrefix(t, start, func(_, _ []byte) (bool, error) {
+	n := int64(0)
+	err = core.ScanPrefix(t, []byte(linkPrefix+from.ID+"/"), func(_, _ []byte) (bool, error) {
 		n++
 		return n < most, nil
 	})

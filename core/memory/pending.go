@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"time"
 
@@ -85,13 +86,9 @@ func (a *attempt) postpone(above int) (*core.ReflectResult, error) {
 }
 
 func (a *attempt) checkPendingRoom() error {
-	start, n := pendingStart(a.memory.Namespace), 0
-	err := core.ScanPrefix(a.t, start, func(_, _ []byte) (bool, error) {
-		n++
-		return n < maxPending, nil
-	})
-	if err == nil && n == maxPending {
-		err = sdk.Errorf(sdk.Exhausted, "pending_full", "%d reflections wait for an approval in namespace %s already", n, a.memory.Namespace).
+	waiting, err := core.Suffixes(a.t, pendingStart(a.memory.Namespace), maxPending)
+	if err == nil && len(waiting) == maxPending {
+		err = sdk.Errorf(sdk.Exhausted, "pending_full", "%d reflections wait for an approval in namespace %s already", maxPending, a.memory.Namespace).
 			WithHint("approve or reject some: reflectory memory pending --namespace %s", a.memory.Namespace)
 	}
 	return err
@@ -215,12 +212,7 @@ func deletePending(t *tx, p *Pending) error {
 // dropPending gives up the reflections on a memory that is purged: they hold
 // what was made of it, and could never be approved.
 func dropPending(t *tx, source string) error {
-	start := []byte(pendingSourcePrefix + source + "/")
-	var ids []string
-	err := core.ScanPrefix(t, start, func(key, _ []byte) (bool, error) {
-		ids = append(ids, string(key[len(start):]))
-		return true, nil
-	})
+	ids, err := core.Suffixes(t, []byte(pendingSourcePrefix+source+"/"), math.MaxInt)
 	if err != nil {
 		return err
 	}

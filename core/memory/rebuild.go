@@ -9,42 +9,35 @@ import (
 // Rebuild implements [core.Rebuilder].
 func (m *Memories) Rebuild(ctx context.Context, s core.Store) error {
 	for _, prefix := range secondary() {
-		if err := sweepStrays(ctx, s, prefix, strayIndex); err != nil {
+		if err := sweepStrays(ctx, s, index{prefix, strayIndex}); err != nil {
 			return err
 		}
 	}
-	if err := sweepStrays(ctx, s, linkToPrefix, strayEnd); err != nil {
-		return err
-	}
-	for _, prefix := range []string{pendingNamespacePrefix, pendingSourcePrefix} {
-		if err := sweepStrays(ctx, s, prefix, strayPending); err != nil {
-			return err
-		}
-	}
-	for _, index := range outcomeIndices() {
-		if err := sweepStrays(ctx, s, index.prefix, index.stray); err != nil {
-			return err
-		}
-		if err := core.UpdateEach(ctx, s, index.records, index.restore); err != nil {
+	for _, index := range others() {
+		if err := sweepStrays(ctx, s, index); err != nil {
 			return err
 		}
 	}
 	if err := rebuildIndices(ctx, s); err != nil {
 		return err
 	}
-	if err := core.UpdateEach(ctx, s, linkPrefix, restoreEnd); err != nil {
-		return err
-	}
-	if err := core.UpdateEach(ctx, s, pendingPrefix, restorePending); err != nil {
-		return err
+	for _, of := range []struct {
+		records string
+		restore func(tx core.Tx, key string) error
+	}{
+		{linkPrefix, restoreEnd}, {pendingPrefix, restorePending}, {decisionPrefix, restoreDecision}, {knowledgePrefix, restoreKnowledge},
+	} {
+		if err := core.UpdateEach(ctx, s, of.records, of.restore); err != nil {
+			return err
+		}
 	}
 	return restoreCounts(ctx, s)
 }
 
-// sweepStrays deletes the keys of a prefix that are stray.
-func sweepStrays(ctx context.Context, s core.Store, prefix string, stray func(core.Reader, string) (bool, error)) error {
-	return core.UpdateEach(ctx, s, prefix, func(tx core.Tx, key string) error {
-		gone, err := stray(tx, key)
+// sweepStrays deletes the entries of an index that are stray.
+func sweepStrays(ctx context.Context, s core.Store, in index) error {
+	return core.UpdateEach(ctx, s, in.prefix, func(tx core.Tx, key string) error {
+		gone, err := in.stray(tx, key)
 		if err != nil || !gone {
 			return err
 		}
@@ -77,15 +70,11 @@ func rebuildIndices(ctx context.Context, s core.Store) error {
 }
 
 // holdsNone reports whether no key has any of the prefixes.
-func holdsNone(ctx context.Context, s core.Store, prefixes []string) (bool, error) {
-	none := true
-	err := s.View(ctx, func(r core.Reader) error {
+func holdsNone(ctx context.Context, s core.Store, prefixes []string) (none bool, err error) {
+	err = s.View(ctx, func(r core.Reader) error {
 		for _, prefix := range prefixes {
-			err := core.ScanPrefix(r, []byte(prefix), func(_, _ []byte) (bool, error) {
-				none = false
-				return false, nil
-			})
-			if err != nil {
+			first, err := core.Suffixes(r, []byte(prefix), 1)
+			if none = len(first) == 0; !none || err != nil {
 				return err
 			}
 		}

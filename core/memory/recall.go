@@ -95,13 +95,10 @@ func checkRecall(r *core.RecallRequest) error {
 	if r.Session != "" || r.Turn != 0 {
 		p.turn(r.Session, r.Turn)
 	}
-	p.query(r.Query, r.Limit)
+	p.query(r.Query, r.Limit, r.MinScore)
 	p.check(core.CheckNamespace(r.Namespace))
 	p.tags(r.Tags)
 	p.word("agent_id", r.AgentID)
-	if math.IsNaN(r.MinScore) || math.IsInf(r.MinScore, 0) {
-		p.add("min_score", "is %v, not a finite number", r.MinScore)
-	}
 	for _, state := range r.States {
 		if !state.Recallable() {
 			p.add("states", "have %q: only open, active, cooling and revalidate_pending memories are recalled", cut(string(state)))
@@ -111,7 +108,6 @@ func checkRecall(r *core.RecallRequest) error {
 	return p.err()
 }
 
-// query checks what recalls of memories and of knowledge have in common.
 // kinds checks those of a filter.
 func (p *problems) kinds(kinds []core.MemoryKind) {
 	all := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
@@ -122,7 +118,8 @@ func (p *problems) kinds(kinds []core.MemoryKind) {
 	}
 }
 
-func (p *problems) query(query string, limit int) {
+// query checks what recalls of memories and of knowledge have in common.
+func (p *problems) query(query string, limit int, minScore float64) {
 	switch {
 	case strings.TrimSpace(query) == "":
 		p.add("query", "is blank")
@@ -132,6 +129,9 @@ func (p *problems) query(query string, limit int) {
 	p.over("query", len(query), maxQueryBytes, "bytes")
 	if limit < 0 || limit > MaxRecall {
 		p.add("limit", "is %d, not from 0 to %d", limit, MaxRecall)
+	}
+	if math.IsNaN(minScore) || math.IsInf(minScore, 0) {
+		p.add("min_score", "is %v, not a finite number", minScore)
 	}
 }
 

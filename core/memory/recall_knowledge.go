@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"math"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/search"
@@ -36,11 +35,8 @@ type RecalledKnowledge struct {
 // doesn't live by its use.
 func (m *Memories) RecallKnowledge(ctx context.Context, r *KnowledgeQuery) ([]RecalledKnowledge, error) {
 	var p problems
-	p.query(r.Query, r.Limit)
+	p.query(r.Query, r.Limit, r.MinScore)
 	p.check(core.CheckNamespace(r.Namespace))
-	if math.IsNaN(r.MinScore) || math.IsInf(r.MinScore, 0) {
-		p.add("min_score", "is %v, not a finite number", r.MinScore)
-	}
 	if err := p.err(); err != nil {
 		return nil, err
 	}

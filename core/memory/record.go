@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/codec"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -35,6 +37,18 @@ func read(r core.Reader, id string) (*core.Memory, error) {
 	return nil, err
 }
 
+// decodeMemory decodes a record and proves that it is of that id.
+func decodeMemory(id string, value []byte) (*core.Memory, error) {
+	m, err := codec.Decode(value)
+	if err != nil {
+		return nil, corrupt(id, memoryPrefix+id, "it can't be decoded: "+err.Error())
+	}
+	if m.ID != id {
+		return nil, corrupt(id, memoryPrefix+id, "it calls itself memory "+strconv.Quote(cut(m.ID)))
+	}
+	return m, nil
+}
+
 func notFound(id string) *sdk.Error {
 	return sdk.Errorf(sdk.NotFound, "memory_not_found", "there is no memory %q", cut(id)).
 		WithHint("list them with: reflectory memory list --namespace NAMESPACE").WithDetail("memory_id", cut(id))
@@ -50,7 +64,7 @@ func put(t *tx, before, after *core.Memory) error {
 	} else {
 		after.Version = before.Version + 1
 	}
-	if err := t.Put(memoryKey(after.ID), encodeMemory(after)); err != nil {
+	if err := t.Put(memoryKey(after.ID), codec.Encode(after)); err != nil {
 		return err
 	}
 	if err := reindex(t, before, after); err != nil {

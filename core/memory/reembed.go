@@ -24,9 +24,10 @@ type ReembedProgress struct {
 }
 
 // Reembed moves the memories of a namespace to the embedder's model, a few per
-// commit, and calls tell after each. The agent is who asks for it. Memories that have the model's vectors are left
-// alone, so that a call after a failure goes on where the first one ended. Until
-// its turn comes a memory is found by its words.
+// commit, and calls tell, if it isn't nil, after each. The agent is who asks for it.
+// Memories that have the model's vectors are left alone, so that a call after a
+// failure goes on where the first one ended. Until its turn comes a memory is found
+// by its words.
 func (m *Memories) Reembed(ctx context.Context, namespace, agentID string, tell func(ReembedProgress)) (*ReembedProgress, error) {
 	var wrong problems
 	wrong.check(core.CheckNamespace(namespace))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -186,8 +187,6 @@ func (a *attempt) readSources() error {
 			return err
 		case source.State == core.StateConsolidated:
 			return unusable(i, id, source.State).WithHint("reflect on what it became part of: %s", source.MergedInto)
-		case source.State == core.StatePurged:
-			return unusable(i, id, source.State)
 		}
 		a.sources = append(a.sources, source)
 	}
@@ -272,7 +271,7 @@ func (a *attempt) metadata() json.RawMessage {
 			Sources []string `json:"reflected_on_source_ids"`
 			Depth   int      `json:"reflection_depth"`
 			At      string   `json:"reflection_created_at"`
-		}{a.draft.request.SourceIDs, a.memory.ReflectionDepth, a.t.Now().Format(timeFormat)}
+		}{a.draft.request.SourceIDs, a.memory.ReflectionDepth, a.t.Now().Format(time.RFC3339Nano)}
 		members = append(members, core.Member{Key: "reflection_metadata", Value: core.MustJSON(origin)})
 	}
 	return core.JoinMembers(append(members, core.Member{Key: "agent_id", Value: core.MustJSON(a.memory.AgentID)}))

@@ -24,7 +24,7 @@ func TestOnlyADecisionEndsAMemory(t *testing.T) {
 		"promote":         {"conclude"},
 		"conclude":        {"revalidate"},
 		"revalidate":      {"Revalidate", "gate", "gateAfter"},
-		"State =":         {"decide", "promote", "restore", "retain", "explain", "decodeOwn"}, // the first four ask the table, the others copy
+		"State =":         {"decide", "promote", "restore", "retain", "explain"}, // the first four ask the table, the last copies
 	}
 	users := usersOf(t, want)
 	for name, allowed := range want {

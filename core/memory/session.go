@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"encoding/json"
+	"math"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
@@ -71,17 +72,12 @@ func noteUser(t *tx, id, session string) (first bool, err error) {
 
 // forgetUsers removes what [noteUser] noted of a memory.
 func forgetUsers(t *tx, id string) error {
-	var keys [][]byte
-	start := userKey(id, "")
-	err := core.ScanPrefix(t, start, func(key, _ []byte) (bool, error) {
-		keys = append(keys, append([]byte(nil), key...))
-		return true, nil
-	})
+	sessions, err := core.Suffixes(t, userKey(id, ""), math.MaxInt)
 	if err != nil {
 		return err
 	}
-	for _, key := range keys {
-		if err := t.Delete(key); err != nil {
+	for _, session := range sessions {
+		if err := t.Delete(userKey(id, session)); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,8 @@
-package memory
+// Package codec writes and reads the records of memories. A record is plain JSON,
+// exactly what the general encoder makes of a memory; since writing one is part of
+// each commit, and a get, a page of a list and a sweep are mostly reading them, both
+// are written out here, in a fraction of the general time.
+package codec
 
 import (
 	"math"
@@ -9,10 +13,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// encodeMemory is a memory's record: exactly what [core.EncodeJSON] makes of it.
-// It is written out since it is part of each commit, and the general encoder
-// takes several times as long.
-func encodeMemory(m *core.Memory) []byte {
+// Encode is a memory's record: exactly what [core.EncodeJSON] makes of it.
+func Encode(m *core.Memory) []byte {
 	b := make([]byte, 0, 900+len(m.Title)+len(m.Content)+len(m.Metadata))
 	b = text(b, `{"id":`, m.ID)
 	b = text(b, `,"namespace":`, m.Namespace)

@@ -1,8 +1,7 @@
-package memory
+package codec
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +45,7 @@ func anyMemory() *rapid.Generator[*core.Memory] {
 func TestRecordsAreEncodedAsTheGeneralEncoderDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMemory().Draw(t, "memory")
-		if diff := cmp.Diff(string(core.MustJSON(m)), string(encodeMemory(m))); diff != "" {
+		if diff := cmp.Diff(string(core.MustJSON(m)), string(Encode(m))); diff != "" {
 			t.Fatalf("(-general +ours):\n%s", diff)
 		}
 	})
@@ -56,12 +55,12 @@ func TestRecordsSurviveEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMemory().Draw(t, "memory")
 		m.Content = strings.ToValidUTF8(m.Content, "")
-		first := encodeMemory(m)
-		decoded, err := decodeMemory("id", first)
+		first := Encode(m)
+		decoded, err := Decode(first)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(first), string(encodeMemory(decoded))); diff != "" {
+		if diff := cmp.Diff(string(first), string(Encode(decoded))); diff != "" {
 			t.Fatalf("(-first +second):\n%s", diff)
 		}
 	})
@@ -72,7 +71,7 @@ func TestRecordsSurviveEncoding(t *testing.T) {
 func TestRecordsAreDecodedAsTheGeneralDecoderDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMemory().Draw(t, "memory")
-		sameDecoding(t, encodeMemory(m), true)
+		sameDecoding(t, Encode(m), true)
 	})
 }
 
@@ -99,38 +98,18 @@ func sameDecoding(t interface {
 	}
 }
 
-func TestVectorsSurviveEncoding(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		model := rapid.StringN(0, 50, 100).Draw(t, "model")
-		vector := rapid.SliceOfN(rapid.Float32(), 0, 400).Draw(t, "vector")
-		gotModel, got, err := decodeVector("id", encodeVector(model, vector))
-		if err != nil || gotModel != model || !slices.Equal(got, vector) {
-			t.Fatalf("%q %v, error %v", gotModel, got, err)
-		}
-	})
-}
-
-func FuzzDecodeRecords(f *testing.F) {
+func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"id":"id"}`))
-	f.Add(encodeVector("m", []float32{1, 2}))
-	f.Add(encodeMemory(&core.Memory{ID: "id", Tags: []string{"a"}, Metadata: []byte(`{"a":["\\"]}`)}))
-	f.Fuzz(func(t *testing.T, value []byte) {
-		sameDecoding(t, value, false)
-		if m, err := decodeMemory("id", value); err == nil && m.ID != "id" {
-			t.Errorf("memory %q", m.ID)
-		}
-		if model, vector, err := decodeVector("id", value); err == nil && 2+len(model)+4*len(vector) != len(value) {
-			t.Errorf("%d numbers of %d bytes", len(vector), len(value))
-		}
-	})
+	f.Add(Encode(&core.Memory{ID: "id", Tags: []string{"a"}, Metadata: []byte(`{"a":["\\"]}`)}))
+	f.Fuzz(func(t *testing.T, value []byte) { sameDecoding(t, value, false) })
 }
 
-func BenchmarkEncodeMemory(b *testing.B) {
+func BenchmarkRecords(b *testing.B) {
 	m := &core.Memory{ID: "0193f2a0-0000-7000-8000-000000000001", Namespace: "team/project", Title: "a title", Content: strings.Repeat("the build fails without cgo. ", 12), State: core.StateOpen, Metadata: []byte(`{"agent_id":"a"}`), Kind: core.KindObservation}
 	b.Run("ours", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			encodeMemory(m)
+			Encode(m)
 		}
 	})
 	b.Run("general", func(b *testing.B) {
@@ -139,11 +118,11 @@ func BenchmarkEncodeMemory(b *testing.B) {
 			core.MustJSON(m)
 		}
 	})
-	value := encodeMemory(m)
+	value := Encode(m)
 	b.Run("decode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := decodeMemory(m.ID, value); err != nil {
+			if _, err := Decode(value); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package memory
+package codec
 
 import (
 	"encoding/json"
@@ -10,25 +10,21 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// decodeMemory decodes a record and proves that it is of that id.
-func decodeMemory(id string, value []byte) (*core.Memory, error) {
-	m := decodeOwn(value)
-	if m == nil {
-		m = &core.Memory{}
-		if err := json.Unmarshal(value, m); err != nil {
-			return nil, corrupt(id, memoryPrefix+id, "it can't be decoded: "+err.Error())
-		}
+// Decode reads a memory's record: what [Encode] wrote, or any other JSON of it.
+func Decode(value []byte) (*core.Memory, error) {
+	if m := decodeOwn(value); m != nil {
+		return m, nil
 	}
-	if m.ID != id {
-		return nil, corrupt(id, memoryPrefix+id, "it calls itself memory "+strconv.Quote(cut(m.ID)))
+	var m core.Memory
+	if err := json.Unmarshal(value, &m); err != nil {
+		return nil, err
 	}
-	return m, nil
+	return &m, nil
 }
 
-// decodeOwn decodes what [encodeMemory] writes, and exactly that: members in its
-// order and without white space. Of anything else it returns nil, which leaves
-// it to the general decoder, which takes ten times as long. A get, a page of a
-// list and a sweep are mostly decoding.
+// decodeOwn decodes what [Encode] writes, and exactly that: members in its order and
+// without white space. Of anything else it returns nil, which leaves it to the
+// general decoder, which takes ten times as long.
 func decodeOwn(value []byte) *core.Memory {
 	d := &decoder{rest: string(value)}
 	m := &core.Memory{
