@@ -113,3 +113,35 @@ func TestCloseTellsOfWhatIsLost(t *testing.T) {
 		}
 	}
 }
+
+// TestAGroupTakesCommitsUntilTheOneBeforeIsOnDisk, and then keeps nothing of it.
+func TestAGroupTakesCommitsUntilTheOneBeforeIsOnDisk(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *disk, s *Store) {
+		release := d.logs.hold()
+		var groups []*group
+		for _, key := range []string{"a", "b", "c", "d"} {
+			go func() {
+				if err := put(t, s, key); err != nil {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait()
+			groups = append(groups, s.newest.Load())
+		}
+		first, second := groups[0], groups[1]
+		if second == first || groups[2] != second || groups[3] != second {
+			t.Errorf("groups %p: the first is under way, and all others share the next", groups)
+		}
+		if second.before != first || second.sealed {
+			t.Error("the second group doesn't wait for the first")
+		}
+		release()
+		synctest.Wait()
+		if s.newest.Load() != second || second.before != nil {
+			t.Error("groups that are on disk are kept")
+		}
+		if err := second.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
