@@ -140,7 +140,8 @@ func (a *App) memoryRecallCommand() *cobra.Command {
 they did before. With --session and --turn the recall begins a turn: it counts as an
 offer to each memory, and memory feedback says how the turn went. Without them it
 only reads. With --queries, one recall for each line of JSON: {"query", "namespace"?,
-"session"?, "turn"?, "limit"?, …}, and one line of JSON for each result.`,
+"session"?, "turn"?, "limit"?, …}, and one line of JSON for each result; with --json
+{"results"} as a whole, where an error may stand beside those before it.`,
 		Example: `  reflectory memory recall --namespace team/mail "whose name comes first?"
   reflectory memory recall --session s1 --turn 1 --namespace team/mail "whose name comes first?"
   reflectory memory recall --namespace team/mail --queries queries.jsonl`,
