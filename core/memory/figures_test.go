@@ -62,11 +62,7 @@ func TestFigures(t *testing.T) {
 	dir := t.TempDir()
 	ids := write(t, dir)
 	t.Run("open", func(t *testing.T) { openFigure(t, dir) })
-	t.Run("get", func(t *testing.T) {
-		w, done := openFigures(t, dir)
-		defer done()
-		getFigures(t, w, ids)
-	})
+	t.Run("get", func(t *testing.T) { getFigure(t, dir, ids) })
 	t.Run("recall", func(t *testing.T) { recallFigures(t, dir) })
 	t.Run("warm", func(t *testing.T) {
 		w, done := openFigures(t, dir)
