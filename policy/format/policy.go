@@ -71,8 +71,11 @@ type Match struct {
 	At Pos
 	// Path names the match within its file: "match[0].match[2]".
 	Path string
-	// Condition is nil where the match always holds.
-	Condition   *Text
+	// Condition is nil where the match always holds, and where it couldn't be read.
+	Condition *Text
+	// Conditional is whether the match has a condition, also one that couldn't be
+	// read: such a match doesn't always hold.
+	Conditional bool
 	Output      *Text
 	Explanation *Text
 	Rule        *Rule
