@@ -28,14 +28,19 @@ PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 TOOLS := $(CURDIR)/.tools
 
 DEMO := examples/extract-contact
-DEMO_DATA := $(CURDIR)/bin/demo-data
+DEMO_DATA := bin/demo-data
 
 ## demo: build all and run the main job on a real mail message, offline
 .PHONY: demo
 demo: build
 	@echo
-	@echo "$$ bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml"
+	@echo "$$ bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml --data-dir $(DEMO_DATA)"
 	@bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml --data-dir $(DEMO_DATA)
+	@echo
+	@echo "Each attempt is in $(DEMO_DATA). To look at them:"
+	@echo "  bin/reflectory runs list --data-dir $(DEMO_DATA)"
+	@echo "A project of your own, which runs offline too:"
+	@echo "  bin/reflectory init hello"
 
 # How each shipped plugin is built. Without cgo a program loads nothing from the
 # system's folders.

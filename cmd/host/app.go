@@ -57,6 +57,10 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
+	if err := unknownRoot(root, args); err != nil {
+		a.term = term.New(a.Stderr)
+		return a.exit(root, err)
+	}
 	c, err := root.ExecuteContextC(ctx)
 	if a.term != nil {
 		defer a.term.Clear()

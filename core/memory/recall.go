@@ -113,7 +113,7 @@ func (p *problems) kinds(kinds []core.MemoryKind) {
 	all := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
 	for _, kind := range kinds {
 		if !slices.Contains(all, kind) {
-			p.add("kinds", "have %q, which is none of %v", cut(string(kind)), all)
+			p.add("kinds", "has %q, not one of %s", cut(string(kind)), words(all))
 		}
 	}
 }
