@@ -64,6 +64,18 @@ $(CGO_$(1)) go build -ldflags "-s -w" -tags "$(TAGS)" -o bin/plugins/reflectory/
 bin/reflectory plugin add --in-place --lock bin/plugins/reflectory.lock bin/plugins/reflectory/$(1)
 endef
 
+# Where install puts the program: links to it belong into a folder of PATH.
+PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
+
+## install: install the program and its plugins below PREFIX
+.PHONY: install
+install: build
+	rm -rf "$(PREFIX)/lib/reflectory"
+	mkdir -p "$(PREFIX)/lib/reflectory" "$(PREFIX)/bin"
+	cp -r bin/reflectory bin/plugins "$(PREFIX)/lib/reflectory/"
+	ln -sf ../lib/reflectory/reflectory "$(PREFIX)/bin/reflectory"
+	@"$(PREFIX)/bin/reflectory" --version
+
 ## deps: install what the build needs of the system, or say how
 .PHONY: deps
 deps:

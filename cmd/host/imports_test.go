@@ -92,9 +92,10 @@ var imports = map[string][]string{
 		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},
-	"cmd/host/internal/scaffold": {"sdk"},
+	"cmd/host/internal/scaffold": {"examples", "sdk"},
 	"cmd/host/internal/term":     {},
 
+	"examples":                {},
 	"examples/embed":          {"core", "core/loop", "sdk"},
 	"examples/wasm-evaluator": {"sdk", "sdk/guest"},
 	"examples/word-limit":     {"sdk", "sdk/process"},

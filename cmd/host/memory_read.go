@@ -143,7 +143,7 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 "session"?, "turn"?, "limit"?, …}, and one line of JSON for each result; with --json
 {"results"} as a whole, where an error may stand beside those before it.`,
 		Example: `  reflectory memory recall --namespace team/mail "whose name comes first?"
-  reflectory memory recall --session s1 --turn 1 --namespace team/mail "whose name comes first?"
+  reflectory memory recall --session mail --turn 1 --namespace team/mail "whose name comes first?"
   reflectory memory recall --namespace team/mail --queries queries.jsonl`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

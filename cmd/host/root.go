@@ -41,7 +41,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.agent, "agent", "", "`name` of who acts, which events record (default: your user name)")
 	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
+		a.initCommand(), a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
 		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
 		a.memoryCommand(), a.knowledgeCommand(), a.governanceCommand(), a.gateCommand(), a.evidenceCommand(),
 		a.auditCommand(), a.storeCommand(),
