@@ -53,6 +53,7 @@ const (
 	MaxMaxIterations        = 1000
 	DefaultHistoryLimit     = 20
 	DefaultEvaluatorRetries = 2
+	DefaultGeneratorRetries = 2
 )
 
 // ReservedPrefix begins the keys of the state that loops alone write.
@@ -87,6 +88,16 @@ const (
 	EvaluatorErrorFail OnEvaluatorError = "fail_attempt" // the attempt counts as invalid
 )
 
+// OnGeneratorError says what it means that the generator gave no output.
+type OnGeneratorError string
+
+// The meanings of a generator's failure. Without one, a generator that can't work
+// ends the run and one that made nothing usable made an attempt.
+const (
+	GeneratorErrorStop    OnGeneratorError = "stop"    // the run ends with status error, resumable
+	GeneratorErrorAttempt OnGeneratorError = "attempt" // it counts as an attempt with output null
+)
+
 // LoopLimits is how a loop ends, and what happens then. The zero value of each
 // field is its default.
 type LoopLimits struct {
@@ -109,6 +120,11 @@ type LoopLimits struct {
 	CorrectMode      CorrectMode
 	OnFailure        OnFailure
 	OnEvaluatorError OnEvaluatorError
+	// OnGeneratorError, where set, holds for every failure of the generator.
+	OnGeneratorError OnGeneratorError
+	// GeneratorRetries is how often a transient failure is retried: default 2;
+	// negative is never.
+	GeneratorRetries int
 	// EvaluatorRetries is how often a transient failure is retried: default 2;
 	// negative is never.
 	EvaluatorRetries int

@@ -40,7 +40,8 @@ func (s *step) render(scope core.Scope) (core.Target, error) {
 	}
 	config, err := s.config.Render(scope)
 	if err != nil {
-		return core.Target{}, sdk.Wrap("render the config of "+s.target.Plugin, err)
+		// The template is wrong, or the state lacks what it names.
+		return core.Target{}, sdk.AsPermanent(sdk.Wrap("render the config of "+s.target.Plugin, err))
 	}
 	target := s.target
 	target.Config, target.Digest = config, core.Digest(config)

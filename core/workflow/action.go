@@ -86,6 +86,9 @@ func (l *loader) limits(b *block) core.LoopLimits {
 		CorrectMode:      core.CorrectMode(b.oneOf("correct_mode", string(core.CorrectReplace), string(core.CorrectRegenerate))),
 		OnFailure:        core.OnFailure(b.oneOf("on_failure", string(core.ReturnBest), string(core.ReturnLast), string(core.Raise))),
 		OnEvaluatorError: core.OnEvaluatorError(b.oneOf("on_evaluator_error", string(core.EvaluatorErrorStop), string(core.EvaluatorErrorFail))),
+		OnGeneratorError: core.OnGeneratorError(b.oneOf("on_generator_error", string(core.GeneratorErrorStop), string(core.GeneratorErrorAttempt))),
+		EvaluatorRetries: b.retries("evaluator_retries"),
+		GeneratorRetries: b.retries("generator_retries"),
 	}
 	if b.Get("max_iterations") != nil {
 		limits.MaxIterations = b.integer("max_iterations", 1, core.MaxMaxIterations)
@@ -96,15 +99,22 @@ func (l *loader) limits(b *block) core.LoopLimits {
 	if b.Get("history_limit") != nil {
 		limits.HistoryLimit = b.integer("history_limit", 1, core.MaxMaxIterations)
 	}
-	if b.Get("evaluator_retries") != nil {
-		if limits.EvaluatorRetries = b.integer("evaluator_retries", 0, 10); limits.EvaluatorRetries == 0 {
-			limits.EvaluatorRetries = -1 // never; 0 is the default
-		}
-	}
 	if n := b.Get("budget"); n != nil {
 		l.budget(n, &limits)
 	}
 	return limits
+}
+
+// retries is how often a failed call is tried again, as limits have it: 0 is the
+// default there.
+func (b *block) retries(key string) int {
+	if b.Get(key) == nil {
+		return 0
+	}
+	if n := b.integer(key, 0, 10); n > 0 {
+		return n
+	}
+	return -1 // never
 }
 
 func (l *loader) budget(n *document.Node, limits *core.LoopLimits) {
