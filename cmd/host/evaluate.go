@@ -160,5 +160,6 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 	if err := core.Together(actions.Prepare(ctx, action)...); err != nil {
 		return nil, err
 	}
-	return actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
+	result, err = actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
+	return result, failed(err)
 }

@@ -124,7 +124,7 @@ func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (res
 		o.Policy, o.Namespace, o.Workflow = policies, namespaceOf(rec.run), rec.run.Workflow
 		attempts, err := loop.Replay(ctx, o)
 		if err != nil {
-			return nil, sdk.Wrap("replay "+l.Node, err)
+			return nil, failed(sdk.Wrap("replay "+l.Node, err))
 		}
 		result.Loops = append(result.Loops, replayedLoop{l.Visit, l.Node, attempts})
 		for _, at := range attempts {

@@ -30,8 +30,9 @@ type Actions struct {
 }
 
 // Prepare has every plugin of an action check its config, so that a wrong one is
-// refused before the first attempt. Configs with templates are checked when
-// they are rendered. All problems come back, in the order of the action's parts.
+// refused before the first attempt. Templates that give texts don't keep the rest of
+// a config from being checked; a config with others is checked when it is rendered.
+// All problems come back, in the order of the action's parts.
 func (a *Actions) Prepare(ctx context.Context, action core.Action) []error {
 	var wg sync.WaitGroup
 	uses := usesOf(action)
@@ -54,6 +55,13 @@ func (a *Actions) prepare(ctx context.Context, u use) error {
 	m, err := a.Plugins.Describe(ctx, u.step.Plugin)
 	if err == nil && !m.Has(u.kind) {
 		err = sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s is no %s; it is %v", m.Name, u.kind, m.Kinds)
+	}
+	if sampler, ok := s.config.(core.Sampler); ok && err == nil {
+		if sample := sampler.Sample(); sample != nil {
+			target := s.target
+			target.Config, target.Digest = sample, core.Digest(sample)
+			err = a.Plugins.Prepare(ctx, u.kind, target)
+		}
 	}
 	return sdk.Wrap(u.what, err)
 }

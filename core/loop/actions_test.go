@@ -253,3 +253,23 @@ func TestPrepareAsksEveryPluginOfAnAction(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// sampled has templates that give texts.
+type sampled struct{ upper }
+
+func (sampled) Sample() json.RawMessage { return json.RawMessage(`{"sample":"…"}`) }
+
+func TestPrepareChecksASampleOfATemplatedConfig(t *testing.T) {
+	a := &loop.Actions{Plugins: &coretest.Plugins{
+		PrepareFn: func(_ context.Context, _ sdk.Kind, target core.Target) error {
+			return sdk.Errorf(sdk.Invalid, "key_missing", "no key for %s", target.Config)
+		},
+		DescribeFn: func(context.Context, string) (*sdk.Manifest, error) {
+			return &sdk.Manifest{Name: "other", Kinds: []sdk.Kind{sdk.KindGenerator}}, nil
+		},
+	}}
+	got := a.Prepare(t.Context(), &core.CallSpec{Step: core.Step{Plugin: "other", Config: sampled{}}})
+	if len(got) != 1 || !strings.Contains(got[0].Error(), `no key for {"sample":"…"}`) {
+		t.Errorf("%v", got)
+	}
+}

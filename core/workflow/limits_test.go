@@ -18,7 +18,7 @@ func TestEachStepHasItsTimeout(t *testing.T) {
 	} {
 		for key, want := range map[string]time.Duration{"": absent, ", timeout: 2s": 2 * time.Second} {
 			text := strings.ReplaceAll(form, "%s", key)
-			p, err := load(node("reflection.evaluate", "evaluator: "+text))
+			p, err := load("settings: {llm: {model: m}}\n" + node("reflection.evaluate", "evaluator: "+text))
 			if err != nil {
 				t.Fatal(err)
 			}
