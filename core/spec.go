@@ -17,6 +17,8 @@ type Step struct {
 	Config Value
 	// Timeout is the deadline of each call; 0 means the plugin's own.
 	Timeout time.Duration
+	// Parse, of an evaluator, has the JSON value in a text judged in its place.
+	Parse bool
 	// Composite, where not nil, makes the step a composite, and Plugin empty.
 	Composite *Composite
 }
@@ -142,6 +144,17 @@ type LoopSpec struct {
 	Evaluator Step
 	Corrector *Step
 	Limits    LoopLimits
+	// Parse is [Step.Parse] of whatever evaluator judges the loop.
+	Parse bool
+}
+
+// Judge is the loop's evaluator, with what the loop says of it.
+func (s *LoopSpec) Judge() Step { return s.JudgeBy(s.Evaluator) }
+
+// JudgeBy is another evaluator for the loop's attempts, in the place of its own.
+func (s *LoopSpec) JudgeBy(evaluator Step) Step {
+	evaluator.Parse = evaluator.Parse || s.Parse
+	return evaluator
 }
 
 // EvaluateSpec is a reflection.evaluate.

@@ -172,7 +172,7 @@ func (rec *recorded) options(l store.VisitAttempts, plugins core.Plugins, other 
 	if other.evaluator != nil {
 		step = other.evaluator.Step
 	}
-	evaluator, err := loop.NewEvaluator(plugins, step)
+	evaluator, err := loop.NewEvaluator(plugins, spec.JudgeBy(step))
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.Loo
 		return nil, sdk.Wrap("generator", err)
 	}
 	o.Generator = gen
-	if o.Evaluator, err = NewEvaluator(a.Plugins, s.Evaluator); err != nil {
+	if o.Evaluator, err = NewEvaluator(a.Plugins, s.Judge()); err != nil {
 		return nil, sdk.Wrap("evaluator", err)
 	}
 	if s.Corrector != nil {

@@ -78,6 +78,14 @@ func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corre
 // NewEvaluator makes a workflow's step an evaluator: of a plugin, or of a
 // composite's children.
 func NewEvaluator(plugins core.Plugins, s core.Step) (sdk.Evaluator, error) {
+	ev, err := newEvaluator(plugins, s)
+	if err == nil && s.Parse {
+		return parsing{ev}, nil
+	}
+	return ev, err
+}
+
+func newEvaluator(plugins core.Plugins, s core.Step) (sdk.Evaluator, error) {
 	if s.Composite == nil {
 		return newStep(plugins, s)
 	}

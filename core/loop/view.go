@@ -12,6 +12,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// keyOutput is the reserved key of the attempt at hand.
+const keyOutput = core.ReservedPrefix + "output"
+
 // view makes the state that plugins see: the workflow's state with the
 // reflection_* keys beside it. The workflow's part is encoded once.
 type view struct {

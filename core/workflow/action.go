@@ -74,6 +74,7 @@ func (l *loader) loop(b *block) core.Action {
 		corrector := l.step(n, sdk.KindCorrector)
 		s.Corrector = &corrector
 	}
+	s.Parse = b.parse()
 	s.Limits = l.limits(b)
 	return s
 }

@@ -240,6 +240,27 @@ func TestAConfigWhoseTemplatesGiveTextsHasASample(t *testing.T) {
 	}
 }
 
+func TestParseIsOfALoopAnEvaluatorOrAComposite(t *testing.T) {
+	p, err := load(loop("parse: json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Nodes[0].Action.(*core.LoopSpec); !s.Parse || s.Evaluator.Parse || !s.Judge().Parse {
+		t.Errorf("got %+v", s)
+	}
+	p, err = load(node("reflection.evaluate", "evaluator: {type: all, parse: json, evaluators: [{name: a, run: x, parse: json}, {name: b, run: y}]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator
+	if c := s.Composite.Children; !s.Parse || !c[0].Parse || c[1].Parse {
+		t.Errorf("got %+v", s)
+	}
+	if _, err := load(loop("parse: xml")); err == nil || !strings.Contains(err.Error(), `parse must be one of json, not "xml"`) {
+		t.Errorf("parse: xml: %v", err)
+	}
+}
+
 func TestLimitsAndComposites(t *testing.T) {
 	p, err := load("settings: {llm: {price: {in: 1, out: 2}}}\n" + loop(`timeout: 30s
 budget: {tokens: 100, cost_usd: 0.5}
