@@ -64,7 +64,8 @@ type LoopResult struct {
 	Best    Best               `json:"best"`
 	History []sdk.HistoryEntry `json:"history"`
 	Usage   RunUsage           `json:"usage"`
-	// Error is why the loop ended with StatusError or StatusRaised.
+	// Error is why the loop ended with StatusError or StatusRaised, or why it is
+	// exhausted without a single output.
 	Error *ErrorInfo `json:"error,omitempty"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -170,12 +171,27 @@ func (a *App) printRun(run *core.Run, failure error) error {
 		a.term.Line("error: %s", term.Lines(run.Error.Message))
 		hints = append(hints, run.Error.Hint)
 	}
-	hints = append(hints, resumeHint(run))
+	hints = append(hints, inputHint(run), resumeHint(run))
 	hints = slices.DeleteFunc(hints, func(h string) bool { return h == "" })
 	if len(hints) > 0 {
 		a.term.Line("hint: %s", term.Clean(strings.Join(hints, "; ")))
 	}
 	return statusExit(run.Status)
+}
+
+// readsInput is how a template or a script reads what --input gives.
+var readsInput = regexp.MustCompile(`\bstate(\.input\b|\[["']input["']\])`)
+
+// inputHint says that a run which failed lacks the input that its workflow reads, ""
+// where it doesn't.
+func inputHint(run *core.Run) string {
+	var state struct {
+		Input json.RawMessage `json:"input"`
+	}
+	if run.Error == nil || json.Unmarshal(run.State, &state) != nil || state.Input != nil || !readsInput.MatchString(run.Source.Text) {
+		return ""
+	}
+	return "the workflow reads state.input, and the run was given none: reflectory run " + run.Source.File + " --input FILE"
 }
 
 // resumeHint says how to go on with a run, "" where that leads nowhere: the run

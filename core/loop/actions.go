@@ -156,7 +156,11 @@ func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core
 	if err != nil {
 		return nil, err
 	}
-	resp, err := ev.Evaluate(ctx, &sdk.EvaluateRequest{Call: callOf(req, sdk.RoleEvaluate), State: state, Output: data})
+	call := callOf(req, sdk.RoleEvaluate)
+	if state, call.Iteration, err = withRecorded(state, req.State, data); err != nil {
+		return nil, err
+	}
+	resp, err := ev.Evaluate(ctx, &sdk.EvaluateRequest{Call: call, State: state, Output: data})
 	if err != nil {
 		return nil, err
 	}
@@ -243,6 +247,27 @@ func standalone(req *core.ActionRequest, value core.Value, findings []sdk.Findin
 		return nil, nil, err
 	}
 	return data, v.state(reflection{iteration: 1, output: data, errors: core.MustJSON(nonNil(findings))}), nil
+}
+
+// withRecorded puts the reserved keys of a recorded state back, so that an evaluator
+// sees the history that it would have seen then; but what it judges is the output at
+// hand. It returns the iteration too. A workflow's own state never has such keys.
+func withRecorded(state, recorded, output json.RawMessage) (json.RawMessage, int, error) {
+	if !bytes.Contains(recorded, []byte(`"`+core.ReservedPrefix)) {
+		return state, 1, nil
+	}
+	members := map[string]json.RawMessage{}
+	for _, object := range []json.RawMessage{state, recorded} {
+		if err := json.Unmarshal(object, &members); err != nil {
+			return nil, 0, sdk.Errorf(sdk.Invalid, "state_invalid", "the state is not a JSON object: %w", err)
+		}
+	}
+	members[keyOutput] = output
+	iteration := 1
+	if err := json.Unmarshal(members[core.ReservedPrefix+"iteration"], &iteration); err != nil {
+		return nil, 0, sdk.Errorf(sdk.Invalid, "state_invalid", "the state's reflection_iteration is not a whole number")
+	}
+	return core.MustJSON(members), iteration, nil
 }
 
 // findingsOf reads a list of findings, or of texts.

@@ -115,6 +115,21 @@ func TestEvaluateWorksOnItsDataThenReflectionOutputThenOutput(t *testing.T) {
 	}
 }
 
+func TestEvaluateShowsTheHistoryOfARecordedState(t *testing.T) {
+	_, calls, err := act(t, &core.ActionRequest{
+		Visit: 1, Action: &core.EvaluateSpec{Evaluator: echo(`3`), Data: core.Constant(`3`)},
+		State: json.RawMessage(`{"a":1,"reflection_output":1,"reflection_iteration":4,"reflection_history":[{"iteration":3}]}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"a":1`, `"reflection_output":3`, `"reflection_iteration":4`, `"reflection_history":[{"iteration":3}]`, `"reflection_errors":[]`} {
+		if !strings.Contains(calls[0], want) {
+			t.Errorf("no %s in what the plugin saw: %s", want, calls[0])
+		}
+	}
+}
+
 func TestCorrectSaysWhetherItChangedTheData(t *testing.T) {
 	for output, changed := range map[string]bool{`{"a":1,"b":2}`: false, `{"b":2, "a":1}`: false, `{"a":1}`: true} {
 		result, _, err := act(t, &core.ActionRequest{Visit: 1, Action: &core.CorrectSpec{

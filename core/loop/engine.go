@@ -29,6 +29,9 @@ type engine struct {
 	patch          json.RawMessage
 	// pending is the part of usage that no attempt holds yet.
 	pending sdk.Usage
+	// failure is why the generator made nothing the last time, nil if it never failed
+	// in this process.
+	failure error
 	// stop is whether the loop's policy, asked of the last attempt, gives up.
 	stop bool
 }
@@ -85,6 +88,7 @@ func (e *engine) spent(usage sdk.Usage) {
 func (e *engine) failed(err error) *core.Attempt {
 	a := e.produced(sdk.RoleGenerate, json.RawMessage("null"), sdk.Usage{})
 	a.Raw = sdk.RawOf(err)
+	e.failure = err
 	e.judged(&sdk.Verdict{Errors: []sdk.Finding{finding(sdk.TypeGeneratorError, err)}}, sdk.Usage{}, false)
 	return a
 }
@@ -234,6 +238,16 @@ func (e *engine) recent() [][]byte {
 		first--
 	}
 	return e.history[first:]
+}
+
+// madeNothing reports whether no attempt has an output, though there are some.
+func (e *engine) madeNothing() bool {
+	for i := range e.attempts {
+		if !generatorFailed(&e.attempts[i]) {
+			return false
+		}
+	}
+	return len(e.attempts) > 0
 }
 
 func generatorFailed(a *core.Attempt) bool {
