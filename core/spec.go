@@ -17,11 +17,17 @@ type Step struct {
 	Config Value
 	// Timeout is the deadline of each call; 0 means the plugin's own.
 	Timeout time.Duration
+	// Refers are the names that its config reads of the state, sorted. [RefersToAll]
+	// alone is a plugin that is given the state and names nothing of it.
+	Refers []string
 	// Parse, of an evaluator, has the JSON value in a text judged in its place.
 	Parse bool
 	// Composite, where not nil, makes the step a composite, and Plugin empty.
 	Composite *Composite
 }
+
+// RefersToAll is what a step refers to that may read anything of the state.
+const RefersToAll = "*"
 
 // CompositeKind says how a composite combines its children.
 type CompositeKind string
@@ -187,16 +193,17 @@ type MemoryVerb string
 
 // The verbs of memory.* actions.
 const (
-	VerbObserve MemoryVerb = "observe"
-	VerbReflect MemoryVerb = "reflect"
-	VerbRecall  MemoryVerb = "recall"
+	VerbObserve  MemoryVerb = "observe"
+	VerbReflect  MemoryVerb = "reflect"
+	VerbRecall   MemoryVerb = "recall"
+	VerbFeedback MemoryVerb = "feedback"
 )
 
-// MemorySpec is a memory.observe, memory.reflect or memory.recall.
+// MemorySpec is a memory.observe, memory.reflect, memory.recall or memory.feedback.
 type MemorySpec struct {
 	Verb MemoryVerb
-	// Request renders to the JSON of an [ObserveRequest], [ReflectRequest] or
-	// [RecallRequest].
+	// Request renders to the JSON of an [ObserveRequest], [ReflectRequest],
+	// [RecallRequest] or [FeedbackRequest].
 	Request Value
 }
 
@@ -209,8 +216,8 @@ func (*MemorySpec) isAction()   {}
 // Actions runs the actions of workflow nodes.
 type Actions interface {
 	// Act runs one action. The result is a LoopResult, EvaluateResult,
-	// CorrectResult, CallResult, Memory, ReflectResult or RecallResult, by the
-	// action's type. A loop that ended without passing is a result, not an error.
+	// CorrectResult, CallResult, Memory, ReflectResult, RecallResult, FeedbackResult or
+	// UsesNamed, by the action's type. A loop that ended without passing is a result, not an error.
 	Act(ctx context.Context, req *ActionRequest) (any, error)
 }
 
@@ -230,4 +237,11 @@ type ActionRequest struct {
 	Used RunUsage
 	// Attempts records each attempt; nil records nothing.
 	Attempts AttemptRecorder
+	// Session is the session that a recall is a turn of; "" records no turn.
+	Session string
+	// Turn is the run's newest turn without a feedback; zero where there is none.
+	Turn TurnRef
+	// Note takes what a call referred to in the state (see [Step]) and the memories
+	// that its plugin said it used. It is safe for concurrent use; nil takes nothing.
+	Note func(refers, used []string)
 }

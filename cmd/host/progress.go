@@ -38,6 +38,8 @@ func (a *App) show(e core.Event) {
 		a.term.Line("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), term.Clean(e.Err.Error()))
 	case core.CorrectorFailed:
 		a.term.Line("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
+	case core.FeedbackFailed:
+		a.term.Line("warn: the memories learn nothing from the run: %s", term.Clean(e.Err.Error()))
 	case core.LoopEnded:
 		a.term.Line("%s", a.loopLine(e.Result))
 	}

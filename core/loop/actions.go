@@ -45,7 +45,7 @@ func (a *Actions) Prepare(ctx context.Context, action core.Action) []error {
 }
 
 func (a *Actions) prepare(ctx context.Context, u use) error {
-	s, err := newStep(a.Plugins, u.step)
+	s, err := newStep(a.Plugins, u.step, nil)
 	if err != nil {
 		return sdk.Wrap(u.what, err)
 	}
@@ -125,21 +125,22 @@ func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.Loo
 		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Clock: a.Clock,
 		Policy: a.Policy, Namespace: a.Namespace, Workflow: a.Workflow,
 	}
-	gen, err := newStep(a.Plugins, s.Generator)
+	gen, err := newStep(a.Plugins, s.Generator, req.Note)
 	if err != nil {
 		return nil, sdk.Wrap("generator", err)
 	}
 	o.Generator = gen
-	if o.Evaluator, err = NewEvaluator(a.Plugins, s.Judge()); err != nil {
+	if o.Evaluator, err = newEvaluator(a.Plugins, s.Judge(), req.Note); err != nil {
 		return nil, sdk.Wrap("evaluator", err)
 	}
 	if s.Corrector != nil {
-		corr, err := newStep(a.Plugins, *s.Corrector)
+		corr, err := newStep(a.Plugins, *s.Corrector, req.Note)
 		if err != nil {
 			return nil, sdk.Wrap("corrector", err)
 		}
 		o.Corrector = corr
 	}
+	noteDone(req, s)
 	result, err := Run(ctx, o)
 	if result == nil {
 		return nil, err
@@ -147,8 +148,28 @@ func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.Loo
 	return result, nil // its error, if any, stands in it
 }
 
+// noteDone notes the calls that made and judged the attempts of an interrupted run.
+func noteDone(req *core.ActionRequest, s *core.LoopSpec) {
+	if req.Note == nil {
+		return
+	}
+	for i := range req.Done {
+		a := &req.Done[i]
+		if a.Role == sdk.RoleCorrect && s.Corrector != nil {
+			req.Note(s.Corrector.Refers, nil)
+		} else {
+			req.Note(s.Generator.Refers, nil)
+		}
+		if a.Judged && !generatorFailed(a) {
+			for _, u := range evaluators("", s.Evaluator) {
+				req.Note(u.step.Refers, nil)
+			}
+		}
+	}
+}
+
 func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core.EvaluateSpec) (any, error) {
-	ev, err := NewEvaluator(a.Plugins, s.Evaluator)
+	ev, err := newEvaluator(a.Plugins, s.Evaluator, req.Note)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +196,7 @@ func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core
 }
 
 func (a *Actions) correct(ctx context.Context, req *core.ActionRequest, s *core.CorrectSpec) (any, error) {
-	corr, err := newStep(a.Plugins, s.Corrector)
+	corr, err := newStep(a.Plugins, s.Corrector, req.Note)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +219,7 @@ func (a *Actions) correct(ctx context.Context, req *core.ActionRequest, s *core.
 }
 
 func (a *Actions) call(ctx context.Context, req *core.ActionRequest, s *core.CallSpec) (any, error) {
-	gen, err := newStep(a.Plugins, s.Step)
+	gen, err := newStep(a.Plugins, s.Step, req.Note)
 	if err != nil {
 		return nil, err
 	}

@@ -20,13 +20,14 @@ const (
 	actionObserve  = "memory.observe"
 	actionReflect  = "memory.reflect"
 	actionRecall   = "memory.recall"
+	actionFeedback = "memory.feedback"
 )
 
 // actionNames are all actions that a node can have.
 func actionNames() []string {
 	return []string{
 		actionLoop, actionEvaluate, actionCorrect, actionLLM, actionLua, actionPlugin,
-		actionObserve, actionReflect, actionRecall,
+		actionObserve, actionReflect, actionRecall, actionFeedback,
 	}
 }
 
@@ -51,8 +52,12 @@ func (l *loader) action(name string, with *document.Node) core.Action {
 		return l.memory(b, core.VerbReflect)
 	case actionRecall:
 		return l.memory(b, core.VerbRecall)
+	case actionFeedback:
+		return l.memory(b, core.VerbFeedback)
 	}
-	return &core.CallSpec{Step: l.call(b, name, sdk.KindGenerator), WithUsage: name == actionLLM}
+	s := &core.CallSpec{Step: l.call(b, name, sdk.KindGenerator), WithUsage: name == actionLLM}
+	s.Step.Refers = refers(b.Node, &s.Step)
+	return s
 }
 
 // optional reads a value over the state, or nil.

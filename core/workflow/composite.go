@@ -61,6 +61,7 @@ func (l *loader) children(c *core.Composite, items []*document.Node, depth int) 
 		}
 		s := l.form(child, sdk.KindEvaluator, depth)
 		s.Name, s.Parse = name, child.parse()
+		s.Refers = refers(item, &s)
 		child.Done()
 		c.Children = append(c.Children, s)
 	}

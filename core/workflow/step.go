@@ -44,6 +44,7 @@ func (l *loader) step(n *document.Node, kind sdk.Kind) core.Step {
 	if kind == sdk.KindEvaluator {
 		s.Parse = b.parse()
 	}
+	s.Refers = refers(b.Node, &s)
 	b.Done()
 	return s
 }
