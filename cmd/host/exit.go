@@ -58,6 +58,20 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// stepError is the failure of an evaluator or a corrector. Whatever its class, it isn't
+// this program's own refusal: a model's endpoint that denies a key forbids nothing here.
+type stepError struct{ error }
+
+func (e stepError) Unwrap() error { return e.error }
+
+// failed marks the failure of a step, unless the command was cancelled.
+func failed(err error) error {
+	if err == nil || sdk.CodeOf(err) == sdk.Cancelled {
+		return err
+	}
+	return stepError{err}
+}
+
 // partial is the error of a command that came some way: what it did stands in the JSON
 // beside the error.
 type partial struct {
@@ -83,9 +97,12 @@ func (a *App) exit(c *cobra.Command, err error) int {
 	}
 	aboutFlags := a.report(c, err)
 	var usage usageError
+	var step stepError
 	switch {
 	case errors.As(err, &usage), aboutFlags && sdk.CodeOf(err) == sdk.Invalid:
 		return exitUsage
+	case errors.As(err, &step):
+		return exitFailure
 	case sdk.CodeOf(err) == sdk.Cancelled:
 		return exitCancelled
 	case sdk.CodeOf(err) == sdk.Denied:

@@ -43,7 +43,7 @@ var imports = map[string][]string{
 	"core/decisions":        {"core", "core/journal", "sdk"},
 	"core/document":         {"core", "sdk"},
 	"core/journal":          {"core", "sdk"},
-	"core/loop":             {"core", "sdk"},
+	"core/loop":             {"core", "sdk", "sdk/jsontext"},
 	"core/memory":           {"core", "core/journal", "core/memory/codec", "core/memory/lifecycle", "core/memory/search", "sdk"},
 	"core/memory/codec":     {"core"},
 	"core/memory/lifecycle": {"core", "sdk"},
