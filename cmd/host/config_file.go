@@ -15,7 +15,7 @@ const configFile = "reflectory.yaml"
 
 // configLimits bound the configuration file: nobody writes more by hand.
 func configLimits() document.Limits {
-	return document.Limits{Bytes: 64 << 10, Words: 5_000, Depth: 20, MayBeEmpty: true}
+	return document.Limits{Bytes: 64 << 10, Depth: 20, MayBeEmpty: true}
 }
 
 // fileConfig is reflectory.yaml. Paths in it are relative to its folder.

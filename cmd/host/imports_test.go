@@ -108,7 +108,7 @@ var holders = map[string][]string{
 	"github.com/RaduBerinde/btreemap":       {"core/store/mem"},
 	"github.com/google/cel-go":              {"policy/program"},
 	"github.com/fsnotify/fsnotify":          {"policy"},
-	"github.com/goccy/go-yaml":              {"core/document"},
+	"go.yaml.in/yaml/v3":                    {"core/document"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
 	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},

@@ -23,8 +23,6 @@ const (
 
 	// maxDepth bounds the nesting of mappings and lists: 20 nested rules take 60.
 	maxDepth = 64
-	// maxWords bounds the words and signs of a file: some 10,000 lines.
-	maxWords = 50_000
 )
 
 // Policy is a policy file as it was read. What it holds is well-formed; its
