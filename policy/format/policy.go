@@ -2,8 +2,10 @@ package format
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Bounds of a policy file.
@@ -106,6 +108,11 @@ func Parse(file string, text []byte) (*Policy, *Problems) {
 	policy.Description = m.text("description")
 	if ns := m.form("namespace", namespaceForm, "write a namespace such as a/b, a/** for all below a, or ** for all"); ns != nil {
 		policy.Namespace, policy.NamespaceAt = ns.Value, ns.At
+		if top := strings.TrimSuffix(ns.Value, "/**"); top != "**" {
+			if err := core.CheckNamespace(top); err != nil {
+				m.Add(ns.At, "no namespace has that name, so the policy would hold nowhere", "%s", sdk.AsError(err).Message)
+			}
+		}
 	}
 	policy.Shadow = m.flag("shadow")
 	policy.Mask = r.masks(m)
