@@ -61,12 +61,17 @@ func (a *App) openDrivers(installed []plugin.Installed, o driverOptions) (*drive
 }
 
 // compile compiles a package's module, if it is one, so that its first start, which
-// has a deadline, is quick. What is compiled is what is pinned.
-func (d *drivers) compile(ctx context.Context, p *install.Plugin) error {
+// has a deadline, is quick, and says what the module is. What is compiled is what is
+// pinned.
+func (d *drivers) compile(ctx context.Context, p *install.Plugin) (*wasm.Info, error) {
 	if d.modules == nil || p.Package.Module() == "" {
-		return nil
+		return nil, nil
 	}
-	return d.modules.Compile(ctx, p.Installed())
+	info, err := d.modules.Compile(ctx, p.Installed())
+	if err != nil {
+		return nil, err
+	}
+	return &info, nil
 }
 
 // Close frees what the modules hold, once their instances are gone.

@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/wasm"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -53,34 +54,56 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 		return err
 	}
 	var asked install.Request
+	var module *wasm.Info // nil of a process
 	p, err := install.Add(ctx, path, install.AddOptions{
 		Place: place, InPlace: f.inPlace, Purge: f.purge, Trust: trust,
 		Approve: func(r install.Request) error {
 			asked = r
 			return a.approve(ctx, r, f.grant)
 		},
-		Check: a.compilePlugin,
+		Check: func(ctx context.Context, p *install.Plugin) (err error) {
+			module, err = a.compilePlugin(ctx, p)
+			return err
+		},
 	})
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return printJSON(a.Stdout, summarize(p))
+	added := addedPlugin{pluginSummary: summarize(p), Limits: newLimits(p.Package)}
+	if module != nil {
+		added.Metered, added.Unmetered = &module.Metered, module.Unmetered
 	}
-	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\npinned in %s\n",
-		p.Name, p.Version, len(p.Locked.Files), orNothing(p.Locked.Granted.List()), place.Lock)
+	if a.flags.json {
+		return printJSON(a.Stdout, added)
+	}
+	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\nlimits %s\n",
+		p.Name, p.Version, len(p.Locked.Files), orNothing(p.Locked.Granted.List()), added.Limits)
+	if module != nil {
+		fmt.Fprintf(a.Stdout, "metered %s\n", meteredText(module))
+	}
+	fmt.Fprintf(a.Stdout, "pinned in %s\n", place.Lock)
 	if asked.Signer != "" {
 		fmt.Fprintf(a.Stdout, "signed by key %s\n", asked.Signer)
 	}
 	return nil
 }
 
+// addedPlugin is a plugin that was pinned, and what holds it.
+type addedPlugin struct {
+	pluginSummary
+	Limits *limits `json:"limits"`
+	// Metered is whether fuel bounds a module; if not, Unmetered says why. A process
+	// has neither.
+	Metered   *bool  `json:"metered,omitempty"`
+	Unmetered string `json:"unmetered,omitempty"`
+}
+
 // compilePlugin compiles what is about to be pinned, if it is a module: one that
 // can't be isn't pinned, and the first start of one that can is quick.
-func (a *App) compilePlugin(ctx context.Context, p *install.Plugin) (err error) {
+func (a *App) compilePlugin(ctx context.Context, p *install.Plugin) (module *wasm.Info, err error) {
 	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Package.Runtime}}, driverOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer closing(&err, drivers)
 	return drivers.compile(ctx, p)

@@ -162,17 +162,21 @@ func checkSize(p plugin.Installed, info Info) error {
 }
 
 // Compile compiles a plugin's module into the cache, as installing it does, so
-// that its first start is quick. It refuses what could never start.
-func (d *Driver) Compile(ctx context.Context, p plugin.Installed) error {
+// that its first start is quick, and says what it is. It refuses what could never
+// start.
+func (d *Driver) Compile(ctx context.Context, p plugin.Installed) (Info, error) {
 	if err := checkGrants(p); err != nil {
-		return err
+		return Info{}, err
 	}
 	p.Limits = p.Limits.WithDefaults(plugin.RuntimeWASM)
 	m, err := d.load(ctx, p)
 	if err == nil {
 		err = checkSize(p, m.info)
 	}
-	return sdk.Wrap("compile plugin "+p.Name, err)
+	if err != nil {
+		return Info{}, sdk.Wrap("compile plugin "+p.Name, err)
+	}
+	return m.info, nil
 }
 
 // Close frees what was compiled, and ends compilers that still run. Its instances

@@ -61,6 +61,9 @@ type Info struct {
 	// InstanceBytes is about what an instance takes next to its linear memory, which
 	// counts towards limits.memory.
 	InstanceBytes int64 `json:"instance_bytes,omitempty"`
+	// Shared is whether its memory may be shared between threads, so that it must not
+	// move. A guest has one thread all the same.
+	Shared bool `json:"shared,omitempty"`
 
 	// Globals are the names under which its mutable globals were exported.
 	Globals []string `json:"globals,omitempty"`

@@ -27,7 +27,7 @@ func prepareModule(ctx context.Context, original []byte) (*readyModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	info.InstanceBytes = cost.InstanceBytes
+	info.InstanceBytes, info.Shared = cost.InstanceBytes, cost.Shared
 	code, err := info.rewrite(original)
 	if err != nil {
 		return nil, err
