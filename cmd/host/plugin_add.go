@@ -70,6 +70,7 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 	}
 	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\npinned in %s\n",
 		p.Name, p.Version, len(p.Locked.Files), orNothing(p.Locked.Granted.List()), place.Lock)
+	fmt.Fprintf(a.Stdout, "limits of an instance: %s\n", newLimits(p.Package))
 	if asked.Signer != "" {
 		fmt.Fprintf(a.Stdout, "signed by key %s\n", asked.Signer)
 	}
