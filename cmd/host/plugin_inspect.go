@@ -32,6 +32,7 @@ With --json:
   sandbox   of a process: mode, refuses (mode require, and something is missing),
             holds (nothing essential is missing), user, no_new_privs, landlock (its
             version, 0 for none), seccomp, rlimits, pid_namespace, cgroup (v1 or v2),
+            tasks (what bounds processes and threads, "" where they are only counted),
             missing and notes (texts), reads (paths), reaches (host:port)
   module    of a module: file, kind (reactor, extism, command), abi, exports, imports,
             metered or unmetered (why not), restorable or unrestorable (why not),
