@@ -115,6 +115,7 @@ var holders = map[string][]string{
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"google.golang.org/grpc":                {"core/plugin/process", "sdk/process", "sdk/wire", "sdk/wire/wirepb"},
 	"google.golang.org/protobuf":            {"core/plugin/process", "sdk/wire", "sdk/wire/wirepb"},
+	"golang.org/x/mod/semver":               {"core/plugin/install"},
 	"golang.org/x/net/bpf":                  {"core/plugin/process/sandbox"},
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
 	"github.com/viterin/vek":                {"core/memory/vector"},

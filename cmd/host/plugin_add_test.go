@@ -21,7 +21,7 @@ func TestPluginAdd_SaysWhatBoundsAModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	unmetered := bytes.Replace(guest, []byte("reserved_export"), []byte("reflectory:fuel"), 1)
-	installModule(t, filepath.Join(w.dir, "plugins"), "bad/guest", "1.0.0", []sdk.Kind{sdk.KindEvaluator}, unmetered)
+	installModule(t, filepath.Join(w.dir, "plugins"), "bad/guest", "1.0.0", []sdk.Kind{sdk.KindEvaluator, sdk.KindGenerator}, unmetered)
 	lock := filepath.Join(w.dir, "other", install.LockFile)
 	for folder, want := range map[string]string{
 		"test/guest": "metered yes",
