@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/core/plugin/wasm"
+	"github.com/reflectory/reflectory/policy"
 )
 
 // drivers are what starts plugins, by their runtime.
@@ -52,6 +53,7 @@ func (a *App) openDrivers(installed []plugin.Installed, o driverOptions) (*drive
 	d.modules, err = wasm.New(wasm.Options{
 		CacheDir:          a.wasmCacheDir(),
 		VerdictCacheBytes: o.verdictBytes, Log: o.log, Services: o.services,
+		Expressions: policy.NewValueExpressions(),
 	})
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ var imports = map[string][]string{
 	"core/plugin/wasm/fuel": {"sdk"},
 	"core/plugin/wasm/scan": {"sdk"},
 	"core/plugin/wasm": {
-		"core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "core/plugin/wasm/scan", "sdk", "sdk/abi", "sdk/check",
+		"core", "core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "core/plugin/wasm/scan", "sdk", "sdk/abi", "sdk/check",
 	},
 	"core/store":             {"core", "core/journal", "sdk"},
 	"core/store/mem":         {"core", "core/store"},

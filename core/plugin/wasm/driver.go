@@ -9,6 +9,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/guard"
 	"github.com/reflectory/reflectory/sdk"
@@ -31,6 +32,9 @@ type Options struct {
 	RecycleAge   time.Duration
 	// Log takes what plugins write, line by line. Default is to drop it.
 	Log func(plugin.LogLine)
+	// Expressions compiles the verdicts in the configs of Extism plug-ins. Nil means
+	// that such configs are refused.
+	Expressions core.ValueExpressions
 	// Services answers what plugins ask of the host. Nil means that there are none.
 	Services plugin.Services
 	// Resolver finds the addresses of names that plugins reach. Default the system's.
