@@ -103,7 +103,7 @@ func decodeReply[R any](reply []byte) (*abi.Reply[R], error) {
 		return nil, check.ResponseInvalid("the reply is not the JSON that was asked for: %w", err)
 	}
 	if out.Error != nil {
-		return nil, check.Error(out.Error.SDK())
+		return nil, check.PluginError(out.Error.SDK())
 	}
 	return &out, nil
 }
@@ -135,7 +135,7 @@ func decodeAll[R any](reply []byte, want int, fuel int64, refuse func(*R) error,
 		var failure error
 		switch {
 		case r.Error != nil:
-			failure = check.Error(r.Error.SDK())
+			failure = check.PluginError(r.Error.SDK())
 		case r.Response == nil:
 			failure = check.ResponseInvalid("a result without a response or an error")
 		default:
