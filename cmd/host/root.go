@@ -23,10 +23,15 @@ Exit codes: 0 passed, 1 failure, 2 usage, 3 not valid, 4 refused, 5 raised,
 func (a *App) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "reflectory", Short: "Run reflection workflows on plugins", Long: about,
-		Example:           "  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml",
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.load() },
+		Example:       "  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := a.load(); err != nil {
+				return err
+			}
+			return a.checkDataDir(c)
+		},
 	}
 	f := root.PersistentFlags()
 	f.BoolVar(&a.flags.json, "json", false, "print one JSON value on standard output")
