@@ -133,7 +133,7 @@ func (l *lesson) apply(ctx context.Context, t *tx, e *evaluation, item *turnItem
 	}
 	turn := &lifecycle.Turn{TurnRef: l.turn, Number: e.number, Outcome: l.outcome, Used: told.Used, Place: item.place()}
 	if turn.Used {
-		if turn.FirstOfSession, err = noteUser(t, item.ID, l.turn.Session); err != nil {
+		if turn.FirstOfSession, err = noteUser(t, before, l.turn.Session); err != nil {
 			return nil, told, err
 		}
 	}

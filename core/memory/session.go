@@ -56,28 +56,28 @@ func moveBias(t *tx, session string, o core.Outcome) (float64, error) {
 		return 0, err
 	}
 	bias = lifecycle.Bias(bias, o)
-	return bias, t.Put(sessionKey(session), core.MustJSON(sessionRecord{Bias: bias}))
+	return bias, t.writeOfSession(session, sessionKey(session), core.MustJSON(sessionRecord{Bias: bias}))
 }
 
 // noteUser notes that a session used a memory, and reports whether it is the
 // first time.
-func noteUser(t *tx, id, session string) (first bool, err error) {
-	key := userKey(id, session)
+func noteUser(t *tx, m *core.Memory, session string) (first bool, err error) {
+	key := userKey(m.ID, session)
 	_, found, err := t.Get(key)
 	if err != nil || found {
 		return false, err
 	}
-	return true, t.Put(key, nil)
+	return true, t.write(m.Namespace, key, nil)
 }
 
 // forgetUsers removes what [noteUser] noted of a memory.
-func forgetUsers(t *tx, id string) error {
-	sessions, err := core.Suffixes(t, userKey(id, ""), math.MaxInt)
+func forgetUsers(t *tx, m *core.Memory) error {
+	sessions, err := core.Suffixes(t, userKey(m.ID, ""), math.MaxInt)
 	if err != nil {
 		return err
 	}
 	for _, session := range sessions {
-		if err := t.Delete(userKey(id, session)); err != nil {
+		if err := t.erase(m.Namespace, userKey(m.ID, session)); err != nil {
 			return err
 		}
 	}

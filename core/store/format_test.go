@@ -49,7 +49,7 @@ func TestPrepareStampsAnEmptyStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := value(t, s, "meta/format"); got != "1" {
+	if got := value(t, s, "meta/format"); got != "2" {
 		t.Errorf("meta/format = %q", got)
 	}
 	// It has nothing that a step could migrate.

@@ -178,7 +178,8 @@ func archive(id string) memoryStep {
 			if err != nil {
 				return err
 			}
-			if err := tx.Put(key, bytes.Replace(record, []byte(`"state":"open"`), []byte(`"state":"archived"`), 1)); err != nil {
+			record = bytes.Replace(record, []byte(`"state":"open"`), []byte(`"state":"archived"`), 1)
+			if err := tx.Put(key, record); err != nil {
 				return err
 			}
 			if err := moveIndices(tx, id); err != nil {
@@ -193,7 +194,12 @@ func archive(id string) memoryStep {
 			if err != nil {
 				return err
 			}
-			return tx.Put(binary.BigEndian.AppendUint64([]byte("memory-history/"+id+"/"), head.Seq), nil)
+			if err := tx.Put(binary.BigEndian.AppendUint64([]byte("memory-history/"+id+"/"), head.Seq), nil); err != nil {
+				return err
+			}
+			return tx.Append(stream, journal.RecordsWritten{Records: []journal.RecordDigest{
+				{Key: fmt.Sprintf("memory-history/%s/%d", id, head.Seq), Digest: core.Digest(nil)}, {Key: "memory/" + id, Digest: core.Digest(record)},
+			}})
 		})
 	}
 }
