@@ -110,6 +110,7 @@ func (c *checker) memories() error {
 			c.problem(key, "%s", sdk.AsError(err).Message)
 			return nil
 		}
+		c.bounds(key, m)
 		if m.EmbeddingModel != "" {
 			if found, err := c.has(vectorKey(m.ID)); err != nil {
 				return err

@@ -222,6 +222,31 @@ func TestATombstoneTellsNothing(t *testing.T) {
 	}
 }
 
+// TestWhatLeavesItsBoundsShows writes records with the events that prove them.
+func TestWhatLeavesItsBoundsShows(t *testing.T) {
+	g := newGoverned(t, mem.Open(), nil)
+	g.observe(t, core.ObserveRequest{ID: "m", Namespace: "ns", AgentID: "a", Title: "t", Content: "c", Tags: []string{"x"}})
+	whole := dump(t, g.store)
+	for from, to := range map[string]string{
+		`"priority":5`: `"priority":99`, `"importance":0.5`: `"importance":2`, `"confidence":1`: `"confidence":-1`,
+		`"kind":"observation"`: `"kind":"rumour"`, `"access_count":0`: `"access_count":-1`, `"version":1`: `"version":0`,
+		`"q_value":0.5`: `"q_value":1.5`, `"success_count":0`: `"success_count":-4`, `"agent_id":"a"`: `"agent_id":"a\u0000"`,
+		`"tags":["x"]`: `"tags":[" "]`, `"reflection_depth":0`: `"reflection_depth":-1`, `"title":"t"`: `"title":""`,
+	} {
+		record := strings.Replace(whole["memory/m"], from, to, 1)
+		writer := &journal.Writer{Store: g.store, Clock: g.clock}
+		must(t, writer.Update(t.Context(), func(tx *journal.Tx) error {
+			written := journal.RecordsWritten{Records: []journal.RecordDigest{{Key: "memory/m", Digest: core.Digest([]byte(record))}}}
+			return errors.Join(tx.Put([]byte("memory/m"), []byte(record)), tx.Append(journal.NamespaceStream("ns"), written))
+		}))
+		field, _, _ := strings.Cut(strings.Trim(from, `"`), `"`)
+		list := g.problems(t)
+		if record == whole["memory/m"] || !slices.ContainsFunc(list, func(p core.Problem) bool { return p.Key == "memory/m" && strings.Contains(p.Message, field) }) {
+			t.Errorf("%s: %+v", to, list)
+		}
+	}
+}
+
 // kindOf is a record's prefix, and of an event its type.
 func kindOf(key, value string) string {
 	prefix, _, _ := strings.Cut(key, "/")
