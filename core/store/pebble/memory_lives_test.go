@@ -92,11 +92,11 @@ func reflecting(name string, sources ...string) memoryStep {
 func livesScenario() []memoryStep {
 	steps := []memoryStep{recordGraph("a", "nowhere"), recordGraph("b", "middle")}
 	for turn := range int64(3) {
-		steps = append(steps, turnOf("a", "x", "failing", turn, core.ToolOutcome{Tool: "test"})...)
+		steps = append(steps, turnOf("a", "x", "failing", turn+1, core.ToolOutcome{Tool: "test"})...)
 	}
 	helps := core.ToolOutcome{Tool: "test", OK: true, Recovered: true}
 	for turn := range int64(12) {
-		steps = append(steps, turnOf("b", "z", "helping", turn, helps)...)
+		steps = append(steps, turnOf("b", "z", "helping", turn+1, helps)...)
 	}
 	steps = append(steps, turnOf("b", "z", "again", 1, helps)...)
 	return append(steps, func(ctx context.Context, w *memoryWorld) error {
