@@ -226,7 +226,7 @@ func (v *verdict) bury(t *tx) error {
 	if err := remove(t, memory); err != nil {
 		return err
 	}
-	if err := forgetUsers(t, memory.ID); err != nil {
+	if err := forgetUsers(t, memory); err != nil {
 		return err
 	}
 	v.purged, t.purged = t.purged, nil
@@ -237,7 +237,7 @@ func (v *verdict) bury(t *tx) error {
 		return err
 	}
 	return t.record(memory.Namespace, journal.MemoryPurged{
-		Gated: v.gated(), Title: digest(memory.Title), Content: digest(memory.Content),
+		Gated: v.gated(), Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content),
 	}, memory.ID)
 }
 
