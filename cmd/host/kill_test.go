@@ -141,7 +141,7 @@ func waitEmpty(t *testing.T, id int) {
 }
 
 type shownRun struct {
-	ID     string      `json:"id"`
+	ID     string      `json:"run_id"`
 	Status core.Status `json:"status"`
 	Loops  []struct {
 		Attempts []core.Attempt `json:"attempts"`
