@@ -57,7 +57,7 @@ func (a *App) run(ctx context.Context, path, session string, flags stateFlags) e
 	if err != nil {
 		return err
 	}
-	run := &core.Run{ID: new(core.SystemIDs).NewID(), Workflow: plan.Name, Namespace: a.config.Namespace.Value, Session: session, Source: source, State: state}
+	run := &core.Run{ID: a.newIDs().NewID(), Workflow: plan.Name, Namespace: a.config.Namespace.Value, Session: session, Source: source, State: state}
 	return a.execute(ctx, plan, run, func(ctx context.Context, runs *store.Runs) (core.Progress, error) {
 		return core.Progress{}, runs.Create(ctx, run)
 	})
@@ -70,7 +70,7 @@ func (a *App) resumeCommand() *cobra.Command {
 did not record. RUN is a run's id, or at least its first 8 characters. The
 workflow is the one that the run was started with, whatever became of its file.
 A run that is done is refused. The exit codes are those of run.`,
-		Example: "  reflectory resume 01939f2c",
+		Example: "  reflectory resume 01939f2d",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return a.resume(c.Context(), args[0]) },
 	}

@@ -191,7 +191,7 @@ func (m *life) relevant(turn core.TurnRef, number int64, used bool, o core.Outco
 
 // retention is the default policy of spec 3.4.
 func (m *life) retention(number int64) {
-	if !m.state.Recallable() {
+	if !m.state.Live() {
 		return
 	}
 	s, since := &m.s, m.created
