@@ -164,7 +164,6 @@ func TestEndpointThatDoesNotStream(t *testing.T) {
 		"refuses":               llmtest.Refuse("stream_options", "unknown"),
 		"sends it as one event": llmtest.Body(200, "text/event-stream", "data: "+strings.Repeat("x", 300<<10)+"\n\n"),
 		"sends it in one event": llmtest.Body(200, "text/event-stream", strings.Repeat("data: x\r\n", 300<<10/9)+"\r\n"),
-		"replies with a whole":  llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, first, llmtest.Text("whole"))
@@ -176,6 +175,43 @@ func TestEndpointThatDoesNotStream(t *testing.T) {
 				t.Error("streamed again")
 			}
 		})
+	}
+}
+
+func TestAReplyThatIsWholeIsPaidOnce(t *testing.T) {
+	const piece = `data: {"choices":[{"index":0,"delta":{"content":"a te"}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"xt"}}]}` + "\n\n"
+	const usage = `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}` + "\n\n"
+	const counted = `"usage":{"prompt_tokens":7,"completion_tokens":3}`
+	for name, reply := range map[string]llmtest.Reply{
+		"without a stream":               llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"a text"},"finish_reason":"stop"}],`+counted+`}`),
+		"without stream and reason":      llmtest.Body(200, "text/plain", `{"choices":[{"message":{"content":"a text"}}],`+counted+`}`),
+		"usage and done, no reason":      llmtest.Body(200, "text/event-stream", piece+usage+"data: [DONE]\n\n"),
+		"usage, neither done nor reason": llmtest.Body(200, "text/event-stream", piece+usage),
+		"usage in the last piece":        llmtest.Body(200, "text/event-stream", piece+`data: {"choices":[{"index":0,"delta":{}}],`+counted+"}\n\ndata:[DONE]\r\n\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.New(t, reply)
+			chunks, res, err := watch(t, server.URL)
+			if err != nil || string(res.Output) != `"a text"` || strings.Join(chunks, "") != "a text" || len(server.Requests()) != 1 {
+				t.Fatalf("chunks %q, response %+v, error %v, %d requests", chunks, res, err, len(server.Requests()))
+			}
+			if res.Usage != (sdk.Usage{TokensIn: 7, TokensOut: 3}) {
+				t.Errorf("usage %+v", res.Usage)
+			}
+		})
+	}
+}
+
+func TestUsageOfABrokenStreamCounts(t *testing.T) {
+	const broken = `data: {"choices":[{"index":0,"delta":{"content":"a te"}}],"usage":{"prompt_tokens":7,"completion_tokens":1}}` + "\n\n"
+	server := llmtest.New(t, llmtest.Body(200, "text/event-stream", broken), llmtest.Text("a text").Usage(7, 3))
+	if _, res, err := watch(t, server.URL); err != nil || res.Usage != (sdk.Usage{TokensIn: 14, TokensOut: 4}) {
+		t.Errorf("response %+v, error %v", res, err)
+	}
+	server = llmtest.New(t, llmtest.Body(200, "text/event-stream", broken), llmtest.Status(401))
+	_, _, err := watch(t, server.URL)
+	if e := sdkError(t, err); e.Reason != "llm_key_rejected" || e.Details[sdk.UsageDetail] != (sdk.Usage{TokensIn: 7, TokensOut: 1}) {
+		t.Errorf("error %v, %v", e, e.Details)
 	}
 }
 

@@ -67,8 +67,9 @@ func newClient(m *maker, e *endpoint) *client {
 func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 	total := 0
 	known := c.dialects.of(c.endpoint)
+	var lost sdk.Usage // of tries that gave no reply
 	for d := known; ; {
-		x := &exchange{client: c, question: q, dialect: d}
+		x := &exchange{client: c, question: q, dialect: d, lost: &lost}
 		tries, err := c.endpoint.retry(ctx, func() error { return x.run(ctx) })
 		total += tries
 		if err == nil {
@@ -76,6 +77,7 @@ func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 				c.dialects.learn(c.endpoint, d)
 			}
 			x.reply.tries = total
+			x.reply.usage = x.reply.usage.Add(lost)
 			return x.reply, nil
 		}
 		var f *fault
@@ -84,7 +86,11 @@ func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 			adapted, ok = d.adapt(q, f)
 		}
 		if !ok {
-			return nil, c.endpoint.explain(ctx, err, total)
+			err = c.endpoint.explain(ctx, err, total)
+			if lost != (sdk.Usage{}) {
+				err = sdk.AsError(err).WithDetail(sdk.UsageDetail, lost)
+			}
+			return nil, err
 		}
 		d = adapted
 	}
@@ -95,7 +101,8 @@ type exchange struct {
 	*client
 	question *question
 	dialect  dialect
-	emitted  bool // a broken stream has shown a part of the reply
+	emitted  bool       // a broken stream has shown a part of the reply
+	lost     *sdk.Usage // what tries that gave no reply were counted, all the same
 	reply    *reply
 }
 
@@ -121,7 +128,13 @@ func (x *exchange) whole(ctx context.Context) error {
 	if err != nil {
 		return x.classify(err)
 	}
+	return x.take(res)
+}
+
+// take reads a whole reply.
+func (x *exchange) take(res *openai.ChatCompletion) error {
 	if len(res.Choices) == 0 {
+		*x.lost = x.lost.Add(x.endpoint.cost(res.Usage.PromptTokens, res.Usage.CompletionTokens))
 		return x.endpoint.malformed("has no choices")
 	}
 	choice := res.Choices[0]
