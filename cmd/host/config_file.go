@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/reflectory/reflectory/core"
@@ -48,10 +47,10 @@ func (c fileConfig) devPlugins(below func(string) string) []string {
 	return dirs
 }
 
-// findConfig reads the nearest configuration file from the working folder
-// upwards. Without one the path is "".
-func findConfig() (path string, c fileConfig, err error) {
-	dir, err := os.Getwd()
+// findConfig reads the nearest configuration file from a folder upwards, "" being the
+// working one. Without one the path is "".
+func findConfig(folder string) (path string, c fileConfig, err error) {
+	dir, err := filepath.Abs(folder)
 	if err != nil {
 		return "", c, sdk.Wrap("find "+configFile, err)
 	}

@@ -172,6 +172,20 @@ func TestSchemaAgreesWithTheParser(t *testing.T) {
 	}
 }
 
+// TestAPatternNamesWhatCanBeANamespace: a policy that no namespace can have would
+// hold nowhere.
+func TestAPatternNamesWhatCanBeANamespace(t *testing.T) {
+	for pattern, valid := range map[string]bool{
+		"**": true, "a": true, "a/**": true, "café/x/**": true,
+		"caf\u00ad/**": false, "secure\u200b": false, "cafe\u0301/**": false, "a/../b": false, "a/.": false,
+	} {
+		_, found := format.Parse("p.yaml", []byte(`{"namespace": "`+pattern+`", "rule": {"match": [{"output": 1}]}}`))
+		if got := found.Err() == nil; got != valid {
+			t.Errorf("%q: %v", pattern, found.Err())
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"rule: {match: [{output: '1'}]}", "name: a\nrule:\n  match:\n    - condition: |\n        x\n      output: >-\n        y\n", "mask: [a.b]", "rule: &a *a", "- - -", "a: 'b''c'",
