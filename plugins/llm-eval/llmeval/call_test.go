@@ -97,6 +97,43 @@ func TestGeneratorLeavesTheTemperatureToTheEndpoint(t *testing.T) {
 	}
 }
 
+func TestHowTheModelPicksItsWordsIsSent(t *testing.T) {
+	server := llmtest.New(t, llmtest.Text("a"), llmtest.Text("b"))
+	generate(t, configFor(server.URL, object{"prompt": "p", "top_p": 0.5, "seed": 7, "stop": "END"}))
+	generate(t, configFor(server.URL, object{"prompt": "p", "stop": []string{"a", "b"}}))
+	got := server.Requests()
+	if first, second := string(got[0].Body), string(got[1].Body); !strings.Contains(first, `"top_p":0.5`) || !strings.Contains(first, `"seed":7`) ||
+		!strings.Contains(first, `"stop":["END"]`) || !strings.Contains(second, `"stop":["a","b"]`) || strings.Contains(second, "seed") {
+		t.Errorf("sent %s and %s", first, second)
+	}
+}
+
+func TestResponseSchemaIsAskedForAndHeld(t *testing.T) {
+	schema := object{"type": "object", "required": []string{"a"}, "properties": object{"a": object{"type": "integer"}}}
+	config := func(url string) json.RawMessage {
+		return configFor(url, object{"prompt": "p", "response_schema": schema})
+	}
+	server := llmtest.New(t, llmtest.Text("<think>{}</think>```json\n{\"a\": 1}\n```"))
+	if res := generate(t, config(server.URL)); string(res.Output) != `{"a": 1}` {
+		t.Errorf("output %s", res.Output)
+	}
+	if body := string(server.Requests()[0].Body); !strings.Contains(body, `"json_schema"`) || !strings.Contains(body, `"required":["a"]`) {
+		t.Errorf("sent %s", body)
+	}
+	server = llmtest.New(t, llmtest.Text(`{"a": "x"}`))
+	_, err := newGenerator(t, config(server.URL)).Generate(t.Context(), &sdk.GenerateRequest{})
+	if e := sdkError(t, err); e.Reason != "llm_reply_invalid" || !strings.Contains(e.Message, "'/a'") || e.Details[sdk.RawDetail] != `{"a": "x"}` || sdk.Permanent(e) {
+		t.Errorf("error %s: %s", e.Reason, e.Message)
+	}
+	server = llmtest.New(t, llmtest.Refuse("response_format", "unknown"), llmtest.Text(`{"a": 2}`))
+	if res := generate(t, config(server.URL)); string(res.Output) != `{"a": 2}` {
+		t.Errorf("output %s", res.Output)
+	}
+	if body := string(server.Requests()[1].Body); strings.Contains(body, "response_format") || !strings.Contains(body, `must fit this JSON Schema`) {
+		t.Errorf("sent %s", body)
+	}
+}
+
 func TestReplyThatIsNoOutput(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply             llmtest.Reply

@@ -20,12 +20,23 @@ type question struct {
 	// defaultTemperature says that the temperature is the plugin's choice, so
 	// that a model which refuses it is asked without.
 	defaultTemperature bool
-	// verdict asks for a reply in the form of a verdict.
-	verdict bool
+	// form, where not nil, is what the reply is asked to be.
+	form *form
 	// idempotencyKey is sent along where it is set.
 	idempotencyKey string
 	// emit, where not nil, takes the reply's pieces. None is emitted twice.
 	emit func(chunk string)
+}
+
+// form is the JSON that a reply is asked to be, by the endpoint's structured output.
+type form struct {
+	name   string
+	schema json.RawMessage
+	// strict has the endpoint keep to the schema, which has to name every property.
+	strict bool
+	// words ask for it where the endpoint has no structured output; "" where the
+	// messages do already.
+	words string
 }
 
 // reply is what the model said, without the key.
@@ -193,12 +204,25 @@ func (x *exchange) params() openai.ChatCompletionNewParams {
 	} else if n > 0 {
 		p.MaxTokens = openai.Int(n)
 	}
-	if q.verdict && !x.dialect.noFormat {
+	if q.sampling.topP != nil {
+		p.TopP = openai.Float(*q.sampling.topP)
+	}
+	if q.sampling.seed != nil {
+		p.Seed = openai.Int(*q.sampling.seed)
+	}
+	if len(q.sampling.stop) > 0 {
+		p.Stop = openai.ChatCompletionNewParamsStopUnion{OfStringArray: q.sampling.stop}
+	}
+	switch {
+	case q.form == nil:
+	case !x.dialect.noFormat:
 		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
 			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-				Name: "verdict", Strict: openai.Bool(true), Schema: json.RawMessage(verdictSchema),
+				Name: q.form.name, Strict: openai.Bool(q.form.strict), Schema: q.form.schema,
 			},
 		}
+	case q.form.words != "":
+		p.Messages = append(p.Messages, openai.UserMessage(q.form.words))
 	}
 	return p
 }

@@ -19,6 +19,8 @@ import (
 // are held to. Strict mode wants every property required and no others.
 const verdictSchema = `{"type":"object","properties":{"pass":{"type":"boolean"},"score":{"type":"number"},"feedback":{"type":"string"}},"required":["pass","score","feedback"],"additionalProperties":false}`
 
+var verdictForm = &form{name: "verdict", schema: json.RawMessage(verdictSchema), strict: true}
+
 // Codes of the judge's findings.
 const (
 	codeJudge = "llm_judge"       // the judge didn't pass the output
