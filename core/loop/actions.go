@@ -20,6 +20,8 @@ type Actions struct {
 	AgentID string
 	// Events is told what happens in loops; nil tells nobody.
 	Events func(core.Event)
+	// Pieces sends Events the pieces of outputs too: see [Options].
+	Pieces bool
 	// Clock measures active time. Default core.SystemClock.
 	Clock core.Clock
 	// Policy, Namespace and Workflow are those of loops: see [Options].
@@ -120,7 +122,7 @@ func (a *Actions) Act(ctx context.Context, req *core.ActionRequest) (any, error)
 func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.LoopSpec) (any, error) {
 	o := &Options{
 		LoopLimits: s.Limits, State: req.State, RunID: req.RunID, Visit: req.Visit, Node: req.Node,
-		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Clock: a.Clock,
+		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Pieces: a.Pieces, Clock: a.Clock,
 		Policy: a.Policy, Namespace: a.Namespace, Workflow: a.Workflow,
 	}
 	gen, err := newStep(a.Plugins, s.Generator, req.Note)
