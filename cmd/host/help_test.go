@@ -25,6 +25,8 @@ var helpWorld = map[string]string{
 	"outcomes.jsonl": `{"memory_id": "deploy-notes", "session": "s1", "turn": 1, "tool": "deploy", "ok": true, "ref": "ci.log:7"}` + "\n",
 	"graph.json":     `{"workflow": "deploy", "entry": ["build"], "exits": ["ship"], "edges": [["build", "ship"]], "memories": {"deploy-notes": ["build"]}}`,
 
+	"known.json": `{"memory_id": "deploy-notes", "upstream_status": 0.9, "note": "the build is green"}`,
+
 	"bin/plugins/reflectory/schema-eval/schema-eval": "a program\n",
 	"bin/plugins/reflectory/schema-eval/plugin.yaml": "{name: reflectory/schema-eval, version: 0.1.0, kinds: [evaluator], entry: schema-eval}\n",
 	"word-count/main.py":                             "print('hello')\n",
@@ -58,6 +60,7 @@ func TestEveryExampleInTheHelpWorks(t *testing.T) {
 
 	seedMemory(t, "data", "deploy-notes", 3)
 	seedMemory(t, "data", "build-notes", 0)
+	seedMemory(t, "data", "old-notes", 0)
 
 	runLine(t, env, `reflectory memory recall --session s1 --turn 1 --namespace team/a "how build-notes is done"`, exitPassed)
 	passed := runLine(t, env, "reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml --json", exitPassed)
