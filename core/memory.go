@@ -41,10 +41,15 @@ func MemoryStates() []MemoryState {
 	}
 }
 
-// Recallable reports whether recall may return a memory in this state.
-func (s MemoryState) Recallable() bool {
+// Live reports whether a memory in this state still lives by its use: it is
+// recalled, its state follows its signals, and its title is taken.
+func (s MemoryState) Live() bool {
 	return s == StateOpen || s == StateActive || s == StateCooling || s == StateRevalidatePending
 }
+
+// Recallable reports whether recall may return a memory in this state: a live one,
+// or one that became knowledge.
+func (s MemoryState) Recallable() bool { return s.Live() || s == StatePromoted }
 
 // MaxIDBytes is the longest id of a memory or session (spec 3.1).
 const MaxIDBytes = 128

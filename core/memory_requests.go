@@ -76,6 +76,8 @@ type RecallFilter struct {
 	AgentID string        `json:"agent_id,omitempty"`
 	// MinScore leaves out what scores less.
 	MinScore float64 `json:"min_score,omitempty"`
+	// IncludeSuperseded keeps what another recallable memory supersedes.
+	IncludeSuperseded bool `json:"include_superseded,omitempty"`
 }
 
 // RecallResult is what a recall returned, the best first.
@@ -95,7 +97,21 @@ type Recalled struct {
 	Rank  int     `json:"rank"`
 	Score float64 `json:"score"`
 	Why   Reasons `json:"why"`
+	// SupersededBy and ContradictedBy are the recallable memories that supersede or
+	// contradict it, at most [MaxRelated] each.
+	SupersededBy   []string `json:"superseded_by,omitempty"`
+	ContradictedBy []string `json:"contradicted_by,omitempty"`
+	// FailureRate is the share of its uses that failed; nil before the first use.
+	FailureRate *float64 `json:"failure_rate,omitempty"`
+	// SameAs are the memories with the same content that it stands for, at most
+	// [MaxRelated]. They weren't offered, and no feedback reaches them.
+	SameAs []string `json:"same_as,omitempty"`
+	// KnowledgeID is the knowledge that a promoted memory became.
+	KnowledgeID string `json:"knowledge_id,omitempty"`
 }
+
+// MaxRelated is how many ids of one sort a recalled memory names at most.
+const MaxRelated = 100
 
 // Reasons say what a recalled memory's score was made of.
 type Reasons struct {
@@ -111,6 +127,11 @@ type Reasons struct {
 	Q     float64 `json:"q_value"`
 	// DepthBoost is the factor for reflections; 1 is none.
 	DepthBoost float64 `json:"depth_boost"`
+	// FailureFactor is the factor for uses that failed, from 1 down to 0.1.
+	FailureFactor float64 `json:"failure_factor"`
+	// Near is whether it is one of those most like the query, which come before all
+	// others whatever their score.
+	Near bool `json:"near,omitempty"`
 }
 
 // Outcome says how a turn went.
@@ -139,6 +160,14 @@ type FeedbackRequest struct {
 	// over a feedback that the turn had before.
 	Source  string `json:"source,omitempty"`
 	AgentID string `json:"agent_id,omitempty"`
+}
+
+// UsesNamed is what memory.feedback without an outcome leaves for the run's end: the
+// memories of a turn that were used.
+type UsesNamed struct {
+	Session string   `json:"session"`
+	Turn    int64    `json:"turn"`
+	Used    []string `json:"used"`
 }
 
 // FeedbackResult is what a feedback changed.

@@ -43,24 +43,24 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		{"memory get fact-000", exitFailure, "id_ambiguous"},
 		{"memory get fact-0001x", exitFailure, "memory_not_found"},
 		{"memory observe --namespace n --id fact-0001 --content x", exitFailure, "id_taken"},
-		{"memory observe --namespace n --content x --kind odd", exitFailure, "kind_invalid"},
+		{"memory observe --namespace n --content x --kind odd", exitUsage, "kind_invalid"},
 		{"memory reflect --source fact-0001 --title two --content x", exitFailure, "title_taken"},
 		{"memory reflect --source fact-0001 --source nothing-0 --title t --content x", exitFailure, "source_not_found"},
 		{"memory reflect --source fact-000 --title t --content x", exitFailure, "id_ambiguous"},
 		{"memory feedback --session s --turn 1 --outcome success --used fact-000", exitFailure, "id_ambiguous"},
 		{"memory reflect --source fact-0001 --title t --content x --depth 2", exitFailure, "depth_mismatch"},
-		{"memory reflect --title t --content x", exitFailure, "source_ids_invalid"},
+		{"memory reflect --title t --content x", exitUsage, "source_ids_invalid"},
 		{"memory link fact-0001 related_to fact-0001", exitFailure, "link_self"},
 		{"memory feedback --session s --turn 1 --outcome success --used fact-0003", exitFailure, "not_recalled"},
 		{"memory feedback --session s --turn 2 --outcome success", exitFailure, "turn_not_found"},
-		{"memory feedback --session s --turn 1 --outcome fine", exitFailure, "outcome_invalid"},
-		{"memory feedback --session s --turn 1 --outcome success --source me", exitFailure, "source_invalid"},
+		{"memory feedback --session s --turn 1 --outcome fine", exitUsage, "outcome_invalid"},
+		{"memory feedback --session s --turn 1 --outcome success --source me", exitUsage, "source_invalid"},
 		{"memory restore fact-0001", exitFailure, "state_conflict"},
 		{"memory approve nothing-0", exitFailure, "pending_not_found"},
 		{"memory reject nothing-0", exitFailure, "pending_not_found"},
 		{"memory approve nothing", exitFailure, "id_prefix_short"},
 		{"memory reject nothing", exitFailure, "id_prefix_short"},
-		{"memory list --namespace n --limit 1001", exitFailure, "limit_invalid"},
+		{"memory list --namespace n --limit 1001", exitUsage, "limit_invalid"},
 		{"memory sweep a//b", exitFailure, "namespace_invalid"},
 		{"knowledge get nothing-0", exitFailure, "knowledge_not_found"},
 		{"gate run fact-0001", exitFailure, "state_conflict"},
@@ -111,7 +111,7 @@ func damage(t *testing.T, key, value string) {
 func TestAFeedbackSaysWhatWasUsedAndByWhoseWord(t *testing.T) {
 	w := newPlainWorld(t)
 	for _, id := range []string{"fact-0001", "fact-0002", "fact-0003"} {
-		w.line(exitPassed, "", "memory observe --namespace n --content word --id "+id)
+		w.line(exitPassed, "", "memory observe --namespace n --content word-of-"+id+" --id "+id)
 	}
 	for source, said := range map[string]string{"": "text", "--source user": "user", "--source tool": "tool", "--source text": "text"} {
 		session := "s" + said + source[:min(1, len(source))]

@@ -134,22 +134,25 @@ func (a *App) memoryRecallCommand() *cobra.Command {
 	r := &core.RecallRequest{}
 	var queries string
 	var least float64
+	var superseded bool
 	c := &cobra.Command{
 		Use: "recall QUERY", Short: "Find the memories that fit a text best",
 		Long: `Find the memories that fit a text best, by meaning and by words, and by how well
-they did before. With --session the recall begins the session's next turn, which it
-names, or is one more of the --turn given: it counts as an offer of each memory, and
-memory feedback says how the turn went. Without a session it only reads. With --queries, one recall for each line of JSON: {"query", "namespace"?,
+they did before: what failed sinks, what another memory supersedes is left out, and
+of identical contents the most used stands for all. With --session the recall begins
+the session's next turn, which it names, or is one more of the --turn given: it counts
+as an offer of each memory, and memory feedback says how the turn went. Without a
+session it only reads. With --queries, one recall for each line of JSON: {"query", "namespace"?,
 "session"?, "turn"?, "limit"?, …}, and one line of JSON for each result; with --json
 {"results"} as a whole, where an error may stand beside those before it.`,
 		Example: `  reflectory memory recall --namespace team/mail "whose name comes first?"
-  reflectory memory recall --session s1 --namespace team/mail "whose name comes first?"
+  reflectory memory recall --session mail --namespace team/mail "whose name comes first?"
   reflectory memory recall --namespace team/mail --queries queries.jsonl`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			f.namespace = a.orConfigured(c, f.namespace)
 			r.RecallFilter = f.filter()
-			r.MinScore = least
+			r.MinScore, r.IncludeSuperseded = least, superseded
 			if err := checkRecallArgs(c, args); err != nil {
 				return err
 			}
@@ -165,6 +168,7 @@ memory feedback says how the turn went. Without a session it only reads. With --
 	c.Flags().Int64Var(&r.Turn, "turn", 0, "the session's current turn or a later one (default its next)")
 	c.Flags().IntVar(&r.Limit, "limit", 0, "how many at most (default 5, as the session's bias has it)")
 	c.Flags().Float64Var(&least, "min-score", 0, "leave out what scores less")
+	c.Flags().BoolVar(&superseded, "include-superseded", false, "keep what another memory supersedes")
 	c.Flags().StringVar(&queries, "queries", "", "recall for each line of a JSON Lines `file`, or - for standard input")
 	return c
 }
@@ -225,7 +229,23 @@ func (a *App) printRecalled(r *core.Recalled) {
 	if r.Why.DepthBoost != 1 {
 		why = append(why, fmt.Sprintf("depth %d ×%.2f", r.ReflectionDepth, r.Why.DepthBoost))
 	}
+	if r.FailureRate != nil && r.Why.FailureFactor != 1 {
+		why = append(why, fmt.Sprintf("%.0f %% of uses failed ×%.2f", 100**r.FailureRate, r.Why.FailureFactor))
+	}
 	fmt.Fprintf(a.Stdout, "   %s\n", a.term.Faint(strings.Join(why, ", ")))
+	for _, other := range []struct {
+		how string
+		ids []string
+	}{
+		{"superseded by", r.SupersededBy}, {"contradicted by", r.ContradictedBy}, {"the same as", r.SameAs},
+	} {
+		if len(other.ids) > 0 {
+			fmt.Fprintf(a.Stdout, "   %s %s\n", other.how, term.Cut(strings.Join(other.ids, ", "), 200))
+		}
+	}
+	if r.KnowledgeID != "" {
+		fmt.Fprintf(a.Stdout, "   became knowledge %s\n", r.KnowledgeID)
+	}
 }
 
 func (a *App) memoryExplainCommand() *cobra.Command {

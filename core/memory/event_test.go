@@ -120,7 +120,7 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 		o.Clock, o.Embedder, o.Evidence = clock, slow{clock: clock}, slowEvidence{clock}
 	})
 	for _, id := range []string{"a", "b"} {
-		w.observe(t, core.ObserveRequest{ID: id, Content: "word"})
+		w.observe(t, core.ObserveRequest{ID: id, Content: "word " + id})
 	}
 	w.recall(t, core.RecallRequest{Session: "s", Turn: 4, Query: "word"})
 	_, err := w.Feedback(t.Context(), &core.FeedbackRequest{
@@ -164,7 +164,7 @@ func TestEachOperationIsOneCommit(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"a", "b", "c"} {
-		one("observe", func() { w.observe(t, core.ObserveRequest{ID: id, Content: "word", Tags: []string{"x", "y"}}) })
+		one("observe", func() { w.observe(t, core.ObserveRequest{ID: id, Content: "word " + id, Tags: []string{"x", "y"}}) })
 	}
 	one("reflect", func() { w.reflect(t, core.ReflectRequest{SourceIDs: []string{"a", "b"}}) })
 	for turn := int64(1); turn <= 3; turn++ {

@@ -33,4 +33,4 @@ func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 // Evaluated reports whether the retention policy is asked about a memory in this
 // state. One that waits for the gate gets its score, but stays.
-func Evaluated(s core.MemoryState) bool { return s.Recallable() }
+func Evaluated(s core.MemoryState) bool { return s.Live() }
