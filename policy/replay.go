@@ -64,13 +64,13 @@ func (s *Set) Replay(ctx context.Context, records iter.Seq2[*Record, error], sin
 }
 
 func (s *Set) replay(ctx context.Context, record *Record, r *Replay) error {
-	if len(record.Masked) > 0 || record.Omitted {
-		r.Skipped++
-		return nil
-	}
 	d, err := s.points.find(record.Point)
 	if err != nil {
 		return err
+	}
+	if record.Omitted || s.needs(d, record) {
+		r.Skipped++
+		return nil
 	}
 	in, err := d.given(record.Inputs)
 	if err != nil {
@@ -93,6 +93,20 @@ func (s *Set) replay(ctx context.Context, record *Record, r *Replay) error {
 		})
 	}
 	return nil
+}
+
+// needs reports whether a policy that may decide goes by an input that is masked in a
+// record.
+func (s *Set) needs(d *definition, record *Record) bool {
+	if len(record.Masked) == 0 {
+		return false
+	}
+	for policy := range s.chain(d, record.Namespace) {
+		if slices.ContainsFunc(record.Masked, policy.program.Names) {
+			return true
+		}
+	}
+	return false
 }
 
 // at names the match that decided.

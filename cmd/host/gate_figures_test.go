@@ -102,7 +102,7 @@ func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
 	for _, optional := range []string{"conditions", "intended", "intended_confidence", "unmet"} {
 		delete(shape.All, optional)
 	}
-	wantKeys(t, "the decision", shape.All, "confidence decision_id graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict")
+	wantKeys(t, "the decision", shape.All, "confidence decision_id evidence graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict")
 	wantKeys(t, "omega_factors", shape.Omega, "codebase_verification_score notes runtime_utility_trend_score upstream_status_score")
 	if diff := cmp.Diff(c.numbers, d.Numbers, closely); diff != "" {
 		t.Errorf("numbers (-worked out +decided):\n%s", diff)
@@ -168,7 +168,7 @@ func TestDecisionsAreAsWorkedOutByHand(t *testing.T) {
 			if m.State != c.state || !m.Signals.Gated {
 				t.Errorf("it is %s: %+v", m.State, m.Signals)
 			}
-			if s := m.Signals; d.NextAction == core.NextRetain && (s.MissStreak != 0 || s.LastHitTurn != s.RelevantTurns || *s.Revalidation != d.Confidence) {
+			if s := m.Signals; d.NextAction == core.NextRetain && (s.MissStreak != 0 || s.LastHitTurn != s.RelevantTurns || *s.Revalidation != d.Numbers.Utility) {
 				t.Errorf("the retain left %+v", s)
 			}
 		})
@@ -196,7 +196,7 @@ func TestWhatWasRetainedWithDoubtIsntPromoted(t *testing.T) {
 	}
 	sure.record(w, "m")
 	out, _ = w.line(exitPassed, "", "gate run m"+allFactors("1", "1", "1"))
-	wantIn(t, out, "m: retain, confidence 0.", "it would be promote, but revalidation_score is 0.556700989, of at least 0.6")
+	wantIn(t, out, "m: retain, confidence 0.", "it would be promote, but revalidation_score is 0.559126649 (at least 0.6)")
 }
 
 // TestFeedbackBringsTheDecision lives through commands alone, where the gate decides
@@ -256,7 +256,7 @@ func TestASweepTellsWhatCameOfIt(t *testing.T) {
 	_, stderr := w.line(exitPassed, "", "memory sweep team/a")
 	wantIn(t, stderr, "1 memories looked at, 1 scored anew, at turn 3", "gate: retain of 1")
 	out, _ := w.line(exitPassed, "", "memory sweep team/a --json")
-	wantIn(t, out, `"namespace": "team/a"`, `"turn": 3`, `"evaluated": 2`, `"changed": 1`, `"transitions": {}`, `"gated": {}`)
+	wantIn(t, out, `"namespace": "team/a"`, `"turn": 3`, `"evaluated": 2`, `"changed": 0`, `"transitions": {}`, `"gated": {}`)
 	_, stderr = w.line(exitFailure, "", "memory sweep team//a")
 	wantIn(t, stderr, `namespace "team//a"`)
 	w.line(exitUsage, "", "memory sweep")

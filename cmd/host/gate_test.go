@@ -72,7 +72,7 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	wantIn(t, out, `"decision_id": ""`, `"verdict": "obsolete"`, `"next_action": "purge"`, `"log:3"`, `"outdated"`, `"upstream_status_score": 0`)
 	out, _ = w.line(exitPassed, "", "gate explain old-steps")
 	wantIn(t, out, "not decided: this is what the gate would decide now", "react: 0.2 = p ·", "tool_failures 3", "path_reachable false",
-		"omega: 0.5", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3, of at least 3: met", "aren't comparable")
+		"omega: 0.4548", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3 (at least 3): met", "aren't comparable")
 
 	out, _ = w.line(exitPassed, "", "gate run old-steps"+factors)
 	wantIn(t, out, "old-steps: obsolete, confidence 1.000\nits uses failed")
@@ -102,8 +102,8 @@ func TestAnOperatorsPoliciesDecideWithinTheEngine(t *testing.T) {
 	wantIn(t, out, `"ttl_score": 0.75`, `"state_before": "open"`, `"state_after": "active"`)
 
 	for verdict, lacks := range map[string]string{
-		"promote":  "react_evidence_refs is 0, of at least 1 and graph_evidence_refs is 0, of at least 1 and sessions is 1, of at least 2",
-		"obsolete": "react_evidence_refs is 0, of at least 1 and graph_evidence_refs is 0, of at least 1",
+		"promote":  "react_evidence_refs is 0 (at least 1) and graph_evidence_refs is 0 (at least 1) and named_uses is 3 (at least 8) and sessions is 1 (at least 2)",
+		"obsolete": "react_evidence_refs is 0 (at least 1) and graph_evidence_refs is 0 (at least 1)",
 	} {
 		w.policy("gate/a.yaml", `rule: {id: mine, match: [{output: '{"verdict": "`+verdict+`", "confidence": 1.0}'}]}`)
 		out, _ = w.line(exitPassed, "", "gate run m --dry-run --json")

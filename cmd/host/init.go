@@ -77,6 +77,7 @@ func samples() []sample {
 		{line: "memory observe --namespace team/review --id review-1 --title Reviews --content 'Two people read each change.'"},
 		{line: "memory reflect --source review-1 --title 'Four eyes' --content 'What two people read has fewer mistakes.'"},
 		{line: "memory reflect --source review-1 --title 'No hurry' --content 'A review takes as long as it takes.'"},
+		{line: "memory observe --namespace team/a --id old-notes --title Handover --content 'Ask Ada for the keys.'"},
 	}
 }
 

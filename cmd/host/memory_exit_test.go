@@ -111,7 +111,7 @@ func damage(t *testing.T, key, value string) {
 func TestAFeedbackSaysWhatWasUsedAndByWhoseWord(t *testing.T) {
 	w := newPlainWorld(t)
 	for _, id := range []string{"fact-0001", "fact-0002", "fact-0003"} {
-		w.line(exitPassed, "", "memory observe --namespace n --content word --id "+id)
+		w.line(exitPassed, "", "memory observe --namespace n --content word-of-"+id+" --id "+id)
 	}
 	for source, said := range map[string]string{"": "text", "--source user": "user", "--source tool": "tool", "--source text": "text"} {
 		session := "s" + said + source[:min(1, len(source))]

@@ -46,7 +46,7 @@ const (
 		"last_accessed_at metadata namespace priority reflection_depth signals state tags title updated_at version"
 	pendingKeys   = "above agent_id created_at depth id namespace request"
 	knowledgeKeys = "content created_at decision_id id namespace promoted_from reusable_pattern_summary title"
-	decisionKeys  = "confidence decision_id graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict"
+	decisionKeys  = "confidence decision_id evidence graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict"
 	movedKeys     = "bytes file records"
 )
 
@@ -66,10 +66,10 @@ var shapes = []struct {
 		"memories.0":     sortedWords(usedMemoryKeys + " rank score why"),
 		"memories.0.why": "depth_boost failure_factor fused lexical_rank near q_value similarity",
 	}},
-	{line: "memory feedback --session mine --turn 1 --outcome success --used fact-0001", keys: "bias items outcome session turn", parts: map[string]string{
-		"items.0": "id q_value reward state_after state_before ttl_score used",
+	{line: "memory feedback --session mine --turn 1 --outcome success --used fact-0001", keys: "bias items outcome revalidate session source turn", parts: map[string]string{
+		"items.0": "id q_value reward state_after state_before ttl_score used weight",
 	}},
-	{line: "memory feedback --session mine --turn 1 --outcome success", keys: "bias duplicate items outcome session turn"},
+	{line: "memory feedback --session mine --turn 1 --outcome success", keys: "bias duplicate items outcome revalidate session source turn"},
 	{line: "memory link fact-0001 related_to fact-0002", keys: "created_at from relation to"},
 	{line: "memory get fact-0001", keys: sortedWords(usedMemoryKeys + " links_from links_to"), parts: map[string]string{
 		"links_from.0": "created_at from relation to",
@@ -99,7 +99,7 @@ var shapes = []struct {
 	{line: "gate run old-steps --dry-run", keys: sortedWords(decisionKeys), parts: map[string]string{
 		"omega_factors": "codebase_verification_score notes runtime_utility_trend_score upstream_status_score",
 	}},
-	{line: "gate explain old-steps", keys: "decision lanes memory_id namespace note rule utility"},
+	{line: "gate explain old-steps", keys: "decision evidence_ttl frequency lanes memory_id namespace note rule thresholds utility"},
 	{line: "gate run old-steps", keys: sortedWords(decisionKeys)},
 	{line: "audit head", keys: "hash head seq"},
 	{line: "audit verify", keys: "entries recorded_heads root streams valid", parts: map[string]string{"root": "hash seq"}},

@@ -26,5 +26,8 @@ func (c *checker) replayed(key string, m *core.Memory) error {
 	if (p.moved || len(history) < maxHistory) && m.State != p.state {
 		c.problem(key, "it is %s, but %s by its events", m.State, p.state)
 	}
+	if len(history) < maxHistory && m.StateBefore != p.before {
+		c.problem(key, "it began to wait for the gate as %q, but as %q by its events", cut(string(m.StateBefore)), p.before)
+	}
 	return nil
 }
