@@ -115,6 +115,7 @@ var holders = map[string][]string{
 	"google.golang.org/protobuf":            {"core/plugin/process", "sdk/wire", "sdk/wire/wirepb"},
 	"golang.org/x/net/bpf":                  {"core/plugin/process/sandbox"},
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
+	"github.com/kljensen/snowball":          {"core/memory/text"},
 	"github.com/viterin/vek":                {"core/memory/vector"},
 	"golang.org/x/text":                     {"core/memory/text"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},
