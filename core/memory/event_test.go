@@ -135,9 +135,11 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 			"id": id, "used": used, "reward": reward, "q_value": s.Q, "ttl_score": s.TTLScore, "state_before": "open", "state_after": after,
 		}
 	}
+	used := item("a", true, 1, "active")
+	used["weight"] = .98125 // the first, at .85
 	evolved := []map[string]any{{
-		"session_id": "s", "turn_id": 4.0, "turn": 1.0, "outcome": "success", "source": "user", "agent_id": "ada", "bias": .15,
-		"items": []any{item("a", true, 1, "active"), item("b", false, 0, "open")}, "latency_ms": 2.0,
+		"session_id": "s", "turn_id": 4.0, "turn": 1.0, "outcome": "success", "source": "user", "agent_id": "ada", "bias": .15, "feedbacks": 1.0,
+		"items": []any{used, item("b", false, 0, "open")}, "latency_ms": 2.0,
 	}}
 	if diff := cmp.Diff(evolved, w.told(t, "agent.memory.evolution.applied")); diff != "" {
 		t.Errorf("evolved:\n%s", diff)
@@ -160,7 +162,7 @@ func TestEachOperationIsOneCommit(t *testing.T) {
 		one("observe", func() { w.observe(t, core.ObserveRequest{ID: id, Content: "word " + id, Tags: []string{"x", "y"}}) })
 	}
 	one("reflect", func() { w.reflect(t, core.ReflectRequest{SourceIDs: []string{"a", "b"}}) })
-	for turn := range int64(3) {
+	for turn := int64(1); turn <= 3; turn++ {
 		one("recall", func() { w.recall(t, core.RecallRequest{Session: "s", Turn: turn, Query: "word"}) })
 		one("feedback", func() { w.feedback(t, "s", turn, core.OutcomeFailure, "a", "b", "c") })
 	}

@@ -64,35 +64,41 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 	if err != nil {
 		return nil, err
 	}
-	memories, err := m.take(ctx, r, found, began)
+	memories, turn, err := m.take(ctx, r, found, began)
 	if err != nil {
 		return nil, err
 	}
-	return &core.RecallResult{Session: r.Session, Turn: r.Turn, Memories: memories, EmbeddingFailure: failure}, nil
+	return &core.RecallResult{Session: r.Session, Turn: turn, Memories: memories, EmbeddingFailure: failure}, nil
 }
 
 // take reads what was found, and records it where the recall, which began at the
-// given time, begins a turn.
-func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, err error) {
+// given time, is one of a turn, whose number it returns.
+func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, turn int64, err error) {
 	if r.Session == "" {
 		err = m.options.Store.View(ctx, func(reader core.Reader) error {
 			list, err = recalled(reader, found)
 			return err
 		})
-		return list, err
+		return list, 0, err
 	}
-	err = m.update(ctx, func(t *tx) error {
+	err = m.update(ctx, func(t *tx) (err error) {
+		if turn = r.Turn; turn == 0 {
+			if turn, err = nextTurnOf(t, r.Session); err != nil {
+				return err
+			}
+		}
 		if list, err = recalled(t, found); err != nil {
 			return err
 		}
-		if err := recordTurn(t, r.Session, r.Turn, list, m.millisSince(began)); err != nil {
+		by := core.TurnRef{Session: r.Session, Turn: turn}
+		if err := recordTurn(t, by, r.Namespace, list, m.millisSince(began)); err != nil {
 			return err
 		}
 		// Again, with the accesses that were counted.
 		list, err = recalled(t, found)
 		return err
 	})
-	return list, err
+	return list, turn, err
 }
 
 // checkRecall tells all that is wrong with a request.
@@ -119,7 +125,7 @@ func (p *problems) kinds(kinds []core.MemoryKind) {
 	all := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
 	for _, kind := range kinds {
 		if !slices.Contains(all, kind) {
-			p.add("kinds", "have %q, which is none of %v", cut(string(kind)), all)
+			p.add("kinds", "has %q, not one of %s", cut(string(kind)), words(all))
 		}
 	}
 }

@@ -170,8 +170,8 @@ func TestRecallWidensWithTheBias(t *testing.T) {
 				w.observe(t, core.ObserveRequest{Title: "t", Content: fmt.Sprint("word ", i)})
 			}
 			for i, outcome := range c.outcomes {
-				w.recall(t, core.RecallRequest{Session: "s", Turn: int64(i), Query: "word", Limit: 1})
-				w.feedback(t, "s", int64(i), outcome)
+				w.recall(t, core.RecallRequest{Session: "s", Turn: int64(i + 1), Query: "word", Limit: 1})
+				w.feedback(t, "s", int64(i+1), outcome)
 			}
 			got := w.recall(t, core.RecallRequest{Session: "s", Turn: 9, Query: "word", Limit: c.limit})
 			if len(got.Memories) != c.want {
