@@ -37,7 +37,7 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*co
 	in := &core.GateInput{
 		Namespace: m.Namespace, Successes: s.Successes, Partials: s.Partials, Failures: s.Failures,
 		RelevantTurns: s.RelevantTurns, Sessions: s.Sessions, LastOutcomeError: s.LastOutcomeError,
-		Q: s.Q, React: tools, Graph: found.GraphEvidence, Omega: c.Omega,
+		AgeTurns: m.AgeTurns(c.Turn), Q: s.Q, React: tools, Graph: found.GraphEvidence, Omega: c.Omega,
 	}
 	d := g.decide(ctx, c, in)
 	d.ReactRefs, d.GraphRefs = toolRefs, append([]string{}, found.refs...)
