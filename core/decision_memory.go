@@ -1,6 +1,32 @@
 package core
 
-// RetentionInput is what the retention policy sees of a memory (spec 3.4).
+import "math"
+
+// MemoryFacts are what a memory is, apart from what its use has shown, for policies.
+type MemoryFacts struct {
+	Kind, AgentID          string
+	Tags                   []string
+	Priority               int64
+	Importance, Confidence float64
+	ReflectionDepth        int64
+	// Revalidation is the utility that the gate's last decision found, 0 before the
+	// first.
+	Revalidation float64
+}
+
+// FactsOf are the facts of a memory. Its tags must not change while a policy decides.
+func FactsOf(m *Memory) MemoryFacts {
+	f := MemoryFacts{
+		Kind: string(m.Kind), AgentID: m.AgentID, Tags: m.Tags, Priority: int64(m.Priority),
+		Importance: m.Importance, Confidence: m.Confidence, ReflectionDepth: int64(m.ReflectionDepth),
+	}
+	if m.Signals.Revalidation != nil {
+		f.Revalidation = *m.Signals.Revalidation
+	}
+	return f
+}
+
+// RetentionInput is what the retention policy sees of a memory.
 type RetentionInput struct {
 	Namespace string
 	// State is the one that the memory is in.
@@ -17,6 +43,11 @@ type RetentionInput struct {
 	// turns since then.
 	Gated     bool
 	SinceGate int64
+	// GateRest is how many relevant turns the gate isn't asked for after a decision.
+	GateRest int64
+	// SinceCooled are the relevant turns since it cooled, of which it needs CoolingWait
+	// before it may be active again. They count only while it is cooling.
+	SinceCooled, CoolingWait int64
 	// Sessions counts the sessions that used it.
 	Sessions                      int64
 	Successes, Partials, Failures int64
@@ -25,6 +56,7 @@ type RetentionInput struct {
 	TTLScore float64
 	// Weights and thresholds come from the namespace's governance.
 	Weights RetentionWeights
+	Facts   MemoryFacts
 }
 
 // RetentionWeights are the settings of the retention formula.
@@ -33,12 +65,25 @@ type RetentionWeights struct {
 	Active, Revalidate, Hysteresis float64
 }
 
-// DefaultRetentionWeights are those of spec 3.4.
+// DefaultRetentionWeights are those that hold where no namespace sets them.
 func DefaultRetentionWeights() RetentionWeights {
-	return RetentionWeights{Hit: 0.5, Utility: 0.5, Miss: 0.03, Stale: 0.005, Active: 0.35, Revalidate: 0.15, Hysteresis: 0.05}
+	return RetentionWeights{Hit: 0.5, Utility: 0.5, Miss: 0.03, Stale: 0.005, Active: 0.35, Revalidate: 0.15, Hysteresis: 0.15}
 }
 
-// maxInactivityGap is where the inactivity gap ends (spec 3.4).
+// averageLeft is how much of an average a relevant turn leaves: it moves by a tenth.
+const averageLeft = 0.9
+
+// CorrectedHitRate is the hit rate without the weight of its start: the average of
+// what the relevant turns earned, the newest counting most, from 0 to 1. Before the
+// first it is 0.
+func (in *RetentionInput) CorrectedHitRate() float64 {
+	if in.RelevantTurns <= 0 {
+		return 0
+	}
+	return min(1, in.HitRate/(1-math.Pow(averageLeft, float64(in.RelevantTurns))))
+}
+
+// maxInactivityGap is where the inactivity gap ends.
 const maxInactivityGap = 40
 
 // InactivityGap is how many turns the memory wasn't hit, at most 40.
@@ -61,36 +106,69 @@ type RetentionOutcome struct {
 	Decision Decision
 }
 
-// GateInput is what the gate's policy sees of a memory (spec 3.5).
+// GateInput is what the gate's policy sees of a memory.
 type GateInput struct {
 	Namespace                     string
 	Successes, Partials, Failures int64
-	RelevantTurns, Sessions       int64
+	// Named counts the uses that somebody named.
+	Named                   int64
+	RelevantTurns, Sessions int64
 	// AgeTurns are the turns since what it tells of happened, else since it was
 	// written.
 	AgeTurns int64
 	// LastOutcomeError is whether the last outcome was an error.
 	LastOutcomeError bool
 	Q                float64
-	React            ReactEvidence
-	Graph            GraphEvidence
-	Omega            OmegaFactors
+	// Utility is the memory's utility_score.
+	Utility float64
+	React   ReactEvidence
+	Graph   GraphEvidence
+	Omega   OmegaFactors
+	// Gated is whether the gate ever decided on it.
+	Gated bool
+	Facts MemoryFacts
 }
 
 // Uses counts the turns in which the memory was used.
 func (in *GateInput) Uses() int64 { return in.Successes + in.Partials + in.Failures }
 
+// OmegaLane is the mean of the three factors, from 0 to 1.
+func (in *GateInput) OmegaLane() float64 {
+	return (in.UpstreamStatus() + in.CodebaseVerification() + in.RuntimeUtilityTrend()) / 3
+}
+
+// UpstreamStatus, CodebaseVerification and RuntimeUtilityTrend are the factors: .5 where
+// one is absent, but for an absent trend, which is the memory's utility.
+func (in *GateInput) UpstreamStatus() float64 { return orElse(in.Omega.UpstreamStatus, 0.5) }
+func (in *GateInput) CodebaseVerification() float64 {
+	return orElse(in.Omega.CodebaseVerification, 0.5)
+}
+func (in *GateInput) RuntimeUtilityTrend() float64 {
+	return orElse(in.Omega.RuntimeUtilityTrend, in.Utility)
+}
+
+func orElse(factor *float64, absent float64) float64 {
+	if factor == nil {
+		return absent
+	}
+	return *factor
+}
+
 // ReactEvidence comes from recorded tool outcomes.
 type ReactEvidence struct {
-	ToolFailures, RecoverySuccess int64
-	Recurrence                    float64
+	// Good counts the calls that went well, or failed and were recovered from, in turns
+	// that used the memory; RecoverySuccess those of all turns that were recovered
+	// from, and ToolFailures those that failed.
+	Good, ToolFailures, RecoverySuccess int64
+	// Recurrence is the share of the last 20 turns that used it with a recorded outcome.
+	Recurrence float64
 	// Refs counts the references behind it.
 	Refs int64
 }
 
-// Lane is the score of the evidence, from 0 to 1 (spec 3.5).
+// Lane is the score of the evidence, from 0 to 1.
 func (e ReactEvidence) Lane() float64 {
-	p := float64(e.RecoverySuccess+1) / float64(e.RecoverySuccess+e.ToolFailures+2)
+	p := float64(e.Good+1) / float64(e.Good+e.ToolFailures+2)
 	return p * (0.4 + 0.6*e.Recurrence)
 }
 
@@ -103,7 +181,7 @@ type GraphEvidence struct {
 	Refs int64
 }
 
-// Lane is the score of the evidence, from 0 to 1 (spec 3.5).
+// Lane is the score of the evidence, from 0 to 1.
 func (e GraphEvidence) Lane() float64 {
 	switch {
 	case !e.Known:
@@ -117,23 +195,6 @@ func (e GraphEvidence) Lane() float64 {
 // OmegaFactors are supplied by callers and plugins; nil is one that is absent.
 type OmegaFactors struct {
 	UpstreamStatus, CodebaseVerification, RuntimeUtilityTrend *float64
-}
-
-// Lane is the mean of the factors, an absent one .5 (spec 3.5).
-func (f OmegaFactors) Lane() float64 {
-	sum := 0.0
-	for _, factor := range []*float64{f.UpstreamStatus, f.CodebaseVerification, f.RuntimeUtilityTrend} {
-		sum += OrHalf(factor)
-	}
-	return sum / 3
-}
-
-// OrHalf is a factor's value, .5 for one that is absent.
-func OrHalf(factor *float64) float64 {
-	if factor == nil {
-		return 0.5
-	}
-	return *factor
 }
 
 // The verdicts of the gate.

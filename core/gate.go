@@ -2,7 +2,7 @@ package core
 
 import "context"
 
-// DefaultMinGateConfidence is what a purge or promotion needs (spec 3.5).
+// DefaultMinGateConfidence is what a purge or promotion needs.
 const DefaultMinGateConfidence = 0.7
 
 // GateCase is a memory that waits for the gate.
@@ -12,12 +12,15 @@ type GateCase struct {
 	Governance *Governance
 	// Turn is the namespace's turn counter.
 	Turn int64
-	// Omega are what callers or plugins know, and Notes a line for each.
+	// Omega are what callers or plugins know, above what is kept as evidence, and Notes
+	// a line for each.
 	Omega OmegaFactors
 	Notes []string
+	// Erase is why somebody wants the memory erased; "" for nobody.
+	Erase string
 }
 
-// GateDecision is what the 3-in-1 gate decided, as it is recorded (spec 3.5).
+// GateDecision is what the 3-in-1 gate decided, as it is recorded.
 type GateDecision struct {
 	ID         string      `json:"decision_id"`
 	MemoryID   string      `json:"memory_id"`
@@ -30,6 +33,9 @@ type GateDecision struct {
 	Reason     string      `json:"reason"`
 	// NextAction is purge, retain or promote.
 	NextAction string `json:"next_action"`
+	// Evidence is a digest that names the evidence that there was: another one means
+	// that some came since.
+	Evidence string `json:"evidence,omitempty"`
 	// Numbers are what each lane and the formula came to.
 	Numbers GateNumbers `json:"numbers"`
 	// Policy says which rule decided. Its latency is left out, so that the same
@@ -68,12 +74,15 @@ type OmegaRecord struct {
 	UpstreamStatus       *float64 `json:"upstream_status_score"`
 	CodebaseVerification *float64 `json:"codebase_verification_score"`
 	RuntimeUtilityTrend  *float64 `json:"runtime_utility_trend_score"`
-	Notes                []string `json:"notes"`
+	// Erasure is a digest of the reason for which the memory was to be erased.
+	Erasure string   `json:"erasure,omitempty"`
+	Notes   []string `json:"notes"`
 }
 
 // GateNumbers are the figures behind a decision.
 type GateNumbers struct {
 	React           float64 `json:"react"`
+	Good            int64   `json:"good"`
 	ToolFailures    int64   `json:"tool_failures"`
 	RecoverySuccess int64   `json:"recovery_success"`
 	Recurrence      float64 `json:"recurrence_score"`
@@ -86,9 +95,17 @@ type GateNumbers struct {
 	Workflow string  `json:"workflow,omitempty"`
 	Omega    float64 `json:"omega"`
 	Q        float64 `json:"q_value"`
-	// Utility is what the lanes and q come to, by the default policy's weights.
+	// UtilityScore is the memory's own; it is the trend where that is absent.
+	UtilityScore float64 `json:"utility_score"`
+	// Utility is what the lanes and q come to, by the default policy's weights, and
+	// Frequency and EvidenceTTL what its formulas give.
 	Utility           float64 `json:"utility"`
+	Frequency         float64 `json:"frequency"`
+	EvidenceTTL       float64 `json:"evidence_ttl"`
 	Uses              int64   `json:"uses"`
+	Successes         int64   `json:"successes"`
+	Failures          int64   `json:"failures"`
+	Named             int64   `json:"named_uses"`
 	RelevantTurns     int64   `json:"relevant_turns"`
 	Sessions          int64   `json:"sessions"`
 	FailureRate       float64 `json:"failure_rate"`

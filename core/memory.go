@@ -90,6 +90,9 @@ type Memory struct {
 	// Metadata is a JSON object.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	State    MemoryState     `json:"state"`
+	// StateBefore is the one in which it began to wait for the gate; "" where it
+	// doesn't wait, and in early stores.
+	StateBefore MemoryState `json:"state_before,omitempty"`
 	// EmbeddingModel names the model of its vector, which is kept beside it; "" has
 	// none.
 	EmbeddingModel string `json:"embedding_model,omitempty"`
@@ -130,14 +133,18 @@ type Signals struct {
 	HitCount   int64 `json:"hit_count"`
 	MissStreak int64 `json:"miss_streak"`
 	// LastHitTurn is the namespace's turn of the last hit or retain.
-	LastHitTurn int64   `json:"last_hit_turn"`
-	HitRate     float64 `json:"hit_rate_ewma"`
-	Utility     float64 `json:"utility_score"`
-	Q           float64 `json:"q_value"`
+	LastHitTurn int64 `json:"last_hit_turn"`
+	// HitRate moves by a tenth toward what each relevant turn earned, from 0: it still
+	// has the weight of that start, which [RetentionInput.CorrectedHitRate] takes out.
+	HitRate float64 `json:"hit_rate_ewma"`
+	// Utility moves by a tenth toward what each use earned, from .5.
+	Utility float64 `json:"utility_score"`
+	Q       float64 `json:"q_value"`
 	// TTLScore is the last one that the retention policy gave.
 	TTLScore float64 `json:"ttl_score"`
-	// Revalidation is the confidence of the last retain, or what was set; nil
-	// where nothing was.
+	// Revalidation is the utility that the gate's last decision found: how sure it is
+	// that what the memory says still holds. nil before the first. In early stores it
+	// is the confidence of a retain.
 	Revalidation *float64 `json:"revalidation_score,omitempty"`
 	Successes    int64    `json:"success_count"`
 	Partials     int64    `json:"partial_count"`
@@ -149,18 +156,29 @@ type Signals struct {
 	AssumedFailures int64 `json:"assumed_failure_count,omitempty"`
 	// RelevantTurns counts the turns in which recall returned it.
 	RelevantTurns int64 `json:"relevant_turns"`
-	// Gated is whether the gate ever decided on it, and GatedAt the relevant turns
-	// at that time.
-	Gated   bool  `json:"gated,omitempty"`
-	GatedAt int64 `json:"gated_at,omitempty"`
+	// CooledAt is how many relevant turns it had when it last cooled, CoolingWait how
+	// many more it needs before it may be active again (0 is 10), and WarmedAt how many
+	// it had when it last came back.
+	CooledAt    int64 `json:"cooled_at_turn,omitempty"`
+	CoolingWait int64 `json:"cooling_wait,omitempty"`
+	WarmedAt    int64 `json:"warmed_at_turn,omitempty"`
+	// Gated is whether the gate ever decided on it, GatedAt the relevant turns at that
+	// time, GateRest how many more it needs before the gate looks again (0 is 10), and
+	// GateEvidence a digest that names the evidence which the gate saw.
+	Gated        bool   `json:"gated,omitempty"`
+	GatedAt      int64  `json:"gated_at,omitempty"`
+	GateRest     int64  `json:"gate_rest,omitempty"`
+	GateEvidence string `json:"gate_evidence,omitempty"`
 	// Sessions counts the sessions that used it, AssumedSessions those of them in
 	// which nobody named a use.
 	Sessions        int64 `json:"sessions"`
 	AssumedSessions int64 `json:"assumed_sessions,omitempty"`
 	// LastOutcomeError is whether its last use failed.
 	LastOutcomeError bool `json:"last_outcome_error,omitempty"`
-	// Recent are the last relevant turns, the oldest first, at most 20.
-	Recent []TurnRef `json:"recent,omitempty"`
+	// RecentUses are the last turns that used it, the oldest first, at most 20. Recent
+	// are those that offered it, before its first use.
+	RecentUses []TurnRef `json:"recent_uses,omitempty"`
+	Recent     []TurnRef `json:"recent,omitempty"`
 }
 
 // Uses counts the turns in which the memory was used.

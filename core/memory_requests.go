@@ -224,6 +224,14 @@ type ToolOutcome struct {
 	Ref string `json:"ref,omitempty"`
 }
 
+// OmegaEvidence is what a caller or plugin knows of a memory, for the gate.
+type OmegaEvidence struct {
+	MemoryID string
+	OmegaFactors
+	// Note is a line that says where it is known from.
+	Note string
+}
+
 // WorkflowDAG is a workflow's graph with the nodes that memories have to do with.
 type WorkflowDAG struct {
 	Workflow string      `json:"workflow"`

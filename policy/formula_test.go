@@ -25,7 +25,7 @@ func wantGate(in *core.GateInput) (verdict string, confidence float64) {
 	} else if in.LastOutcomeError {
 		failureRate = 1
 	}
-	p := (float64(in.React.RecoverySuccess) + 1) / (float64(in.React.RecoverySuccess+in.React.ToolFailures) + 2)
+	p := (float64(in.React.Good) + 1) / (float64(in.React.Good+in.React.ToolFailures) + 2)
 	react := p * (.4 + .6*in.React.Recurrence)
 	graph := .5
 	if in.Graph.Known {
@@ -34,9 +34,9 @@ func wantGate(in *core.GateInput) (verdict string, confidence float64) {
 			graph = .4 + .35*in.Graph.Dependency + .25*in.Graph.Decomposition
 		}
 	}
-	omega := .5
+	omega := (.5 + .5 + in.Utility) / 3
 	if in.Omega.UpstreamStatus != nil {
-		omega = (*in.Omega.UpstreamStatus + 1) / 3
+		omega = (*in.Omega.UpstreamStatus + .5 + in.Utility) / 3
 	}
 	ttl := round9(clamp01(.45*freq + .35*(1-failureRate) + .20*(s+1)/(s+f+2)))
 	utility := round9(clamp01(.32*react + .23*graph + .25*omega + .20*in.Q))
@@ -68,7 +68,7 @@ func TestDefaultGateIsTheFormulaOverAGrid(t *testing.T) {
 	*factors[2] = 1
 	for _, counts := range [][3]int64{{}, {1, 0, 0}, {0, 0, 1}, {0, 0, 2}, {3, 0, 0}, {3, 0, 1}, {2, 1, 1}, {1, 0, 3}, {3, 0, 7}, {2, 1, 7}, {0, 0, 12}, {30, 1, 2}} {
 		for _, q := range []float64{0, .3, 1} {
-			for _, react := range []core.ReactEvidence{{}, {ToolFailures: 5}, {RecoverySuccess: 40, Recurrence: 1}, {ToolFailures: 9, RecoverySuccess: 1, Recurrence: .25}} {
+			for _, react := range []core.ReactEvidence{{}, {ToolFailures: 5}, {Good: 40, Recurrence: 1}, {ToolFailures: 9, Good: 1, Recurrence: .25}} {
 				for _, graph := range []core.GraphEvidence{{}, {Known: true}, {Known: true, PathReachable: true}, {Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}} {
 					for i, omega := range factors {
 						in := &core.GateInput{
@@ -94,10 +94,10 @@ func TestDefaultGateIsTheFormulaForEachCountOfUses(t *testing.T) {
 	for uses := range int64(13) {
 		for failures := range uses + 1 {
 			for successes := range uses - failures + 1 {
-				in := &core.GateInput{Successes: successes, Partials: uses - failures - successes, Failures: failures, Graph: core.GraphEvidence{Known: true}}
+				in := &core.GateInput{Utility: .5, Successes: successes, Partials: uses - failures - successes, Failures: failures, Graph: core.GraphEvidence{Known: true}}
 				seen[checkGate(t, p, in)]++
 				in.Graph, in.Q = core.GraphEvidence{Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}, 1
-				in.React, in.Omega.UpstreamStatus = core.ReactEvidence{RecoverySuccess: 98, Recurrence: 1}, new(float64)
+				in.React, in.Omega.UpstreamStatus = core.ReactEvidence{Good: 98, Recurrence: 1}, new(float64)
 				*in.Omega.UpstreamStatus = 1
 				seen[checkGate(t, p, in)]++
 			}
@@ -117,12 +117,12 @@ func TestDefaultGateIsTheFormulaAtEveryBound(t *testing.T) {
 			{0, 0, 0}, {2, 0, 0}, {3, 0, 0}, {3, 0, 1}, {74, 0, 26}, {2, 0, 1}, {0, 0, 2}, {0, 0, 1}, {3, 0, 7}, {31, 0, 69}, {3, 0, 6}, {0, 1, 8}, {0, 1, 9},
 		} {
 			for _, turns := range []int64{9, 10} {
-				in := &core.GateInput{Successes: counts[0], Partials: counts[1], Failures: counts[2], RelevantTurns: turns, Graph: core.GraphEvidence{Known: true}}
+				in := &core.GateInput{Utility: .5, Successes: counts[0], Partials: counts[1], Failures: counts[2], RelevantTurns: turns, Graph: core.GraphEvidence{Known: true}}
 				if utility > .5 {
 					in.Graph = core.GraphEvidence{Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}
-					in.React = core.ReactEvidence{RecoverySuccess: 98, Recurrence: 1}
+					in.React = core.ReactEvidence{Good: 98, Recurrence: 1}
 				}
-				rest := .32*in.React.Lane() + .23*in.Graph.Lane() + .25*in.Omega.Lane()
+				rest := .32*in.React.Lane() + .23*in.Graph.Lane() + .25*in.OmegaLane()
 				in.Q = (utility - rest) / .20
 				verdicts[checkGate(t, p, in)]++
 			}
@@ -133,15 +133,20 @@ func TestDefaultGateIsTheFormulaAtEveryBound(t *testing.T) {
 	}
 }
 
+// rate9 is the hit rate without the weight of its start.
+func rate9(in *core.RetentionInput) float64 {
+	return min(1, in.HitRate/(1-math.Pow(.9, float64(in.RelevantTurns))))
+}
+
 func wantRetention(in *core.RetentionInput) (float64, string) {
 	w, gap := in.Weights, in.Turn-in.CreatedTurn
 	if in.Hits > 0 {
 		gap = in.Turn - in.LastHitTurn
 	}
-	ttl := round9(w.Hit*in.HitRate + w.Utility*in.Utility - w.Miss*float64(in.MissStreak) - w.Stale*math.Min(40, float64(gap)))
+	ttl := round9(w.Hit*rate9(in) + w.Utility*in.Utility - w.Miss*float64(in.MissStreak) - w.Stale*math.Min(40, float64(gap)))
 	uses := in.Successes + in.Partials + in.Failures
 	rate := float64(in.Failures) / float64(max(1, uses))
-	free := !in.Gated || in.SinceGate >= 10
+	free := !in.Gated || in.SinceGate >= in.GateRest
 	if in.State != "revalidate_pending" && free && uses >= 3 && (rate >= .70 || rate <= .25 && in.Sessions >= 2) {
 		return ttl, "revalidate_pending"
 	}
@@ -152,7 +157,7 @@ func wantRetention(in *core.RetentionInput) (float64, string) {
 		return ttl, "active"
 	case in.State == "open" && in.RelevantTurns >= 5 && ttl < w.Active:
 		return ttl, "cooling"
-	case in.State == "cooling" && ttl >= round9(w.Active+w.Hysteresis):
+	case in.State == "cooling" && ttl >= round9(w.Active+w.Hysteresis) && in.SinceCooled >= in.CoolingWait:
 		return ttl, "active"
 	case in.State == "cooling" && ttl < w.Revalidate && free:
 		return ttl, "revalidate_pending"
@@ -164,15 +169,15 @@ func TestDefaultRetentionIsTheFormulaOverAGrid(t *testing.T) {
 	p := policy.New(policy.NewPoints(), policy.Options{})
 	seen := map[string]int{}
 	for _, state := range []string{"open", "active", "cooling", "revalidate_pending"} {
-		for _, ttl := range []float64{.05, .15 - 2e-9, .15, .2, .35 - 2e-9, .35 - 1e-10, .35, .4 - 2e-9, .4 - 1e-10, .4, .9} {
+		for _, ttl := range []float64{.05, .15 - 2e-9, .15, .2, .35 - 2e-9, .35 - 1e-10, .35, .5 - 2e-9, .5 - 1e-10, .5, .9} {
 			for _, counts := range [][3]int64{{}, {3, 0, 0}, {3, 0, 1}, {2, 1, 7}, {2, 0, 1}, {0, 0, 2}} {
 				for i := range int64(8) {
 					in := &core.RetentionInput{
 						State: state, Turn: 100, CreatedTurn: 40 + 10*i, LastHitTurn: 95, Hits: i % 2, MissStreak: i % 3, RelevantTurns: 3 + i%4,
-						Gated: i > 4, SinceGate: 8 + i%3, Sessions: i % 3, Successes: counts[0], Partials: counts[1], Failures: counts[2],
+						Gated: i > 4, SinceGate: 8 + i%3, GateRest: 10, SinceCooled: 19 + i%2, CoolingWait: 20, Sessions: i % 3, Successes: counts[0], Partials: counts[1], Failures: counts[2],
 						Utility: .5, Weights: core.DefaultRetentionWeights(),
 					}
-					in.HitRate = (ttl - .25 + .03*float64(in.MissStreak) + .005*float64(in.InactivityGap())) / .5
+					in.HitRate = (ttl - .25 + .03*float64(in.MissStreak) + .005*float64(in.InactivityGap())) / .5 * (1 - math.Pow(.9, float64(in.RelevantTurns)))
 					got := p.Retention(context.Background(), in)
 					score, want := wantRetention(in)
 					if got.State != want || math.Abs(got.TTLScore-score) > 1e-9 || got.Decision.Failure != nil {

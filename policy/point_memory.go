@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/policy/program"
 )
@@ -34,18 +36,22 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 			{"hit_count", "int", "turns that reported it as used", func(x *in) program.Value { return program.Int(x.Hits) }, nil},
 			{"miss_streak", "int", "relevant turns in a row without a good use", func(x *in) program.Value { return program.Int(x.MissStreak) }, nil},
 			{"relevant_turns", "int", "turns in which recall returned it", func(x *in) program.Value { return program.Int(x.RelevantTurns) }, nil},
+			{"since_cooled", "int", "relevant turns since it cooled, while it is cooling", func(x *in) program.Value { return program.Int(x.SinceCooled) }, nil},
+			{"cooling_wait", "int", "since_cooled from which it may be active again: 10, doubled to 160 where it cools again soon", func(x *in) program.Value { return program.Int(x.CoolingWait) }, nil},
 			{"gated", "bool", "whether the gate ever decided on it", func(x *in) program.Value { return program.Bool(x.Gated) }, nil},
-			{"since_gate", "int", "relevant turns since the gate's last decision, if gated; below 10 it isn't asked again", func(x *in) program.Value { return program.Int(x.SinceGate) }, nil},
+			{"since_gate", "int", "relevant turns since the gate's last decision, if gated", func(x *in) program.Value { return program.Int(x.SinceGate) }, nil},
+			{"gate_rest", "int", "since_gate from which the gate is asked again: 10, doubled to 160 where no evidence came", func(x *in) program.Value { return program.Int(x.GateRest) }, nil},
 			{"sessions", "int", "sessions that used it", func(x *in) program.Value { return program.Int(x.Sessions) }, nil},
 			{"success_count", "int", "uses that succeeded", func(x *in) program.Value { return program.Int(x.Successes) }, nil},
 			{"partial_count", "int", "uses that succeeded in part", func(x *in) program.Value { return program.Int(x.Partials) }, nil},
 			{"failure_count", "int", "uses that failed", func(x *in) program.Value { return program.Int(x.Failures) }, nil},
 			{"uses", "int", "the sum of the three", func(x *in) program.Value { return program.Int(x.Uses()) }, nil},
-			{"hit_rate_ewma", "double", "moving average of its use, 0 to 1", func(x *in) program.Value { return program.Double(x.HitRate) }, nil},
+			{"hit_rate", "double", "moving average of what its relevant turns earned, 0 to 1", func(x *in) program.Value { return program.Double(x.CorrectedHitRate()) }, nil},
+			{"hit_rate_ewma", "double", "the same with the weight of its start, which is 0", func(x *in) program.Value { return program.Double(x.HitRate) }, nil},
 			{"utility_score", "double", "moving average of its uses' rewards, 0 to 1", func(x *in) program.Value { return program.Double(x.Utility) }, nil},
 			{"q_value", "double", "what recall learned of it, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
 			{"ttl_score", "double", "its last score", func(x *in) program.Value { return program.Double(x.TTLScore) }, nil},
-		}, retentionWeights()...),
+		}, slices.Concat(retentionWeights(), facts(func(x *in) *core.MemoryFacts { return &x.Facts }))...),
 		fields: []field[core.RetentionOutcome]{
 			{"ttl_score", "double", "the memory's new score", func(o *core.RetentionOutcome, v any) { o.TTLScore = v.(float64) }, nil, false},
 			{"state", "string", "the state that it should be in", func(o *core.RetentionOutcome, v any) { o.State = v.(string) },
@@ -54,11 +60,25 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 	}
 }
 
+// facts are the inputs that say what a memory is.
+func facts[I any](of func(*I) *core.MemoryFacts) []input[I] {
+	return []input[I]{
+		{"kind", "string", "observation, reflection, semantic, procedural or notification", func(x *I) program.Value { return program.Text(of(x).Kind) }, []uint64{wordSize}},
+		{"agent_id", "string", "who wrote it", func(x *I) program.Value { return program.Text(of(x).AgentID) }, []uint64{wordSize}},
+		{"tags", "list(string)", "its tags", func(x *I) program.Value { return program.Any(of(x).Tags) }, []uint64{tagCount, wordSize}},
+		{"priority", "int", "1 to 10", func(x *I) program.Value { return program.Int(of(x).Priority) }, nil},
+		{"importance", "double", "0 to 1", func(x *I) program.Value { return program.Double(of(x).Importance) }, nil},
+		{"confidence", "double", "0 to 1: how sure who wrote it was", func(x *I) program.Value { return program.Double(of(x).Confidence) }, nil},
+		{"reflection_depth", "int", "0 for what was observed", func(x *I) program.Value { return program.Int(of(x).ReflectionDepth) }, nil},
+		{"revalidation_score", "double", "utility that the gate's last decision found, if gated", func(x *I) program.Value { return program.Double(of(x).Revalidation) }, nil},
+	}
+}
+
 // retentionWeights are the retention's inputs that come from governance.
 func retentionWeights() []input[core.RetentionInput] {
 	type in = core.RetentionInput
 	return []input[in]{
-		{"w_hit", "double", "governance: weight of hit_rate_ewma", func(x *in) program.Value { return program.Double(x.Weights.Hit) }, nil},
+		{"w_hit", "double", "governance: weight of hit_rate", func(x *in) program.Value { return program.Double(x.Weights.Hit) }, nil},
 		{"w_utility", "double", "governance: weight of utility_score", func(x *in) program.Value { return program.Double(x.Weights.Utility) }, nil},
 		{"w_miss", "double", "governance: weight of each miss in a row", func(x *in) program.Value { return program.Double(x.Weights.Miss) }, nil},
 		{"w_stale", "double", "governance: weight of each turn of inactivity", func(x *in) program.Value { return program.Double(x.Weights.Stale) }, nil},
@@ -88,8 +108,11 @@ func gatePoint() point[core.GateInput, core.GateOutcome] {
 			{"sessions", "int", "sessions that used it", func(x *in) program.Value { return program.Int(x.Sessions) }, nil},
 			{"age_turns", "int", "turns since what it tells of happened (occurred_at), else since it was written", func(x *in) program.Value { return program.Int(x.AgeTurns) }, nil},
 			{"last_outcome_error", "bool", "whether the last outcome was an error", func(x *in) program.Value { return program.Bool(x.LastOutcomeError) }, nil},
+			{"named_uses", "int", "uses that somebody named", func(x *in) program.Value { return program.Int(x.Named) }, nil},
+			{"gated", "bool", "whether the gate decided on it before", func(x *in) program.Value { return program.Bool(x.Gated) }, nil},
+			{"utility_score", "double", "moving average of its uses' rewards, 0 to 1", func(x *in) program.Value { return program.Double(x.Utility) }, nil},
 			{"q_value", "double", "what recall learned of it, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
-		}, gateLanes()...),
+		}, slices.Concat(gateLanes(), facts(func(x *in) *core.MemoryFacts { return &x.Facts }))...),
 		fields: []field[core.GateOutcome]{
 			{"verdict", "string", "what becomes of the memory", func(o *core.GateOutcome, v any) { o.Verdict = v.(string) },
 				[]string{core.VerdictRetain, core.VerdictObsolete, core.VerdictPromote}, false},
@@ -104,9 +127,10 @@ func gateLanes() []input[core.GateInput] {
 	type in = core.GateInput
 	return []input[in]{
 		{"react", "double", "lane of the tool outcomes, 0 to 1", func(x *in) program.Value { return program.Double(x.React.Lane()) }, nil},
+		{"good", "int", "tool calls that went well or were recovered from, in turns that used it", func(x *in) program.Value { return program.Int(x.React.Good) }, nil},
 		{"tool_failures", "int", "tool calls that failed", func(x *in) program.Value { return program.Int(x.React.ToolFailures) }, nil},
 		{"recovery_success", "int", "tool failures that were recovered from", func(x *in) program.Value { return program.Int(x.React.RecoverySuccess) }, nil},
-		{"recurrence_score", "double", "share of the last relevant turns with a recorded outcome", func(x *in) program.Value { return program.Double(x.React.Recurrence) }, nil},
+		{"recurrence_score", "double", "share of the last 20 turns that used it with a recorded outcome", func(x *in) program.Value { return program.Double(x.React.Recurrence) }, nil},
 		{"react_refs", "int", "references behind the tool evidence", func(x *in) program.Value { return program.Int(x.React.Refs) }, nil},
 		{"graph", "double", "lane of the workflow graph, 0 to 1", func(x *in) program.Value { return program.Double(x.Graph.Lane()) }, nil},
 		{"graph_known", "bool", "whether there is a graph", func(x *in) program.Value { return program.Bool(x.Graph.Known) }, nil},
@@ -114,10 +138,10 @@ func gateLanes() []input[core.GateInput] {
 		{"dependency_relevance_score", "double", "share of exits that need the item's nodes", func(x *in) program.Value { return program.Double(x.Graph.Dependency) }, nil},
 		{"decomposition_impact_score", "double", "share of nodes downstream of the item's", func(x *in) program.Value { return program.Double(x.Graph.Decomposition) }, nil},
 		{"graph_refs", "int", "references behind the graph's evidence", func(x *in) program.Value { return program.Int(x.Graph.Refs) }, nil},
-		{"omega", "double", "mean of the three factors below, 0 to 1", func(x *in) program.Value { return program.Double(x.Omega.Lane()) }, nil},
-		{"upstream_status_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(core.OrHalf(x.Omega.UpstreamStatus)) }, nil},
-		{"codebase_verification_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(core.OrHalf(x.Omega.CodebaseVerification)) }, nil},
-		{"runtime_utility_trend_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(core.OrHalf(x.Omega.RuntimeUtilityTrend)) }, nil},
+		{"omega", "double", "mean of the three factors below, 0 to 1", func(x *in) program.Value { return program.Double(x.OmegaLane()) }, nil},
+		{"upstream_status_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(x.UpstreamStatus()) }, nil},
+		{"codebase_verification_score", "double", "factor, .5 if absent", func(x *in) program.Value { return program.Double(x.CodebaseVerification()) }, nil},
+		{"runtime_utility_trend_score", "double", "factor, the utility_score if absent", func(x *in) program.Value { return program.Double(x.RuntimeUtilityTrend()) }, nil},
 	}
 }
 

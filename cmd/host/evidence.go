@@ -16,11 +16,11 @@ func (a *App) evidenceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "evidence", Short: "Record evidence of what memories are worth",
 		Long: `Record evidence of what memories are worth, which the gate decides by: outcomes
-of tool calls, and the graphs of workflows. It holds names and references, never
-content.`,
+of tool calls, the graphs of workflows, and what else is known of a memory. It holds
+names, numbers and references, never content.`,
 		RunE: needsCommand,
 	}
-	c.AddCommand(a.evidenceToolCommand(), a.evidenceDAGCommand())
+	c.AddCommand(a.evidenceToolCommand(), a.evidenceDAGCommand(), a.evidenceOmegaCommand())
 	return c
 }
 
@@ -95,6 +95,25 @@ It takes the place of the workflow's graph before. One with a cycle is refused.`
 
 func (a *App) evidenceDAG(ctx context.Context, file string) error {
 	return recordEvidence(ctx, a, file, gate.ReadDAG, (*gate.Recorder).RecordDAG, a.showDAG)
+}
+
+func (a *App) evidenceOmegaCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use: "omega", Short: "Record what else is known of a memory",
+		Long: `Record what else is known of a memory, each from 0 to 1: how well it is upstream,
+whether the code bears it out, and whether it is of more and more use: a JSON object of
+{memory_id, upstream_status?, codebase_verification?, runtime_utility_trend?, note?}. It
+takes the place of all that was recorded of the memory before.`,
+		Example: "  reflectory evidence omega --file known.json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return recordEvidence(c.Context(), a, file, gate.ReadOmega, (*gate.Recorder).RecordOmega, func(done *gate.OmegaRecorded) {
+				fmt.Fprintf(a.Stdout, "recorded what is known of %s (number %d)\n", done.MemoryID, done.Seq)
+			})
+		},
+	}
+	evidenceFlag(c, &file)
+	return c
 }
 
 func (a *App) showDAG(done *gate.DAGRecorded) {

@@ -20,11 +20,11 @@ func (a *App) gateCommand() *cobra.Command {
 tool calls and workflows, and by policy.`,
 		RunE: needsCommand,
 	}
-	c.AddCommand(a.gateRunCommand(), a.gateExplainCommand())
+	c.AddCommand(a.gateRunCommand(), a.gateExplainCommand(), a.gateRequestCommand())
 	return c
 }
 
-// factorFlags are the factors of omega that whoever asks the gate knows.
+// factorFlags are the factors of omega that the caller knows, above the recorded ones.
 type factorFlags struct {
 	upstream, codebase, trend float64
 	notes                     []string
@@ -33,7 +33,7 @@ type factorFlags struct {
 func (f *factorFlags) add(c *cobra.Command) {
 	c.Flags().Float64Var(&f.upstream, "upstream-status", 0, "`factor` from 0 to 1: how well is it upstream (absent: 0.5)")
 	c.Flags().Float64Var(&f.codebase, "codebase-verification", 0, "`factor` from 0 to 1: does the code bear it out (absent: 0.5)")
-	c.Flags().Float64Var(&f.trend, "runtime-utility-trend", 0, "`factor` from 0 to 1: is it of more and more use (absent: 0.5)")
+	c.Flags().Float64Var(&f.trend, "runtime-utility-trend", 0, "`factor` from 0 to 1: is it of more and more use (absent: its utility)")
 	c.Flags().StringArrayVar(&f.notes, "note", nil, "a line that is recorded with the decision; may be repeated")
 }
 
@@ -88,23 +88,30 @@ func (a *App) gateRun(ctx context.Context, prefix string, request memory.Revalid
 }
 
 func (a *App) gateExplainCommand() *cobra.Command {
+	var factors factorFlags
 	var now bool
 	c := &cobra.Command{
 		Use: "explain MEMORY", Short: "Show the numbers and the rule behind the gate's decision on a memory",
 		Long: `Show the numbers of every lane, the rule that fired and the conditions behind the
-gate's last decision on a memory, or, where there is none or with --now, behind what
-it would decide now. Nothing is written.`,
-		Example: "  reflectory gate explain deploy-notes",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return a.gateExplain(c.Context(), args[0], now) },
+gate's last decision on a memory, or, where there is none, with --now or with a factor,
+behind what it would decide now. Nothing is written.`,
+		Example: `  reflectory gate explain deploy-notes
+  reflectory gate explain deploy-notes --upstream-status 0.9`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			request := factors.request(c)
+			now = now || request.Omega != core.OmegaFactors{} || len(request.Notes) > 0
+			return a.gateExplain(c.Context(), args[0], request, now)
+		},
 	}
+	factors.add(c)
 	c.Flags().BoolVar(&now, "now", false, "explain what the gate would decide now")
 	return c
 }
 
-func (a *App) gateExplain(ctx context.Context, prefix string, now bool) error {
+func (a *App) gateExplain(ctx context.Context, prefix string, request memory.RevalidateRequest, now bool) error {
 	return a.withMemory(ctx, func(m *memoryHost) error {
-		d, err := explained(ctx, m.Memories, prefix, now)
+		d, err := explained(ctx, m.Memories, prefix, request, now)
 		if err != nil {
 			return err
 		}
@@ -124,7 +131,7 @@ func (a *App) gateExplain(ctx context.Context, prefix string, now bool) error {
 
 // explained is the last decision on a memory, which may have been purged since,
 // or, where there is none or now is asked for, what the gate would decide.
-func explained(ctx context.Context, memories *memory.Memories, prefix string, now bool) (*core.GateDecision, error) {
+func explained(ctx context.Context, memories *memory.Memories, prefix string, request memory.RevalidateRequest, now bool) (*core.GateDecision, error) {
 	id := prefix
 	switch found, err := memories.Find(ctx, prefix); {
 	case err == nil:
@@ -139,5 +146,43 @@ func explained(ctx context.Context, memories *memory.Memories, prefix string, no
 	if len(made) > 0 && !now {
 		return made[len(made)-1], nil
 	}
-	return memories.Weigh(ctx, id, memory.RevalidateRequest{})
+	return memories.Weigh(ctx, id, request)
+}
+
+func (a *App) gateRequestCommand() *cobra.Command {
+	var erase bool
+	var reason string
+	c := &cobra.Command{
+		Use: "request MEMORY", Short: "Ask the gate to erase a memory",
+		Long: `Ask the gate to erase a memory, such as for a person's right to be forgotten, or
+since it is wrong: the request is evidence enough, whatever state the memory is in, but
+for what became knowledge. The decision is recorded with the reason, and the memory is
+purged like any other.`,
+		Example: "  reflectory gate request old-notes --erase --reason 'it names a person'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !erase {
+				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--erase is missing").WithHint("nothing else can be requested of the gate yet")}
+			}
+			return a.gateErase(c.Context(), args[0], reason)
+		},
+	}
+	c.Flags().BoolVar(&erase, "erase", false, "erase the memory")
+	c.Flags().StringVar(&reason, "reason", "", "why, in a line that the decision keeps")
+	required(c, "reason")
+	return c
+}
+
+func (a *App) gateErase(ctx context.Context, prefix, reason string) error {
+	return a.withMemory(ctx, func(m *memoryHost) error {
+		found, err := m.Find(ctx, prefix)
+		if err != nil {
+			return err
+		}
+		d, err := m.Erase(ctx, found.ID, memory.EraseRequest{Reason: reason, AgentID: a.config.Agent.Value})
+		if err != nil {
+			return err
+		}
+		return a.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
+	})
 }

@@ -37,7 +37,7 @@ func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Probl
 		prefix string
 		look   func(key, value []byte) error
 	}{
-		{indexPrefix, c.index}, {dagPrefix, c.dag}, {tallyPrefix, c.tally}, {toolPrefix, c.tool},
+		{indexPrefix, c.index}, {dagPrefix, c.dag}, {tallyPrefix, c.tally}, {toolPrefix, c.tool}, {omegaPrefix, c.omega},
 	} {
 		prefix := []byte(each.prefix)
 		err := core.ScanPrefix(r, prefix, func(key, value []byte) (bool, error) {
@@ -132,6 +132,24 @@ func (c *checker) tool(key, value []byte) error {
 		c.problem(key, true, "the memory has no tally")
 	}
 	return err
+}
+
+// omega checks that what is known of a memory can be read, and is within its bounds.
+func (c *checker) omega(key, _ []byte) error {
+	memory := strings.TrimPrefix(string(key), omegaPrefix)
+	kept, err := readOmega(c.r, memory)
+	if isBroken(err) {
+		c.problem(key, false, err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	known := &core.OmegaEvidence{MemoryID: memory, OmegaFactors: kept.above(core.OmegaFactors{}), Note: kept.Note}
+	if err := checkKnown(known); err != nil || kept.Seq < 1 {
+		c.problem(key, false, "what is known of the memory is out of its bounds")
+	}
+	return nil
 }
 
 // tallyOf sums up the outcomes of a memory.

@@ -8,10 +8,11 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// What a purge or promotion needs whatever a policy says (spec 3.5), by the
-// names of the conditions.
+// What a purge or promotion needs whatever a policy says, by the names of the
+// conditions. Only uses that somebody named count.
 const (
 	needRefs         = 1
+	needNamed        = 8
 	needSessions     = 2
 	needRevalidation = 0.6
 	needFailedTurns  = 3
@@ -21,6 +22,7 @@ const (
 // outcome that retains needs nothing.
 func conditions(c *core.GateCase, in *core.GateInput, out core.GateOutcome) []core.GateCondition {
 	var list []core.GateCondition
+	s := &c.Memory.Signals
 	need := func(name string, need, have float64) {
 		list = append(list, core.GateCondition{Name: name, Need: need, Have: have, Met: rounded(have) >= rounded(need)})
 	}
@@ -34,13 +36,14 @@ func conditions(c *core.GateCase, in *core.GateInput, out core.GateOutcome) []co
 	need("react_evidence_refs", needRefs, float64(in.React.Refs))
 	need("graph_evidence_refs", needRefs, float64(in.Graph.Refs))
 	if out.Verdict == core.VerdictPromote {
-		need("sessions", needSessions, float64(in.Sessions))
-		if score := c.Memory.Signals.Revalidation; score != nil {
-			need("revalidation_score", needRevalidation, *score)
+		need("named_uses", needNamed, float64(s.Named()))
+		need("sessions", needSessions, float64(s.NamedSessions()))
+		if s.Revalidation != nil {
+			need("revalidation_score", needRevalidation, *s.Revalidation)
 		}
 	}
 	if out.Verdict == core.VerdictObsolete && in.Uses() > 0 {
-		need("failed_turns", needFailedTurns, float64(in.Failures))
+		need("failed_turns", needFailedTurns, float64(s.NamedFailures()))
 	}
 	return list
 }
@@ -60,7 +63,7 @@ func shortfall(verdict string, list []core.GateCondition) string {
 	var parts []string
 	for _, c := range list {
 		if !c.Met {
-			parts = append(parts, fmt.Sprintf("%s is %s, of at least %s", c.Name, figure(c.Have), figure(c.Need)))
+			parts = append(parts, fmt.Sprintf("%s is %s (at least %s)", c.Name, figure(c.Have), figure(c.Need)))
 		}
 	}
 	return fmt.Sprintf("it would be %s, but %s", verdict, strings.Join(parts, " and "))
@@ -78,8 +81,8 @@ func minimumConfidence(g *core.Governance) float64 {
 	return max(core.DefaultMinGateConfidence, g.MinGateConfidence)
 }
 
-// Weights and bounds of the documented formula (spec 3.5), by which the engine
-// tells how sure a retain is that it makes of another verdict.
+// Weights and bounds of the documented formula, by which the engine tells how sure a
+// retain is that it makes of another verdict, and which an explanation shows.
 const (
 	weightReact = 0.32
 	weightGraph = 0.23
@@ -92,7 +95,27 @@ const (
 
 // utility is what the lanes and q come to.
 func utility(in *core.GateInput) float64 {
-	return rounded(clamp(weightReact*in.React.Lane() + weightGraph*in.Graph.Lane() + weightOmega*in.Omega.Lane() + weightQ*in.Q))
+	return rounded(clamp(weightReact*in.React.Lane() + weightGraph*in.Graph.Lane() + weightOmega*in.OmegaLane() + weightQ*in.Q))
+}
+
+// failureRate is the share of the uses that failed; without uses 1 after an error.
+func failureRate(in *core.GateInput) float64 {
+	switch uses := in.Uses(); {
+	case uses > 0:
+		return float64(in.Failures) / float64(uses)
+	case in.LastOutcomeError:
+		return 1
+	}
+	return 0
+}
+
+// frequency is how much the number of uses counts, from 0 to 1.
+func frequency(in *core.GateInput) float64 { return float64(in.Uses()) / float64(in.Uses()+3) }
+
+// evidenceTTL is how much evidence the uses are, from 0 to 1.
+func evidenceTTL(in *core.GateInput) float64 {
+	success := float64(in.Successes+1) / float64(in.Successes+in.Failures+2)
+	return rounded(clamp(0.45*frequency(in) + 0.35*(1-failureRate(in)) + 0.20*success))
 }
 
 // retainConfidence is how sure a retain is: the surer the farther from both

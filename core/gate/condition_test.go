@@ -21,7 +21,7 @@ func proven(d *desk) *core.GateCase {
 	d.tools(tool(1, false, false, "log:1"))
 	d.dag(line("w", map[string][]string{"m": {"b"}}))
 	return &core.GateCase{
-		Memory:     memory(core.Signals{Successes: 5, Failures: 3, Sessions: 2, RelevantTurns: 8, Q: .5}),
+		Memory:     memory(core.Signals{Successes: 8, Failures: 3, Sessions: 2, RelevantTurns: 8, Q: .5}),
 		Governance: &core.Governance{MinGateConfidence: .7},
 	}
 }
@@ -40,25 +40,30 @@ func TestEachConditionAtItsBound(t *testing.T) {
 		{"as sure as needed", promote, .7, nil, "", ""},
 		{"as sure as needed, but for the last bit", promote, .7 - 1e-15, nil, "", ""},
 		{"as sure as needed, of a purge", purge, .7, nil, "", ""},
-		{"less sure", promote, less, nil, "confidence", "confidence is 0.69999999, of at least 0.7"},
+		{"less sure", promote, less, nil, "confidence", "confidence is 0.69999999 (at least 0.7)"},
 		{"less sure, of a purge", purge, less, nil, "confidence", "it would be obsolete, but confidence is"},
 		{"without governance", promote, .7, func(c *core.GateCase) { c.Governance = nil }, "", ""},
 		{"less sure, without governance", promote, less, func(c *core.GateCase) { c.Governance = nil }, "confidence", ""},
 		{"governance asks for as much", promote, .9, func(c *core.GateCase) { c.Governance.MinGateConfidence = .9 }, "", ""},
-		{"governance asks for more", promote, .9, func(c *core.GateCase) { c.Governance.MinGateConfidence = .91 }, "confidence", "0.9, of at least 0.91"},
-		{"governance can't ask for less", promote, less, func(c *core.GateCase) { c.Governance.MinGateConfidence = .1 }, "confidence", "of at least 0.7"},
+		{"governance asks for more", promote, .9, func(c *core.GateCase) { c.Governance.MinGateConfidence = .91 }, "confidence", "0.9 (at least 0.91)"},
+		{"governance can't ask for less", promote, less, func(c *core.GateCase) { c.Governance.MinGateConfidence = .1 }, "confidence", "at least 0.7"},
 		{"governance can't be read", promote, 1, func(c *core.GateCase) { c.Governance.Failure = errors.New("x") }, "governance_readable", ""},
 		{"governance can't be read, for a purge", purge, 1, func(c *core.GateCase) { c.Governance.Failure = errors.New("x") }, "governance_readable", ""},
-		{"one session", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Sessions = 1 }, "sessions", "it would be promote, but sessions is 1, of at least 2"},
+		{"seven named uses", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Assumed = 4 }, "named_uses", "it would be promote, but named_uses is 7 (at least 8)"},
+		{"eight named uses", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Assumed = 3 }, "", ""},
+		{"a purge asks for no named uses", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Assumed = 8 }, "", ""},
+		{"one session that named a use", promote, 1, func(c *core.GateCase) { c.Memory.Signals.AssumedSessions = 1 }, "sessions", "sessions is 1 (at least 2)"},
+		{"named uses failed in two turns", purge, 1, func(c *core.GateCase) { c.Memory.Signals.AssumedFailures = 1 }, "failed_turns", "failed_turns is 2 (at least 3)"},
+		{"one session", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Sessions = 1 }, "sessions", "it would be promote, but sessions is 1 (at least 2)"},
 		{"one session is enough to purge", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Sessions = 1 }, "", ""},
 		{"revalidated well enough", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Revalidation = of(.6) }, "", ""},
-		{"revalidated not well enough", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Revalidation = of(.5999) }, "revalidation_score", "revalidation_score is 0.5999, of at least 0.6"},
+		{"revalidated not well enough", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Revalidation = of(.5999) }, "revalidation_score", "revalidation_score is 0.5999 (at least 0.6)"},
 		{"a purge asks for no revalidation", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Revalidation = of(0) }, "", ""},
 		{"failed in three turns", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Failures = 3 }, "", ""},
-		{"failed in two turns", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Failures = 2 }, "failed_turns", "failed_turns is 2, of at least 3"},
+		{"failed in two turns", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Failures = 2 }, "failed_turns", "failed_turns is 2 (at least 3)"},
 		{"never used", purge, 1, func(c *core.GateCase) { c.Memory.Signals = core.Signals{RelevantTurns: 10} }, "", ""},
 		{"a promotion asks for no failures", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Failures = 0 }, "", ""},
-		{"no tools' evidence", promote, 1, func(c *core.GateCase) { c.Memory.ID = "n" }, "react_evidence_refs", "react_evidence_refs is 0, of at least 1"},
+		{"no tools' evidence", promote, 1, func(c *core.GateCase) { c.Memory.ID = "n" }, "react_evidence_refs", "react_evidence_refs is 0 (at least 1)"},
 		{"no tools' evidence, for a purge", purge, 1, func(c *core.GateCase) { c.Memory.ID = "n" }, "react_evidence_refs", ""},
 		{"no graph's evidence", promote, 1, func(c *core.GateCase) { c.Memory.ID = "x" }, "graph_evidence_refs", ""},
 		{"no graph's evidence, for a purge", purge, 1, func(c *core.GateCase) { c.Memory.ID = "x" }, "graph_evidence_refs", ""},
@@ -113,9 +118,9 @@ func wantUnmet(t *testing.T, made *core.GateDecision, verdict string, confidence
 func TestAllFailedConditionsAreNamed(t *testing.T) {
 	d := newMem(t)
 	made := d.decide(says{Verdict: core.VerdictPromote, Confidence: .6}, &core.GateCase{Memory: memory(core.Signals{Successes: 3, Sessions: 1, Q: .9})})
-	want := "it would be promote, but confidence is 0.6, of at least 0.7 and react_evidence_refs is 0, of at least 1 and " +
-		"graph_evidence_refs is 0, of at least 1 and sessions is 1, of at least 2"
-	if made.Reason != want || len(made.Unmet) != 4 {
+	want := "it would be promote, but confidence is 0.6 (at least 0.7) and react_evidence_refs is 0 (at least 1) and " +
+		"graph_evidence_refs is 0 (at least 1) and named_uses is 3 (at least 8) and sessions is 1 (at least 2)"
+	if made.Reason != want || len(made.Unmet) != 5 {
 		t.Errorf("%q", made.Reason)
 	}
 	// react .2, graph .5, omega .5, q .9: .064 + .115 + .125 + .18 = .484, which is .164 above obsolete
@@ -124,7 +129,7 @@ func TestAllFailedConditionsAreNamed(t *testing.T) {
 	}
 }
 
-// The points were read off the formula of spec 3.5.
+// The points were read off the documented formula.
 func TestRetainsConfidence(t *testing.T) {
 	for utility, want := range map[float64]float64{0: .612, .32: .42, .55: .558, .78: .42, .9: .492, 1: .552} {
 		if got := gate.RetainConfidence(utility); math.Abs(got-want) > 1e-12 {

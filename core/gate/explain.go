@@ -15,8 +15,13 @@ type Explanation struct {
 	Decision *core.GateDecision `json:"decision"`
 	// Lanes are what the evidence comes to: react, graph, omega, and q beside them.
 	Lanes []LaneExplanation `json:"lanes"`
-	// Utility is their weighted sum, as the documented formula takes it.
-	Utility float64 `json:"utility"`
+	// Utility is their weighted sum, as the documented formula takes it, and EvidenceTTL
+	// and Frequency are its other terms.
+	Utility     float64 `json:"utility"`
+	EvidenceTTL float64 `json:"evidence_ttl"`
+	Frequency   float64 `json:"frequency"`
+	// Thresholds are those of the default policy, by verdict.
+	Thresholds map[string]string `json:"thresholds"`
 	// Rule is the one that fired.
 	Rule RuleExplanation `json:"rule"`
 	// Note says what must not be read out of the numbers.
@@ -51,13 +56,24 @@ type RuleExplanation struct {
 	Failure string `json:"failure,omitempty"`
 }
 
-// note stands with every explanation (spec 3.5).
+// thresholds are what the default policy asks of each verdict. Promote is tested
+// first, and retain is what is left.
+func thresholds() map[string]string {
+	return map[string]string{
+		core.VerdictPromote: fmt.Sprintf("uses ≥ 3, utility ≥ %g, failure_rate ≤ 0.25, evidence_ttl ≥ 0.5", promoteUtility),
+		core.VerdictObsolete: fmt.Sprintf("uses ≥ 2, utility ≤ %[1]g, failure_rate ≥ 0.7, and evidence_ttl ≤ 0.45 or uses ≥ 10; "+
+			"or uses = 0, relevant_turns ≥ 10, utility ≤ %[1]g, path not reachable", obsoleteUtility),
+	}
+}
+
+// note stands with every explanation.
 const note = "confidences of different verdicts aren't comparable: each verdict has a formula of its own"
 
 // Explain shows how a decision came about, from what it records.
 func Explain(d *core.GateDecision) *Explanation {
 	e := &Explanation{
-		MemoryID: d.MemoryID, Namespace: d.Namespace, Decision: d, Lanes: lanes(d), Utility: d.Numbers.Utility, Note: note,
+		MemoryID: d.MemoryID, Namespace: d.Namespace, Decision: d, Lanes: lanes(d), Note: note,
+		Utility: d.Numbers.Utility, EvidenceTTL: d.Numbers.EvidenceTTL, Frequency: d.Numbers.Frequency, Thresholds: thresholds(),
 		Rule: RuleExplanation{File: d.Policy.File, ID: d.Policy.Rule, Path: d.Policy.Path, Condition: oneLine(d.Policy.Condition)},
 	}
 	if d.Policy.Failure != nil {
@@ -70,9 +86,9 @@ func lanes(d *core.GateDecision) []LaneExplanation {
 	n := &d.Numbers
 	react := LaneExplanation{
 		Name: "react", Score: n.React, Weight: weightReact, Refs: d.ReactRefs,
-		Formula: "p · (0.4 + 0.6 · recurrence_score), p = (recovery_success + 1) / (recovery_success + tool_failures + 2)",
+		Formula: "p · (0.4 + 0.6 · recurrence_score), p = (good + 1) / (good + tool_failures + 2)",
 		Parts: []Explained{
-			{"tool_failures", n.ToolFailures}, {"recovery_success", n.RecoverySuccess}, {"recurrence_score", n.Recurrence},
+			{"good", n.Good}, {"tool_failures", n.ToolFailures}, {"recovery_success", n.RecoverySuccess}, {"recurrence_score", n.Recurrence},
 		},
 	}
 	graph := LaneExplanation{
@@ -87,17 +103,18 @@ func lanes(d *core.GateDecision) []LaneExplanation {
 		}
 	}
 	omega := LaneExplanation{
-		Name: "omega", Score: n.Omega, Weight: weightOmega, Formula: "the mean of the three, an absent one 0.5",
+		Name: "omega", Score: n.Omega, Weight: weightOmega, Formula: "the mean of the three, an absent one 0.5, an absent trend the utility_score",
+
 		Parts: []Explained{
 			{"upstream_status_score", absent(d.Omega.UpstreamStatus)},
 			{"codebase_verification_score", absent(d.Omega.CodebaseVerification)},
-			{"runtime_utility_trend_score", absent(d.Omega.RuntimeUtilityTrend)},
+			{"runtime_utility_trend_score", absent(d.Omega.RuntimeUtilityTrend)}, {"utility_score", n.UtilityScore},
 		},
 	}
 	q := LaneExplanation{
 		Name: "q", Score: n.Q, Weight: weightQ, Formula: "what recall learned of it",
 		Parts: []Explained{
-			{"uses", n.Uses}, {"failure_rate", n.FailureRate}, {"relevant_turns", n.RelevantTurns}, {"sessions", n.Sessions},
+			{"uses", n.Uses}, {"named_uses", n.Named}, {"successes", n.Successes}, {"failures", n.Failures}, {"failure_rate", n.FailureRate}, {"relevant_turns", n.RelevantTurns}, {"sessions", n.Sessions},
 		},
 	}
 	return []LaneExplanation{react, graph, omega, q}
@@ -127,13 +144,17 @@ func (e *Explanation) Lines() []string {
 		lines = append(lines, lane.lines()...)
 	}
 	lines = append(lines, fmt.Sprintf("utility: %s = %g · react + %g · graph + %g · omega + %g · q",
-		short(e.Utility), weightReact, weightGraph, weightOmega, weightQ))
+		short(e.Utility), weightReact, weightGraph, weightOmega, weightQ),
+		fmt.Sprintf("evidence_ttl: %s = 0.45 · frequency + 0.35 · (1 − failure_rate) + 0.2 · (successes + 1) / (successes + failures + 2)", short(e.EvidenceTTL)),
+		fmt.Sprintf("frequency: %s = uses / (uses + 3)", short(e.Frequency)),
+		"threshold of promote: "+e.Thresholds[core.VerdictPromote],
+		"threshold of obsolete: "+e.Thresholds[core.VerdictObsolete])
 	for _, c := range d.Conditions {
 		met := "met"
 		if !c.Met {
 			met = "not met"
 		}
-		lines = append(lines, fmt.Sprintf("condition %s: %s, of at least %s: %s", c.Name, figure(c.Have), figure(c.Need), met))
+		lines = append(lines, fmt.Sprintf("condition %s: %s (at least %s): %s", c.Name, figure(c.Have), figure(c.Need), met))
 	}
 	for _, text := range d.Omega.Notes {
 		lines = append(lines, "noted: "+oneLine(text))

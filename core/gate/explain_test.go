@@ -21,24 +21,29 @@ func TestAnExplanationHasTheNumbersOfEveryLaneAndTheRule(t *testing.T) {
 	made.GraphRefs[0] = "dag:w@sha256:…" // any digest
 	want := `memory m in team/a
 verdict: retain, confidence 0.5236, next retain
-reason: it would be promote, but confidence is 0.65, of at least 0.7
+reason: it would be promote, but confidence is 0.65 (at least 0.7)
 intended: promote, confidence 0.65
 rule: gate/strict.yaml, rule strict at rule.match[1]: uses >= 3 && q_value > 0.1
-react: 0.1333 = p · (0.4 + 0.6 · recurrence_score), p = (recovery_success + 1) / (recovery_success + tool_failures + 2)
-  tool_failures 1, recovery_success 0, recurrence_score 0
+react: 0.1333 = p · (0.4 + 0.6 · recurrence_score), p = (good + 1) / (good + tool_failures + 2)
+  good 0, tool_failures 1, recovery_success 0, recurrence_score 0
   evidence: log:1
 graph: 0.8333 = 0 if not reachable, else 0.4 + 0.35 · dependency_relevance_score + 0.25 · decomposition_impact_score
   workflow w, path_reachable true, dependency_relevance_score 1, decomposition_impact_score 0.3333
   evidence: dag:w@sha256:…
-omega: 0.6333 = the mean of the three, an absent one 0.5
-  upstream_status_score 0.9, codebase_verification_score absent, runtime_utility_trend_score absent
+omega: 0.6333 = the mean of the three, an absent one 0.5, an absent trend the utility_score
+  upstream_status_score 0.9, codebase_verification_score absent, runtime_utility_trend_score absent, utility_score 0.5
 q: 0.5 = what recall learned of it
-  uses 8, failure_rate 0.375, relevant_turns 8, sessions 2
+  uses 11, named_uses 11, successes 8, failures 3, failure_rate 0.2727, relevant_turns 8, sessions 2
 utility: 0.4927 = 0.32 · react + 0.23 · graph + 0.25 · omega + 0.2 · q
-condition confidence: 0.65, of at least 0.7: not met
-condition react_evidence_refs: 1, of at least 1: met
-condition graph_evidence_refs: 1, of at least 1: met
-condition sessions: 2, of at least 2: met
+evidence_ttl: 0.7466 = 0.45 · frequency + 0.35 · (1 − failure_rate) + 0.2 · (successes + 1) / (successes + failures + 2)
+frequency: 0.7857 = uses / (uses + 3)
+threshold of promote: uses ≥ 3, utility ≥ 0.78, failure_rate ≤ 0.25, evidence_ttl ≥ 0.5
+threshold of obsolete: uses ≥ 2, utility ≤ 0.32, failure_rate ≥ 0.7, and evidence_ttl ≤ 0.45 or uses ≥ 10; or uses = 0, relevant_turns ≥ 10, utility ≤ 0.32, path not reachable
+condition confidence: 0.65 (at least 0.7): not met
+condition react_evidence_refs: 1 (at least 1): met
+condition graph_evidence_refs: 1 (at least 1): met
+condition named_uses: 11 (at least 8): met
+condition sessions: 2 (at least 2): met
 noted: CI is green
 note: confidences of different verdicts aren't comparable: each verdict has a formula of its own`
 	got := strings.Join(gate.Explain(made).Lines(), "\n")

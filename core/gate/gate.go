@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -24,26 +25,88 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*co
 	if err := checkOmega(c); err != nil {
 		return nil, err
 	}
-	m := c.Memory
-	tools, toolRefs, err := react(r, m)
+	e, err := collect(r, c.Memory)
 	if err != nil {
-		return nil, sdk.Wrap("collect the tool evidence of memory "+m.ID, err)
+		return nil, err
 	}
-	found, err := graphs(r, m.ID)
-	if err != nil {
-		return nil, sdk.Wrap("collect the graph evidence of memory "+m.ID, err)
+	in := e.input(c)
+	var d *core.GateDecision
+	if c.Erase != "" {
+		d = erase(c)
+	} else {
+		d = g.decide(ctx, c, in)
+		d.ReactRefs, d.GraphRefs = e.toolRefs, append([]string{}, e.graph.refs...)
 	}
-	s := &m.Signals
-	in := &core.GateInput{
-		Namespace: m.Namespace, Successes: s.Successes, Partials: s.Partials, Failures: s.Failures,
-		RelevantTurns: s.RelevantTurns, Sessions: s.Sessions, LastOutcomeError: s.LastOutcomeError,
-		AgeTurns: m.AgeTurns(c.Turn), Q: s.Q, React: tools, Graph: found.GraphEvidence, Omega: c.Omega,
-	}
-	d := g.decide(ctx, c, in)
-	d.ReactRefs, d.GraphRefs = toolRefs, append([]string{}, found.refs...)
+	d.Evidence = e.digest()
+	d.Omega.UpstreamStatus, d.Omega.CodebaseVerification, d.Omega.RuntimeUtilityTrend =
+		in.Omega.UpstreamStatus, in.Omega.CodebaseVerification, in.Omega.RuntimeUtilityTrend
+	d.Omega.Notes = append(e.notes(), c.Notes...)
 	d.Numbers = numbers(c, in)
-	d.Numbers.Workflow = found.workflow
+	d.Numbers.Workflow = e.graph.workflow
 	return d, nil
+}
+
+// evidence is all that is kept on a memory.
+type evidence struct {
+	tally    *tally
+	tools    core.ReactEvidence
+	toolRefs []string
+	graph    inGraphs
+	omega    keptOmega
+}
+
+func collect(r core.Reader, m *core.Memory) (e evidence, err error) {
+	if e.tally, err = readTally(r, m.ID); err == nil {
+		e.tools, e.toolRefs, err = react(r, m, e.tally)
+	}
+	if err != nil {
+		return e, sdk.Wrap("collect the tool evidence of memory "+m.ID, err)
+	}
+	if e.graph, err = graphs(r, m.ID); err != nil {
+		return e, sdk.Wrap("collect the graph evidence of memory "+m.ID, err)
+	}
+	if e.omega, err = readOmega(r, m.ID); err != nil {
+		return e, sdk.Wrap("collect what is known of memory "+m.ID, err)
+	}
+	return e, nil
+}
+
+// input is what the policy sees.
+func (e *evidence) input(c *core.GateCase) *core.GateInput {
+	m, s := c.Memory, &c.Memory.Signals
+	return &core.GateInput{
+		Namespace: m.Namespace, Successes: s.Successes, Partials: s.Partials, Failures: s.Failures, Named: s.Named(),
+		RelevantTurns: s.RelevantTurns, Sessions: s.Sessions, LastOutcomeError: s.LastOutcomeError,
+		Q: s.Q, Utility: s.Utility, React: e.tools, Graph: e.graph.GraphEvidence, Omega: e.omega.above(c.Omega),
+		AgeTurns: m.AgeTurns(c.Turn), Gated: s.Gated, Facts: core.FactsOf(m),
+	}
+}
+
+// notes are those of the evidence.
+func (e *evidence) notes() []string {
+	if e.omega.Note == "" {
+		return []string{}
+	}
+	return []string{e.omega.Note}
+}
+
+// digest names the evidence: another one means that some came since.
+func (e *evidence) digest() string {
+	const length = 16 // of hexadecimal digits: it only tells apart what one memory had
+	_, sum, _ := strings.Cut(core.Digest(core.MustJSON([]any{e.tally.Outcomes, e.graph.refs, e.omega.Seq})), ":")
+	return sum[:length]
+}
+
+// erase is the decision on a memory that somebody wants erased. The request is its
+// evidence of both kinds, and no policy is asked.
+func erase(c *core.GateCase) *core.GateDecision {
+	refs := []string{"erasure:" + core.Digest([]byte(c.Erase))}
+	return &core.GateDecision{
+		MemoryID: c.Memory.ID, Namespace: c.Memory.Namespace, Verdict: core.VerdictObsolete, Confidence: 1,
+		Reason: "it was to be erased: " + cut(c.Erase), NextAction: nextAction(core.VerdictObsolete),
+		ReactRefs: refs, GraphRefs: refs, Omega: core.OmegaRecord{Erasure: core.Digest([]byte(c.Erase))},
+		Policy: core.Decision{Point: core.PointGate, Namespace: c.Memory.Namespace, File: "the engine", Rule: "erasure"},
+	}
 }
 
 // decide asks the policy, and holds its verdict to the engine's conditions.
@@ -53,10 +116,6 @@ func (g *Gate) decide(ctx context.Context, c *core.GateCase, in *core.GateInput)
 	d := &core.GateDecision{
 		MemoryID: c.Memory.ID, Namespace: c.Memory.Namespace,
 		Verdict: out.Verdict, Confidence: out.Confidence, Reason: out.Reason, Policy: out.Decision,
-		Omega: core.OmegaRecord{
-			UpstreamStatus: c.Omega.UpstreamStatus, CodebaseVerification: c.Omega.CodebaseVerification,
-			RuntimeUtilityTrend: c.Omega.RuntimeUtilityTrend, Notes: append([]string{}, c.Notes...),
-		},
 		Conditions: conditions(c, in, out),
 	}
 	if d.Unmet = unmet(d.Conditions); len(d.Unmet) > 0 {
@@ -112,19 +171,15 @@ func nextAction(verdict string) string {
 
 // numbers are the figures behind a decision.
 func numbers(c *core.GateCase, in *core.GateInput) core.GateNumbers {
-	rate := 0.0
-	if uses := in.Uses(); uses > 0 {
-		rate = float64(in.Failures) / float64(uses)
-	} else if in.LastOutcomeError {
-		rate = 1
-	}
 	return core.GateNumbers{
-		React: in.React.Lane(), ToolFailures: in.React.ToolFailures, RecoverySuccess: in.React.RecoverySuccess,
+		React: in.React.Lane(), Good: in.React.Good, ToolFailures: in.React.ToolFailures, RecoverySuccess: in.React.RecoverySuccess,
 		Recurrence: in.React.Recurrence,
 		Graph:      in.Graph.Lane(), GraphKnown: in.Graph.Known, PathReachable: in.Graph.PathReachable,
 		Dependency: in.Graph.Dependency, Decomposition: in.Graph.Decomposition,
-		Omega: in.Omega.Lane(), Q: in.Q, Utility: utility(in),
-		Uses: in.Uses(), RelevantTurns: in.RelevantTurns, Sessions: in.Sessions, FailureRate: rate,
+		Omega: in.OmegaLane(), Q: in.Q, UtilityScore: in.Utility,
+		Utility: utility(in), Frequency: frequency(in), EvidenceTTL: evidenceTTL(in), FailureRate: failureRate(in),
+		Uses: in.Uses(), Successes: in.Successes, Failures: in.Failures, Named: in.Named,
+		RelevantTurns: in.RelevantTurns, Sessions: in.Sessions,
 		MinimumConfidence: minimumConfidence(c.Governance),
 	}
 }

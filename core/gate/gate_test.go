@@ -23,6 +23,11 @@ func (h homes) Namespace(_ core.Reader, id string) (string, error) {
 	return "", sdk.Errorf(sdk.NotFound, "memory_not_found", "there is no memory %s", id)
 }
 
+// UsedIn says that each turn but the ninth used its memories.
+func (homes) UsedIn(_ core.Reader, _ string, turn core.TurnRef) (bool, error) {
+	return turn.Turn != 9, nil
+}
+
 // desk is a store with a recorder of evidence.
 type desk struct {
 	*testing.T
@@ -126,8 +131,11 @@ func (d *desk) decide(policy core.GatePolicy, c *core.GateCase) *core.GateDecisi
 	return made
 }
 
-// memory is m with signals.
+// memory is m with signals, and the utility of a new one where they have none.
 func memory(s core.Signals) *core.Memory {
+	if s.Utility == 0 {
+		s.Utility = .5
+	}
 	return &core.Memory{ID: "m", Namespace: "team/a", State: core.StateRevalidatePending, Signals: s}
 }
 

@@ -165,7 +165,7 @@ func (f following) reach(from []int32, blocked []bool) []bool {
 	return reached
 }
 
-// evidence is what the graph shows of a memory (spec 3.5).
+// evidence is what the graph shows of a memory .
 func (g *graph) evidence(memory string) core.GraphEvidence {
 	e := core.GraphEvidence{Known: true}
 	next := g.follow()
@@ -195,7 +195,11 @@ func (g *graph) evidence(memory string) core.GraphEvidence {
 		}
 	}
 	e.Dependency = share(lost, exits)
-	e.Decomposition = share(count(next.reach(after, nil)), count(reached))
+	downstream := next.reach(after, nil)
+	for node := range downstream { // the memory's own nodes aren't downstream of it
+		downstream[node] = downstream[node] && !own[node]
+	}
+	e.Decomposition = share(count(downstream), count(reached))
 	return e
 }
 

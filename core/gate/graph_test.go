@@ -46,7 +46,7 @@ func TestTheGraphLane(t *testing.T) {
 		{"the only node", "a", "a", "", "a", true, 1, 0, .75},
 		{"one side of a diamond", "a", "d", diamond, "b", true, 0, .25, .4625},
 		{"both sides of a diamond", "a", "d", diamond, "b c", true, 1, .25, .8125},
-		{"a node and what follows it", "a", "d", diamond, "a b", true, 1, .75, .9375},
+		{"a node and what follows it", "a", "d", diamond, "a b", true, 1, .5, .875},
 		{"one of two exits", "a", "b c", "a>b a>c", "b", true, .5, 0, .575},
 		{"one of two entries", "a b", "c", "a>c b>c", "a", true, 0, 1.0 / 3, .4 + .25/3},
 		{"an exit that nothing reaches doesn't count", "a", "b x", "a>b y>x", "b", true, 1, 0, .75},
@@ -160,7 +160,7 @@ func byPaths(dag *core.WorkflowDAG, memory string) core.GraphEvidence {
 			meets := slices.IndexFunc(path, func(node string) bool { return slices.Contains(own, node) })
 			if meets < 0 {
 				free[end] = true
-			} else if meets < len(path)-1 {
+			} else if meets < len(path)-1 && !slices.Contains(own, end) {
 				after[end] = true
 			}
 		})

@@ -13,6 +13,7 @@ const (
 	toolPrefix  = "evidence-tool/"
 	tallyPrefix = "evidence-tally/"
 	dagPrefix   = "evidence-dag/"
+	omegaPrefix = "evidence-omega/"
 	indexPrefix = "evidence-dag-index/"
 )
 
@@ -46,6 +47,7 @@ func memoryTools(memory string) []byte { return []byte(toolPrefix + memory + "/"
 
 func tallyKey(memory string) []byte { return []byte(tallyPrefix + memory) }
 func dagKey(workflow string) []byte { return []byte(dagPrefix + workflow) }
+func omegaKey(memory string) []byte { return []byte(omegaPrefix + memory) }
 
 // indexKey says that a workflow's graph names a memory.
 func indexKey(memory, workflow string) []byte { return []byte(indexPrefix + memory + "/" + workflow) }

@@ -6,19 +6,14 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// window is how many relevant turns the recurrence looks back (spec 3.5).
+// window is how many turns that used the memory the recurrence looks back on.
 const window = 20
 
-// react collects the evidence of tool outcomes, and its references, the newest
+// react makes evidence of a memory's tool outcomes, and its references, the newest
 // first.
-func react(r core.Reader, m *core.Memory) (core.ReactEvidence, []string, error) {
-	t, err := readTally(r, m.ID)
-	if err != nil {
-		return core.ReactEvidence{}, nil, err
-	}
-	recent := m.Signals.Recent[max(0, len(m.Signals.Recent)-window):]
+func react(r core.Reader, m *core.Memory, t *tally) (core.ReactEvidence, []string, error) {
 	recorded := 0
-	for _, turn := range recent {
+	for _, turn := range m.Signals.RecentUses[max(0, len(m.Signals.RecentUses)-window):] {
 		has, err := hasOutcome(r, m.ID, turn)
 		if err != nil {
 			return core.ReactEvidence{}, nil, err
@@ -29,16 +24,15 @@ func react(r core.Reader, m *core.Memory) (core.ReactEvidence, []string, error) 
 	}
 	refs := t.refs()
 	if m.Signals.Uses() == 0 { // the turns that offered it show that it wasn't used
-		for _, turn := range slices.Backward(recent) {
+		for _, turn := range slices.Backward(m.Signals.Recent) {
 			if name := turnName(turn); !slices.Contains(refs, name) {
 				refs = append(refs, name)
 			}
 		}
 	}
-	turns := max(int64(len(recent)), min(window, m.Signals.RelevantTurns))
 	return core.ReactEvidence{
-		ToolFailures: t.Failures, RecoverySuccess: t.Recoveries,
-		Recurrence: share(recorded, int(turns)), Refs: int64(len(refs)),
+		Good: t.Good, ToolFailures: t.Failures, RecoverySuccess: t.Recoveries,
+		Recurrence: share(recorded, int(min(window, m.Signals.Uses()))), Refs: int64(len(refs)),
 	}, refs, nil
 }
 

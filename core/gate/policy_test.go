@@ -17,7 +17,7 @@ import (
 // defaults are the policies that the program ships.
 func defaults() core.GatePolicy { return policy.New(policy.NewPoints(), policy.Options{}) }
 
-// The numbers were computed by hand from spec 3.5.
+// The numbers were computed by hand from the documented formulas.
 func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 	all := func(x float64) core.OmegaFactors {
 		return core.OmegaFactors{UpstreamStatus: of(x), CodebaseVerification: of(x), RuntimeUtilityTrend: of(x)}
@@ -41,27 +41,27 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 		unmet      []string
 	}{
 		{ // react .9, graph .4+.35+.25/3, omega 1, q .9: .288+.1916667+.25+.18; .55+1.8·.1296667+.2
-			"proven", core.Signals{Successes: 8, Sessions: 2, RelevantTurns: 8, Recent: turns("s", 1, 8), Q: .9},
+			"proven", core.Signals{Successes: 8, Sessions: 2, RelevantTurns: 8, RecentUses: turns("s", 1, 8), Q: .9},
 			outcomes(8, false, true), "b", all(1), core.VerdictPromote, .9834, .909666667, "variables.utility >= 0.78", nil,
 		},
-		{ // react .8·(.4+.6·.75) = .68, graph 5/6, omega .9, q .9: .2176+.1916667+.225+.18; .55+1.8·.0342667+.2
-			"proven just so", core.Signals{Successes: 4, Sessions: 2, RelevantTurns: 4, Recent: turns("s", 1, 4), Q: .9},
-			outcomes(3, false, true), "b", all(.9), core.VerdictPromote, .81168, .814266667, "variables.utility >= 0.78", nil,
+		{ // react 7/8·(.4+.6·.75) = .74375, graph 5/6, omega .9, q .9: .238+.1916667+.225+.18; .55+1.8·.0546667+.2
+			"proven just so", core.Signals{Successes: 8, Sessions: 2, RelevantTurns: 8, RecentUses: turns("s", 1, 8), Q: .9},
+			outcomes(6, false, true), "b", all(.9), core.VerdictPromote, .8484, .834666667, "variables.utility >= 0.78", nil,
 		},
 		{ // as before, in one session
-			"proven in one session", core.Signals{Successes: 4, Sessions: 1, RelevantTurns: 4, Recent: turns("s", 1, 4), Q: .9},
-			outcomes(3, false, true), "b", all(.9), core.VerdictRetain, .42 + .6*.034266667, .814266667, "variables.utility >= 0.78", []string{"sessions"},
+			"proven in one session", core.Signals{Successes: 8, Sessions: 1, RelevantTurns: 8, RecentUses: turns("s", 1, 8), Q: .9},
+			outcomes(6, false, true), "b", all(.9), core.VerdictRetain, .42 + .6*.054666667, .834666667, "variables.utility >= 0.78", []string{"sessions"},
 		},
-		{ // as before, with a failure in four: .55+1.8·.0342667 is below .7
-			"proven, but not surely", core.Signals{Successes: 3, Failures: 1, Sessions: 2, RelevantTurns: 4, Recent: turns("s", 1, 4), Q: .9},
-			outcomes(3, false, true), "b", all(.9), core.VerdictRetain, .42 + .6*.034266667, .814266667, "variables.utility >= 0.78", []string{"confidence"},
+		{ // as before, with a failure in four: .55+1.8·.0546667 is below .7
+			"proven, but not surely", core.Signals{Successes: 6, Failures: 2, Sessions: 2, RelevantTurns: 8, RecentUses: turns("s", 1, 8), Q: .9},
+			outcomes(6, false, true), "b", all(.9), core.VerdictRetain, .42 + .6*.054666667, .834666667, "variables.utility >= 0.78", []string{"confidence"},
 		},
 		{ // react 1/5, graph 0, omega 0, q .1: .064+.02
-			"failing and useless", core.Signals{Failures: 3, Sessions: 1, RelevantTurns: 3, Recent: turns("s", 1, 3), Q: .1},
+			"failing and useless", core.Signals{Failures: 3, Sessions: 1, RelevantTurns: 3, RecentUses: turns("s", 1, 3), Q: .1},
 			outcomes(3, false, false), "gone", all(0), core.VerdictObsolete, 1, .084, "failure_rate >= 0.70", nil,
 		},
 		{ // react 1/4, graph 0, omega 0, q .1: .08+.02
-			"failing twice", core.Signals{Failures: 2, Sessions: 1, RelevantTurns: 2, Recent: turns("s", 1, 2), Q: .1},
+			"failing twice", core.Signals{Failures: 2, Sessions: 1, RelevantTurns: 2, RecentUses: turns("s", 1, 2), Q: .1},
 			outcomes(2, false, false), "gone", all(0), core.VerdictRetain, .42 + .6*.22, .1, "failure_rate >= 0.70", []string{"failed_turns"},
 		},
 		{ // react .2, graph 0, omega .5, q .5: .064+.125+.1; .75+1.8·.031
@@ -77,7 +77,7 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 			nil, "gone", core.OmegaFactors{}, core.VerdictRetain, .42 + .6*.031, .289, "", nil,
 		},
 		{ // react .2, graph 5/6, omega .5, q .7: .064+.1916667+.125+.14
-			"useful without tools", core.Signals{Successes: 9, Sessions: 3, RelevantTurns: 9, Recent: turns("s", 1, 9), Q: .7},
+			"useful without tools", core.Signals{Successes: 9, Sessions: 3, RelevantTurns: 9, RecentUses: turns("s", 1, 9), Q: .7},
 			nil, "b", core.OmegaFactors{}, core.VerdictRetain, .42 + .6*.200666667, .520666667, "", nil,
 		},
 	}

@@ -10,10 +10,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Memories tells where memories live.
+// Memories tells where memories live, and which turns used them.
 type Memories interface {
 	// Namespace is where a memory lives; sdk.NotFound for one that isn't there.
 	Namespace(r core.Reader, memoryID string) (string, error)
+	// UsedIn reports whether the feedback of a turn said that it used a memory.
+	UsedIn(r core.Reader, memoryID string, turn core.TurnRef) (bool, error)
 }
 
 // Recorder records evidence in transactions of its own.
@@ -78,9 +80,52 @@ func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (rec
 			}
 			recorded += n
 		}
-		return nil
+		return r.noteUses(tx, outcomes)
 	})
 	return recorded, err
+}
+
+// noteUses notes which of the outcomes are of turns that used their memory.
+func (r *Recorder) noteUses(tx *journal.Tx, outcomes []core.ToolOutcome) error {
+	type use struct {
+		memory string
+		turn   core.TurnRef
+	}
+	seen := map[use]bool{}
+	for _, o := range outcomes {
+		u := use{o.MemoryID, core.TurnRef{Session: o.Session, Turn: o.Turn}}
+		if seen[u] {
+			continue
+		}
+		seen[u] = true
+		used, err := r.Memories.UsedIn(tx, u.memory, u.turn)
+		if err != nil {
+			return err
+		}
+		if used {
+			if err := (Evidence{r.AgentID}).Used(tx, u.memory, u.turn, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// RecordOmega keeps what somebody knows of a memory in place of what was known before,
+// see [Evidence.RecordOmega]. The memory has to be there.
+func (r *Recorder) RecordOmega(ctx context.Context, known *core.OmegaEvidence) (*OmegaRecorded, error) {
+	if err := checkKnown(known); err != nil {
+		return nil, err
+	}
+	var done *OmegaRecorded
+	err := r.Writer.Update(ctx, func(tx *journal.Tx) error {
+		home, err := r.Memories.Namespace(tx, known.MemoryID)
+		if err == nil {
+			done, err = Evidence{r.AgentID}.RecordOmega(tx, home, known)
+		}
+		return err
+	})
+	return done, err
 }
 
 // RecordDAG records the graph of a workflow, see [Evidence.RecordDAG], and tells which of

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,13 +32,21 @@ type outcome struct {
 	Recovered bool      `json:"recovered,omitempty"`
 	Ref       string    `json:"ref,omitempty"`
 	At        time.Time `json:"at"`
+	// Used is whether the turn used the memory, by its feedback.
+	Used bool `json:"used,omitempty"`
 }
+
+// good reports whether the outcome speaks for the memory.
+func (o *outcome) good() bool { return o.Used && (o.OK || o.Recovered) }
 
 // tally sums up all outcomes of a memory, so that a decision needn't read them.
 type tally struct {
 	Outcomes   int64 `json:"outcomes"`
 	Failures   int64 `json:"failures"`
 	Recoveries int64 `json:"recoveries"`
+	// Good counts those that went well or were recovered from, in turns that used the
+	// memory.
+	Good int64 `json:"good,omitempty"`
 	// Newest are the references of the newest outcomes, the newest first.
 	Newest []reference `json:"newest"`
 }
@@ -48,12 +57,13 @@ type reference struct {
 	Ref string `json:"ref"`
 }
 
-// count adds an outcome of a turn, in whatever order they come. A failure that
-// was got over counts as a recovery only: the lane takes the two as the ways in
-// which a difficulty can end. A call that went well at once was no difficulty,
-// and counts as neither.
+// count adds an outcome of a turn, in whatever order they come. A failure that was
+// recovered from counts as a recovery, not as a failure.
 func (t *tally) count(turn core.TurnRef, o *outcome) {
 	t.Outcomes++
+	if o.good() {
+		t.Good++
+	}
 	switch {
 	case o.Recovered:
 		t.Recoveries++
@@ -124,6 +134,42 @@ func recordTool(tx *journal.Tx, o *core.ToolOutcome) (isNew bool, err error) {
 		return false, err
 	}
 	return true, tx.Put(key, core.MustJSON(kept))
+}
+
+// Used notes whether a turn used a memory: only then do its outcomes speak for the
+// memory. It changes those that were recorded before.
+func (Evidence) Used(tx *journal.Tx, memory string, turn core.TurnRef, used bool) error {
+	changed := map[string]*outcome{}
+	t, err := readTally(tx, memory)
+	if err != nil {
+		return err
+	}
+	err = core.ScanPrefix(tx, turnKey(memory, turn), func(key, value []byte) (bool, error) {
+		var o outcome
+		if err := json.Unmarshal(value, &o); err != nil {
+			return false, broken("an outcome of memory "+memory, err)
+		}
+		if o.Used == used {
+			return true, nil
+		}
+		if o.good() {
+			t.Good--
+		}
+		if o.Used = used; o.good() {
+			t.Good++
+		}
+		changed[string(key)] = &o
+		return true, nil
+	})
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(changed)) {
+		if err := tx.Put([]byte(key), core.MustJSON(changed[key])); err != nil {
+			return err
+		}
+	}
+	return tx.Put(tallyKey(memory), core.MustJSON(t))
 }
 
 func (e Evidence) event(o *core.ToolOutcome) journal.Event {

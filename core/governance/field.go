@@ -50,7 +50,7 @@ func Fields() []Field {
 			func(r *Record) **float64 { return &r.MaxReflectionDepth }, func(g *core.Governance, v float64) { g.MaxReflectionDepth = int(v) }),
 		numbers("require_approval_above_depth", "deeper reflections wait for an approval", true, 0, maxDepth, nil,
 			func(r *Record) **float64 { return &r.RequireApprovalAbove }, func(g *core.Governance, v float64) { depth := int(v); g.RequireApprovalAbove = &depth }),
-		numbers("retention.w_hit", "weight of hit_rate_ewma", false, 0, maxWeight, &w.Hit,
+		numbers("retention.w_hit", "weight of hit_rate", false, 0, maxWeight, &w.Hit,
 			func(r *Record) **float64 { return &r.Retention.Hit }, func(g *core.Governance, v float64) { g.Retention.Hit = v }),
 		numbers("retention.w_utility", "weight of utility_score", false, 0, maxWeight, &w.Utility,
 			func(r *Record) **float64 { return &r.Retention.Utility }, func(g *core.Governance, v float64) { g.Retention.Utility = v }),

@@ -27,9 +27,25 @@ type DAGEvidenceRecorded struct {
 	AgentID  string `json:"agent_id,omitempty"`
 }
 
+// OmegaEvidenceRecorded says that somebody's knowledge of a memory was kept as
+// evidence for the gate, in place of what was known before.
+type OmegaEvidenceRecorded struct {
+	MemoryID string `json:"memory_id"`
+	// Seq counts those of the memory, from 1.
+	Seq                  int64    `json:"seq"`
+	UpstreamStatus       *float64 `json:"upstream_status,omitempty"`
+	CodebaseVerification *float64 `json:"codebase_verification,omitempty"`
+	RuntimeUtilityTrend  *float64 `json:"runtime_utility_trend,omitempty"`
+	// Note is a digest.
+	Note    string `json:"note,omitempty"`
+	AgentID string `json:"agent_id,omitempty"`
+}
+
 func (ToolEvidenceRecorded) eventType() string { return "agent.evidence.tool_recorded" }
 func (DAGEvidenceRecorded) eventType() string  { return "agent.evidence.dag_recorded" }
 
+func (OmegaEvidenceRecorded) eventType() string { return "agent.evidence.omega_recorded" }
+
 func evidenceEvents() []Event {
-	return []Event{ToolEvidenceRecorded{}, DAGEvidenceRecorded{}}
+	return []Event{ToolEvidenceRecorded{}, DAGEvidenceRecorded{}, OmegaEvidenceRecorded{}}
 }

@@ -118,6 +118,14 @@ type MemoryTransitioned struct {
 	DecisionID string  `json:"decision_id,omitempty"`
 	Verdict    string  `json:"decision.verdict,omitempty"`
 	Confidence float64 `json:"decision.confidence,omitempty"`
+	// Turn is the namespace's turn counter at a decision of the gate. The rest is what
+	// that decision left in the memory's signals.
+	Turn              int64    `json:"turn,omitempty"`
+	RevalidationScore *float64 `json:"revalidation_score,omitempty"`
+	GateRest          int64    `json:"gate_rest,omitempty"`
+	GateEvidence      string   `json:"gate_evidence,omitempty"`
+	// Formula names the arithmetic of the signals; 0 is that of early stores.
+	Formula int `json:"formula,omitempty"`
 }
 
 func (MemoryObserved) eventType() string     { return "agent.memory.observed" }

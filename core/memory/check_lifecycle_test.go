@@ -91,7 +91,7 @@ func TestCheckFindsAnEditedLife(t *testing.T) {
 		{"failures", "memory/", `"failure_count":3`, `"failure_count":0`, "its failure_count isn't"},
 		{"the gate's last look", "memory/", `"gated":true,"gated_at":3`, `"gated":true,"gated_at":2`, "its gated_at isn't"},
 		{"revalidation", "memory/", `"revalidation_score":0.9`, `"revalidation_score":0.5`, "its revalidation_score isn't"},
-		{"turns", "memory/", `"turn":2}]`, `"turn":1}]`, "its recent isn't"},
+		{"turns", "memory/", `"turn":2}]`, `"turn":1}]`, "its recent_uses isn't"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -35,6 +35,9 @@ func (c *checker) replayed(key string, m *core.Memory) error {
 	if !whole {
 		return nil
 	}
+	if m.StateBefore != p.before {
+		c.problem(key, "it began to wait for the gate as %q, but as %q by its events", cut(string(m.StateBefore)), p.before)
+	}
 	if field := p.differs(&m.Signals); field != "" {
 		c.problem(key, "its %s isn't what its events make it", field)
 	}

@@ -67,11 +67,32 @@ func (e *evaluation) decide(ctx context.Context, t *tx, memory *core.Memory) (*j
 	if out.State == string(memory.State) || tooSoon {
 		return nil, nil
 	}
-	memory.State = core.MemoryState(out.State)
+	before, after := memory.State, core.MemoryState(out.State)
+	if memory.State = after; after == core.StateRevalidatePending {
+		memory.StateBefore = before
+	} else {
+		memory.Signals = lifecycle.Moved(memory.Signals, before, after)
+	}
 	return &journal.MemoryTransitioned{
 		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: e.by.Turn, AgentID: e.agentID,
-		Policy: out.Decision.Digest, Rule: out.Decision.Rule,
+		Policy: out.Decision.Digest, Rule: out.Decision.Rule, Formula: lifecycle.Formula,
 	}, nil
+}
+
+// score is what the policy gives a memory now, whatever it would have become of it:
+// the last one where there is no policy, or it fails.
+func (e *evaluation) score(ctx context.Context, memory *core.Memory) (float64, error) {
+	if e.policy == nil {
+		return memory.Signals.TTLScore, nil
+	}
+	out := e.policy.Retention(ctx, lifecycle.RetentionInput(memory, e.number, e.governance.Retention))
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if out.Decision.Failure != nil || math.IsNaN(out.TTLScore) || math.IsInf(out.TTLScore, 0) {
+		return memory.Signals.TTLScore, nil
+	}
+	return out.TTLScore, nil
 }
 
 // check refuses an outcome that a policy may not have.

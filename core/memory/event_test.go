@@ -75,6 +75,9 @@ func TestEventsTellWhatTheGateDid(t *testing.T) {
 			for _, name := range events {
 				list := w.told(t, name)
 				got := list[len(list)-1]
+				if want["ttl_score"] = ttl; name == "agent.memory.lifecycle.transition" && c.next == core.NextRetain {
+					want["ttl_score"] = w.get(t, "m").Signals.TTLScore // the one of now
+				}
 				for field, value := range want {
 					if got[field] != value {
 						t.Errorf("%s has %s %v, want %v", name, field, got[field], value)
@@ -107,6 +110,8 @@ func (s slowEvidence) RecordTools(*journal.Tx, string, []core.ToolOutcome) (int,
 	return 0, nil
 }
 
+func (slowEvidence) Used(*journal.Tx, string, core.TurnRef, bool) error { return nil }
+
 // TestEventsOfATurnTellItsNumbersAndHowLongItTook holds the whole data of both
 // events of a turn.
 func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
@@ -138,7 +143,7 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 	used := item("a", true, 1, "active")
 	used["weight"] = .9690882875 // the first, at its score
 	evolved := []map[string]any{{
-		"session_id": "s", "turn_id": 4.0, "turn": 1.0, "outcome": "success", "source": "user", "agent_id": "ada", "bias": .15, "feedbacks": 1.0,
+		"session_id": "s", "turn_id": 4.0, "turn": 1.0, "outcome": "success", "source": "user", "agent_id": "ada", "bias": .15, "feedbacks": 1.0, "formula": 2.0,
 		"items": []any{used, item("b", false, 0, "open")}, "latency_ms": 2.0,
 	}}
 	if diff := cmp.Diff(evolved, w.told(t, "agent.memory.evolution.applied")); diff != "" {

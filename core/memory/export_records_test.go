@@ -15,7 +15,7 @@ func (m *Memories) Remove(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		v := &verdict{request: &RevalidateRequest{}, memory: memory, after: core.StatePurged, decision: &core.GateDecision{
+		v := &verdict{request: &RevalidateRequest{}, memory: memory, after: &core.Memory{State: core.StatePurged}, decision: &core.GateDecision{
 			ID: decisionID, MemoryID: id, Namespace: memory.Namespace, Verdict: core.VerdictObsolete, NextAction: core.NextPurge,
 		}}
 		if err := v.record(t); err != nil {

@@ -27,17 +27,17 @@ func TestFeedbackTeachesInOneCommit(t *testing.T) {
 
 		got := w.get(t, used.ID).Signals
 		want := core.Signals{
-			HitCount: 1, LastHitTurn: 1, HitRate: .2, Utility: .6, Q: .6, TTLScore: .4, Successes: 1, RelevantTurns: 1, Sessions: 1,
-			Recent: []core.TurnRef{{Session: "s", Turn: 7}},
+			HitCount: 1, LastHitTurn: 1, HitRate: .1, Utility: .55, Q: .6, TTLScore: .775, Successes: 1, RelevantTurns: 1, Sessions: 1,
+			RecentUses: []core.TurnRef{{Session: "s", Turn: 7}},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, approximately); diff != "" {
 			t.Errorf("signals of the used one:\n%s", diff)
 		}
 		if got := w.get(t, idle.ID).Signals; got.MissStreak != 1 || got.Q != .5 || got.RelevantTurns != 1 || !near(got.TTLScore, .25-.03-.005) {
 			t.Errorf("signals of the idle one: %+v", got)
 		}
 		items := []core.FeedbackItem{
-			{ID: used.ID, Used: true, Weight: 1, Reward: 1, Q: .6, TTLScore: .4, Before: core.StateOpen, After: core.StateActive},
+			{ID: used.ID, Used: true, Weight: 1, Reward: 1, Q: .6, TTLScore: .775, Before: core.StateOpen, After: core.StateActive},
 			{ID: idle.ID, Q: .5, TTLScore: .215, Before: core.StateOpen, After: core.StateOpen},
 		}
 		if diff := cmp.Diff(items, result.Items); diff != "" || result.Bias != .15 || result.Duplicate {
@@ -146,6 +146,8 @@ func (k *kept) RecordTools(_ *journal.Tx, namespace string, outcomes []core.Tool
 	k.outcomes = append(k.outcomes, outcomes...)
 	return len(outcomes), k.err
 }
+
+func (k *kept) Used(*journal.Tx, string, core.TurnRef, bool) error { return nil }
 
 func TestToolOutcomesAreEvidence(t *testing.T) {
 	evidence := &kept{}

@@ -188,12 +188,12 @@ func TestNothingOfAPurgedMemoryIsLeft(t *testing.T) {
 func TestTheNamespacesSettingsDecide(t *testing.T) {
 	g := newGoverned(t, mem.Open(), nil)
 	g.set(t, "fast", "retention.w_hit=1", "retention.w_utility=0", "retention.w_miss=0.1", "retention.w_stale=0.01",
-		"retention.active_threshold=0.2", "retention.revalidate_threshold=0.1", "retention.hysteresis=0.3")
+		"retention.active_threshold=0.2", "retention.revalidate_threshold=-5", "retention.hysteresis=0.3")
 	g.set(t, "slow", "retention.revalidate_threshold=-1")
 	g.set(t, "kind", "retention.active_threshold=0.01", "retention.revalidate_threshold=0")
 	for _, c := range []struct{ namespace, turns, states string }{
-		// .2, then .16 − .1 − .01, then .328, .4624 and .56992: back up it takes .5
-		{"fast", "S-SSS", "active cooling cooling cooling active"},
+		// 1, then .4737 − .1 − .01, then .2989 − .2 − .02, and then .5028 and more: back up it takes .5, and 10 turns
+		{"fast", "S--SSSSSSSSSS", "active active" + strings.Repeat(" cooling", 10) + " active"},
 		{"slow", "------", "open open open open cooling cooling"}, // by default the gate's at the sixth
 		{"kind", "FFF", "active active active"},                   // the gate retains at .038, which is cooling by default
 	} {

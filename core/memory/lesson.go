@@ -200,7 +200,7 @@ func (l *lesson) apply(ctx context.Context, t *tx, e *evaluation, item *turnItem
 	}
 	told.Q, told.TTLScore = after.Signals.Q, after.Signals.TTLScore
 	told.Before, told.After = before.State, after.State
-	return &change{before, &after, event}, told, l.keepEvidence(t, before)
+	return &change{before, &after, event}, told, l.keepEvidence(t, before, used)
 }
 
 // credit is what the turn makes of a memory's signals.
@@ -243,21 +243,29 @@ func (l *lesson) creditAgain(t *tx, m *core.Memory, item *core.FeedbackItem) (co
 	return s, nil
 }
 
-// keepEvidence keeps the outcomes of the tools that a memory had to do with.
-func (l *lesson) keepEvidence(t *tx, memory *core.Memory) error {
-	outcomes := l.tools[memory.ID]
-	if len(outcomes) == 0 || l.memories.options.Evidence == nil {
+// keepEvidence keeps the outcomes of the tools that a memory had to do with, and
+// whether the turn used it, also for outcomes that were recorded before.
+func (l *lesson) keepEvidence(t *tx, memory *core.Memory, used bool) error {
+	evidence := l.memories.options.Evidence
+	if evidence == nil {
 		return nil
 	}
-	_, err := l.memories.options.Evidence.RecordTools(t.Tx, memory.Namespace, outcomes)
-	return err
+	if outcomes := l.tools[memory.ID]; len(outcomes) > 0 {
+		if _, err := evidence.RecordTools(t.Tx, memory.Namespace, outcomes); err != nil {
+			return err
+		}
+	}
+	if !used && l.first == nil {
+		return nil // nothing was noted of the turn
+	}
+	return evidence.Used(t.Tx, memory.ID, l.turn, used)
 }
 
 func (l *lesson) event(number int64, items []core.FeedbackItem) journal.Event {
 	return journal.EvolutionApplied{
 		SessionID: l.turn.Session, TurnID: l.turn.Turn, Turn: number, Outcome: l.outcome, Source: l.source,
 		AgentID: l.agentID, Bias: l.session.Bias, Feedbacks: l.session.Feedbacks, Revised: l.first != nil,
-		Items: items, LatencyMillis: l.memories.millisSince(l.began),
+		Formula: lifecycle.Formula, Items: items, LatencyMillis: l.memories.millisSince(l.began),
 	}
 }
 

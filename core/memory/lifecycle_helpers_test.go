@@ -21,13 +21,15 @@ func (g gateFunc) Decide(_ context.Context, _ core.Reader, c *core.GateCase) (*c
 	return g(c)
 }
 
-// decides is a gate that always decides the same.
+// decides is a gate that always decides the same, by evidence that comes to as much.
 func decides(next string, confidence float64) gateFunc {
 	verdict := map[string]string{
 		core.NextRetain: core.VerdictRetain, core.NextPurge: core.VerdictObsolete, core.NextPromote: core.VerdictPromote,
 	}[next]
 	return func(c *core.GateCase) (*core.GateDecision, error) {
-		return &core.GateDecision{Verdict: verdict, NextAction: next, Confidence: confidence, Reason: "told to"}, nil
+		return &core.GateDecision{
+			Verdict: verdict, NextAction: next, Confidence: confidence, Reason: "told to", Numbers: core.GateNumbers{Utility: confidence},
+		}, nil
 	}
 }
 

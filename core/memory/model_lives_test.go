@@ -72,20 +72,6 @@ type lives struct {
 	came     map[string]int
 }
 
-// life is a memory of the model.
-type life struct {
-	id, namespace           string
-	state                   core.MemoryState
-	depth                   int
-	accesses, created       int64
-	s                       core.Signals
-	sessions                map[string]bool
-	refs                    map[string]bool
-	recorded                map[core.TurnRef]bool
-	toolFailures, recovered int64
-	graph                   string // "", "reached" or "lost"
-}
-
 // offer is what a turn's recalls returned.
 type offer struct {
 	items []core.Recalled
@@ -156,64 +142,7 @@ func (l *lives) some(fits func(*life) bool) *life {
 func (l *lives) any() *life { return l.some(func(*life) bool { return true }) }
 
 func (l *lives) born(id, namespace string, depth int) {
-	l.all[id] = &life{
-		id: id, namespace: namespace, state: core.StateOpen, depth: depth, created: l.counters[namespace],
-		s: core.Signals{Utility: .5, Q: .5}, sessions: map[string]bool{}, refs: map[string]bool{}, recorded: map[core.TurnRef]bool{},
-	}
-}
-
-// relevant applies a turn to a memory, by spec 3.4 and 3.6.
-func (m *life) relevant(turn core.TurnRef, number int64, used bool, o core.Outcome, weight float64) {
-	s := &m.s
-	r := map[core.Outcome]float64{core.OutcomeSuccess: 1, core.OutcomePartial: .5}[o]
-	if !used {
-		r = 0
-	}
-	s.RelevantTurns++
-	s.Recent = append(slices.Clone(s.Recent), turn)
-	s.Recent = s.Recent[max(0, len(s.Recent)-20):]
-	s.HitRate += .2 * (r - s.HitRate)
-	if !used || o == core.OutcomeFailure {
-		s.MissStreak++
-	} else {
-		s.MissStreak = 0
-	}
-	if used {
-		s.HitCount, s.LastHitTurn, m.sessions[turn.Session] = s.HitCount+1, number, true
-		s.Sessions = int64(len(m.sessions))
-		s.Utility += .2 * (r - s.Utility)
-		s.Q += .2 * weight * (r - s.Q)
-		s.LastOutcomeError = o == core.OutcomeFailure
-		*map[core.Outcome]*int64{core.OutcomeSuccess: &s.Successes, core.OutcomePartial: &s.Partials, core.OutcomeFailure: &s.Failures}[o]++
-	}
-	m.retention(number)
-}
-
-// retention is the default policy of spec 3.4.
-func (m *life) retention(number int64) {
-	if !m.state.Live() {
-		return
-	}
-	s, since := &m.s, m.created
-	if s.HitCount > 0 {
-		since = s.LastHitTurn
-	}
-	ttl := .5*s.HitRate + .5*s.Utility - .03*float64(s.MissStreak) - .005*float64(min(40, number-since))
-	ttl = math.Round(ttl*1e9) / 1e9
-	s.TTLScore = ttl
-	uses, rested := float64(s.Uses()), !s.Gated || s.RelevantTurns-s.GatedAt >= 10
-	rate := float64(s.Failures) / uses
-	switch {
-	case m.state == core.StateRevalidatePending:
-	case uses >= 3 && rested && (rate >= .7 || rate <= .25 && s.Sessions >= 2):
-		m.state = core.StateRevalidatePending
-	case m.state == core.StateOpen && s.HitCount > 0 && ttl >= .35, m.state == core.StateCooling && ttl >= .4:
-		m.state = core.StateActive
-	case m.state == core.StateOpen && s.RelevantTurns >= 5 && ttl < .35, m.state == core.StateActive && ttl < .35:
-		m.state = core.StateCooling
-	case m.state == core.StateCooling && ttl < .15 && rested:
-		m.state = core.StateRevalidatePending
-	}
+	l.all[id] = newLife(id, namespace, depth, l.counters[namespace])
 }
 
 // approximately compares numbers that were computed in another order.
@@ -234,6 +163,7 @@ func (l *lives) compare(t *testing.T, engines []*governed) {
 			if model := fmt.Sprint(want.namespace, want.state, want.depth, want.accesses, want.created); got != model {
 				t.Errorf("%s is %s, want %s", id, got, model)
 			}
+			m.Signals.GateEvidence = "" // a digest, which the model doesn't make
 			if diff := cmp.Diff(want.s, m.Signals, approximately); diff != "" {
 				t.Errorf("signals of %s (-model +got):\n%s", id, diff)
 			}

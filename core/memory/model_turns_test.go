@@ -206,7 +206,11 @@ func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int) cor
 		rank = 1 - float64(item.Rank)/float64(of-1)
 	}
 	weight := min(1, max(.15, .2+.55*rank+.25*(item.Score+1)/2))
-	m.relevant(turn, l.counters[m.namespace], told.Used, q.Outcome, weight)
+	use := ""
+	if told.Used {
+		use = string(q.Outcome)
+	}
+	m.relevant(turn, l.counters[m.namespace], use, weight)
 	if told.Used {
 		told.Weight = weight
 		told.Reward = map[core.Outcome]float64{core.OutcomeSuccess: 1, core.OutcomePartial: .5}[q.Outcome]

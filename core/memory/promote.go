@@ -7,7 +7,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -112,11 +111,7 @@ func firstRunes(s string, most int) string {
 // memory's state are one commit. A memory that was promoted before keeps its
 // entry.
 func (v *verdict) promote(t *tx) error {
-	memory := v.memory
-	if err := lifecycle.Check(memory.State, core.StatePromoted, lifecycle.ByGate); err != nil {
-		return err
-	}
-	p, err := readPromotion(t, memory.ID)
+	p, err := readPromotion(t, v.memory.ID)
 	if err != nil {
 		return err
 	}
@@ -125,10 +120,8 @@ func (v *verdict) promote(t *tx) error {
 			return err
 		}
 	}
-	after := *memory
-	after.State, after.PromotedTo = core.StatePromoted, p.KnowledgeID
-	after.Signals = lifecycle.Decided(memory.Signals)
-	return transition(t, memory, &after, v.transitioned())
+	v.after.PromotedTo = p.KnowledgeID
+	return transition(t, v.memory, v.after, v.transitioned())
 }
 
 // enter writes the entry that the memory becomes, and the record of it.

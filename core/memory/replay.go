@@ -17,7 +17,11 @@ type replay struct {
 	moved    bool // whether a transition was among them
 	signals  core.Signals
 	sessions map[string]bool // that used it, and whether one named a use
-	retained bool            // whether a retain came after the last use
+	// retained is whether a retain of an early store, whose event doesn't say the turn,
+	// came after the last use; before is the state in which it began to wait for the
+	// gate.
+	retained bool
+	before   core.MemoryState
 	// revised are the turns whose credit was taken back, with what was given in its
 	// place.
 	revised map[core.TurnRef]credit
@@ -87,7 +91,7 @@ func (p *replay) turn(e *journal.EvolutionApplied) {
 	}
 	turn := &lifecycle.Turn{
 		TurnRef: by, Number: e.Turn, Outcome: given.outcome,
-		Used: given.item.Used, Assumed: given.item.Assumed, Weight: given.item.Weight,
+		Used: given.item.Used, Assumed: given.item.Assumed, Weight: given.item.Weight, Early: e.Formula == 0,
 	}
 	if turn.Used {
 		named, known := p.sessions[e.SessionID]
@@ -102,12 +106,31 @@ func (p *replay) turn(e *journal.EvolutionApplied) {
 
 func (p *replay) transition(e *journal.MemoryTransitioned) {
 	p.state, p.moved = e.After, true
+	early := e.Formula == 0
 	switch {
-	case e.Cause != string(lifecycle.ByGate):
-	case e.After == core.StatePromoted:
-		p.signals = lifecycle.Decided(p.signals)
+	case e.Cause == string(lifecycle.ByGate):
+		p.decided(e, early)
+	case early: // nothing else moved signals, and the state before wasn't kept
+	case e.After == core.StateRevalidatePending:
+		p.before = e.Before
 	default:
-		p.signals = lifecycle.Retained(p.signals, 0, e.Confidence)
-		p.retained = true
+		p.signals = lifecycle.Moved(p.signals, e.Before, e.After)
+	}
+}
+
+// decided applies a decision of the gate.
+func (p *replay) decided(e *journal.MemoryTransitioned, early bool) {
+	s, before := &p.signals, p.before
+	s.Gated, s.GatedAt, p.before = true, s.RelevantTurns, ""
+	if !early {
+		s.Revalidation, s.GateRest, s.GateEvidence = e.RevalidationScore, e.GateRest, e.GateEvidence
+	}
+	switch {
+	case e.After == core.StatePromoted:
+	case early:
+		s.MissStreak, s.Revalidation, p.retained = 0, &e.Confidence, true
+	default:
+		s.MissStreak, s.LastHitTurn = 0, e.Turn
+		*s = lifecycle.Moved(*s, before, e.After)
 	}
 }

@@ -24,7 +24,7 @@ type RevalidateRequest struct {
 
 // Revalidate asks the gate about a memory that waits for it, records the
 // decision, and does what follows: the memory is retained, becomes knowledge, or
-// is purged (spec 3.5). Evidence, decision and consequence are one transaction.
+// is purged. Evidence, decision and consequence are one transaction.
 // It is the only way to a purge or a promotion.
 //
 // A memory in any other state is sdk.Conflict, reason "state_conflict". A
@@ -125,7 +125,7 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 }
 
 // unreadableSettings refuses a transition where a namespace's settings can't be
-// read: it fails closed (spec 3.3).
+// read: it fails closed.
 func unreadableSettings(g *core.Governance) error {
 	return sdk.Errorf(sdk.Denied, unreadableReason, "no memory of namespace %s may change its state: its settings can't be read: %w", g.Namespace, g.Failure).
 		WithHint("set them anew, see: reflectory governance explain %s", g.Namespace).
@@ -137,11 +137,12 @@ type verdict struct {
 	request                 *RevalidateRequest
 	summary                 summary
 	decisionID, knowledgeID string
-	// memory is as it was decided on, and after the state that it is to be in.
-	memory   *core.Memory
-	after    core.MemoryState
-	decision *core.GateDecision
-	latency  float64 // of the gate, in milliseconds
+	// memory is as it was decided on, and after as the decision leaves it, at a turn of
+	// its namespace.
+	memory, after *core.Memory
+	turn          int64
+	decision      *core.GateDecision
+	latency       float64 // of the gate, in milliseconds
 	// refusal is why there is no decision though the transaction is committed.
 	refusal error
 }
@@ -158,54 +159,63 @@ func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) e
 	if err != nil {
 		return err
 	}
+	v.latency = m.millisSince(began)
+	return m.carryOut(ctx, t, v, c, d)
+}
+
+// carryOut records a decision, and does what follows from it.
+func (m *Memories) carryOut(ctx context.Context, t *tx, v *verdict, c *core.GateCase, d *core.GateDecision) (err error) {
 	made := *d
-	made.ID, made.MemoryID, made.Namespace = v.decisionID, id, c.Memory.Namespace
-	v.decision, v.latency = &made, m.millisSince(began)
-	v.memory, v.after = c.Memory, next(c, d)
+	made.ID, made.MemoryID, made.Namespace = v.decisionID, c.Memory.ID, c.Memory.Namespace
+	v.decision, v.memory, v.turn = &made, c.Memory, c.Turn
+	if v.after, err = m.settled(ctx, c, d, v.request); err != nil {
+		return err
+	}
+	if err := lifecycle.Check(v.memory.State, v.after.State, lifecycle.ByGate); err != nil {
+		return err
+	}
 	if err := v.record(t); err != nil {
 		return err
 	}
 	switch d.NextAction {
-	case core.NextRetain:
-		return v.retain(t, c.Turn)
 	case core.NextPromote:
 		return v.promote(t)
 	case core.NextPurge:
-		return v.purge(t)
+		return v.bury(t)
 	}
-	return sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's next action is %q, not %s, %s or %s", d.NextAction, core.NextRetain, core.NextPromote, core.NextPurge).
-		WithHint("this is a defect of the gate; please report it")
+	return transition(t, v.memory, v.after, v.transitioned())
 }
 
-// next is the state that a decision leads to.
-func next(c *core.GateCase, d *core.GateDecision) core.MemoryState {
+// settled is a memory as a decision leaves it. One that is retained goes back to the
+// state before with a score of now, so that nothing changes when it is looked at next.
+func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDecision, r *RevalidateRequest) (*core.Memory, error) {
+	after := *c.Memory
+	after.StateBefore = ""
+	left := lifecycle.Decision{
+		Utility: d.Numbers.Utility, Evidence: d.Evidence,
+		Fresh: d.Evidence != after.Signals.GateEvidence || r.Omega != core.OmegaFactors{},
+	}
 	switch d.NextAction {
 	case core.NextPurge:
-		return core.StatePurged
+		after.State = core.StatePurged
 	case core.NextPromote:
-		return core.StatePromoted
+		after.State, after.Signals = core.StatePromoted, lifecycle.Decided(after.Signals, left)
+	case core.NextRetain:
+		e := evaluation{policy: m.options.Retention, governance: c.Governance, number: c.Turn}
+		after.Signals = lifecycle.Retained(after.Signals, c.Turn, left)
+		score, err := e.score(untold(ctx), &after)
+		if err != nil {
+			return nil, err
+		}
+		before := c.Memory.StateBefore
+		after.Signals.TTLScore = score
+		after.State = lifecycle.AfterRetain(before, score, c.Governance.Retention)
+		after.Signals = lifecycle.Moved(after.Signals, before, after.State)
+	default:
+		return nil, sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's next action is %q, not %s, %s or %s", d.NextAction, core.NextRetain, core.NextPromote, core.NextPurge).
+			WithHint("this is a defect of the gate; please report it")
 	}
-	return lifecycle.AfterRetain(&c.Memory.Signals, c.Governance.Retention)
-}
-
-// retain keeps the memory, and lets it live on from a turn of its namespace (spec
-// 3.5).
-func (v *verdict) retain(t *tx, turn int64) error {
-	after := *v.memory
-	after.State = v.after
-	after.Signals = lifecycle.Retained(v.memory.Signals, turn, v.decision.Confidence)
-	if err := lifecycle.Check(v.memory.State, after.State, lifecycle.ByGate); err != nil {
-		return err
-	}
-	return transition(t, v.memory, &after, v.transitioned())
-}
-
-// purge removes the memory, where the table of transitions allows it.
-func (v *verdict) purge(t *tx) error {
-	if err := lifecycle.Check(v.memory.State, core.StatePurged, lifecycle.ByGate); err != nil {
-		return err
-	}
-	return v.bury(t)
+	return &after, nil
 }
 
 // bury removes the memory, and tells of it. Its tombstone and the record of the
@@ -234,16 +244,17 @@ func (v *verdict) gated() journal.Gated {
 	d := v.decision
 	return journal.Gated{
 		MemoryID: d.MemoryID, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence,
-		Before: v.memory.State, After: v.after, TTLScore: v.memory.Signals.TTLScore,
+		Before: v.memory.State, After: v.after.State, TTLScore: v.memory.Signals.TTLScore,
 		SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn,
 	}
 }
 
 // transitioned is the event of what the decision leads to.
 func (v *verdict) transitioned() journal.MemoryTransitioned {
-	d := v.decision
+	d, s := v.decision, &v.after.Signals
 	return journal.MemoryTransitioned{
 		Cause: string(lifecycle.ByGate), SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: v.request.AgentID,
 		Policy: d.Policy.Digest, Rule: d.Policy.Rule, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence,
+		Turn: v.turn, RevalidationScore: s.Revalidation, GateRest: s.GateRest, GateEvidence: s.GateEvidence, Formula: lifecycle.Formula,
 	}
 }

@@ -86,7 +86,7 @@ func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 	w := living(t, openPebble(t), decides(core.NextRetain, .5), func(o *memory.Options) { o.Retention = asks })
 	m := w.observe(t, core.ObserveRequest{Content: "c"})
 	var gated []int64
-	for turn := range int64(25) {
+	for turn := range int64(35) {
 		if len(w.live(t, "s", turn+1, m.ID, core.OutcomeSuccess).Revalidate) > 0 {
 			gated = append(gated, turn+1)
 		}
@@ -94,7 +94,7 @@ func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 			t.Errorf("after turn %d it is %s with a score of %v", turn+1, g.State, g.Signals.TTLScore)
 		}
 	}
-	if diff := cmp.Diff([]int64{1, 11, 21}, gated); diff != "" || w.events("agent.memory.lifecycle.refused") != 0 {
+	if diff := cmp.Diff([]int64{1, 11, 31}, gated); diff != "" || w.events("agent.memory.lifecycle.refused") != 0 {
 		t.Errorf("the gate decided at other turns (-want +got):\n%s", diff)
 	}
 	if result, err := w.Sweep(t.Context(), "ns", "me"); err != nil || result.Changed != 0 {

@@ -10,21 +10,22 @@ import (
 	"testing"
 )
 
-// TestOnlyADecisionEndsAMemory holds the code to spec 3.5: what removes a memory
+// TestOnlyADecisionEndsAMemory: what removes a memory
 // and what makes knowledge is called from where a recorded decision of the gate
 // is carried out, and from nowhere else; and a state is set where the table of
 // transitions is asked.
 func TestOnlyADecisionEndsAMemory(t *testing.T) {
 	want := map[string][]string{
 		"remove":          {"bury"},
-		"bury":            {"purge"},
+		"bury":            {"carryOut"},
 		"createKnowledge": {"enter"},
-		"purge":           {"conclude"},
 		"enter":           {"promote"},
-		"promote":         {"conclude"},
+		"promote":         {"carryOut"},
+		"settled":         {"carryOut"},
+		"carryOut":        {"conclude", "erase"},
 		"conclude":        {"revalidate"},
 		"revalidate":      {"Revalidate", "gate", "gateAfter"},
-		"State =":         {"decide", "promote", "restore", "retain", "explain"}, // the first four ask the table, the last copies
+		"State =":         {"decide", "restore", "settled", "summon", "explain"}, // for all but the last, which copies, the table is asked
 	}
 	users := usersOf(t, want)
 	for name, allowed := range want {

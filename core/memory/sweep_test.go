@@ -27,9 +27,11 @@ func (w *world) turnsOfOthers(t *testing.T, session string, n int) {
 func TestASweepEvaluatesTheRest(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextRetain, .5), nil)
-		// Used once, and then for 20 turns of others not even offered.
+		// Used once, not used twice, and then for 20 turns of others not even offered.
 		m := w.observe(t, core.ObserveRequest{Content: "m"})
 		w.live(t, "s", 1, m.ID, core.OutcomeSuccess)
+		w.live(t, "s", 2, m.ID, "")
+		w.live(t, "s", 3, m.ID, "")
 		steady := w.observe(t, core.ObserveRequest{Content: "steady"})
 		for turn := range int64(5) {
 			w.live(t, "steady", turn, steady.ID, core.OutcomeSuccess)
@@ -44,24 +46,24 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := &memory.SweepResult{
-			Namespace: "ns", Turn: 21, Evaluated: 3, Changed: 2,
+			Namespace: "ns", Turn: 23, Evaluated: 3, Changed: 2,
 			Transitions: map[core.MemoryState]int{core.StateCooling: 1}, Gated: map[string]int{},
 		}
 		if diff := cmp.Diff(want, result); diff != "" {
 			t.Errorf("result:\n%s", diff)
 		}
-		told := []map[string]any{{"turn": 21.0, "evaluated": 3.0, "changed": 2.0, "agent_id": "me"}}
+		told := []map[string]any{{"turn": 23.0, "evaluated": 3.0, "changed": 2.0, "agent_id": "me"}}
 		if diff := cmp.Diff(told, w.told(t, "agent.memory.swept")); diff != "" {
 			t.Errorf("event:\n%s", diff)
 		}
 		if moved := w.told(t, "agent.memory.lifecycle.transition"); moved[len(moved)-1]["agent_id"] != "me" {
 			t.Errorf("what it moved: %v", moved[len(moved)-1])
 		}
-		if g := w.get(t, m.ID); g.State != core.StateCooling || !near(g.Signals.TTLScore, .3) || w.get(t, elsewhere.ID).Version != 1 {
+		if g := w.get(t, m.ID); g.State != core.StateCooling || !near(g.Signals.TTLScore, .254446494) || w.get(t, elsewhere.ID).Version != 1 {
 			t.Errorf("it is %s with score %v", g.State, g.Signals.TTLScore)
 		}
 		// A score that alone changed is written too: that of steady for 15 turns.
-		if g := w.get(t, steady.ID); g.State != core.StateActive || !near(g.Signals.TTLScore, math.Round((.5*g.Signals.HitRate+.5*g.Signals.Utility-.075)*1e9)/1e9) {
+		if g := w.get(t, steady.ID); g.State != core.StateActive || !near(g.Signals.TTLScore, math.Round((.5+.5*g.Signals.Utility-.075)*1e9)/1e9) {
 			t.Errorf("steady is %s with score %v", g.State, g.Signals.TTLScore)
 		}
 		before := dump(t, s)

@@ -82,7 +82,7 @@ func TestADecisionOfATransactionThatRunsAgainIsRecordedOnce(t *testing.T) {
 			must(t, g.Move(t.Context(), "plain", core.StateRevalidatePending, journal.MemoryTransitioned{}))
 			_, err := g.Revalidate(t.Context(), "plain", memory.RevalidateRequest{})
 			return err
-		}, 2, "", ""},
+		}, 4, "", ""}, // the gate, and what the retained one scores
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

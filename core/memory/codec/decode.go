@@ -46,6 +46,7 @@ func decodeOwn(value []byte) *core.Memory {
 		m.Metadata = d.raw()
 	}
 	m.State = core.MemoryState(d.text(`,"state":`))
+	m.StateBefore = core.MemoryState(d.optional(`,"state_before":`))
 	m.EmbeddingModel = d.optional(`,"embedding_model":`)
 	if d.peek(`,"occurred_at":`) {
 		at := d.instant(`,"occurred_at":`)
@@ -97,18 +98,30 @@ func (d *decoder) signals(s *core.Signals) {
 	s.Assumed = d.counted(`,"assumed_count":`)
 	s.AssumedFailures = d.counted(`,"assumed_failure_count":`)
 	s.RelevantTurns = d.number(`,"relevant_turns":`)
+	s.CooledAt = d.counted(`,"cooled_at_turn":`)
+	s.CoolingWait = d.counted(`,"cooling_wait":`)
+	s.WarmedAt = d.counted(`,"warmed_at_turn":`)
 	s.Gated = d.skip(`,"gated":true`)
 	s.GatedAt = d.counted(`,"gated_at":`)
+	s.GateRest = d.counted(`,"gate_rest":`)
+	s.GateEvidence = d.optional(`,"gate_evidence":`)
 	s.Sessions = d.number(`,"sessions":`)
 	s.AssumedSessions = d.counted(`,"assumed_sessions":`)
 	s.LastOutcomeError = d.skip(`,"last_outcome_error":true`)
-	for opening := `,"recent":[{"session":`; d.peek(opening); opening = `,{"session":` {
-		s.Recent = append(s.Recent, core.TurnRef{Session: d.text(opening), Turn: d.number(`,"turn":`)})
+	s.RecentUses = d.turns(`,"recent_uses":[{"session":`)
+	s.Recent = d.turns(`,"recent":[{"session":`)
+	d.need(`}`)
+}
+
+// turns is a list of turns, which may be left out.
+func (d *decoder) turns(opening string) (list []core.TurnRef) {
+	for ; d.peek(opening); opening = `,{"session":` {
+		list = append(list, core.TurnRef{Session: d.text(opening), Turn: d.number(`,"turn":`)})
 		if d.need(`}`); d.skip(`]`) {
 			break
 		}
 	}
-	d.need(`}`)
+	return list
 }
 
 // counted is a number that may be left out, which is 0.

@@ -41,6 +41,7 @@ func Encode(m *core.Memory) []byte {
 		b = append(append(b, `,"metadata":`...), m.Metadata...)
 	}
 	b = text(b, `,"state":`, string(m.State))
+	b = optional(b, `,"state_before":`, string(m.StateBefore))
 	b = optional(b, `,"embedding_model":`, m.EmbeddingModel)
 	if m.OccurredAt != nil {
 		b = instant(b, `,"occurred_at":"`, *m.OccurredAt)
@@ -77,26 +78,35 @@ func signals(b []byte, s *core.Signals) []byte {
 	b = counted(b, `,"assumed_count":`, s.Assumed)
 	b = counted(b, `,"assumed_failure_count":`, s.AssumedFailures)
 	b = number(b, `,"relevant_turns":`, s.RelevantTurns)
+	b = counted(b, `,"cooled_at_turn":`, s.CooledAt)
+	b = counted(b, `,"cooling_wait":`, s.CoolingWait)
+	b = counted(b, `,"warmed_at_turn":`, s.WarmedAt)
 	if s.Gated {
 		b = append(b, `,"gated":true`...)
 	}
 	b = counted(b, `,"gated_at":`, s.GatedAt)
+	b = counted(b, `,"gate_rest":`, s.GateRest)
+	b = optional(b, `,"gate_evidence":`, s.GateEvidence)
 	b = number(b, `,"sessions":`, s.Sessions)
 	b = counted(b, `,"assumed_sessions":`, s.AssumedSessions)
 	if s.LastOutcomeError {
 		b = append(b, `,"last_outcome_error":true`...)
 	}
-	for i, t := range s.Recent {
-		opening := `,{"session":`
-		if i == 0 {
-			opening = `,"recent":[{"session":`
-		}
-		b = append(number(text(b, opening, t.Session), `,"turn":`, t.Turn), '}')
-	}
-	if len(s.Recent) > 0 {
-		b = append(b, ']')
-	}
+	b = turns(b, `,"recent_uses":[{"session":`, s.RecentUses)
+	b = turns(b, `,"recent":[{"session":`, s.Recent)
 	return append(b, '}')
+}
+
+// turns is a list of turns, which is left out where it is empty.
+func turns(b []byte, opening string, list []core.TurnRef) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	for _, t := range list {
+		b = append(number(text(b, opening, t.Session), `,"turn":`, t.Turn), '}')
+		opening = `,{"session":`
+	}
+	return append(b, ']')
 }
 
 func text(b []byte, name, s string) []byte { return quote(append(b, name...), s) }

@@ -14,7 +14,8 @@ func RetentionInput(m *core.Memory, number int64, weights core.RetentionWeights)
 		Namespace: m.Namespace, State: string(m.State),
 		Turn: number, CreatedTurn: m.CreatedTurn, LastHitTurn: s.LastHitTurn, AgeTurns: m.AgeTurns(number),
 		Hits: s.HitCount, MissStreak: s.MissStreak, RelevantTurns: s.RelevantTurns,
-		Gated: s.Gated, SinceGate: s.RelevantTurns - s.GatedAt, Sessions: s.Sessions,
+		Gated: s.Gated, SinceGate: s.RelevantTurns - s.GatedAt, GateRest: Wait(s.GateRest), Sessions: s.Sessions,
+		SinceCooled: s.RelevantTurns - s.CooledAt, CoolingWait: Wait(s.CoolingWait), Facts: core.FactsOf(m),
 		Successes: s.Successes, Partials: s.Partials, Failures: s.Failures,
 		HitRate: s.HitRate, Utility: s.Utility, Q: s.Q, TTLScore: s.TTLScore,
 		Weights: compared(weights),
@@ -33,12 +34,3 @@ func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 // Evaluated reports whether the retention policy is asked about a memory in this
 // state. One that waits for the gate gets its score, but stays.
 func Evaluated(s core.MemoryState) bool { return s.Live() }
-
-// AfterRetain is the state that a retain leads to (spec 3.5): the score is the
-// last one that the retention policy gave.
-func AfterRetain(s *core.Signals, weights core.RetentionWeights) core.MemoryState {
-	if rounded(s.TTLScore) < rounded(weights.Active) {
-		return core.StateCooling
-	}
-	return core.StateActive
-}

@@ -6,13 +6,22 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Numbers of spec 3.4 and 3.6.
+// The numbers of signals. Where turns are counted, they are turns that are relevant to
+// the memory.
 const (
-	rate        = 0.2 // how far a reward moves hit rate, utility and q at most
+	averageRate = 0.1 // how far a reward moves hit rate and utility
+	creditRate  = 0.2 // how far a reward moves q at most
 	initial     = 0.5 // utility and q before the first use
-	recentTurns = 20  // relevant turns that the gate's recurrence looks back on (spec 3.5)
-	restTurns   = 10  // relevant turns after a decision before the gate looks again (spec 3.5)
+	recentTurns = 20  // turns that are remembered: the gate's recurrence looks back on them
+
+	// earlyRate is how far a reward moved hit rate and utility in early stores, whose
+	// events are still replayed.
+	earlyRate = 0.2
 )
+
+// Formula names the arithmetic of this package in events. Those of early stores name
+// none: there averages moved faster, and cooling and rests weren't counted.
+const Formula = 2
 
 // Initial are the signals of a new memory.
 func Initial() core.Signals { return core.Signals{Utility: initial, Q: initial} }
@@ -30,6 +39,8 @@ type Turn struct {
 	FirstOfSession, FirstNamed bool
 	// Weight is the share of the credit that its place in the recall gives it.
 	Weight float64
+	// Early is whether an early store's arithmetic counted the turn.
+	Early bool
 }
 
 // Reward is what the memory earns in the turn: nothing where it wasn't used.
@@ -54,8 +65,12 @@ func Reward(o core.Outcome) float64 {
 // After returns the signals after a relevant turn. What it was given isn't
 // changed.
 func After(s core.Signals, t *Turn) core.Signals {
+	rate := averageRate
+	if t.Early {
+		rate = earlyRate
+	}
+	s = remember(s, t)
 	s.RelevantTurns++
-	s.Recent = remember(s.Recent, t.TurnRef)
 	s.HitRate = toward(s.HitRate, t.Reward(), rate)
 	if !t.Used {
 		s.MissStreak++
@@ -71,7 +86,7 @@ func After(s core.Signals, t *Turn) core.Signals {
 		s.AssumedSessions--
 	}
 	s.Utility = toward(s.Utility, t.Reward(), rate)
-	s.Q = toward(s.Q, t.Reward(), rate*t.Weight)
+	s.Q = toward(s.Q, t.Reward(), creditRate*t.Weight)
 	s = count(s, t.Outcome)
 	if t.Assumed {
 		s.Assumed++
@@ -101,28 +116,20 @@ func count(s core.Signals, o core.Outcome) core.Signals {
 	return s
 }
 
-// Rested reports whether a memory may come to the gate: it never did, or at least
-// 10 relevant turns ago (spec 3.5).
-func Rested(s *core.Signals) bool { return !s.Gated || s.RelevantTurns-s.GatedAt >= restTurns }
-
-// Retained returns the signals after the gate decided to retain, at a turn of
-// the namespace (spec 3.5).
-func Retained(s core.Signals, number int64, confidence float64) core.Signals {
-	s.MissStreak = 0
-	s.LastHitTurn = number
-	s.Revalidation = &confidence
-	return Decided(s)
-}
-
-// Decided returns the signals after any decision of the gate.
-func Decided(s core.Signals) core.Signals {
-	s.Gated = true
-	s.GatedAt = s.RelevantTurns
+// remember adds a turn to the last ones that used the memory, or, before its first
+// use, to those that offered it. An early store remembered all that were relevant.
+func remember(s core.Signals, t *Turn) core.Signals {
+	switch {
+	case t.Early, !t.Used && s.Uses() == 0:
+		s.Recent = last(s.Recent, t.TurnRef)
+	case t.Used:
+		s.RecentUses, s.Recent = last(s.RecentUses, t.TurnRef), nil
+	}
 	return s
 }
 
-// remember adds a turn to the last ones, of which 20 are kept.
-func remember(recent []core.TurnRef, t core.TurnRef) []core.TurnRef {
+// last adds a turn to the last ones, of which 20 are kept.
+func last(recent []core.TurnRef, t core.TurnRef) []core.TurnRef {
 	recent = append(slices.Clone(recent), t)
 	return recent[max(0, len(recent)-recentTurns):]
 }

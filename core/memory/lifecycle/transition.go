@@ -11,16 +11,20 @@ import (
 // Actor is who may move a memory from a state to another.
 type Actor string
 
-// The actors of spec 3.4.
+// The actors.
 const (
 	ByRetention Actor = "retention" // the retention policy, after feedback or in a sweep
 	ByGate      Actor = "gate"      // a recorded decision of the gate
+	ByErasure   Actor = "erasure"   // a request to erase it, which brings it before the gate
 	ByDream     Actor = "dream"     // a step of a dream pass
 	ByRestore   Actor = "restore"   // somebody who wants it back
+	ByUndo      Actor = "undo"      // somebody who takes a step of a dream pass back
 )
 
 // Actors lists every actor.
-func Actors() []Actor { return []Actor{ByRetention, ByGate, ByDream, ByRestore} }
+func Actors() []Actor {
+	return []Actor{ByRetention, ByGate, ByErasure, ByDream, ByRestore, ByUndo}
+}
 
 // Transition is one that is allowed.
 type Transition struct {
@@ -28,7 +32,7 @@ type Transition struct {
 	By       Actor
 }
 
-// transitions are all that are allowed (spec 3.4).
+// transitions are all that are allowed.
 var transitions = [...]Transition{
 	{core.StateOpen, core.StateActive, ByRetention},
 	{core.StateOpen, core.StateCooling, ByRetention},
@@ -43,6 +47,10 @@ var transitions = [...]Transition{
 	{core.StateRevalidatePending, core.StatePurged, ByGate},
 	{core.StateRevalidatePending, core.StatePromoted, ByGate},
 
+	{core.StateOpen, core.StateRevalidatePending, ByErasure},
+	{core.StateActive, core.StateRevalidatePending, ByErasure},
+	{core.StateCooling, core.StateRevalidatePending, ByErasure},
+
 	{core.StateOpen, core.StateArchived, ByDream},
 	{core.StateOpen, core.StateConsolidated, ByDream},
 	{core.StateActive, core.StateArchived, ByDream},
@@ -52,6 +60,15 @@ var transitions = [...]Transition{
 
 	{core.StateArchived, core.StateActive, ByRestore},
 	{core.StateConsolidated, core.StateActive, ByRestore},
+	{core.StateArchived, core.StateOpen, ByUndo},
+	{core.StateArchived, core.StateActive, ByUndo},
+	{core.StateArchived, core.StateCooling, ByUndo},
+	{core.StateConsolidated, core.StateOpen, ByUndo},
+	{core.StateConsolidated, core.StateActive, ByUndo},
+	{core.StateConsolidated, core.StateCooling, ByUndo},
+	// With the keeper that they went into, or by an erasure.
+	{core.StateArchived, core.StatePurged, ByGate},
+	{core.StateConsolidated, core.StatePurged, ByGate},
 }
 
 // Transitions lists every transition that is allowed. The caller owns the list.

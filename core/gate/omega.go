@@ -1,0 +1,130 @@
+package gate
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// OmegaRecorded is what recording factors came to.
+type OmegaRecorded struct {
+	MemoryID string `json:"memory_id"`
+	// Seq counts what was recorded of the memory, from 1.
+	Seq int64 `json:"seq"`
+}
+
+// keptOmega are the newest factors of a memory as they are kept.
+type keptOmega struct {
+	Seq  int64     `json:"seq"`
+	At   time.Time `json:"at"`
+	Note string    `json:"note,omitempty"`
+	factors
+}
+
+// factors are those of omega in JSON, as evidence has them.
+type factors struct {
+	UpstreamStatus       *float64 `json:"upstream_status,omitempty"`
+	CodebaseVerification *float64 `json:"codebase_verification,omitempty"`
+	RuntimeUtilityTrend  *float64 `json:"runtime_utility_trend,omitempty"`
+}
+
+// RecordOmega keeps what somebody knows of a memory of a namespace, whole, in place of
+// what was known before: a factor that is left out is absent again.
+func (e Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.OmegaEvidence) (*OmegaRecorded, error) {
+	if err := checkKnown(known); err != nil {
+		return nil, err
+	}
+	before, err := readOmega(tx, known.MemoryID)
+	if err != nil && !isBroken(err) { // a broken one is replaced
+		return nil, err
+	}
+	f := factors{known.UpstreamStatus, known.CodebaseVerification, known.RuntimeUtilityTrend}
+	kept := keptOmega{Seq: before.Seq + 1, At: tx.Now().UTC(), Note: known.Note, factors: f}
+	if err := tx.Put(omegaKey(known.MemoryID), core.MustJSON(kept)); err != nil {
+		return nil, err
+	}
+	event := journal.OmegaEvidenceRecorded{
+		AgentID: e.AgentID, MemoryID: known.MemoryID, Seq: kept.Seq, UpstreamStatus: f.UpstreamStatus,
+		CodebaseVerification: f.CodebaseVerification, RuntimeUtilityTrend: f.RuntimeUtilityTrend,
+	}
+	if known.Note != "" {
+		event.Note = core.Digest([]byte(known.Note))
+	}
+	return &OmegaRecorded{MemoryID: known.MemoryID, Seq: kept.Seq}, tx.Append(journal.NamespaceStream(namespace), event)
+}
+
+// readOmega reads the newest factors of a memory, none where nobody gave any.
+func readOmega(r core.Reader, memory string) (kept keptOmega, err error) {
+	value, found, err := r.Get(omegaKey(memory))
+	if err != nil || !found {
+		return kept, err
+	}
+	if err := json.Unmarshal(value, &kept); err != nil {
+		return keptOmega{}, broken("what is known of memory "+memory, err)
+	}
+	return kept, nil
+}
+
+// above are the factors with those that a caller knows in place of theirs.
+func (k *keptOmega) above(given core.OmegaFactors) core.OmegaFactors {
+	pick := func(given, kept *float64) *float64 {
+		if given != nil {
+			return given
+		}
+		return kept
+	}
+	return core.OmegaFactors{
+		UpstreamStatus:       pick(given.UpstreamStatus, k.UpstreamStatus),
+		CodebaseVerification: pick(given.CodebaseVerification, k.CodebaseVerification),
+		RuntimeUtilityTrend:  pick(given.RuntimeUtilityTrend, k.RuntimeUtilityTrend),
+	}
+}
+
+// checkKnown refuses factors that are no shares, or none at all.
+func checkKnown(known *core.OmegaEvidence) error {
+	var p problems
+	p.id(known.MemoryID, "memory_id")
+	p.factor("upstream_status", known.UpstreamStatus)
+	p.factor("codebase_verification", known.CodebaseVerification)
+	p.factor("runtime_utility_trend", known.RuntimeUtilityTrend)
+	p.text(known.Note, "note")
+	if (known.OmegaFactors == core.OmegaFactors{}) {
+		p.add("give upstream_status, codebase_verification or runtime_utility_trend, from 0 to 1", "there is no factor")
+	}
+	return p.err()
+}
+
+// ReadOmega reads what somebody knows of a memory from a JSON object. Keys that it
+// doesn't have are refused, and so is what [Evidence.RecordOmega] would refuse.
+func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
+	const keys = "memory_id, upstream_status, codebase_verification, runtime_utility_trend, note"
+	dec, err := decoder(data)
+	if err != nil {
+		return nil, err
+	}
+	if key := core.RepeatedKey(data); key != "" {
+		return nil, sdk.Errorf(sdk.Invalid, "evidence_invalid", "the key %q is there twice", core.Cut(key)).WithHint("its keys are %s", keys)
+	}
+	var in struct {
+		MemoryID string `json:"memory_id"`
+		Note     string `json:"note"`
+		factors
+	}
+	if err := dec.Decode(&in); err != nil {
+		return nil, notJSON("the factors", keys, err)
+	}
+	if err := atEnd(dec); err != nil {
+		return nil, err
+	}
+	known := &core.OmegaEvidence{
+		MemoryID: in.MemoryID, Note: strings.TrimSpace(in.Note),
+		OmegaFactors: core.OmegaFactors{
+			UpstreamStatus: in.UpstreamStatus, CodebaseVerification: in.CodebaseVerification, RuntimeUtilityTrend: in.RuntimeUtilityTrend,
+		},
+	}
+	return known, checkKnown(known)
+}

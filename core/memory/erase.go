@@ -1,0 +1,95 @@
+package memory
+
+import (
+	"context"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// EraseRequest asks for a memory to be erased, such as for a person's right to be
+// forgotten, or since it is wrong.
+type EraseRequest struct {
+	// Reason says why, in up to 1,024 bytes. The decision keeps it.
+	Reason  string
+	AgentID string
+}
+
+// Erase has the gate purge a memory because somebody asks for it: the request is an
+// evidence of both kinds, with which the gate decides by a rule of its own, and what
+// follows is a purge like any other. One that is open, active or cooling comes before
+// the gate first; that, the decision and the purge are one transaction. It is the only
+// way to purge what was archived or consolidated.
+//
+// What became knowledge is sdk.Conflict, reason "state_conflict".
+func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.GateDecision, error) {
+	var p problems
+	p.word("agent_id", r.AgentID)
+	if r.Reason = strings.TrimSpace(r.Reason); r.Reason == "" {
+		p.add("reason", "is blank: an erasure says why")
+	}
+	p.over("reason", len(r.Reason), maxReasonBytes, "bytes")
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	if m.options.Gate == nil {
+		return nil, gateMissing()
+	}
+	v := verdict{request: &RevalidateRequest{AgentID: r.AgentID}, decisionID: m.options.IDs.NewID()}
+	err := m.updateAsking(ctx, func(ctx context.Context, t *tx) error { return m.erase(ctx, t, id, r.Reason, &v) })
+	if err == nil {
+		err = v.refusal
+	}
+	if err != nil {
+		return nil, sdk.Wrap("erase memory "+cut(id), err)
+	}
+	return v.decision, nil
+}
+
+func (m *Memories) erase(ctx context.Context, t *tx, id, reason string, v *verdict) error {
+	v.decision, v.refusal = nil, nil
+	began := m.options.Clock.Now()
+	memory, err := read(t, id)
+	if err != nil {
+		return err
+	}
+	c, err := m.gateCase(t, memory, v.request)
+	if err != nil {
+		return err
+	}
+	if c.Governance.Failure != nil {
+		v.refusal = unreadableSettings(c.Governance)
+		return t.record(memory.Namespace, halted(c.Governance), id)
+	}
+	if c.Memory, err = v.summon(t, memory); err != nil {
+		return err
+	}
+	c.Erase = reason
+	d, err := m.options.Gate.Decide(ctx, t, c)
+	if err != nil {
+		return err
+	}
+	v.latency = m.millisSince(began)
+	return m.carryOut(ctx, t, v, c, d)
+}
+
+// summon brings a memory that lives before the gate, and returns it as it is then.
+// Another is before it, or may be purged where it is, or not at all.
+func (v *verdict) summon(t *tx, memory *core.Memory) (*core.Memory, error) {
+	switch memory.State {
+	case core.StateRevalidatePending, core.StateArchived, core.StateConsolidated, core.StatePromoted:
+		return memory, lifecycle.Check(memory.State, core.StatePurged, lifecycle.ByGate)
+	}
+	if err := lifecycle.Check(memory.State, core.StateRevalidatePending, lifecycle.ByErasure); err != nil {
+		return nil, err
+	}
+	after := *memory
+	after.State, after.StateBefore = core.StateRevalidatePending, memory.State
+	err := transition(t, memory, &after, journal.MemoryTransitioned{
+		Cause: string(lifecycle.ByErasure), AgentID: v.request.AgentID, Formula: lifecycle.Formula,
+	})
+	return &after, err
+}
