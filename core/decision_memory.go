@@ -33,7 +33,10 @@ type RetentionInput struct {
 	State string
 	// Turn is the namespace's turn counter. LastHitTurn counts only if Hits > 0.
 	Turn, CreatedTurn, LastHitTurn int64
-	Hits, MissStreak               int64
+	// AgeTurns are the turns since what it tells of happened, else since it was
+	// written.
+	AgeTurns         int64
+	Hits, MissStreak int64
 	// RelevantTurns counts the turns in which recall returned the memory.
 	RelevantTurns int64
 	// Gated is whether the gate ever decided on it, and SinceGate the relevant
@@ -110,6 +113,9 @@ type GateInput struct {
 	// Named counts the uses that somebody named.
 	Named                   int64
 	RelevantTurns, Sessions int64
+	// AgeTurns are the turns since what it tells of happened, else since it was
+	// written.
+	AgeTurns int64
 	// LastOutcomeError is whether the last outcome was an error.
 	LastOutcomeError bool
 	Q                float64

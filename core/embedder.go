@@ -11,3 +11,10 @@ type Embedder interface {
 	// text without anything to embed gets the zero vector.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
+
+// EmbedderWithWeight is an embedder that knows what the likeness of its vectors is
+// worth in a recall beside the words, in (0,1). Those of others count half.
+type EmbedderWithWeight interface {
+	Embedder
+	Weight() float64
+}

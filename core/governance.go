@@ -4,6 +4,15 @@ package core
 // 3.3).
 const DefaultMaxReflectionDepth = 3
 
+// DefaultLanguage is the language where no namespace sets one.
+const DefaultLanguage = "english"
+
+// Languages are the languages that words can be stemmed by, and "none", which stems
+// nothing and leaves no word out.
+func Languages() []string {
+	return []string{"english", "french", "hungarian", "none", "norwegian", "russian", "spanish", "swedish"}
+}
+
 // NamespaceLimits bound what a namespace holds; 0 is no limit.
 type NamespaceLimits struct {
 	MaxMemories       int64 `json:"max_memories"`
@@ -28,6 +37,8 @@ type Governance struct {
 	// MinGateConfidence is what a purge or promotion needs at least: 0.7 or more.
 	MinGateConfidence float64
 	Limits            NamespaceLimits
+	// Language is what the words of memories are stemmed by, one of [Languages].
+	Language string
 	// SetBy is the level that set each field, by the field's name, such as
 	// "limits.max_memories". Fields that have their built-in default aren't in it.
 	SetBy map[string]string

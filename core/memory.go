@@ -95,9 +95,14 @@ type Memory struct {
 	StateBefore MemoryState `json:"state_before,omitempty"`
 	// EmbeddingModel names the model of its vector, which is kept beside it; "" has
 	// none.
-	EmbeddingModel string    `json:"embedding_model,omitempty"`
-	CreatedAt      time.Time `json:"created_at"`
-	UpdatedAt      time.Time `json:"updated_at"`
+	EmbeddingModel string `json:"embedding_model,omitempty"`
+	// OccurredAt is when what it tells of happened, where its writer said so, and
+	// OccurredTurn the turn that the namespace was at then, as far as what was written
+	// before shows.
+	OccurredAt   *time.Time `json:"occurred_at,omitempty"`
+	OccurredTurn int64      `json:"occurred_turn,omitempty"`
+	CreatedAt    time.Time  `json:"created_at"`
+	UpdatedAt    time.Time  `json:"updated_at"`
 	// LastAccessedAt is when recall last returned it; nil for never.
 	LastAccessedAt *time.Time `json:"last_accessed_at,omitempty"`
 	// CreatedTurn is the namespace's turn counter at its creation.
@@ -112,6 +117,15 @@ type Memory struct {
 	// Salt keys the digests of its title and content in events. It is in the record
 	// and nowhere else, so that nothing can be guessed back once that is gone.
 	Salt string `json:"-"`
+}
+
+// AgeTurns are the turns of its namespace since what the memory tells of happened,
+// else since it was written, at a given turn.
+func (m *Memory) AgeTurns(turn int64) int64 {
+	if m.OccurredAt != nil {
+		return turn - m.OccurredTurn
+	}
+	return turn - m.CreatedTurn
 }
 
 // Signals are what the use of a memory has shown (spec 3.4). They move by turns,

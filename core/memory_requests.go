@@ -18,6 +18,9 @@ type ObserveRequest struct {
 	Importance *float64        `json:"importance,omitempty"`
 	Confidence *float64        `json:"confidence,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	// OccurredAt is when what the content tells of happened: RFC 3339 with an offset,
+	// and not in the future.
+	OccurredAt string `json:"occurred_at,omitempty"`
 	// IdempotencyKey makes a repetition return the first outcome.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
@@ -33,8 +36,12 @@ type ReflectRequest struct {
 	AgentID    string          `json:"agent_id,omitempty"`
 	Tags       []string        `json:"tags,omitempty"`
 	Priority   *int            `json:"priority,omitempty"`
+	Importance *float64        `json:"importance,omitempty"`
 	Confidence *float64        `json:"confidence,omitempty"`
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	// OccurredAt is when what the content tells of happened: RFC 3339 with an offset,
+	// and not in the future.
+	OccurredAt string `json:"occurred_at,omitempty"`
 	// Depth asserts the depth; one that differs from what is computed is refused.
 	Depth *int `json:"depth,omitempty"`
 	// IdempotencyKey makes a repetition return the first outcome.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -153,9 +152,9 @@ func notes(v governance.Value) string {
 }
 
 // setting renders a value; nil is none.
-func setting(v *float64) string {
+func setting(v *governance.Scalar) string {
 	if v == nil {
 		return "none"
 	}
-	return strconv.FormatFloat(*v, 'f', -1, 64)
+	return v.String()
 }

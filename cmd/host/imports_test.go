@@ -118,6 +118,7 @@ var holders = map[string][]string{
 	"golang.org/x/mod/semver":               {"core/plugin/install"},
 	"golang.org/x/net/bpf":                  {"core/plugin/process/sandbox"},
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
+	"github.com/kljensen/snowball":          {"core/memory/text"},
 	"github.com/viterin/vek":                {"core/memory/vector"},
 	"golang.org/x/text":                     {"core", "core/memory/text"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},

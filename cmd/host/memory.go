@@ -19,7 +19,7 @@ becomes knowledge. An ID is a memory's, or at least its first 8 characters.`,
 	}
 	c.AddCommand(
 		a.memoryObserveCommand(), a.memoryReflectCommand(), a.memoryRecallCommand(), a.memoryFeedbackCommand(),
-		a.memoryGetCommand(), a.memoryListCommand(), a.memoryLinkCommand(), a.memoryExplainCommand(),
+		a.memoryGetCommand(), a.memoryListCommand(), a.memoryNamespacesCommand(), a.memoryLinkCommand(), a.memoryExplainCommand(),
 		a.memoryRestoreCommand(), a.memorySweepCommand(), a.memoryReembedCommand(),
 		a.memoryPendingCommand(), a.memoryApproveCommand(), a.memoryRejectCommand(),
 	)
@@ -32,6 +32,7 @@ type memoryFlags struct {
 	tags                                      []string
 	priority                                  int
 	importance, confidence                    float64
+	occurred                                  string
 }
 
 func (f *memoryFlags) add(c *cobra.Command) {
@@ -40,6 +41,8 @@ func (f *memoryFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.kind, "kind", "", "what it is: observation, semantic, procedural, notification; reflection for what has sources")
 	c.Flags().StringArrayVar(&f.tags, "tag", nil, "a `tag`; may be repeated")
 	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 10 (default 5)")
+	c.Flags().Float64Var(&f.importance, "importance", 0, "0 to 1 (default 0.5)")
+	c.Flags().StringVar(&f.occurred, "occurred-at", "", "when what it tells of happened, such as 2026-03-01T09:30:00+01:00")
 	c.Flags().Float64Var(&f.confidence, "confidence", 0, "0 to 1 (default 1)")
 	c.Flags().StringVar(&f.metadata, "metadata", "", "a `JSON` object")
 }

@@ -16,7 +16,7 @@ import (
 // observeFile stores a memory for each line of a file, a batch in a transaction.
 // What was stored before an error stays, and the error says how far it came.
 func (a *App) observeFile(c *cobra.Command, path string, f memoryFlags) error {
-	if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "id", "idempotency-key"); err != nil {
+	if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "occurred-at", "id", "idempotency-key"); err != nil {
 		return err
 	}
 	ctx := c.Context()

@@ -45,7 +45,7 @@ func (a *App) printMemory(m *core.Memory, links []core.Link) error {
 	rows := [][2]string{
 		{"memory", m.ID}, {"namespace", m.Namespace}, {"kind", string(m.Kind)}, {"state", string(m.State)},
 		{"depth", fmt.Sprint(m.ReflectionDepth)}, {"agent", m.AgentID}, {"tags", strings.Join(m.Tags, ", ")},
-		{"created", m.CreatedAt.Local().Format(time.DateTime)},
+		{"occurred", occurred(m)}, {"created", m.CreatedAt.Local().Format(time.DateTime)},
 		{"uses", fmt.Sprintf("%d of %d offers: %d well, %d in part, %d failed", m.Signals.Uses(), m.Signals.RelevantTurns,
 			m.Signals.Successes, m.Signals.Partials, m.Signals.Failures)},
 		{"ttl score", fmt.Sprintf("%.3f", m.Signals.TTLScore)}, {"title", m.Title},
@@ -59,6 +59,14 @@ func (a *App) printMemory(m *core.Memory, links []core.Link) error {
 		fmt.Fprintf(a.Stdout, "%-10s %s %s %s\n", "link", term.Clean(l.From), l.Relation, term.Clean(l.To))
 	}
 	return a.say("\n%s", term.Lines(m.Content))
+}
+
+// occurred is when what a memory tells of happened, as its writer said it.
+func occurred(m *core.Memory) string {
+	if m.OccurredAt == nil {
+		return ""
+	}
+	return m.OccurredAt.Format(time.RFC3339)
 }
 
 func (a *App) memoryListCommand() *cobra.Command {
@@ -79,7 +87,7 @@ func (a *App) memoryListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printMemories(page, sel)
+				return a.printMemories(c.Context(), m, page, sel)
 			})
 		},
 	}
@@ -89,13 +97,24 @@ func (a *App) memoryListCommand() *cobra.Command {
 	return c
 }
 
-func (a *App) printMemories(page *memory.Page, sel core.RecallFilter) error {
+func (a *App) printMemories(ctx context.Context, m *memoryHost, page *memory.Page, sel core.RecallFilter) error {
 	list := orEmpty(page.Memories)
+	var others []memory.NamespaceCount
+	if len(list) == 0 && page.Next == "" {
+		var err error
+		if others, err = elsewhere(ctx, m); err != nil {
+			return err
+		}
+	}
 	if a.flags.json {
-		return printJSON(a.Stdout, memory.Page{Memories: list, Next: page.Next})
+		return printJSON(a.Stdout, struct {
+			memory.Page
+			Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
+		}{memory.Page{Memories: list, Next: page.Next}, others})
 	}
 	if len(list) == 0 && page.Next == "" {
 		a.nothingIn("no such memories", sel.Namespace, sel.Subtree)
+		a.hintElsewhere(others)
 		return nil
 	}
 	rows := make([][]string, len(list))
@@ -194,8 +213,17 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 		if err != nil {
 			return err
 		}
+		var others []memory.NamespaceCount
+		if len(result.Memories) == 0 {
+			if others, err = elsewhere(ctx, m); err != nil {
+				return err
+			}
+		}
 		if a.flags.json {
-			return printJSON(a.Stdout, result)
+			return printJSON(a.Stdout, struct {
+				*core.RecallResult
+				Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
+			}{result, others})
 		}
 		if result.EmbeddingFailure != "" {
 			a.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
@@ -205,6 +233,7 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 		}
 		if len(result.Memories) == 0 {
 			a.nothingIn("nothing fits", r.Namespace, r.Subtree)
+			a.hintElsewhere(others)
 		}
 		if r.Session != "" && r.Turn == 0 {
 			a.term.Line("turn %d of session %s", result.Turn, term.Clean(result.Session))

@@ -20,8 +20,8 @@ func (a *App) memoryObserveCommand() *cobra.Command {
 		Long: `Store a new memory. Without --title, the content's first 80 characters are it. A
 namespace that is at its limits refuses it (exit 4); see reflectory governance explain.
 With --file, one memory for each line of JSON: {"namespace", "content", "title"?,
-"kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?, "id"?,
-"agent_id"?, "idempotency_key"?}; the flags --namespace and --tag hold for lines that
+"kind"?, "tags"?, "priority"?, "importance"?, "confidence"?, "metadata"?,
+"occurred_at"?, "id"?, "agent_id"?, "idempotency_key"?}; the flags --namespace and --tag hold for lines that
 have none. They are stored 1000 at a time; a line with an idempotency_key that was
 stored before changes nothing, so a file with keys can be given again after a crash.`,
 		Example: `  reflectory memory observe --namespace team/mail --id names-1 --title "Names" --content "Signatures put the family name first."
@@ -39,13 +39,12 @@ stored before changes nothing, so a file with keys can be given again after a cr
 				ID: id, Namespace: f.namespace, AgentID: a.config.Agent.Value, Kind: core.MemoryKind(f.kind),
 				Title: f.title, Content: content, Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
 				Priority: given(c, "priority", f.priority), Importance: given(c, "importance", f.importance),
-				Confidence: given(c, "confidence", f.confidence),
+				Confidence: given(c, "confidence", f.confidence), OccurredAt: f.occurred,
 			})
 		},
 	}
 	f.add(c)
 	c.Flags().StringVar(&f.namespace, "namespace", "", "where it belongs, such as team/mail (default: the configured one; see config show)")
-	c.Flags().Float64Var(&f.importance, "importance", 0, "0 to 1 (default 0.5)")
 	c.Flags().StringVar(&id, "id", "", "name it yourself")
 	c.Flags().StringVar(&key, "idempotency-key", "", "a repetition with the same `key` returns the first memory")
 	c.Flags().StringVar(&file, "file", "", "store the memories of a JSON Lines `file`, or - for standard input")
@@ -90,7 +89,7 @@ pending: reflectory memory pending.`,
 				SourceIDs: sources, Title: f.title, Content: content, Kind: core.MemoryKind(f.kind), Namespace: f.namespace,
 				AgentID: a.config.Agent.Value, Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
 				Priority: given(c, "priority", f.priority), Confidence: given(c, "confidence", f.confidence),
-				Depth: given(c, "depth", depth),
+				Importance: given(c, "importance", f.importance), OccurredAt: f.occurred, Depth: given(c, "depth", depth),
 			})
 		},
 	}

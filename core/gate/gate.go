@@ -78,7 +78,7 @@ func (e *evidence) input(c *core.GateCase) *core.GateInput {
 		Namespace: m.Namespace, Successes: s.Successes, Partials: s.Partials, Failures: s.Failures, Named: s.Named(),
 		RelevantTurns: s.RelevantTurns, Sessions: s.Sessions, LastOutcomeError: s.LastOutcomeError,
 		Q: s.Q, Utility: s.Utility, React: e.tools, Graph: e.graph.GraphEvidence, Omega: e.omega.above(c.Omega),
-		Gated: s.Gated, Facts: core.FactsOf(m),
+		AgeTurns: m.AgeTurns(c.Turn), Gated: s.Gated, Facts: core.FactsOf(m),
 	}
 }
 

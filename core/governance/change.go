@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -51,7 +49,7 @@ func (g *Governor) Unset(ctx context.Context, agentID, namespace string, fields 
 	return g.change(ctx, agentID, namespace, problems, func(record *Record, _ []level) []error {
 		for _, f := range Fields() {
 			if slices.Contains(fields, f.Name) {
-				*f.slot(record) = nil
+				f.set(record, nil)
 			}
 		}
 		if slices.Contains(fields, lockedField) {
@@ -106,15 +104,11 @@ func parseOne(name, value string) (assignment, error) {
 		return assignment{}, unknown(name, append(fieldNames(), lockedField))
 	}
 	f := fields[at]
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil || math.IsInf(v, 0) {
-		return assignment{}, invalid(name, "%s must be a number, not %.80q", name, value).
-			WithHint("to leave it to the levels above: reflectory governance unset NAMESPACE %s", name)
+	v, err := f.parse(value)
+	if err == nil {
+		err = f.check(v)
 	}
-	if v == 0 {
-		v = 0 // no negative zero, which JSON would keep
-	}
-	return assignment{name, func(r *Record) { *f.slot(r) = &v }}, f.check(v)
+	return assignment{name, func(r *Record) { f.set(r, &v) }}, err
 }
 
 // parseLocked reads a list of fields and groups with commas between them.

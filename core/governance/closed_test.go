@@ -53,7 +53,7 @@ func TestUnreadableSettingsFailClosed(t *testing.T) {
 				t.Errorf("a namespace that isn't below: %+v", g)
 			}
 			e, err := b.Explain(t.Context(), "a/b")
-			if err != nil || e.Failure == nil || len(e.Fields) != 1 || e.Fields[0].Value == nil || *e.Fields[0].Value != 0 || e.Fields[0].Level != "a" {
+			if err != nil || e.Failure == nil || len(e.Fields) != 1 || e.Fields[0].Value == nil || e.Fields[0].Value.String() != "0" || e.Fields[0].Level != "a" {
 				t.Errorf("Explain: %+v, %v", e, err)
 			}
 		})

@@ -19,10 +19,13 @@ type Field struct {
 	Whole    bool    `json:"whole,omitempty"`
 	Min, Max float64 `json:"-"`
 	// Default holds where no level sets it; nil is none.
-	Default *float64 `json:"default"`
+	Default *Scalar `json:"default"`
+	// Choices are what a field takes that has words instead of numbers.
+	Choices []string `json:"choices,omitempty"`
 
-	slot  func(*Record) **float64
-	apply func(*core.Governance, float64)
+	of    func(*Record) *Scalar
+	set   func(*Record, *Scalar)
+	apply func(*core.Governance, Scalar)
 }
 
 // lockedField names the list of locked fields where fields are set.
@@ -43,39 +46,86 @@ const (
 func Fields() []Field {
 	w := core.DefaultRetentionWeights()
 	return []Field{
-		{"max_reflection_depth", "deepest reflection; 0 forbids all", true, 0, maxDepth, number(core.DefaultMaxReflectionDepth),
-			func(r *Record) **float64 { return &r.MaxReflectionDepth }, func(g *core.Governance, v float64) { g.MaxReflectionDepth = int(v) }},
-		{"require_approval_above_depth", "deeper reflections wait for an approval", true, 0, maxDepth, nil,
-			func(r *Record) **float64 { return &r.RequireApprovalAbove }, func(g *core.Governance, v float64) { depth := int(v); g.RequireApprovalAbove = &depth }},
-		{"retention.w_hit", "weight of hit_rate", false, 0, maxWeight, &w.Hit,
-			func(r *Record) **float64 { return &r.Retention.Hit }, func(g *core.Governance, v float64) { g.Retention.Hit = v }},
-		{"retention.w_utility", "weight of utility_score", false, 0, maxWeight, &w.Utility,
-			func(r *Record) **float64 { return &r.Retention.Utility }, func(g *core.Governance, v float64) { g.Retention.Utility = v }},
-		{"retention.w_miss", "weight of each miss in a row", false, 0, maxWeight, &w.Miss,
-			func(r *Record) **float64 { return &r.Retention.Miss }, func(g *core.Governance, v float64) { g.Retention.Miss = v }},
-		{"retention.w_stale", "weight of each turn of inactivity", false, 0, maxWeight, &w.Stale,
-			func(r *Record) **float64 { return &r.Retention.Stale }, func(g *core.Governance, v float64) { g.Retention.Stale = v }},
-		{"retention.active_threshold", "least score of an active memory", false, -maxWeight, maxWeight, &w.Active,
-			func(r *Record) **float64 { return &r.Retention.Active }, func(g *core.Governance, v float64) { g.Retention.Active = v }},
-		{"retention.revalidate_threshold", "below it the gate decides", false, -maxWeight, maxWeight, &w.Revalidate,
-			func(r *Record) **float64 { return &r.Retention.Revalidate }, func(g *core.Governance, v float64) { g.Retention.Revalidate = v }},
-		{"retention.hysteresis", "what it takes more on the way back up", false, 0, maxWeight, &w.Hysteresis,
-			func(r *Record) **float64 { return &r.Retention.Hysteresis }, func(g *core.Governance, v float64) { g.Retention.Hysteresis = v }},
-		{"gate.min_confidence", "what a purge or promotion needs at least", false, core.DefaultMinGateConfidence, 1, number(core.DefaultMinGateConfidence),
-			func(r *Record) **float64 { return &r.Gate.MinConfidence }, func(g *core.Governance, v float64) { g.MinGateConfidence = v }},
-		{"limits.max_memories", "memories at most; 0 is no limit", true, 0, maxCount, number(0),
-			func(r *Record) **float64 { return &r.Limits.Memories }, func(g *core.Governance, v float64) { g.Limits.MaxMemories = int64(v) }},
-		{"limits.max_bytes", "bytes of memories at most; 0 is no limit", true, 0, maxCount, number(0),
-			func(r *Record) **float64 { return &r.Limits.Bytes }, func(g *core.Governance, v float64) { g.Limits.MaxBytes = int64(v) }},
-		{"limits.max_links_per_memory", "links of a memory at most; 0 is no limit", true, 0, maxCount, number(0),
-			func(r *Record) **float64 { return &r.Limits.Links }, func(g *core.Governance, v float64) { g.Limits.MaxLinksPerMemory = int64(v) }},
+		numbers("max_reflection_depth", "deepest reflection; 0 forbids all", true, 0, maxDepth, number(core.DefaultMaxReflectionDepth),
+			func(r *Record) **float64 { return &r.MaxReflectionDepth }, func(g *core.Governance, v float64) { g.MaxReflectionDepth = int(v) }),
+		numbers("require_approval_above_depth", "deeper reflections wait for an approval", true, 0, maxDepth, nil,
+			func(r *Record) **float64 { return &r.RequireApprovalAbove }, func(g *core.Governance, v float64) { depth := int(v); g.RequireApprovalAbove = &depth }),
+		numbers("retention.w_hit", "weight of hit_rate", false, 0, maxWeight, &w.Hit,
+			func(r *Record) **float64 { return &r.Retention.Hit }, func(g *core.Governance, v float64) { g.Retention.Hit = v }),
+		numbers("retention.w_utility", "weight of utility_score", false, 0, maxWeight, &w.Utility,
+			func(r *Record) **float64 { return &r.Retention.Utility }, func(g *core.Governance, v float64) { g.Retention.Utility = v }),
+		numbers("retention.w_miss", "weight of each miss in a row", false, 0, maxWeight, &w.Miss,
+			func(r *Record) **float64 { return &r.Retention.Miss }, func(g *core.Governance, v float64) { g.Retention.Miss = v }),
+		numbers("retention.w_stale", "weight of each turn of inactivity", false, 0, maxWeight, &w.Stale,
+			func(r *Record) **float64 { return &r.Retention.Stale }, func(g *core.Governance, v float64) { g.Retention.Stale = v }),
+		numbers("retention.active_threshold", "least score of an active memory", false, -maxWeight, maxWeight, &w.Active,
+			func(r *Record) **float64 { return &r.Retention.Active }, func(g *core.Governance, v float64) { g.Retention.Active = v }),
+		numbers("retention.revalidate_threshold", "below it the gate decides", false, -maxWeight, maxWeight, &w.Revalidate,
+			func(r *Record) **float64 { return &r.Retention.Revalidate }, func(g *core.Governance, v float64) { g.Retention.Revalidate = v }),
+		numbers("retention.hysteresis", "what it takes more on the way back up", false, 0, maxWeight, &w.Hysteresis,
+			func(r *Record) **float64 { return &r.Retention.Hysteresis }, func(g *core.Governance, v float64) { g.Retention.Hysteresis = v }),
+		numbers("gate.min_confidence", "what a purge or promotion needs at least", false, core.DefaultMinGateConfidence, 1, number(core.DefaultMinGateConfidence),
+			func(r *Record) **float64 { return &r.Gate.MinConfidence }, func(g *core.Governance, v float64) { g.MinGateConfidence = v }),
+		numbers("limits.max_memories", "memories at most; 0 is no limit", true, 0, maxCount, number(0),
+			func(r *Record) **float64 { return &r.Limits.Memories }, func(g *core.Governance, v float64) { g.Limits.MaxMemories = int64(v) }),
+		numbers("limits.max_bytes", "bytes of memories at most; 0 is no limit", true, 0, maxCount, number(0),
+			func(r *Record) **float64 { return &r.Limits.Bytes }, func(g *core.Governance, v float64) { g.Limits.MaxBytes = int64(v) }),
+		numbers("limits.max_links_per_memory", "links of a memory at most; 0 is no limit", true, 0, maxCount, number(0),
+			func(r *Record) **float64 { return &r.Limits.Links }, func(g *core.Governance, v float64) { g.Limits.MaxLinksPerMemory = int64(v) }),
+		languageField(),
+	}
+}
+
+func languageField() Field {
+	return Field{
+		Name: "language", What: "what words are stemmed by: " + strings.Join(core.Languages(), ", "),
+		Default: &Scalar{text: core.DefaultLanguage}, Choices: core.Languages(),
+		of: func(r *Record) *Scalar {
+			if r.Language == nil {
+				return nil
+			}
+			return &Scalar{text: *r.Language}
+		},
+		set: func(r *Record, v *Scalar) {
+			if r.Language = nil; v != nil {
+				r.Language = &v.text
+			}
+		},
+		apply: func(g *core.Governance, v Scalar) { g.Language = v.text },
 	}
 }
 
 func number(v float64) *float64 { return &v }
 
+// numbers is a field of numbers from least to most, which a record has in a slot.
+func numbers(name, what string, whole bool, least, most float64, otherwise *float64, slot func(*Record) **float64, apply func(*core.Governance, float64)) Field {
+	f := Field{
+		Name: name, What: what, Whole: whole, Min: least, Max: most,
+		of: func(r *Record) *Scalar {
+			if v := *slot(r); v != nil {
+				return &Scalar{number: *v}
+			}
+			return nil
+		},
+		set: func(r *Record, v *Scalar) {
+			if *slot(r) = nil; v != nil {
+				*slot(r) = &v.number
+			}
+		},
+		apply: func(g *core.Governance, v Scalar) { apply(g, v.number) },
+	}
+	if otherwise != nil {
+		f.Default = &Scalar{number: *otherwise}
+	}
+	return f
+}
+
 // check refuses a value that the field can't have.
-func (f *Field) check(v float64) error {
+func (f *Field) check(value Scalar) error {
+	if len(f.Choices) > 0 {
+		return f.checkChoice(value.text)
+	}
+	v := value.number
 	wrong := math.IsNaN(v) || v < f.Min || v > f.Max || f.Whole && v != math.Trunc(v)
 	if !wrong {
 		return nil
@@ -86,6 +136,29 @@ func (f *Field) check(v float64) error {
 	}
 	return invalid(f.Name, "%s must be %s from %s to %s, not %s", f.Name, kind, text(f.Min), text(f.Max), text(v)).
 		WithHint("it is for this: %s", f.What)
+}
+
+func (f *Field) checkChoice(word string) error {
+	if slices.Contains(f.Choices, word) {
+		return nil
+	}
+	return invalid(f.Name, "%s can't be %.80q", f.Name, word).WithHint("it is one of %s", strings.Join(f.Choices, ", "))
+}
+
+// parse reads a value as it is given on a command line.
+func (f *Field) parse(value string) (Scalar, error) {
+	if len(f.Choices) > 0 {
+		return Scalar{text: value}, nil
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	if err != nil || math.IsInf(v, 0) {
+		return Scalar{}, invalid(f.Name, "%s must be a number, not %.80q", f.Name, value).
+			WithHint("to leave it to the levels above: reflectory governance unset NAMESPACE %s", f.Name)
+	}
+	if v == 0 {
+		v = 0 // no negative zero, which JSON would keep
+	}
+	return Scalar{number: v}, nil
 }
 
 func text(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -3,7 +3,6 @@ package governance_test
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -80,7 +79,7 @@ func (b *bench) events(stream string) (list []journal.Entry) {
 func TestDefaultsHoldWhereNothingIsSet(t *testing.T) {
 	want := &core.Governance{
 		Namespace: "a/b", MaxReflectionDepth: 3, DecidedBy: "default",
-		Retention: core.DefaultRetentionWeights(), MinGateConfidence: 0.7,
+		Retention: core.DefaultRetentionWeights(), MinGateConfidence: 0.7, Language: "english",
 	}
 	if diff := cmp.Diff(want, newBench(t).resolve("a/b")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -93,13 +92,15 @@ func TestEveryFieldReachesTheResult(t *testing.T) {
 		"retention.w_hit=0.1", "retention.w_utility=0.2", "retention.w_miss=0.3", "retention.w_stale=0.4",
 		"retention.active_threshold=0.6", "retention.revalidate_threshold=0.5", "retention.hysteresis=0.7",
 		"gate.min_confidence=0.9", "limits.max_memories=10", "limits.max_bytes=20", "limits.max_links_per_memory=30",
+		"language=french",
 		"locked=max_reflection_depth")
 	one := 1
 	want := &core.Governance{
 		Namespace: "a/b", MaxReflectionDepth: 2, DecidedBy: "a", DepthLocked: true, RequireApprovalAbove: &one,
 		Retention:         core.RetentionWeights{Hit: 0.1, Utility: 0.2, Miss: 0.3, Stale: 0.4, Active: 0.6, Revalidate: 0.5, Hysteresis: 0.7},
 		MinGateConfidence: 0.9, Limits: core.NamespaceLimits{MaxMemories: 10, MaxBytes: 20, MaxLinksPerMemory: 30},
-		SetBy: map[string]string{},
+		Language: "french",
+		SetBy:    map[string]string{},
 	}
 	for _, f := range governance.Fields() {
 		want.SetBy[f.Name] = "a"
@@ -155,6 +156,7 @@ func TestTheCap(t *testing.T) {
 func TestALockHoldsForEveryField(t *testing.T) {
 	values := map[string][2]string{
 		"gate.min_confidence": {"0.8", "0.9"}, "retention.active_threshold": {"0.5", "0.6"}, "retention.revalidate_threshold": {"0.1", "0.05"},
+		"language": {"french", "none"},
 	}
 	for _, f := range governance.Fields() {
 		value, ok := values[f.Name]
@@ -175,7 +177,7 @@ func TestALockHoldsForEveryField(t *testing.T) {
 			b.set("a", f.Name+"="+value[0], "locked="+lock)
 			b.set("a/b", "locked="+lock) // the most general lock is the one that holds
 			for _, namespace := range []string{"a", "a/b", "a/b/c"} {
-				if v := b.value(namespace, f.Name); v.Level != "a" || v.LockedBy != "a" || strconv.FormatFloat(*v.Value, 'f', -1, 64) != value[0] {
+				if v := b.value(namespace, f.Name); v.Level != "a" || v.LockedBy != "a" || v.Value.String() != value[0] {
 					t.Errorf("%s locked by %s, in %s: %+v", f.Name, lock, namespace, v)
 				}
 			}

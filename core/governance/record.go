@@ -24,6 +24,7 @@ type Record struct {
 	Retention            Retention `json:"retention,omitzero"`
 	Gate                 Gate      `json:"gate,omitzero"`
 	Limits               Limits    `json:"limits,omitzero"`
+	Language             *string   `json:"language,omitempty"`
 	// Locked are fields, or groups such as "retention", that no level below sets.
 	Locked []string `json:"locked,omitempty"`
 }
@@ -95,7 +96,7 @@ func decode(level string, value []byte) (*Record, error) {
 func (r *Record) check() error {
 	var problems []error
 	for _, f := range Fields() {
-		if v := *f.slot(r); v != nil {
+		if v := f.of(r); v != nil {
 			problems = append(problems, f.check(*v))
 		}
 	}
@@ -118,7 +119,7 @@ func unreadable(level, problem string) error {
 func (r *Record) Values() []Value {
 	var list []Value
 	for _, f := range Fields() {
-		if v := *f.slot(r); v != nil {
+		if v := f.of(r); v != nil {
 			list = append(list, Value{Field: f.Name, Value: v, Level: r.Namespace})
 		}
 	}

@@ -59,7 +59,7 @@ func chain(r core.Reader, namespace string, read reading) (levels []level, failu
 type Value struct {
 	Field string `json:"field"`
 	// Value is nil where none holds.
-	Value *float64 `json:"value"`
+	Value *Scalar `json:"value"`
 	// Level is what gave it: a namespace, "*" or "default".
 	Level string `json:"level"`
 	// LockedBy is the most general level that locks the field; "" where none does.
@@ -70,8 +70,8 @@ type Value struct {
 
 // Other is a value that doesn't hold.
 type Other struct {
-	Level string  `json:"level"`
-	Value float64 `json:"value"`
+	Level string `json:"level"`
+	Value Scalar `json:"value"`
 	// Locked is whether it stands below a lock, so that it counts nowhere.
 	Locked bool `json:"locked,omitempty"`
 }
@@ -83,7 +83,7 @@ func (f *Field) resolve(levels []level) Value {
 		if l.record == nil {
 			continue
 		}
-		if set := *f.slot(l.record); set != nil {
+		if set := f.of(l.record); set != nil {
 			v.meet(l.name, set)
 		}
 		if v.LockedBy == "" && l.record.locks(f.Name) {
@@ -94,7 +94,7 @@ func (f *Field) resolve(levels []level) Value {
 }
 
 // meet takes the value of a more specific level, unless a lock forbids it.
-func (v *Value) meet(name string, set *float64) {
+func (v *Value) meet(name string, set *Scalar) {
 	if v.LockedBy != "" {
 		v.Overridden = append(v.Overridden, Other{name, *set, true})
 		return
@@ -173,7 +173,7 @@ func (g *Governor) Explain(ctx context.Context, namespace string) (*Explanation,
 		if failure != nil {
 			e.Failure = core.NewErrorInfo(failure)
 			name := failedLevel(failure)
-			e.Fields = []Value{{Field: depthField, Value: number(0), Level: name, LockedBy: name}}
+			e.Fields = []Value{{Field: depthField, Value: &Scalar{}, Level: name, LockedBy: name}}
 		}
 		if err != nil || failure != nil {
 			return err

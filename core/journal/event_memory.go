@@ -1,6 +1,10 @@
 package journal
 
-import "github.com/reflectory/reflectory/core"
+import (
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
 
 // MemoryObserved says that a memory was stored.
 type MemoryObserved struct {
@@ -11,8 +15,11 @@ type MemoryObserved struct {
 	Title   string `json:"title"`
 	Content string `json:"content"`
 	// Turn is the namespace's turn counter.
-	Turn           int64  `json:"turn"`
-	EmbeddingModel string `json:"embedding_model,omitempty"`
+	Turn       int64   `json:"turn"`
+	Importance float64 `json:"importance"`
+	// OccurredAt is when what the memory tells of happened, where that was said.
+	OccurredAt     *time.Time `json:"occurred_at,omitempty"`
+	EmbeddingModel string     `json:"embedding_model,omitempty"`
 	// EmbeddingFailure is the reason why it has no vector, though there is an
 	// embedder.
 	EmbeddingFailure string `json:"embedding_failure,omitempty"`
@@ -29,11 +36,13 @@ type MemoryReflected struct {
 	DecidedBy string   `json:"decided_by"`
 	SourceIDs []string `json:"source_ids"`
 	// Title and Content are digests.
-	Title            string `json:"title"`
-	Content          string `json:"content"`
-	Turn             int64  `json:"turn"`
-	EmbeddingModel   string `json:"embedding_model,omitempty"`
-	EmbeddingFailure string `json:"embedding_failure,omitempty"`
+	Title            string     `json:"title"`
+	Content          string     `json:"content"`
+	Turn             int64      `json:"turn"`
+	Importance       float64    `json:"importance"`
+	OccurredAt       *time.Time `json:"occurred_at,omitempty"`
+	EmbeddingModel   string     `json:"embedding_model,omitempty"`
+	EmbeddingFailure string     `json:"embedding_failure,omitempty"`
 	// Policy is the digest of the policy that allowed it, Rule its rule's id.
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule,omitempty"`

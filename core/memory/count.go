@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -158,4 +159,25 @@ func beyond(g *core.Governance, namespace, limit string, most int64, reason, for
 		e.WithDetail("decided_by", level)
 	}
 	return e.WithHint("raise it with: reflectory governance set %s %s=…", level, field)
+}
+
+// NamespaceCount is what a namespace holds, by its name.
+type NamespaceCount struct {
+	Namespace string `json:"namespace"`
+	Count
+}
+
+// Namespaces returns the namespaces that hold memories, in order.
+func (m *Memories) Namespaces(ctx context.Context) (list []NamespaceCount, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		return core.ScanPrefix(r, []byte(countPrefix), func(key, _ []byte) (bool, error) {
+			namespace := string(key[len(countPrefix):])
+			c, err := readCount(r, namespace)
+			if err == nil && c.Memories > 0 {
+				list = append(list, NamespaceCount{namespace, c})
+			}
+			return true, core.Together(err, ctx.Err())
+		})
+	})
+	return list, err
 }

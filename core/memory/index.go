@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -43,8 +44,30 @@ func memoryDoc(m *core.Memory, vector []float32) search.Doc {
 	}
 }
 
+// languages are what an index asks of a namespace's settings.
+type languages struct{ memories *Memories }
+
+// Languages implements [search.Source].
+func (l languages) Languages(ctx context.Context, namespaces []string) ([]string, error) {
+	list := make([]string, len(namespaces))
+	err := l.memories.options.Store.View(ctx, func(r core.Reader) error {
+		for i, namespace := range namespaces {
+			g, err := l.memories.governance(r, namespace)
+			if err != nil {
+				return err
+			}
+			list[i] = cmp.Or(g.Language, core.DefaultLanguage)
+		}
+		return nil
+	})
+	return list, err
+}
+
 // memorySource reads memories for their index.
-type memorySource struct{ store core.Store }
+type memorySource struct {
+	languages
+	store core.Store
+}
 
 // Namespaces implements [search.Source].
 func (s memorySource) Namespaces(ctx context.Context) (names []string, err error) {
@@ -116,7 +139,10 @@ func knowledgeDoc(r core.Reader, k *core.Knowledge) (*search.Doc, error) {
 }
 
 // knowledgeSource reads knowledge for its index.
-type knowledgeSource struct{ store core.Store }
+type knowledgeSource struct {
+	languages
+	store core.Store
+}
 
 // Namespaces implements [search.Source].
 func (s knowledgeSource) Namespaces(ctx context.Context) (names []string, err error) {

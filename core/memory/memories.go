@@ -79,12 +79,10 @@ func New(o Options) (*Memories, error) {
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
-	return &Memories{
-		options:   o,
-		writer:    journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers},
-		index:     search.New(memorySource{o.Store}, search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
-		knowledge: search.New(knowledgeSource{o.Store}, search.Options{MaxBytes: o.IndexBytes, Plain: true}),
-	}, nil
+	m := &Memories{options: o, writer: journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers}}
+	m.index = search.New(memorySource{languages{m}, o.Store}, search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost})
+	m.knowledge = search.New(knowledgeSource{languages{m}, o.Store}, search.Options{MaxBytes: o.IndexBytes, Plain: true})
+	return m, nil
 }
 
 // tx is a transaction on memories. Like the one in it, it is valid only inside

@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -20,7 +22,7 @@ const MaxBatch = 1000
 // together.
 func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.Memory, error) {
 	var p problems
-	memory := observed(&p, r)
+	memory := observed(&p, r, m.options.Clock.Now())
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -46,7 +48,7 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 	memories := make([]*core.Memory, len(requests))
 	for i, r := range requests {
 		p.of = fmt.Sprintf("memories[%d].", i)
-		memories[i] = observed(&p, r)
+		memories[i] = observed(&p, r, m.options.Clock.Now())
 	}
 	if err := p.err(); err != nil {
 		return nil, 0, err
@@ -62,13 +64,13 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 // because of what is stored is for [Memories.Observe] to see.
 func CheckObserve(r *core.ObserveRequest) error {
 	var p problems
-	observed(&p, r)
+	observed(&p, r, core.SystemClock{}.Now())
 	return p.err()
 }
 
 // observed checks a request and makes the memory of it, which has no id yet where
 // the request gives none.
-func observed(p *problems, r *core.ObserveRequest) *core.Memory {
+func observed(p *problems, r *core.ObserveRequest, now time.Time) *core.Memory {
 	memory := &core.Memory{
 		ID: r.ID, Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
 		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
@@ -96,6 +98,7 @@ func observed(p *problems, r *core.ObserveRequest) *core.Memory {
 	p.unit("importance", r.Importance)
 	p.unit("confidence", r.Confidence)
 	memory.Metadata = p.metadata(r.Metadata)
+	memory.OccurredAt = p.occurred(r.OccurredAt, now)
 	p.word("idempotency_key", r.IdempotencyKey)
 	return memory
 }
@@ -187,6 +190,7 @@ func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {
 	return journal.MemoryObserved{
 		MemoryID: memory.ID, AgentID: memory.AgentID, Kind: memory.Kind,
 		Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content), Turn: memory.CreatedTurn,
+		Importance: memory.Importance, OccurredAt: memory.OccurredAt,
 		EmbeddingModel: e.model, EmbeddingFailure: e.failure,
 	}
 }
@@ -201,10 +205,33 @@ func create(t *tx, in *space, memory *core.Memory, e *embedding) error {
 		return err
 	}
 	memory.CreatedTurn, memory.EmbeddingModel = in.turn, e.model
+	if memory.OccurredAt != nil {
+		var err error
+		if memory.OccurredTurn, err = turnAt(t, memory.Namespace, *memory.OccurredAt); err != nil {
+			return err
+		}
+	}
 	if err := put(t, nil, memory); err != nil || e.model == "" {
 		return err
 	}
 	return putVector(t, memory, e.vector)
+}
+
+// turnAt is the turn that a namespace was at, as far as its memories tell: the one
+// that the newest of those that were written by then was written in; 0 for none.
+func turnAt(r core.Reader, namespace string, at time.Time) (turn int64, err error) {
+	if at.Before(time.Unix(0, 0)) {
+		return 0, nil // the index orders what is later
+	}
+	start := indexStart(timePrefix, namespace, "")
+	err = r.Scan(append(slices.Clone(start), place(at, "")...), core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
+		m, err := readIndexed(r, placeID(key[len(start):]), key)
+		if err == nil {
+			turn = m.CreatedTurn
+		}
+		return false, err
+	})
+	return turn, err
 }
 
 // checkFree refuses an id that a memory has.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -286,4 +287,60 @@ func TestAnIdempotencyKeyObservesOnce(t *testing.T) {
 			t.Errorf("another agent's key: %+v, error %v", m, err)
 		}
 	})
+}
+
+// TestOccurredAtIsKeptAsItWasGiven also has a memory's age in turns begin when what it
+// tells of happened, as far as what was written before shows.
+func TestOccurredAtIsKeptAsItWasGiven(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := living(t, s, nil, nil)
+		first := w.observe(t, core.ObserveRequest{Content: "word one"})
+		at := func(m *core.Memory) string {
+			return m.CreatedAt.Add(time.Minute).In(time.FixedZone("", 5400)).Format(time.RFC3339Nano)
+		}
+		for turn := range int64(3) {
+			w.live(t, "s", turn+1, first.ID, core.OutcomeSuccess)
+		}
+		w.clock.Advance(time.Hour)
+		second := w.observe(t, core.ObserveRequest{Content: "word two"})
+		w.live(t, "s", 4, second.ID, core.OutcomeSuccess)
+		w.clock.Advance(time.Hour)
+		for _, c := range []struct {
+			occurred string
+			age      int64
+		}{{"", 0}, {at(second), 1}, {at(first), 4}, {"1815-12-10T00:00:00Z", 4}, {"0001-01-01T00:00:00Z", 4}} {
+			m := w.observe(t, core.ObserveRequest{Content: "it happened " + c.occurred, OccurredAt: c.occurred})
+			stored := w.get(t, m.ID)
+			got := ""
+			if stored.OccurredAt != nil {
+				got = stored.OccurredAt.Format(time.RFC3339Nano)
+			}
+			if got != c.occurred || stored.AgeTurns(4) != c.age {
+				t.Errorf("%q is kept as %q, of age %d, want %d", c.occurred, got, stored.AgeTurns(4), c.age)
+			}
+		}
+		important := .9
+		r := w.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}, Title: "t", Content: "c", Importance: &important, OccurredAt: at(first)})
+		if m := w.get(t, r.ID); m.Importance != important || m.OccurredAt == nil {
+			t.Errorf("reflected %+v", m)
+		}
+		e := w.entries[len(w.entries)-1]
+		if made, ok := journal.As[journal.MemoryReflected](&e); !ok || made.Importance != important || made.OccurredAt == nil {
+			t.Errorf("the event is %+v", e)
+		}
+	})
+}
+
+func TestOccurredAtIsRefused(t *testing.T) {
+	w := newWorld(t, openPebble(t), nil)
+	for _, text := range []string{"yesterday", "2026-03-01", "2026-03-01T09:30:00", w.clock.Now().Add(time.Second).Format(time.RFC3339)} {
+		_, err := w.Observe(t.Context(), &core.ObserveRequest{Namespace: "ns", Content: "c", OccurredAt: text})
+		if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), "occurred_at is ") {
+			t.Errorf("%s: %v", text, err)
+		}
+		_, err = w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{"a"}, Title: "t", Content: "c", OccurredAt: text})
+		if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), "occurred_at is ") {
+			t.Errorf("reflect, %s: %v", text, err)
+		}
+	}
 }

@@ -166,6 +166,9 @@ func (m *Memories) embedQuery(ctx context.Context, q *search.Query) (failure str
 	}
 	if slices.ContainsFunc(e[0].vector, func(c float32) bool { return c != 0 }) {
 		q.Model, q.Vector = e[0].model, e[0].vector
+		if weighted, ok := m.options.Embedder.(core.EmbedderWithWeight); ok {
+			q.VectorWeight = weighted.Weight()
+		}
 	}
 	return e[0].failure, nil
 }

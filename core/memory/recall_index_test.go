@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestAReopenedStoreRecallsTheSame compares indices that grew with the commits and
@@ -157,4 +158,30 @@ func TestManyRecallAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestAChangeOfLanguageHoldsAtOnce has a namespace's words stemmed by another
+// language from the next recall on, also where what is above it sets it.
+func TestAChangeOfLanguageHoldsAtOnce(t *testing.T) {
+	g := newGoverned(t, openPebble(t), func(o *memory.Options) { o.Embedder = nil })
+	g.observe(t, core.ObserveRequest{Namespace: "a/b", Title: "t", Content: "les chevaux continuaient"})
+	recalls := func(want int) {
+		t.Helper()
+		got := g.recall(t, core.RecallRequest{Query: "continuer", RecallFilter: core.RecallFilter{Namespace: "a/b"}})
+		if len(got.Memories) != want {
+			t.Errorf("recalled %d, want %d", len(got.Memories), want)
+		}
+	}
+	recalls(0)
+	for _, c := range []struct {
+		level, language string
+		want            int
+	}{{"a", "french", 1}, {"a/b", "none", 0}, {"a/b", "french", 1}} {
+		if _, err := g.settings.Set(t.Context(), "me", c.level, "language="+c.language); err != nil {
+			t.Fatal(err)
+		}
+		recalls(c.want)
+	}
+	_, err := g.settings.Set(t.Context(), "me", "a", "language=klingon")
+	wantReason(t, err, sdk.Invalid, "governance_invalid")
 }

@@ -130,13 +130,13 @@ func TestRecallSaysWhatContradictsAndHowOftenItFailed(t *testing.T) {
 func TestIdenticalContentsComeOnce(t *testing.T) {
 	w := living(t, openPebble(t), nil, nil)
 	for _, id := range []string{"a", "b", "c"} {
-		w.observe(t, core.ObserveRequest{ID: id, Title: "title of " + id, Content: "the same word", Tags: []string{id}})
+		w.observe(t, core.ObserveRequest{ID: id, Title: "title of " + id, Content: "an equal word", Tags: []string{id}})
 	}
 	w.observe(t, core.ObserveRequest{ID: "x", Content: "another word"})
-	w.observe(t, core.ObserveRequest{ID: "0", Namespace: "ns/below", Content: "the same word"})
+	w.observe(t, core.ObserveRequest{ID: "0", Namespace: "ns/below", Content: "an equal word"})
 	once := func(r core.RecallRequest, want string, sameAs ...string) {
 		t.Helper()
-		r.Query = "same"
+		r.Query = "equal"
 		got := w.both(t, r).Memories
 		if len(got) != 1 || got[0].ID != want || !slices.Equal(got[0].SameAs, sameAs) {
 			t.Errorf("%+v: recalled %+v, want %s, same as %v", r, got, want, sameAs)
@@ -145,11 +145,11 @@ func TestIdenticalContentsComeOnce(t *testing.T) {
 	once(core.RecallRequest{}, "a", "b", "c")
 	once(core.RecallRequest{RecallFilter: core.RecallFilter{Subtree: true}}, "0", "a", "b", "c")
 	once(core.RecallRequest{RecallFilter: core.RecallFilter{Tags: []string{"b"}}}, "b")
-	tagged := core.RecallRequest{Session: "s", Turn: 1, Query: "same", RecallFilter: core.RecallFilter{Tags: []string{"b"}}}
+	tagged := core.RecallRequest{Session: "s", Turn: 1, Query: "equal", RecallFilter: core.RecallFilter{Tags: []string{"b"}}}
 	w.recall(t, tagged)
 	w.feedback(t, "s", 1, core.OutcomeSuccess, "b")
 	once(core.RecallRequest{}, "b", "a", "c")
-	w.recall(t, core.RecallRequest{Session: "s", Turn: 2, Query: "same"})
+	w.recall(t, core.RecallRequest{Session: "s", Turn: 2, Query: "equal"})
 	result := w.feedback(t, "s", 2, core.OutcomeFailure)
 	if len(result.Items) != 1 || result.Items[0].ID != "b" {
 		t.Errorf("the turn offered %+v", result.Items)

@@ -47,7 +47,7 @@ func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
 	d := &draft{request: r, memory: core.Memory{
 		Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
 		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
-		Importance: defaultImportance, Confidence: orDefault(r.Confidence, defaultConfidence),
+		Importance: orDefault(r.Importance, defaultImportance), Confidence: orDefault(r.Confidence, defaultConfidence),
 		State: core.StateOpen, Signals: lifecycle.Initial(),
 	}}
 	if d.memory.Kind == "" {
@@ -63,7 +63,9 @@ func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
 	p.word("agent_id", r.AgentID)
 	p.tags(r.Tags)
 	p.priority(r.Priority)
+	p.unit("importance", r.Importance)
 	p.unit("confidence", r.Confidence)
+	d.memory.OccurredAt = p.occurred(r.OccurredAt, m.options.Clock.Now())
 	d.memory.Metadata = p.metadata(r.Metadata)
 	p.word("idempotency_key", r.IdempotencyKey)
 	if err := p.err(); err != nil {
@@ -282,6 +284,7 @@ func (a *attempt) event() journal.MemoryReflected {
 		MemoryID: a.memory.ID, AgentID: a.memory.AgentID, Kind: a.memory.Kind, Depth: a.memory.ReflectionDepth,
 		Cap: a.cap.most, DecidedBy: a.cap.decidedBy, SourceIDs: a.draft.request.SourceIDs,
 		Title: keyed(a.memory.Salt, a.memory.Title), Content: keyed(a.memory.Salt, a.memory.Content), Turn: a.memory.CreatedTurn,
+		Importance: a.memory.Importance, OccurredAt: a.memory.OccurredAt,
 		EmbeddingModel: a.embedding.model, EmbeddingFailure: a.embedding.failure,
 		Policy: a.decision.Digest, Rule: a.decision.Rule, ApprovedBy: a.draft.approver,
 	}

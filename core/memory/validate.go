@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -111,6 +112,21 @@ func (p *problems) unit(field string, f *float64) {
 	if f != nil && !(*f >= 0 && *f <= 1) {
 		p.add(field, "is %v, not a number from 0 to 1", *f)
 	}
+}
+
+// occurred reads when something happened; nil where it isn't said.
+func (p *problems) occurred(text string, now time.Time) *time.Time {
+	if text == "" {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	switch {
+	case err != nil:
+		p.add("occurred_at", "is %q, not RFC 3339 with an offset, such as 2026-03-01T09:30:00+01:00", cut(text))
+	case at.After(now):
+		p.add("occurred_at", "is %s, which is in the future", cut(text))
+	}
+	return &at
 }
 
 func (p *problems) priority(n *int) {

@@ -33,6 +33,8 @@ func anyMemory() *rapid.Generator[*core.Memory] {
 		}
 		if rapid.Bool().Draw(t, "rest") {
 			accessed, score := at("accessed"), unit.Draw(t, "revalidation")
+			occurred := at("occurred")
+			m.OccurredAt, m.OccurredTurn = &occurred, rapid.Int64().Draw(t, "occurred turn")
 			m.LastAccessedAt, m.PromotedTo, m.Metadata = &accessed, "k", []byte(`{"a":[1]}`)
 			m.Signals = core.Signals{
 				HitCount: 1, Utility: score, Revalidation: &score, Gated: true, GatedAt: 4, LastOutcomeError: true,

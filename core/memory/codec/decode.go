@@ -52,6 +52,13 @@ func decodeOwn(value []byte) *core.Memory {
 	m.State = core.MemoryState(d.text(`,"state":`))
 	m.StateBefore = core.MemoryState(d.optional(`,"state_before":`))
 	m.EmbeddingModel = d.optional(`,"embedding_model":`)
+	if d.peek(`,"occurred_at":`) {
+		at := d.instant(`,"occurred_at":`)
+		m.OccurredAt = &at
+	}
+	if d.peek(`,"occurred_turn":`) {
+		m.OccurredTurn = d.number(`,"occurred_turn":`)
+	}
 	m.CreatedAt = d.instant(`,"created_at":`)
 	m.UpdatedAt = d.instant(`,"updated_at":`)
 	if d.peek(`,"last_accessed_at":`) {

@@ -44,6 +44,12 @@ func Encode(m *core.Memory) []byte {
 	b = text(b, `,"state":`, string(m.State))
 	b = optional(b, `,"state_before":`, string(m.StateBefore))
 	b = optional(b, `,"embedding_model":`, m.EmbeddingModel)
+	if m.OccurredAt != nil {
+		b = instant(b, `,"occurred_at":"`, *m.OccurredAt)
+	}
+	if m.OccurredTurn != 0 {
+		b = number(b, `,"occurred_turn":`, m.OccurredTurn)
+	}
 	b = instant(b, `,"created_at":"`, m.CreatedAt)
 	b = instant(b, `,"updated_at":"`, m.UpdatedAt)
 	if m.LastAccessedAt != nil {

@@ -48,10 +48,14 @@ const (
 // use.
 type Hashed struct{}
 
-var _ core.Embedder = Hashed{}
+var _ core.EmbedderWithWeight = Hashed{}
 
 // Model implements [core.Embedder].
 func (Hashed) Model() string { return Model }
+
+// Weight implements [core.EmbedderWithWeight]: the pieces of words say little that
+// the words don't. Fitted on LoCoMo, see core/memory/search's quality test.
+func (Hashed) Weight() float64 { return 0.2 }
 
 // Embed implements [core.Embedder]. It fails only when the context ends.
 func (Hashed) Embed(ctx context.Context, texts []string) ([][]float32, error) {

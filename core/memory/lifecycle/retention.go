@@ -12,7 +12,7 @@ func RetentionInput(m *core.Memory, number int64, weights core.RetentionWeights)
 	s := &m.Signals
 	return &core.RetentionInput{
 		Namespace: m.Namespace, State: string(m.State),
-		Turn: number, CreatedTurn: m.CreatedTurn, LastHitTurn: s.LastHitTurn,
+		Turn: number, CreatedTurn: m.CreatedTurn, LastHitTurn: s.LastHitTurn, AgeTurns: m.AgeTurns(number),
 		Hits: s.HitCount, MissStreak: s.MissStreak, RelevantTurns: s.RelevantTurns,
 		Gated: s.Gated, SinceGate: s.RelevantTurns - s.GatedAt, GateRest: Wait(s.GateRest), Sessions: s.Sessions,
 		SinceCooled: s.RelevantTurns - s.CooledAt, CoolingWait: Wait(s.CoolingWait), Facts: core.FactsOf(m),

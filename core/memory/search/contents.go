@@ -42,11 +42,13 @@ type Doc struct {
 // contents are the documents of one namespace, under numbers of their own. They
 // change by apply only; a search holds mu for reading.
 type contents struct {
-	mu      sync.RWMutex
-	seed    maphash.Seed
-	numbers map[string]uint32
-	docs    []doc
-	free    []uint32
+	mu sync.RWMutex
+	// language is the words', by its name.
+	language string
+	seed     maphash.Seed
+	numbers  map[string]uint32
+	docs     []doc
+	free     []uint32
 	// gone are the versions that documents went with, so that an older change
 	// that arrives late doesn't bring them back.
 	gone    map[string]int64
@@ -81,12 +83,12 @@ type doc struct {
 
 // newContents makes empty contents. Those of one index have one seed, so that what
 // is the same in two namespaces has one hash.
-func newContents(seed maphash.Seed) *contents {
+func newContents(seed maphash.Seed, language string) *contents {
 	c := &contents{
-		seed: seed, numbers: map[string]uint32{}, gone: map[string]int64{},
+		language: language, seed: seed, numbers: map[string]uint32{}, gone: map[string]int64{},
 		vectors: map[string]*vector.Index{}, same: map[uint64][]uint32{}, superseded: map[string][]string{},
 	}
-	c.words = text.New(c.order)
+	c.words = text.New(text.LanguageOf(language), c.order)
 	return c
 }
 

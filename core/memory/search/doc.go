@@ -6,7 +6,8 @@
 // filters and ranks by. It is loaded from the store when a search first needs it,
 // or before, in the background, and then kept in step with commits. Beyond a bound
 // of memory the namespaces that weren't used for longest are given up; to be given
-// up and not to be loaded yet are one state.
+// up and not to be loaded yet are one state. The words are those of the namespace's
+// language; when that changes, its index is made again by the next search.
 //
 // # How it ranks
 //
@@ -22,9 +23,11 @@
 // score orders, and the cut to k2 comes last. So what failed once gives way to
 // another memory on the same matter, and not to whatever did well elsewhere.
 //
-// Fused stands for the similarity. It is the mean of two likenesses, both in
-// [0,1]: the cosine, and the share of the query's words, weighed by how rare they
-// are, that the memory has (its BM25 score over [text.Query.Whole]). Where no
+// Fused stands for the similarity. It is the weighted mean of two likenesses, both
+// in [0,1]: the cosine, and the share of the query's words, weighed by how rare they
+// are, that the memory has (its BM25 score over [text.Query.Whole]). The cosine of a
+// model that knows meanings counts half; that of hashed pieces of words, which says
+// little that the words don't, a fifth (fitted; see the quality test). Where no
 // memory has a word of the query it is the cosine alone; where there is no vector
 // of the query's model, for all or for one memory, it is the share alone.
 //

@@ -19,6 +19,9 @@ type Source interface {
 	// moment that isn't before the call: with nil for one that is damaged. What is
 	// given, but for its texts, is valid only during fn.
 	Load(ctx context.Context, namespace string, fn func(*Doc) error) error
+	// Languages returns the language of each namespace, by a name that
+	// [text.LanguageOf] knows.
+	Languages(ctx context.Context, namespaces []string) ([]string, error)
 }
 
 // DefaultMaxBytes is how much memory an index takes before it gives namespaces
@@ -135,11 +138,14 @@ func (x *Index) list(ctx context.Context) error {
 // load returns the contents of spaces, which it makes warm. Others are given up
 // for them where memory runs out.
 func (x *Index) load(ctx context.Context, spaces []*space) ([]*contents, error) {
+	languages, err := x.languages(ctx, spaces)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]*contents, len(spaces))
 	for i, s := range spaces {
 		var grown int64
-		var err error
-		if list[i], grown, err = s.load(ctx, x.source); err != nil {
+		if list[i], grown, err = s.load(ctx, x.source, languages[i]); err != nil {
 			return nil, err
 		}
 		x.bytes.Add(grown)
@@ -152,6 +158,16 @@ func (x *Index) load(ctx context.Context, spaces []*space) ([]*contents, error) 
 	}
 	x.shrink(x.searches)
 	return list, nil
+}
+
+// languages are those that the words of spaces have now. Contents of others are
+// loaded again, so that a change holds from the next search on.
+func (x *Index) languages(ctx context.Context, spaces []*space) ([]string, error) {
+	names := make([]string, len(spaces))
+	for i, s := range spaces {
+		names[i] = s.namespace
+	}
+	return x.source.Languages(ctx, names)
 }
 
 // shrink gives up spaces that weren't used for longest, until the bound is kept
@@ -200,7 +216,11 @@ func (x *Index) Warm(namespaces ...string) {
 			if ctx.Err() != nil || x.bytes.Load() > x.options.MaxBytes {
 				return
 			}
-			if _, grown, err := s.load(ctx, x.source); err == nil {
+			languages, err := x.languages(ctx, []*space{s})
+			if err != nil {
+				continue
+			}
+			if _, grown, err := s.load(ctx, x.source, languages[0]); err == nil {
 				x.bytes.Add(grown)
 			}
 		}

@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type store struct {
 	// loads counts, and onLoad is called after the documents of a load were read.
 	loads  int
 	onLoad func() error
+	// language is of all namespaces; "" is English.
+	language string
 }
 
 func (s *store) Namespaces(context.Context) ([]string, error) {
@@ -36,6 +39,12 @@ func (s *store) Namespaces(context.Context) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+func (s *store) Languages(_ context.Context, namespaces []string) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Repeat([]string{cmp.Or(s.language, "english")}, len(namespaces)), nil
 }
 
 func (s *store) Load(_ context.Context, namespace string, fn func(*search.Doc) error) error {

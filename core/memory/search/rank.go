@@ -12,6 +12,8 @@ import (
 const (
 	// rankConstant is k of the reciprocal rank fusion.
 	rankConstant = 60
+	// DefaultVectorWeight is what the cosine counts for, against the words.
+	DefaultVectorWeight = 0.5
 	// qWeight is λ, how much q counts against likeness.
 	qWeight = 0.3
 	// DefaultDepthBoost is the factor of reflections. On top of it each level of

@@ -93,10 +93,10 @@ func TestCandidatesAreFusedByReciprocalRank(t *testing.T) {
 		want   string
 	}{
 		{"equal ranks by id", one{
-			doc("n1", "nothing", first...), doc("n2", "nothing", second...), doc("w1", "word"), doc("w2", "word and more"),
+			doc("n1", "nothing", first...), doc("n2", "nothing", second...), doc("w1", "word"), doc("w2", "word plus extra"),
 		}, "n1 n2 w1"},
 		{"in both lists", one{
-			doc("n1", "nothing", first...), doc("z", "word and more", second...), doc("w1", "word"), doc("w3", "word and more than all"),
+			doc("n1", "nothing", first...), doc("z", "word plus extra", second...), doc("w1", "word"), doc("w3", "word plus extra long text"),
 		}, "n1 w1 z"},
 	}
 	for _, c := range cases {

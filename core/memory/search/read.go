@@ -14,11 +14,11 @@ const (
 	lotsWaiting = 4
 )
 
-// read reads the contents of a namespace. The words are indexed beside that, since
+// read reads the contents of a namespace, whose words are of a language. The words are indexed beside that, since
 // either takes about as long.
-func read(ctx context.Context, source Source, namespace string, seed maphash.Seed) (*contents, error) {
-	c := newContents(seed)
-	words := text.NewBuilder(c.order)
+func read(ctx context.Context, source Source, namespace, language string, seed maphash.Seed) (*contents, error) {
+	c := newContents(seed, language)
+	words := text.NewBuilder(text.LanguageOf(language), c.order)
 	lots, indexed := make(chan []numbered, lotsWaiting), make(chan struct{})
 	go func() {
 		defer close(indexed)

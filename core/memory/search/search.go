@@ -15,7 +15,10 @@ type Query struct {
 	// Vector is the text's, by Model; nil searches by words only.
 	Vector []float32
 	Model  string
-	Filter core.RecallFilter
+	// VectorWeight is what the cosine counts for where there are words too, in (0,1);
+	// 0 is [DefaultVectorWeight].
+	VectorWeight float64
+	Filter       core.RecallFilter
 	// Recallable reports whether a memory can be recalled that isn't in the namespace
 	// of what it supersedes; nil is that none can.
 	Recallable func(id string) (bool, error)
@@ -169,7 +172,8 @@ func (s *scan) compare(c *candidate) {
 	case !s.worded:
 		c.fused = *c.cosine
 	default:
-		c.fused = (*c.cosine + c.share) / 2
+		w := cmp.Or(s.query.VectorWeight, DefaultVectorWeight)
+		c.fused = round(float64(w**c.cosine) + float64((1-w)*c.share))
 	}
 }
 

@@ -25,6 +25,10 @@ func (o one) Load(_ context.Context, _ string, fn func(*search.Doc) error) error
 	return nil
 }
 
+func (o one) Languages(_ context.Context, namespaces []string) ([]string, error) {
+	return slices.Repeat([]string{"english"}, len(namespaces)), nil
+}
+
 // several is a store of namespaces.
 type several map[string]one
 
@@ -39,6 +43,10 @@ func (s several) Namespaces(context.Context) ([]string, error) {
 
 func (s several) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) error {
 	return s[namespace].Load(ctx, namespace, fn)
+}
+
+func (s several) Languages(ctx context.Context, namespaces []string) ([]string, error) {
+	return one{}.Languages(ctx, namespaces)
 }
 
 // doc makes an open document with the model "m" where it has a vector.
@@ -95,7 +103,7 @@ func TestSearchFindsWhatFits(t *testing.T) {
 		want  string
 	}{
 		{"by vector alone", search.Query{Vector: east, Model: "m"}, "a b c"},
-		{"by words alone", search.Query{Text: "upload retry"}, "a e c"},
+		{"by words alone", search.Query{Text: "upload retry"}, "a c e"},
 		{"by both", search.Query{Text: "certificates", Vector: north, Model: "m"}, "c b a"},
 		{"words find what has no vector", search.Query{Text: "full log", Vector: east, Model: "m"}, "d a b c"},
 		{"another model's vectors aren't compared", search.Query{Vector: east, Model: "other"}, "e"},
@@ -157,7 +165,7 @@ func TestFiltersLeaveAsManyAsThereAre(t *testing.T) {
 	for i := range 100 {
 		d := doc(fmt.Sprintf("%03d", i), "word word", 1, 0)
 		if i >= 90 {
-			d = doc(fmt.Sprintf("%03d", i), "word and many others that make it worse", 0.6, 0.8)
+			d = doc(fmt.Sprintf("%03d", i), "word and many long texts that make it worse", 0.6, 0.8)
 			d.Tags = []string{"t"}
 		}
 		corpus = append(corpus, d)
@@ -171,7 +179,7 @@ func TestFiltersLeaveAsManyAsThereAre(t *testing.T) {
 func TestSubtree(t *testing.T) {
 	store := several{
 		"a":   {doc("1", "word")},
-		"a/b": {doc("2", "word other"), doc("0", "word")},
+		"a/b": {doc("2", "word long"), doc("0", "word")},
 		"ab":  {doc("3", "word")},
 		"b/a": {doc("4", "word")},
 	}

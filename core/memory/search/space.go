@@ -57,16 +57,20 @@ func (s *space) look() (grown int64) {
 	return s.bytes - before
 }
 
-// load returns the contents, and by how much they grew. Of several callers on a
-// cold space one loads and the others wait; if it fails, the next tries.
-func (s *space) load(ctx context.Context, source Source) (*contents, int64, error) {
+// load returns the contents with words of a language, and by how much they grew. Of
+// several callers on a cold space one loads and the others wait; if it fails, the
+// next tries. Contents of another language are given up for it.
+func (s *space) load(ctx context.Context, source Source, language string) (*contents, int64, error) {
 	for {
 		s.mu.Lock()
 		c, wait := s.contents, s.loading
+		if c != nil && c.language != language {
+			c = nil
+		}
 		if c == nil && wait == nil {
-			s.loading = make(chan struct{})
+			s.contents, s.loading = nil, make(chan struct{})
 			s.mu.Unlock()
-			return s.fill(ctx, source)
+			return s.fill(ctx, source, language)
 		}
 		s.mu.Unlock()
 		if c != nil {
@@ -81,8 +85,8 @@ func (s *space) load(ctx context.Context, source Source) (*contents, int64, erro
 }
 
 // fill reads the contents. Nothing is locked meanwhile, so commits go on.
-func (s *space) fill(ctx context.Context, source Source) (*contents, int64, error) {
-	fresh, err := read(ctx, source, s.namespace, s.seed)
+func (s *space) fill(ctx context.Context, source Source, language string) (*contents, int64, error) {
+	fresh, err := read(ctx, source, s.namespace, language, s.seed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	late := s.late

@@ -21,8 +21,10 @@ type use struct {
 	last, count uint32
 }
 
-// NewBuilder makes one for an index with such an order; see [New].
-func NewBuilder(order func(a, b uint32) int) *Builder { return &Builder{index: New(order)} }
+// NewBuilder makes one for an index of such a language and order; see [New].
+func NewBuilder(language Language, order func(a, b uint32) int) *Builder {
+	return &Builder{index: New(language, order)}
+}
 
 // Put adds a document, or replaces it. New documents must come by rising numbers.
 func (b *Builder) Put(doc uint32, text string) {
@@ -33,7 +35,10 @@ func (b *Builder) Put(doc uint32, text string) {
 	}
 	start := uint32(len(b.times))
 	length := uint32(0)
-	for word := range Words(text) {
+	for word := range words(text, true) {
+		if x.language.stops(word) {
+			continue
+		}
 		length++
 		term := x.term(word)
 		if int(term) == len(b.uses) {

@@ -17,7 +17,7 @@ func TestABuiltIndexIsTheSame(t *testing.T) {
 	random := func() string {
 		return strings.Repeat(string(rune('a'+rnd.IntN(20)))+" ", rnd.IntN(4)) + string(rune('a'+rnd.IntN(20)))
 	}
-	b, one := text.NewBuilder(byNumber), text.New(byNumber)
+	b, one := text.NewBuilder(text.Language{}, byNumber), text.New(text.Language{}, byNumber)
 	put := func(doc uint32) {
 		s := random()
 		b.Put(doc, s)

@@ -9,13 +9,17 @@ import (
 // Index holds the words of documents. It is not safe for concurrent changes;
 // searches may run beside one another.
 type Index struct {
-	order func(a, b uint32) int
+	order    func(a, b uint32) int
+	language Language
 	// terms numbers the words, and postings are by that number; free are numbers
 	// without a word.
 	terms    map[string]uint32
 	postings []list
 	free     []uint32
-	docs     []document
+	// stemmed are the terms that have a stem in common, and folded those that are the
+	// same word but for their accents, without the one that has none.
+	stemmed, folded map[string][]uint32
+	docs            []document
 	// lengths are the words of the documents.
 	lengths []uint32
 	// found are the words of the document that is put in, to use their memory again.
@@ -41,10 +45,13 @@ type document struct {
 	here  bool
 }
 
-// New makes an index whose equal scores are ordered by the given comparison of
-// documents.
-func New(order func(a, b uint32) int) *Index {
-	return &Index{order: order, terms: map[string]uint32{}}
+// New makes an index of texts of a language, whose equal scores are ordered by the
+// given comparison of documents.
+func New(language Language, order func(a, b uint32) int) *Index {
+	return &Index{
+		order: order, language: language, terms: map[string]uint32{},
+		stemmed: map[string][]uint32{}, folded: map[string][]uint32{},
+	}
 }
 
 // Len is the number of documents.
@@ -54,7 +61,10 @@ func (x *Index) Len() int { return x.count }
 func (x *Index) Put(doc uint32, text string) {
 	x.Remove(doc)
 	length := uint32(0)
-	for word := range Words(text) {
+	for word := range words(text, true) {
+		if x.language.stops(word) {
+			continue
+		}
 		length++
 		if term := x.term(word); x.postings[term].add(doc) {
 			x.found = append(x.found, term)
@@ -100,8 +110,7 @@ func (x *Index) Remove(doc uint32) {
 			l.at = slices.Delete(l.at, i, i+1)
 		}
 		if len(l.at) == 0 {
-			delete(x.terms, l.word)
-			*l = list{}
+			x.drop(term)
 			x.free = append(x.free, term)
 		}
 	}
@@ -126,7 +135,36 @@ func (x *Index) term(word string) uint32 {
 		x.postings = append(x.postings, list{word: word})
 	}
 	x.terms[word] = n
+	for _, stem := range x.language.stems(word) {
+		x.stemmed[stem] = append(x.stemmed[stem], n)
+	}
+	if plain := fold(word); plain != word {
+		x.folded[plain] = append(x.folded[plain], n)
+	}
 	return n
+}
+
+// drop takes out a term that no document has any more.
+func (x *Index) drop(term uint32) {
+	l := &x.postings[term]
+	for _, stem := range x.language.stems(l.word) {
+		without(x.stemmed, stem, term)
+	}
+	if plain := fold(l.word); plain != l.word {
+		without(x.folded, plain, term)
+	}
+	delete(x.terms, l.word)
+	*l = list{}
+}
+
+func without(terms map[string][]uint32, key string, term uint32) {
+	list := terms[key]
+	if i := slices.Index(list, term); i >= 0 {
+		list = slices.Delete(list, i, i+1)
+	}
+	if terms[key] = list; len(list) == 0 {
+		delete(terms, key)
+	}
 }
 
 func find(at []posting, doc uint32) (int, bool) {
@@ -144,6 +182,6 @@ func find(at []posting, doc uint32) (int, bool) {
 // Bytes estimates the memory that the index takes.
 func (x *Index) Bytes() int64 {
 	// A posting lies in its list, which has room to grow, and in its document.
-	const perTerm, perDoc, perPosting = 120, 40, 8 + 2 + 4
+	const perTerm, perDoc, perPosting = 200, 40, 8 + 2 + 4
 	return perTerm*int64(len(x.postings)) + perDoc*int64(len(x.docs)) + perPosting*x.places
 }

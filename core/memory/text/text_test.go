@@ -44,7 +44,7 @@ func TestWords(t *testing.T) {
 func byNumber(a, b uint32) int { return cmp.Compare(a, b) }
 
 func index(texts ...string) *text.Index {
-	x := text.New(byNumber)
+	x := text.New(text.Language{}, byNumber)
 	for i, s := range texts {
 		x.Put(uint32(i), s)
 	}
@@ -115,7 +115,7 @@ func TestScoreIsBM25(t *testing.T) {
 func TestHistoryLeavesNoTrace(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	word := func() string { return string(rune('a' + rnd.IntN(20))) }
-	x, now := text.New(byNumber), map[uint32]string{}
+	x, now := text.New(text.Language{}, byNumber), map[uint32]string{}
 	for range 2000 {
 		doc := uint32(rnd.IntN(50))
 		if rnd.IntN(3) == 0 {
@@ -126,7 +126,7 @@ func TestHistoryLeavesNoTrace(t *testing.T) {
 		now[doc] = strings.Repeat(word()+" ", 1+rnd.IntN(3)) + word()
 		x.Put(doc, now[doc])
 	}
-	fresh := text.New(byNumber)
+	fresh := text.New(text.Language{}, byNumber)
 	for doc, s := range now {
 		fresh.Put(doc, s)
 	}

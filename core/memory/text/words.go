@@ -16,10 +16,20 @@ const maxWordBytes = 128
 // Words yields the words of a text in their order: runs of letters, marks and
 // digits, in lower case and in Unicode's compatibility form (NFKC). In scripts
 // that don't put spaces between words each two neighbouring characters are one.
-func Words(text string) iter.Seq[string] {
+func Words(text string) iter.Seq[string] { return words(text, false) }
+
+// words are those of a text. With identifiers, what is joined by low lines, such as
+// max_retries, comes as a whole before its parts.
+func words(text string, identifiers bool) iter.Seq[string] {
 	text = strings.ToLower(norm.NFKC.String(text))
 	return func(yield func(string) bool) {
-		for len(text) > 0 {
+		// told is where the last identifier ended, counted from the text's end.
+		for told := len(text); len(text) > 0; {
+			if n := identifier(text); identifiers && n > 0 && len(text) <= told {
+				if told = len(text) - n; !yield(cut(text[:n])) {
+					return
+				}
+			}
 			if c := text[0]; c < utf8.RuneSelf && !plain(c) {
 				text = text[1:]
 				continue
@@ -39,6 +49,30 @@ func Words(text string) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// identifier is the length of the identifier at a text's start: words of ASCII that
+// low lines join; 0 is none.
+func identifier(text string) int {
+	end, joined := 0, false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= utf8.RuneSelf:
+			return 0
+		case plain(c):
+			joined = joined || end > 0 && end < i
+			end = i + 1
+		case c != '_' || i == 0:
+			if !joined {
+				return 0
+			}
+			return end
+		}
+	}
+	if !joined {
+		return 0
+	}
+	return end
 }
 
 // nextRun returns the characters at the text's start that belong together, and
