@@ -17,8 +17,8 @@ type RevalidateRequest struct {
 	Omega   core.OmegaFactors
 	Notes   []string
 	AgentID string
-	// Turn is the one whose feedback made the memory wait, where that is known: the
-	// same feedback again then tells of the decision.
+	// Turn is the one whose feedback made the memory wait, where that is known, for
+	// the events.
 	Turn core.TurnRef
 }
 
@@ -49,23 +49,18 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 	return d, nil
 }
 
-// gateAfter lets the gate decide on the candidates of a turn, and adds the
-// decisions to its result. One that somebody else decided on meanwhile is left.
-func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, result *core.FeedbackResult, ids []string) error {
+// gateAfter lets the gate decide on the memories that a turn brought before it. One
+// that somebody else decided on meanwhile is left.
+func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []string) error {
 	if m.options.Gate == nil {
 		return nil
 	}
 	request := &RevalidateRequest{AgentID: r.AgentID, Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
 	var gone residue
 	for _, id := range ids {
-		d, err := m.revalidate(ctx, id, request, &gone)
-		if left(err) {
-			continue
+		if _, err := m.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
+			return core.Together(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
 		}
-		if err != nil {
-			return sdk.Wrap("gate of memory "+id, err)
-		}
-		result.Decisions = append(result.Decisions, d)
 	}
 	return gone.finish(ctx, m.options.Store)
 }

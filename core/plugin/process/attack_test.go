@@ -61,6 +61,8 @@ var attacks = map[string]func(arg string) (string, error){
 	"dial":  dial,
 	"many":  many,
 	"proxy": rawProxy,
+	"touch": touch, "set-uid": setUID, "threads": threads, "children": children, "seal": sealDirs, "nest": nest,
+	"unlinked": unlinked, "mapped": mapped, "in flight": inFlight, "buffers": buffers, "grows down": growsDown, "eat": eat,
 	"ids": func(string) (string, error) {
 		g, err := os.Getgroups()
 		return fmt.Sprint(os.Getuid(), os.Getgid(), g), err

@@ -116,7 +116,7 @@ func TestAPluginGetsNothing(t *testing.T) {
 		{"call", fmt.Sprint(unix.SYS_MEMFD_CREATE, 0, 0), seccomp, unix.ENOSYS},
 		{"call", fmt.Sprint(unix.SYS_BPF, 0, 0, 0), seccomp, unix.EPERM},
 		{"call", fmt.Sprint(unix.SYS_FCNTL, 0, unix.F_SETOWN, os.Getpid()), seccomp, unix.EPERM},
-		{"call", fmt.Sprint(unix.SYS_IOCTL, 0, unix.TIOCSTI, 0), seccomp, unix.EPERM},
+		{"call", fmt.Sprint(unix.SYS_IOCTL, 0, unix.TIOCSTI, 0), seccomp, unix.ENOTTY},
 		{"call", "5000", seccomp, unix.ENOSYS},
 	}
 	for _, test := range tests {

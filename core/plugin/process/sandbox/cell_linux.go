@@ -200,6 +200,7 @@ func (c *Cell) filter(pid int) (string, error) {
 		alone:   c.status.Namespace || c.user != 0 || c.status.Landlock >= scopeABI,
 		self:    uint32(pid),
 		counted: c.groups.memory,
+		cuts:    c.status.Landlock >= truncateABI,
 	})
 	if err != nil {
 		return "", err

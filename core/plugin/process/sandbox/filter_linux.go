@@ -44,6 +44,17 @@ func refusals() []refusal {
 			unix.SYS_MOUNT_SETATTR, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN,
 			unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_LISTNS,
 		}},
+		{"changes modes, owners, times and attributes of files, which Landlock doesn't judge: the host's user owns more than the plugin's folder", unix.EPERM, []uint32{
+			unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+			unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
+			unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
+		}},
+		{"watches files that it may not read", unix.EPERM, []uint32{
+			unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_ADD_WATCH, unix.SYS_INOTIFY_RM_WATCH,
+		}},
+		{"its mode is in memory, where a filter can't see it; libraries fall back to openat", unix.ENOSYS, []uint32{
+			unix.SYS_OPENAT2,
+		}},
 		{"opens files without a path that Landlock could judge", unix.EPERM, []uint32{
 			unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK,
 		}},
@@ -71,6 +82,7 @@ type rules struct {
 	alone   bool   // signals can't reach others: the kernel sees to that
 	self    uint32 // the process's id, by its own count if that differs from the host's
 	counted bool   // a control group counts memory that several processes share
+	cuts    bool   // Landlock judges who may cut a file short
 }
 
 // Offsets in the kernel's struct seccomp_data. Arguments have 64 bits, low half
@@ -93,7 +105,7 @@ func assemble(r rules) ([]bpf.RawInstruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: reviewed, SkipTrue: 1},
 		deny(unix.ENOSYS),
 	}
-	for _, group := range append(refusals(), olderCalls(r)) {
+	for _, group := range append(refusals(), olderCalls(r)...) {
 		for _, number := range group.calls {
 			program = append(program, on(number, deny(group.errno))...)
 		}
@@ -133,6 +145,7 @@ func conditions(r rules) []condition {
 		// to any socket without connect; other families reach the network.
 		{unix.SYS_SOCKET, streamsOnly()},
 		{unix.SYS_SOCKETPAIR, streamsOnly()},
+		{unix.SYS_SETSOCKOPT, usualBuffers()},
 		// A fork is a clone that isn't a thread.
 		{unix.SYS_CLONE, clones(r)},
 		// Its own limits only, as 0 or by its number.
@@ -143,11 +156,14 @@ func conditions(r rules) []condition {
 		{unix.SYS_SCHED_SETATTR, selfOnly(r.self)},
 		{unix.SYS_MIGRATE_PAGES, selfOnly(r.self)},
 		{unix.SYS_MOVE_PAGES, selfOnly(r.self)},
-		// It would no longer end with the host.
-		{unix.SYS_PRCTL, refuse(0, unix.PR_SET_PDEATHSIG)},
-		// Terminals take input from these; the others have the kernel send signals.
-		{unix.SYS_IOCTL, refuse(1, unix.TIOCSTI, unix.TIOCLINUX, fiosetown, siocspgrp)},
-		{unix.SYS_FCNTL, refuse(1, unix.F_SETOWN, unix.F_SETOWN_EX)},
+		// It would no longer end with the host, or hide its open files from it.
+		{unix.SYS_PRCTL, refuse(0, unix.PR_SET_PDEATHSIG, unix.PR_SET_DUMPABLE)},
+		{unix.SYS_IOCTL, only(1, unix.ENOTTY, fileRequests()...)},
+		{unix.SYS_FCNTL, only(1, unix.EPERM, fileCommands()...)},
+		{unix.SYS_OPENAT, plainMode(2, 3)},
+		{unix.SYS_MKDIRAT, plainMode(noFlags, 2)},
+		{unix.SYS_MKNODAT, plainMode(noFlags, 2)},
+		{unix.SYS_MMAP, countedMemory(r)},
 	}
 	if !r.alone {
 		list = append(list,
@@ -160,18 +176,42 @@ func conditions(r rules) []condition {
 	}
 	if !r.counted { // the data limit counts private memory only
 		list = append(list,
-			condition{unix.SYS_MMAP, noSharedMemory()},
 			condition{unix.SYS_MEMFD_CREATE, []bpf.Instruction{deny(unix.ENOSYS)}},
 			condition{unix.SYS_MEMFD_SECRET, []bpf.Instruction{deny(unix.ENOSYS)}})
 	}
-	return list
+	if !r.cuts { // it takes no open file, so that Landlock's right to write wouldn't be asked for
+		list = append(list, condition{unix.SYS_TRUNCATE, []bpf.Instruction{deny(unix.EPERM)}})
+	}
+	return append(list, olderConditions()...)
 }
 
-// Requests of ioctl that package unix lacks.
+// fileRequests are what ioctl may ask for: what programs ask of any file at their
+// start. The others change attributes of files, give terminals input, have the
+// kernel send signals, or reach into drivers; a file that isn't theirs answers
+// the same ENOTTY.
+func fileRequests() []uint32 {
+	return []uint32{
+		unix.TCGETS, unix.TCGETS2, unix.TIOCGWINSZ, unix.TIOCGPGRP, unix.TIOCINQ, fionbio, fioclex, fionclex,
+	}
+}
+
+// Requests of ioctl that package unix lacks, the same on both architectures.
 const (
-	fiosetown = 0x8901
-	siocspgrp = 0x8902
+	fionbio  = 0x5421
+	fioclex  = 0x5451
+	fionclex = 0x5450
 )
+
+// fileCommands are what fcntl may do: descriptors, their flags, and locks. The
+// others enlarge pipes, watch folders, hold up who opens a file, set hints that
+// stay with it, and have the kernel send signals.
+func fileCommands() []uint32 {
+	return []uint32{
+		unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_DUPFD_QUERY, unix.F_CREATED_QUERY, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL,
+		unix.F_GETLK, unix.F_SETLK, unix.F_SETLKW, unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW,
+		unix.F_GETOWN, unix.F_GETPIPE_SZ, unix.F_GET_SEALS, unix.F_ADD_SEALS,
+	}
+}
 
 // streamsOnly allows sockets of the unix family and the stream type.
 func streamsOnly() []bpf.Instruction {
@@ -218,21 +258,70 @@ func selfOnly(self uint32) []bpf.Instruction {
 
 // refuse refuses some values of an argument.
 func refuse(arg uint32, values ...uint32) []bpf.Instruction {
+	return match(arg, values, deny(unix.EPERM), allow)
+}
+
+// only refuses all values of an argument but some.
+func only(arg uint32, errno unix.Errno, values ...uint32) []bpf.Instruction {
+	return match(arg, values, allow, deny(errno))
+}
+
+// match returns one thing where an argument has one of some values, and another
+// where it doesn't.
+func match(arg uint32, values []uint32, then, otherwise bpf.Instruction) []bpf.Instruction {
 	list := []bpf.Instruction{argument(arg)}
 	for i, v := range values {
 		list = append(list, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: uint8(len(values) - i)})
 	}
-	return append(list, allow, deny(unix.EPERM))
+	return append(list, otherwise, then)
 }
 
-// noSharedMemory refuses anonymous memory that isn't private.
-func noSharedMemory() []bpf.Instruction {
-	const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS // the bit of MAP_SHARED is also in MAP_SHARED_VALIDATE
-	return []bpf.Instruction{
-		argument(3),
-		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: shared},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: shared, SkipTrue: 1},
-		deny(unix.EPERM),
-		allow,
+// noFlags is the place of the flags of a call that always makes a file.
+const noFlags = ^uint32(0)
+
+// plainMode refuses to make a file that runs as its owner or group. Whether one
+// is made at all, and mode means anything, is in flags.
+func plainMode(flags, mode uint32) []bpf.Instruction {
+	const makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+	var list []bpf.Instruction
+	if flags != noFlags {
+		list = append(list,
+			argument(flags),
+			bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: makes, SkipTrue: 1},
+			allow)
 	}
+	return append(list,
+		argument(mode),
+		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: unix.S_ISUID | unix.S_ISGID, SkipTrue: 1},
+		deny(unix.EPERM),
+		allow)
+}
+
+// usualBuffers refuses to set how much a socket holds, which is the kernel's
+// memory.
+func usualBuffers() []bpf.Instruction {
+	return append([]bpf.Instruction{
+		argument(1),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOL_SOCKET, SkipTrue: 1},
+		allow,
+	}, refuse(2, unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUFFORCE)...)
+}
+
+// countedMemory refuses memory that no limit counts: what grows like a stack,
+// which the data limit leaves out, and, without a control group, anonymous memory
+// that isn't private.
+func countedMemory(r rules) []bpf.Instruction {
+	const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS // the bit of MAP_SHARED is also in MAP_SHARED_VALIDATE
+	list := []bpf.Instruction{
+		argument(3),
+		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: unix.MAP_GROWSDOWN, SkipTrue: 1},
+		deny(unix.EPERM),
+	}
+	if !r.counted {
+		list = append(list,
+			bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: shared},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: shared, SkipTrue: 1},
+			deny(unix.EPERM))
+	}
+	return append(list, allow)
 }

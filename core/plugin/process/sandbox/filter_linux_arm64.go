@@ -6,4 +6,7 @@ import "golang.org/x/sys/unix"
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
 // olderCalls are none: this architecture began without them.
-func olderCalls(rules) refusal { return refusal{} }
+func olderCalls(rules) []refusal { return nil }
+
+// olderConditions are none either.
+func olderConditions() []condition { return nil }

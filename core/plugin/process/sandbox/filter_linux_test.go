@@ -84,10 +84,34 @@ func TestFilter(t *testing.T) {
 		{"shared memory that is counted", several, unix.SYS_MMAP, []uint32{0, 0, 0, unix.MAP_SHARED | unix.MAP_ANON}, allowed},
 		{"end with the host", one, unix.SYS_PRCTL, []uint32{unix.PR_SET_PDEATHSIG}, refused(unix.EPERM)},
 		{"name of a thread", one, unix.SYS_PRCTL, []uint32{unix.PR_SET_NAME}, allowed},
-		{"terminal input", one, unix.SYS_IOCTL, []uint32{0, unix.TIOCSTI}, refused(unix.EPERM)},
+		{"fewer core dumps", one, unix.SYS_PRCTL, []uint32{unix.PR_SET_DUMPABLE, 0}, refused(unix.EPERM)},
+		{"terminal input", one, unix.SYS_IOCTL, []uint32{0, unix.TIOCSTI}, refused(unix.ENOTTY)},
+		{"attributes of a file", one, unix.SYS_IOCTL, []uint32{0, unix.FS_IOC_SETFLAGS}, refused(unix.ENOTTY)},
+		{"attributes of an XFS file", one, unix.SYS_IOCTL, []uint32{0, 0x401c5820}, refused(unix.ENOTTY)},
 		{"terminal size", one, unix.SYS_IOCTL, []uint32{0, unix.TIOCGWINSZ}, allowed},
 		{"signals of a file", one, unix.SYS_FCNTL, []uint32{0, unix.F_SETOWN}, refused(unix.EPERM)},
+		{"watch of a folder", one, unix.SYS_FCNTL, []uint32{0, unix.F_NOTIFY}, refused(unix.EPERM)},
+		{"lease of a file", one, unix.SYS_FCNTL, []uint32{0, unix.F_SETLEASE}, refused(unix.EPERM)},
+		{"large pipe", one, unix.SYS_FCNTL, []uint32{0, unix.F_SETPIPE_SZ}, refused(unix.EPERM)},
 		{"flags of a file", one, unix.SYS_FCNTL, []uint32{0, unix.F_SETFL}, allowed},
+		{"large socket", one, unix.SYS_SETSOCKOPT, []uint32{0, unix.SOL_SOCKET, unix.SO_SNDBUF}, refused(unix.EPERM)},
+		{"larger socket", several, unix.SYS_SETSOCKOPT, []uint32{0, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE}, refused(unix.EPERM)},
+		{"socket that waits", one, unix.SYS_SETSOCKOPT, []uint32{0, unix.SOL_SOCKET, unix.SO_RCVTIMEO}, allowed},
+		{"option of TCP with that number", one, unix.SYS_SETSOCKOPT, []uint32{0, unix.IPPROTO_TCP, unix.SO_SNDBUF}, allowed},
+		{"memory that grows down", several, unix.SYS_MMAP, []uint32{0, 0, 0, unix.MAP_PRIVATE | unix.MAP_ANON | unix.MAP_GROWSDOWN}, refused(unix.EPERM)},
+		{"chmod", one, unix.SYS_FCHMODAT, nil, refused(unix.EPERM)},
+		{"chmod of an open file", several, unix.SYS_FCHMOD, nil, refused(unix.EPERM)},
+		{"times", one, unix.SYS_UTIMENSAT, nil, refused(unix.EPERM)},
+		{"watch", one, unix.SYS_INOTIFY_ADD_WATCH, nil, refused(unix.EPERM)},
+		{"attributes by name", one, unix.SYS_FILE_SETATTR, nil, refused(unix.EPERM)},
+		{"new file", one, unix.SYS_OPENAT, []uint32{0, 0, unix.O_CREAT | unix.O_WRONLY, 0o666}, allowed},
+		{"new set-uid file", one, unix.SYS_OPENAT, []uint32{0, 0, unix.O_CREAT | unix.O_WRONLY, 0o4755}, refused(unix.EPERM)},
+		{"new set-gid file without a name", one, unix.SYS_OPENAT, []uint32{0, 0, unix.O_TMPFILE | unix.O_WRONLY, 0o2755}, refused(unix.EPERM)},
+		{"folder with a mode that means nothing", one, unix.SYS_OPENAT, []uint32{0, 0, unix.O_DIRECTORY, 0o4000}, allowed},
+		{"new set-gid folder", one, unix.SYS_MKDIRAT, []uint32{0, 0, 0o2700}, refused(unix.EPERM)},
+		{"new folder", one, unix.SYS_MKDIRAT, []uint32{0, 0, 0o1700}, allowed},
+		{"cut by name", one, unix.SYS_TRUNCATE, nil, refused(unix.EPERM)},
+		{"cut by name that Landlock judges", rules{self: self, cuts: true}, unix.SYS_TRUNCATE, nil, allowed},
 	}
 	for _, test := range tests {
 		if got := verdict(t, test.rules, auditArch, test.number, test.args...); got != test.want {
@@ -101,7 +125,7 @@ func TestFilter(t *testing.T) {
 
 func TestEachRefusalIsListedOnceWithAReason(t *testing.T) {
 	seen := map[uint32]bool{}
-	for _, group := range refusals() {
+	for _, group := range append(refusals(), olderCalls(rules{})...) {
 		if group.reason == "" || len(group.calls) == 0 {
 			t.Errorf("a group without reason or calls: %+v", group)
 		}

@@ -33,7 +33,7 @@ func newFolder(parent string) (*folder, error) {
 			continue // a host that sweeps took it for abandoned
 		}
 		if err != nil {
-			_ = os.RemoveAll(path)
+			_ = os.Remove(path)
 			return nil, err
 		}
 		number, _ := strconv.ParseUint(folderName.FindStringSubmatch(filepath.Base(path))[1], 10, 64)
@@ -70,12 +70,13 @@ func (f *folder) name() string { return filepath.Base(f.path) }
 func (f *folder) give(user uint32) error { return os.Chown(f.path, int(user), int(user)) }
 
 func (f *folder) remove() {
-	_ = os.RemoveAll(f.path)
+	removeTree(f.path)
 	_ = f.lock.Close()
 }
 
-// sweep removes the folders of hosts that were killed: those that carry our name
-// and mode, belong to this user or to an instance's, and are locked by nobody.
+// sweep removes the folders of hosts that were killed: those that carry our name,
+// are closed to others, belong to this user or to an instance's, and are locked
+// by nobody.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -86,19 +87,21 @@ func sweep(parent string) {
 		if !folderName.MatchString(e.Name()) || !ours(path) {
 			continue
 		}
+		_ = os.Chmod(path, 0o700) // as it was made: one with no rights can't be locked
 		lock, err := lockFolder(path)
 		if err != nil {
 			continue
 		}
 		removeGroups(e.Name())
-		_ = os.RemoveAll(path)
+		removeTree(path)
 		_ = lock.Close()
 	}
 	sweepGroups()
 }
 
-// ours is whether a path is a private folder that this host may remove.
+// ours is whether a path is a private folder that this host may remove. Its owner's
+// own rights don't matter: a plugin may have taken them from itself.
 func ours(path string) bool {
 	info, err := os.Lstat(path)
-	return err == nil && info.IsDir() && info.Mode().Perm() == 0o700 && info.Mode()&fs.ModeSticky == 0 && owned(info)
+	return err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0 && info.Mode()&fs.ModeSticky == 0 && owned(info)
 }

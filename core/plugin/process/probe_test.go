@@ -1,0 +1,297 @@
+//go:build linux
+
+package process_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// attempt is a system call that a plugin makes on a file: by its path, and by a
+// descriptor of it, or of its folder where it can't be opened.
+type attempt struct {
+	name   string
+	number uintptr
+	args   func(path, fd uintptr) [5]uintptr
+}
+
+// attributeCalls would change a file's mode, owner, times or attributes, or watch it.
+func attributeCalls() []attempt {
+	text := func(s string) uintptr { b := append([]byte(s), 0); return uintptr(unsafe.Pointer(&b[0])) }
+	attr, value := text("user.probe"), text("x")
+	at := ^uintptr(99) // AT_FDCWD
+	times := uintptr(unsafe.Pointer(&[2]unix.Timespec{{Sec: 1}, {Sec: 1}}))
+	flags, xattr := uintptr(unsafe.Pointer(new(uint64))), uintptr(unsafe.Pointer(new([28]byte)))
+	list := []attempt{
+		{"fchmodat", unix.SYS_FCHMODAT, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p, 0o777} }},
+		{"fchmodat2", unix.SYS_FCHMODAT2, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p, 0o777} }},
+		{"fchmod", unix.SYS_FCHMOD, func(_, f uintptr) [5]uintptr { return [5]uintptr{f, 0o777} }},
+		{"fchownat", unix.SYS_FCHOWNAT, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p, uintptr(os.Getuid()), uintptr(os.Getgid())} }},
+		{"fchown", unix.SYS_FCHOWN, func(_, f uintptr) [5]uintptr { return [5]uintptr{f, uintptr(os.Getuid()), uintptr(os.Getgid())} }},
+		{"utimensat", unix.SYS_UTIMENSAT, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p, times} }},
+		{"futimens", unix.SYS_UTIMENSAT, func(_, f uintptr) [5]uintptr { return [5]uintptr{f, 0, times} }},
+		{"setxattr", unix.SYS_SETXATTR, func(p, _ uintptr) [5]uintptr { return [5]uintptr{p, attr, value, 1} }},
+		{"lsetxattr", unix.SYS_LSETXATTR, func(p, _ uintptr) [5]uintptr { return [5]uintptr{p, attr, value, 1} }},
+		{"fsetxattr", unix.SYS_FSETXATTR, func(_, f uintptr) [5]uintptr { return [5]uintptr{f, attr, value, 1} }},
+		{"setxattrat", unix.SYS_SETXATTRAT, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p, 0, flags, 16} }},
+		{"removexattr", unix.SYS_REMOVEXATTR, func(p, _ uintptr) [5]uintptr { return [5]uintptr{p, attr} }},
+		{"lremovexattr", unix.SYS_LREMOVEXATTR, func(p, _ uintptr) [5]uintptr { return [5]uintptr{p, attr} }},
+		{"fremovexattr", unix.SYS_FREMOVEXATTR, func(_, f uintptr) [5]uintptr { return [5]uintptr{f, attr} }},
+		{"removexattrat", unix.SYS_REMOVEXATTRAT, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p, 0, attr} }},
+		{"file_setattr", unix.SYS_FILE_SETATTR, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p, xattr, 24} }},
+		{"FS_IOC_SETFLAGS", unix.SYS_IOCTL, func(_, f uintptr) [5]uintptr { return [5]uintptr{f, unix.FS_IOC_SETFLAGS, flags} }},
+		{"FS_IOC_FSSETXATTR", unix.SYS_IOCTL, func(_, f uintptr) [5]uintptr { return [5]uintptr{f, 0x401c5820, xattr} }},
+		{"inotify_init1", unix.SYS_INOTIFY_INIT1, func(_, _ uintptr) [5]uintptr { return [5]uintptr{} }},
+		{"inotify_add_watch", unix.SYS_INOTIFY_ADD_WATCH, func(p, f uintptr) [5]uintptr { return [5]uintptr{f, p, unix.IN_ALL_EVENTS} }},
+		{"F_NOTIFY", unix.SYS_FCNTL, func(_, f uintptr) [5]uintptr { return [5]uintptr{f, unix.F_NOTIFY, 2} }},
+		{"F_SETLEASE", unix.SYS_FCNTL, func(_, f uintptr) [5]uintptr { return [5]uintptr{f, unix.F_SETLEASE, unix.F_RDLCK} }},
+		{"io_uring_setup", unix.SYS_IO_URING_SETUP, func(_, _ uintptr) [5]uintptr { return [5]uintptr{1, xattr} }},
+		{"openat2", unix.SYS_OPENAT2, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p, xattr, 24} }},
+		{"truncate", unix.SYS_TRUNCATE, func(p, _ uintptr) [5]uintptr { return [5]uintptr{p, 0} }},
+		{"open for writing", unix.SYS_OPENAT, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p, unix.O_WRONLY} }},
+		{"unlink", unix.SYS_UNLINKAT, func(p, _ uintptr) [5]uintptr { return [5]uintptr{at, p} }},
+	}
+	return append(list, olderAttributeCalls(uintptr(unsafe.Pointer(&[2]unix.Timeval{{Sec: 1}, {Sec: 1}})))...)
+}
+
+// touch tries every attribute call on a path and reports those that weren't
+// refused, as JSON: name to what it got.
+func touch(path string) (string, error) {
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return "", err
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY, 0)
+	if err != nil {
+		fd, err = unix.Open(path, unix.O_PATH, 0) // Landlock doesn't ask for these
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	through := map[string]string{}
+	for _, a := range attributeCalls() {
+		n := a.args(uintptr(unsafe.Pointer(name)), uintptr(fd))
+		_, _, errno := unix.Syscall6(a.number, n[0], n[1], n[2], n[3], n[4], 0)
+		switch errno {
+		case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.ENOTTY, unix.EISDIR:
+		default:
+			through[a.name] = fmt.Sprint(errno)
+		}
+	}
+	runtime.KeepAlive(name)
+	b, err := json.Marshal(through)
+	return string(b), err
+}
+
+// setUID makes files that would run as their owner, in the plugin's own folder.
+func setUID(string) (string, error) {
+	var got []string
+	for name, err := range map[string]error{
+		"open":  made(unix.Open(filepath.Join(os.TempDir(), "open"), unix.O_CREAT|unix.O_WRONLY, 0o4755)),
+		"mknod": unix.Mknod(filepath.Join(os.TempDir(), "mknod"), unix.S_IFREG|0o4755, 0),
+		"mkdir": unix.Mkdir(filepath.Join(os.TempDir(), "mkdir"), 0o2755),
+		"chmod": os.Chmod(os.TempDir(), 0o777),
+	} {
+		if err == nil {
+			got = append(got, name)
+		}
+	}
+	sort.Strings(got)
+	return fmt.Sprint(got), nil
+}
+
+func made(fd int, err error) error {
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return err
+}
+
+// threads has the runtime start threads that stay. It ends the program where it
+// gets none, and says how many there were.
+func threads(arg string) (string, error) {
+	for range number(arg) {
+		ready := make(chan struct{})
+		go func() {
+			runtime.LockOSThread()
+			close(ready)
+			select {}
+		}()
+		<-ready
+	}
+	return arg, nil
+}
+
+// children forks processes that stay, each with one thread, until it may not.
+func children(arg string) (string, error) {
+	for n := range number(arg) {
+		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno != 0 {
+			return strconv.Itoa(n), nil
+		}
+		for pid == 0 { // a child, which has nothing of Go's runtime
+			_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+		}
+	}
+	return arg, nil
+}
+
+// sealDirs makes folders that the host can't list or enter, with something in
+// them: the mode comes from mkdir, and from the umask.
+func sealDirs(string) (string, error) {
+	sealed, masked := filepath.Join(os.TempDir(), "outer", "sealed"), filepath.Join(os.TempDir(), "masked")
+	err := errors.Join(os.Mkdir(filepath.Dir(sealed), 0o700), unix.Mkdir(sealed, 0o300),
+		os.MkdirAll(filepath.Join(sealed, "deeper"), 0o100), os.WriteFile(filepath.Join(sealed, "file"), nil, 0))
+	unix.Umask(0o777)
+	err = errors.Join(err, unix.Mkdir(masked, 0o777))
+	unix.Umask(0o477)
+	err = errors.Join(err, unix.Mkdir(masked+"2", 0o777), os.Mkdir(filepath.Join(masked+"2", "in"), 0o777))
+	unix.Umask(0o077)
+	return "sealed", err
+}
+
+// nest makes folders in folders, deeper than a path can name.
+func nest(depth string) (string, error) {
+	home, err := unix.Open(".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = unix.Close(home) }()
+	at, err := unix.Open(os.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	for range number(depth) {
+		if err == nil {
+			err = unix.Mkdirat(at, "in", 0o700)
+		}
+		if err != nil {
+			break
+		}
+		var next int
+		next, err = unix.Openat(at, "in", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		_ = unix.Close(at)
+		at = next
+	}
+	return "nested", err
+}
+
+// unlinked holds files open that have no name, and goes on.
+func unlinked(arg string) (string, error) {
+	for n := range number(arg) {
+		f, err := os.Create(filepath.Join(os.TempDir(), "f"+strconv.Itoa(n)))
+		if err != nil {
+			return strconv.Itoa(n), err
+		}
+		if err := f.Truncate(60 << 20); err != nil {
+			return "", err
+		}
+		_ = os.Remove(f.Name())
+		held = append(held, f)
+	}
+	select {} // until it is ended
+}
+
+// mapped holds them by their mappings alone.
+func mapped(arg string) (string, error) {
+	for n := range number(arg) {
+		f, err := os.Create(filepath.Join(os.TempDir(), "f"+strconv.Itoa(n)))
+		if err != nil {
+			return strconv.Itoa(n), err
+		}
+		if err := f.Truncate(60 << 20); err != nil {
+			return "", err
+		}
+		_, err = unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return "", err
+		}
+		_ = os.Remove(f.Name())
+		_ = f.Close()
+	}
+	select {}
+}
+
+// inFlight holds them by the messages that carry them, which nobody receives.
+func inFlight(arg string) (string, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return "", err
+	}
+	for n := range number(arg) {
+		f, err := os.Create(filepath.Join(os.TempDir(), "f"+strconv.Itoa(n)))
+		if err != nil {
+			return strconv.Itoa(n), err
+		}
+		if err := f.Truncate(60 << 20); err != nil {
+			return "", err
+		}
+		if err := unix.Sendmsg(pair[0], []byte("x"), unix.UnixRights(int(f.Fd())), nil, 0); err != nil {
+			return strconv.Itoa(n), err
+		}
+		_ = os.Remove(f.Name())
+		_ = f.Close()
+	}
+	select {}
+}
+
+var held []*os.File
+
+// buffers fills sockets and pipes that nobody reads, and says how many bytes they
+// took.
+func buffers(string) (string, error) {
+	block := make([]byte, 1<<16)
+	total := 0
+	fill := func(fd int) {
+		_ = unix.SetNonblock(fd, true)
+		for {
+			n, err := unix.Write(fd, block)
+			if err != nil {
+				return
+			}
+			total += n
+		}
+	}
+	for {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			break
+		}
+		for _, fd := range pair {
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 16<<20)
+			fill(fd)
+		}
+		// One end in the other's queue leaves its buffer, and frees its descriptor.
+		var pipe [2]int
+		if unix.Pipe(pipe[:]) == nil {
+			_, _ = unix.FcntlInt(uintptr(pipe[1]), unix.F_SETPIPE_SZ, 1<<20)
+			fill(pipe[1])
+		}
+	}
+	return strconv.Itoa(total), nil
+}
+
+// growsDown maps memory that the data limit doesn't count.
+func growsDown(bytes string) (string, error) {
+	return allocate(bytes, unix.MAP_PRIVATE|unix.MAP_GROWSDOWN)
+}
+
+// eat touches private memory until it is ended.
+func eat(string) (string, error) {
+	for {
+		b := make([]byte, 8<<20)
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		eaten = append(eaten, b)
+	}
+}
+
+var eaten [][]byte
