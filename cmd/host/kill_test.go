@@ -141,7 +141,7 @@ func waitEmpty(t *testing.T, id int) {
 }
 
 type shownRun struct {
-	ID     string      `json:"id"`
+	ID     string      `json:"run_id"`
 	Status core.Status `json:"status"`
 	Loops  []struct {
 		Attempts []core.Attempt `json:"attempts"`
@@ -151,7 +151,11 @@ type shownRun struct {
 // recorded is the newest run and its attempts, as far as they are stored.
 func (w *killWorld) recorded() (shownRun, bool) {
 	w.t.Helper()
-	var list struct{ Runs []struct{ ID string } }
+	var list struct {
+		Runs []struct {
+			ID string `json:"run_id"`
+		}
+	}
 	if w.json(&list, "runs", "list"); len(list.Runs) == 0 {
 		return shownRun{}, false
 	}
