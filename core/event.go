@@ -34,7 +34,8 @@ type IterationStarted struct {
 	Role      sdk.Role
 }
 
-// OutputChunk is a piece of an output that is being made.
+// OutputChunk is a piece of an output that is being made, where somebody asked
+// for pieces.
 type OutputChunk struct {
 	Node      string
 	Iteration int

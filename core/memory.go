@@ -106,6 +106,9 @@ type Memory struct {
 	PromotedTo string `json:"promoted_to,omitempty"`
 	// Version counts its changes, from 1.
 	Version int64 `json:"version"`
+	// Salt keys the digests of its title and content in events. It is in the record
+	// and nowhere else, so that nothing can be guessed back once that is gone.
+	Salt string `json:"-"`
 }
 
 // Signals are what the use of a memory has shown (spec 3.4). They move by turns,

@@ -47,6 +47,11 @@ type EvaluateResponse struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
+// MetadataUsedMemories is the key of a response's metadata under which a plugin names
+// the recalled memories that it used: their ids, with commas between them. The run's
+// end is then their feedback, and no other recalled memory is taken for used.
+const MetadataUsedMemories = "used_memories"
+
 // GenerateRequest asks for a new output.
 type GenerateRequest struct {
 	Call

@@ -106,7 +106,11 @@ func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
 // made before a bad plugin ended it.
 func (w *killWorld) checkCommitted() {
 	w.t.Helper()
-	var list struct{ Runs []struct{ ID string } }
+	var list struct {
+		Runs []struct {
+			ID string `json:"run_id"`
+		}
+	}
 	w.json(&list, "runs", "list", "--limit", "100")
 	if len(list.Runs) == 0 {
 		w.t.Fatal("no run is recorded")

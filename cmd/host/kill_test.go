@@ -36,7 +36,7 @@ nodes:
       generator: {plugin: test/tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
       corrector: {plugin: test/tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
       evaluator: {plugin: test/tally, config: {file: %[1]q, passes: %[2]d, works: 1000000}}
-      max_iterations: 50
+      max_iterations: 1000
 `
 
 func newKillWorld(t *testing.T) *killWorld {
@@ -263,14 +263,15 @@ func (w *killWorld) checkTally() {
 
 func TestAPluginKilledInACallDoesNotEndTheRun(t *testing.T) {
 	w := newKillWorld(t).count()
-	w.workflow(tallyWorkflow, w.tally, 40)
+	const passes = 300 // long enough that a busy machine comes to kill two
+	w.workflow(tallyWorkflow, w.tally, passes)
 	cmd, out := w.start("run", "workflow.yaml", "--json")
 	deadline := time.After(time.Minute)
 	killed := map[int]bool{}
 	for notes := 0; len(killed) < 2; {
 		select {
 		case <-deadline:
-			t.Fatal("no plugin to kill")
+			t.Fatalf("no plugin to kill after %d: %s", len(killed), out)
 		case <-time.After(time.Millisecond):
 		}
 		text, _ := os.ReadFile(w.tally)
@@ -289,7 +290,7 @@ func TestAPluginKilledInACallDoesNotEndTheRun(t *testing.T) {
 	_ = cmd.Wait()
 	waitEmpty(t, cmd.Process.Pid)
 	var result core.LoopResult
-	if err := json.Unmarshal(out.Bytes(), &result); err != nil || result.Status != core.StatusPassed || result.Iteration != 40 {
+	if err := json.Unmarshal(out.Bytes(), &result); err != nil || result.Status != core.StatusPassed || result.Iteration != passes {
 		t.Fatalf("the run ended otherwise: %s", out)
 	}
 }

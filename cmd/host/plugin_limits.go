@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 )
 
 // limits are what bounds each instance of a plugin.
@@ -40,5 +41,5 @@ func (l *limits) String() string {
 	if l.Fuel > 0 {
 		return text + fmt.Sprintf(", fuel %d", l.Fuel)
 	}
-	return text + fmt.Sprintf(", processes %d", l.Processes)
+	return text + fmt.Sprintf(", processes %d (with their threads %d)", l.Processes, l.Processes*sandbox.TasksPerProcess)
 }

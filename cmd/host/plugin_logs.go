@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,12 +101,21 @@ func (a *App) printLogLine(l plugin.LogLine) error {
 // shortRunID is how much of a run's id is shown: what finds it again.
 const shortRunID = 13
 
-// logText is a line's message and its fields.
+// logText is a line's message and its fields. A name or value that could pass for
+// more than one is quoted.
 func logText(l plugin.LogLine) string {
 	var text strings.Builder
 	text.WriteString(l.Message)
 	for _, name := range slices.Sorted(maps.Keys(l.Fields)) {
-		fmt.Fprintf(&text, " %s=%v", name, l.Fields[name])
+		fmt.Fprintf(&text, " %s=%s", quoted(name), quoted(fmt.Sprint(l.Fields[name])))
 	}
 	return text.String()
+}
+
+// quoted is a text, in quotes where a space, a quote or an equals sign is in it.
+func quoted(text string) string {
+	if strings.ContainsAny(text, " \"=\n\t") {
+		return strconv.Quote(text)
+	}
+	return text
 }

@@ -177,7 +177,7 @@ func (a *App) printRun(run *core.Run, failure error) error {
 		}
 		return statusExit(run.Status)
 	}
-	if run.Status == core.StatusPassed || run.Status == core.StatusExhausted {
+	if run.Error == nil && (run.Status == core.StatusPassed || run.Status == core.StatusExhausted) {
 		if err := a.printOutput(run.Result); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,6 +62,7 @@ func (f sandboxFacts) rows() [][2]string {
 		{"mode", f.Mode}, {"holds", holds},
 		{"own user", yes(f.User)}, {"no new privs", yes(f.NoNewPrivs)}, {"landlock", landlock}, {"seccomp", yes(f.Seccomp)},
 		{"rlimits", yes(f.Rlimits)}, {"pid ns", yes(f.Namespace)}, {"cgroup", cgroup},
+		{"tasks", cmp.Or(f.Tasks, "counted once a second")},
 	}
 	for _, text := range f.Missing {
 		rows = append(rows, [2]string{"missing", text})

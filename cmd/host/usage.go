@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,8 +89,11 @@ func unknownCommand(parent *cobra.Command, word string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", parent.CommandPath(), core.Cut(word)).
-		WithHint("%s", sdk.DidYouMean(word, names, parent.CommandPath()+" --help lists the commands"))}
+	hint := sdk.DidYouMean(word, names, parent.CommandPath()+" --help lists the commands")
+	if parent.Name() == "memory" && slices.Contains([]string{"delete", "forget", "remove", "rm", "purge"}, word) {
+		hint = "only the gate removes a memory, by its use or on request: reflectory gate request MEMORY --erase --reason WHY"
+	}
+	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", parent.CommandPath(), core.Cut(word)).WithHint("%s", hint)}
 }
 
 // unknownRoot is the error of a command line whose first word is no command, or nil.

@@ -28,7 +28,8 @@ type Limits struct {
 
 // Read reads one YAML document, or returns nil with the problems noted. JSON is
 // read as well. A tree that it returns may be incomplete where problems were
-// noted; what is there is well-formed.
+// noted; what is there is well-formed. It is nil where the file has anchors, aliases,
+// merge keys, tags or directives.
 func Read(text string, limits Limits, found *Problems) *Node {
 	if len(text) > limits.Bytes {
 		found.Add(Pos{1, 1}, limits.Hint, "the file has more than %d bytes", limits.Bytes)
@@ -56,7 +57,10 @@ func Read(text string, limits Limits, found *Problems) *Node {
 	}
 	escapes.restore(documents[0])
 	b := &builder{found: found, source: newSource(text), depth: limits.Depth}
-	return b.node(documents[0], 0)
+	if root := b.node(documents[0], 0); !b.refused {
+		return root
+	}
+	return nil
 }
 
 // parse returns the first two documents that hold more than comments. The

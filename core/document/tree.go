@@ -22,14 +22,25 @@ type builder struct {
 	found  *Problems
 	source *source
 	depth  int
+	// refused says that the tree has what isn't supported, so that what is read of
+	// it isn't what is meant.
+	refused bool
+}
+
+func (b *builder) refuse(at Pos) {
+	b.found.Add(at, unsupportedHint, unsupported)
+	b.refused = true
 }
 
 func (b *builder) node(n *yaml.Node, depth int) *Node {
 	at := position(n)
 	rest := b.source.from(at)
+	if n.Anchor != "" || strings.HasPrefix(rest, "!") || strings.HasPrefix(rest, "&") {
+		b.refuse(at)
+	}
 	switch {
-	case n.Kind == yaml.AliasNode, n.Anchor != "", strings.HasPrefix(rest, "!"), strings.HasPrefix(rest, "&"):
-		b.found.Add(at, unsupportedHint, unsupported)
+	case n.Kind == yaml.AliasNode:
+		b.refuse(at)
 		return &Node{Kind: Null, At: at}
 	case n.Kind != yaml.ScalarNode && depth > b.depth:
 		tooDeep(at, b.depth, b.found)
@@ -52,7 +63,7 @@ func (b *builder) node(n *yaml.Node, depth int) *Node {
 		return b.block(n, at)
 	}
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
-		return line(n, rest[1:], Pos{at.Line, at.Column + 1})
+		return line(n, rest[min(1, len(rest)):], Pos{at.Line, at.Column + 1})
 	}
 	return b.plain(n, rest)
 }
@@ -83,7 +94,8 @@ func (b *builder) mapping(n *yaml.Node, at Pos, depth int) *Node {
 			b.found.Add(keyAt, "", "a key must be a simple name")
 			continue
 		case key.Kind == yaml.AliasNode, key.Anchor != "", key.Tag == "!!merge", strings.HasPrefix(b.source.from(keyAt), "!"):
-			b.found.Add(keyAt, unsupportedHint, unsupported)
+			b.refuse(keyAt)
+			b.node(n.Content[i+1], depth+1) // for what is wrong with it
 			continue
 		case seen[key.Value]:
 			b.found.Add(keyAt, "remove one of them", "the key %q is there twice", core.Cut(key.Value))

@@ -28,8 +28,9 @@ type checker struct {
 	looked string
 }
 
-// Check implements [core.Checker]: all evidence can be read, the index names the
-// memories of each graph and no others, and each tally is that of its outcomes.
+// Check implements [core.Checker]: all evidence can be read and is what its events say,
+// the index names the memories of each graph and no others, and each tally is that of
+// its outcomes.
 // That a memory is gone is no problem, since evidence outlives it.
 func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	c := &checker{r: r, named: naming{}, report: report}
@@ -50,7 +51,7 @@ func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Probl
 			return err
 		}
 	}
-	return nil
+	return c.told(ctx)
 }
 
 func (c *checker) problem(key []byte, rebuildable bool, message string) {

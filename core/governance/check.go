@@ -1,27 +1,75 @@
 package governance
 
 import (
+	"bytes"
 	"context"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 var _ core.Checker = (*Governor)(nil)
 
-// Check implements [core.Checker]: every stored record can be read.
+// Check implements [core.Checker]: every stored record can be read, and is what the
+// newest event of its level left.
 func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	problem := func(level string, err error) {
+		if err != nil {
+			report(core.Problem{Part: "governance", Key: string(key(level)), Message: sdk.AsError(err).Message})
+		}
+	}
+	told := map[string]bool{} // the levels that have events
+	err := levels(ctx, r, func(level string, after []byte) error {
+		told[level] = true
+		value, found, err := r.Get(key(level))
+		if err != nil {
+			return err
+		}
+		if !found {
+			value = []byte("null")
+		}
+		if !bytes.Equal(value, after) {
+			problem(level, sdk.Errorf(sdk.Internal, "governance_forged", "the settings of %s aren't what their newest event says", level))
+		}
+		return nil
+	})
+	if err != nil && !journal.IsBroken(err) { // which the journal's own check tells
+		return err
+	}
 	return core.ScanPrefix(r, []byte(prefix), func(stored, value []byte) (bool, error) {
 		level := strings.TrimPrefix(string(stored), prefix)
-		problem := func(err error) {
-			if err != nil {
-				report(core.Problem{Part: "governance", Key: string(stored), Message: sdk.AsError(err).Message})
-			}
+		err := checkLevel(level)
+		if err == nil {
+			_, err = decode(level, value)
 		}
-		problem(checkLevel(level))
-		_, err := decode(level, value)
-		problem(err)
+		if err == nil && !told[level] {
+			err = sdk.Errorf(sdk.Internal, "governance_forged", "no event says that %s has settings", level)
+		}
+		problem(level, err)
 		return true, ctx.Err()
+	})
+}
+
+// levels calls fn for each level whose settings were ever changed, with its record as
+// the newest event has it; null for none.
+func levels(ctx context.Context, r core.Reader, fn func(level string, after []byte) error) error {
+	return journal.Streams(r, func(s journal.StreamHead) (bool, error) {
+		level, ok := strings.CutPrefix(s.Stream, journal.NamespaceStream(""))
+		if !ok {
+			return true, nil
+		}
+		var after []byte
+		err := journal.Read(r, s.Stream, func(e journal.Entry) error {
+			if changed, is := journal.As[journal.GovernanceChanged](&e); is {
+				after = changed.After
+			}
+			return ctx.Err()
+		})
+		if err == nil && after != nil {
+			err = fn(level, after)
+		}
+		return err == nil, err
 	})
 }

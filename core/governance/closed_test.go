@@ -104,11 +104,16 @@ func TestCheckFindsUnreadableSettings(t *testing.T) {
 	b.put("governance/a", damaged["no JSON"])
 	b.put("governance/x//y", `{"namespace":"x//y"}`)
 	b.put("governance0", "of another kind")
+	b.put("governance/added", `{"namespace":"added","max_reflection_depth":9}`)
+	b.set("changed", "max_reflection_depth=2")
+	b.put("governance/changed", `{"namespace":"changed","max_reflection_depth":200}`)
+	b.set("gone", "max_reflection_depth=0")
+	b.drop("governance/gone")
 	var keys []string
 	err := b.store.View(t.Context(), func(r core.Reader) error {
 		return b.Check(t.Context(), r, func(p core.Problem) { keys = append(keys, p.Part+" "+p.Key) })
 	})
-	if diff := cmp.Diff([]string{"governance governance/a", "governance governance/x//y"}, keys); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"governance governance/changed", "governance governance/gone", "governance governance/a", "governance governance/added", "governance governance/x//y"}, keys); diff != "" || err != nil {
 		t.Errorf("%s, %v", diff, err)
 	}
 }

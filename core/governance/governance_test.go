@@ -58,6 +58,14 @@ func (b *bench) put(key, value string) {
 	}
 }
 
+// drop removes behind the governor's back.
+func (b *bench) drop(key string) {
+	b.Helper()
+	if err := b.store.Update(b.Context(), func(tx core.Tx) error { return tx.Delete([]byte(key)) }); err != nil {
+		b.Fatal(err)
+	}
+}
+
 func (b *bench) events(stream string) (list []journal.Entry) {
 	b.Helper()
 	err := b.store.View(b.Context(), func(r core.Reader) error {

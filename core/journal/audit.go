@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // Audit proves a whole journal: every stream's chain, and that each head which
@@ -19,6 +18,11 @@ type Audit struct {
 	Kept Head
 	// Progress, if set, is told now and then how many entries were checked.
 	Progress func(entries int64)
+
+	// strict and recorded are the [Checker]'s: whether each entry must be exactly as
+	// the program writes it, and which heads the root recorded, by stream.
+	strict   bool
+	recorded map[string]uint64
 }
 
 // Audited is what an audit went through.
@@ -105,6 +109,9 @@ func (w *walk) entry(key, value []byte) error {
 	if err == nil {
 		err = w.stream.add(&e)
 	}
+	if err == nil && w.audit.strict {
+		err = e.exact(stream, value)
+	}
 	if err != nil {
 		w.skip = true
 		return w.report(err)
@@ -140,6 +147,9 @@ func (a *Audit) root(ctx context.Context, r core.Reader, done *Audited) error {
 			if err := cmp.Or(ctx.Err(), h.holds(r, e.Seq)); err != nil {
 				return err
 			}
+			if a.recorded != nil {
+				a.recorded[h.Stream] = max(a.recorded[h.Stream], h.Seq)
+			}
 		}
 		return nil
 	})
@@ -173,36 +183,6 @@ func (h *StreamHead) holds(r core.Reader, entry uint64) error {
 	e, err := decode(h.Stream, key, value)
 	if err == nil && e.Hash != h.Hash {
 		err = broken(h.Stream, h.Seq, fmt.Sprintf("the entry isn't the one that the root recorded in its entry %d: it, or one before it, was rewritten", entry))
-	}
-	return err
-}
-
-// Checker is the journal's [core.Checker].
-type Checker struct{}
-
-var _ core.Checker = Checker{}
-
-// Check implements [core.Checker]. It reports the first problem of each stream,
-// and the first of the root.
-func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	tell := func(err error) {
-		at := sdk.AsError(err)
-		report(core.Problem{Part: "journal", Key: fmt.Sprintf("%s%v/%v", eventPrefix, at.Details["stream"], at.Details["seq"]), Message: at.Message})
-	}
-	var a Audit
-	var done Audited
-	whole := true
-	err := a.streams(ctx, r, &done, func(err error) error {
-		whole = false
-		tell(err)
-		return nil
-	})
-	if err != nil || !whole {
-		return err
-	}
-	if err = a.root(ctx, r, &done); IsBroken(err) {
-		tell(err)
-		return nil
 	}
 	return err
 }

@@ -27,7 +27,7 @@ type FieldInfo struct {
 func events() []Event {
 	return slices.Concat(
 		rootEvents(), runEvents(), governanceEvents(), memoryEvents(), lifecycleEvents(), evidenceEvents(), recallEvents(),
-		policyEvents(), injectionEvents(),
+		policyEvents(), injectionEvents(), recordEvents(),
 	)
 }
 

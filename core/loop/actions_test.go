@@ -85,6 +85,32 @@ func TestALoopActionRunsOnPlugins(t *testing.T) {
 	}
 }
 
+func TestPiecesAreAskedForWhereSomebodySeesThem(t *testing.T) {
+	for _, seen := range []bool{false, true} {
+		var calls []string
+		p := plugins(&calls)
+		generate := p.GenerateFn
+		p.GenerateFn = func(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
+			if emit := reqs[0].Emit; emit != nil {
+				emit("piece")
+			}
+			return generate(ctx, target, reqs)
+		}
+		var pieces []string
+		a := &loop.Actions{Plugins: p, Pieces: seen, Events: func(e core.Event) {
+			if chunk, ok := e.(core.OutputChunk); ok {
+				pieces = append(pieces, chunk.Text)
+			}
+		}}
+		if _, err := a.Act(t.Context(), &core.ActionRequest{RunID: "run", Visit: 1, Action: &core.LoopSpec{Generator: echo(`1`), Evaluator: echo(`1`)}}); err != nil {
+			t.Fatal(err)
+		}
+		if (len(pieces) == 1) != seen {
+			t.Errorf("seen %v: got %q", seen, pieces)
+		}
+	}
+}
+
 func TestEvaluateWorksOnItsDataThenReflectionOutputThenOutput(t *testing.T) {
 	cases := []struct {
 		name, state string

@@ -250,7 +250,7 @@ func (d *driver) generateRequest() *sdk.GenerateRequest {
 	}
 	req := &sdk.GenerateRequest{Call: d.call(sdk.RoleGenerate)}
 	req.State = d.engine.view.state(d.engine.reflection(req.Iteration, output))
-	if d.o.Events != nil {
+	if d.o.Events != nil && d.o.Pieces {
 		req.Emit = func(chunk string) {
 			d.tell(core.OutputChunk{Node: d.o.Node, Iteration: req.Iteration, Text: chunk})
 		}

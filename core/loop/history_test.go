@@ -102,3 +102,24 @@ func TestLargeAttemptsAreSentAsFarAsTheyFit(t *testing.T) {
 		}
 	}
 }
+
+func TestAPatchThatHoldsTheStateDoesNotNestTheHistory(t *testing.T) {
+	var sizes []int
+	o := &loop.Options{
+		LoopLimits: core.LoopLimits{MaxIterations: 40, CorrectMode: core.CorrectRegenerate, HistoryLimit: 1},
+		Generator: sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+			sizes = append(sizes, len(req.State))
+			return &sdk.GenerateResponse{Output: []byte(`"an output of some length"`)}, nil
+		}),
+		Corrector: sdk.CorrectorFunc(func(_ context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
+			return &sdk.CorrectResponse{Output: fmt.Appendf(nil, `{"seen":%s}`, req.State)}, nil
+		}),
+		Evaluator: says("any", false, 0).Evaluator,
+	}
+	if _, err := loop.Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if added := (sizes[39] - sizes[19]) / 20; added > 20 { // {"seen":} each time
+		t.Errorf("each iteration adds %d bytes", added)
+	}
+}

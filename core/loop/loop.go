@@ -45,6 +45,9 @@ type Options struct {
 	Recorder core.AttemptRecorder
 	// Events is told what happens; nil tells nobody.
 	Events func(core.Event)
+	// Pieces sends Events core.OutputChunk too. A model streams its reply only
+	// then: where nobody sees the pieces, a whole reply is the safer one.
+	Pieces bool
 	// Clock measures active time. Default core.SystemClock.
 	Clock core.Clock
 }

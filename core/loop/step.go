@@ -24,16 +24,12 @@ type step struct {
 // nothing.
 type note func(refers, used []string)
 
-// UsedMemories is the key of a response's metadata under which a plugin names the
-// memories that it used: their ids, with commas between them.
-const UsedMemories = "used_memories"
-
 // called notes a call.
 func (s *step) called(metadata map[string]string) {
 	if s.note == nil {
 		return
 	}
-	used := strings.FieldsFunc(metadata[UsedMemories], func(r rune) bool { return r == ',' || r == ' ' })
+	used := strings.FieldsFunc(metadata[sdk.MetadataUsedMemories], func(r rune) bool { return r == ',' || r == ' ' })
 	if len(s.refers) > 0 || len(used) > 0 {
 		s.note(s.refers, used)
 	}

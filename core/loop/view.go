@@ -44,10 +44,11 @@ func newView(state json.RawMessage) (*view, error) {
 	return v, nil
 }
 
-// merge puts an object's members into the state, except for reserved keys.
+// merge puts an object's members into the state, except for reserved keys, however
+// deep they lie.
 func (v *view) merge(patch json.RawMessage) error {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(patch, &members); err != nil || members == nil {
+	if err := json.Unmarshal(withoutReserved(patch), &members); err != nil || members == nil {
 		return sdk.Errorf(sdk.Invalid, "patch_invalid", "the corrector returned %s, which can't be merged into the state", kindOf(patch)).
 			WithHint("with correct_mode: regenerate a corrector returns an object; with replace any value will do")
 	}

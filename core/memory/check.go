@@ -51,7 +51,7 @@ func (m *Memories) Check(ctx context.Context, r core.Reader, report func(core.Pr
 	c := &checker{ctx: ctx, r: r, report: report}
 	for _, pass := range []func() error{
 		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.pendings,
-		c.purges, c.decisions, c.promotions, c.knowledge, c.strayOthers,
+		c.purges, c.decisions, c.promotions, c.knowledge, c.strayOthers, c.proofs,
 	} {
 		if err := pass(); err != nil {
 			return err
@@ -110,6 +110,7 @@ func (c *checker) memories() error {
 			c.problem(key, "%s", sdk.AsError(err).Message)
 			return nil
 		}
+		c.bounds(key, m)
 		if m.EmbeddingModel != "" {
 			if found, err := c.has(vectorKey(m.ID)); err != nil {
 				return err
@@ -171,7 +172,7 @@ func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
 	switch {
 	case !e.Is(journal.MemoryObserved{}) && !e.Is(journal.MemoryReflected{}) || made.MemoryID != m.ID:
 		c.problem(key, "its first event isn't that of its making")
-	case made.Title != digest(m.Title) || made.Content != digest(m.Content):
+	case !fits(made.Title, m.Salt, m.Title) || !fits(made.Content, m.Salt, m.Content):
 		c.problem(key, "its title or content isn't what its event says")
 	case made.Depth != m.ReflectionDepth:
 		c.problem(key, "its depth is %d, but %d in its event", m.ReflectionDepth, made.Depth)

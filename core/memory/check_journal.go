@@ -11,25 +11,28 @@ import (
 // promoted checks an entry against the event of its promotion and the memory that
 // it was, which never changes what it says.
 func (c *checker) promoted(key string, k *core.Knowledge) error {
+	m, err := read(c.r, k.PromotedFrom)
+	if isLost(err) {
+		return nil // told where promotions and memories are checked
+	}
+	if err != nil {
+		return err
+	}
+	if m.Title != k.Title {
+		c.problem(key, "its title isn't that of the memory that it was")
+	}
 	made, found, whole, err := newest(c, k.Namespace, k.PromotedFrom, func(e *journal.MemoryPromoted) bool { return e.KnowledgeID == k.ID })
 	switch {
 	case err != nil:
 		return err
-	case found && (made.Content != digest(k.Content) || made.Summary != digest(k.Summary)):
+	case found && (!fits(made.Content, m.Salt, k.Content) || !fits(made.Summary, m.Salt, k.Summary)):
 		c.problem(key, "its content or pattern isn't what its event says")
 	case found && made.DecisionID != k.DecisionID:
 		c.problem(key, "its event is of decision %s", cut(made.DecisionID))
 	case !found && whole:
 		c.problem(key, "the entry has no event")
 	}
-	m, err := read(c.r, k.PromotedFrom)
-	if isLost(err) {
-		return nil // told where promotions and memories are checked
-	}
-	if err == nil && m.Title != k.Title {
-		c.problem(key, "its title isn't that of the memory that it was")
-	}
-	return err
+	return nil
 }
 
 // newest looks for the newest event of a type that is about a memory and that

@@ -85,13 +85,13 @@ func TestCheckFindsAnEditedLife(t *testing.T) {
 		{"superseded by nothing", "knowledge/", `"superseded_by":"`, `"superseded_by":"x`, "what superseded it isn't there"},
 		{"promoted without a record", "memory/", `"state":"cooling"`, `"state":"promoted"`, "the record of its promotion says otherwise"},
 		{"sessions", "memory/", `"sessions":1`, `"sessions":2`, "it counts 2 sessions"},
-		{"misses", "memory/", `"miss_streak":0`, `"miss_streak":1`, "its miss_streak isn't"},
-		{"q", "memory/", `"q_value":0.`, `"q_value":1.`, "its q_value isn't"},
-		{"utility", "memory/", `"utility_score":0.`, `"utility_score":1.`, "its utility_score isn't"},
-		{"failures", "memory/", `"failure_count":3`, `"failure_count":0`, "its failure_count isn't"},
-		{"the gate's last look", "memory/", `"gated":true,"gated_at":3`, `"gated":true,"gated_at":2`, "its gated_at isn't"},
-		{"revalidation", "memory/", `"revalidation_score":0.9`, `"revalidation_score":0.5`, "its revalidation_score isn't"},
-		{"turns", "memory/", `"turn":2}]`, `"turn":1}]`, "its recent isn't"},
+		{"misses", "memory/", `"miss_streak":0`, `"miss_streak":1`, "the record isn't what its newest event says"},
+		{"q", "memory/", `"q_value":0.`, `"q_value":1.`, "the record isn't what its newest event says"},
+		{"utility", "memory/", `"utility_score":0.`, `"utility_score":1.`, "the record isn't what its newest event says"},
+		{"failures", "memory/", `"failure_count":3`, `"failure_count":0`, "the record isn't what its newest event says"},
+		{"the gate's last look", "memory/", `"gated":true,"gated_at":3`, `"gated":true,"gated_at":2`, "the record isn't what its newest event says"},
+		{"revalidation", "memory/", `"revalidation_score":0.9`, `"revalidation_score":0.5`, "the record isn't what its newest event says"},
+		{"turns", "memory/", `"turn":2}]`, `"turn":1}]`, "the record isn't what its newest event says"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

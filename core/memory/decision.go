@@ -25,7 +25,7 @@ func (v *verdict) record(t *tx) error {
 		return sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's decision on memory %s can't be recorded: %w", d.MemoryID, err).
 			WithHint("this is a defect of the gate or of its policy; please report it")
 	}
-	if err := t.Put(decisionKey(d.ID), value); err != nil {
+	if err := t.write(d.Namespace, decisionKey(d.ID), value); err != nil {
 		return err
 	}
 	if err := t.Put(decisionMemoryKey(d.MemoryID, d.ID), nil); err != nil {

@@ -83,23 +83,27 @@ func (a *attempt) checkDepth() error {
 	if depth <= a.cap.most {
 		return nil
 	}
+	salt, err := a.t.newSalt() // of no record: what was refused leaves nothing to guess
+	if err != nil {
+		return err
+	}
 	e := &journal.DepthExceeded{
 		AgentID: a.memory.AgentID, Attempted: depth, Cap: a.cap.most, Namespace: a.memory.Namespace,
-		DecidedBy: a.cap.decidedBy, Title: digest(a.memory.Title), SourceIDs: a.draft.request.SourceIDs,
+		DecidedBy: a.cap.decidedBy, Title: keyed(salt, a.memory.Title), SourceIDs: a.draft.request.SourceIDs,
 		Failure: sdk.ReasonOf(a.cap.failure),
 	}
 	if a.draft.approved != nil {
 		e.PendingID = a.draft.approved.ID
 	}
 	a.exceeded = e
-	err := sdk.Errorf(sdk.Denied, "depth_exceeded", "reflection depth %d would exceed namespace max_reflection_depth %d (namespace='%s')",
+	refusal := sdk.Errorf(sdk.Denied, "depth_exceeded", "reflection depth %d would exceed namespace max_reflection_depth %d (namespace='%s')",
 		depth, a.cap.most, a.memory.Namespace).
 		WithHint("%s decides; see: reflectory governance explain %s", a.cap.decidedBy, a.memory.Namespace).
 		WithDetail("attempted", depth).WithDetail("cap", a.cap.most).
 		WithDetail("namespace", a.memory.Namespace).WithDetail("decided_by", a.cap.decidedBy)
 	if a.cap.failure != nil {
-		err = err.WithHint("the settings of %s can't be read, so nothing may be reflected on: %s", a.cap.decidedBy, a.cap.failure).
+		refusal = refusal.WithHint("the settings of %s can't be read, so nothing may be reflected on: %s", a.cap.decidedBy, a.cap.failure).
 			WithDetail("failure", sdk.ReasonOf(a.cap.failure))
 	}
-	return err
+	return refusal
 }

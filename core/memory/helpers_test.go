@@ -49,8 +49,12 @@ func newWorld(t *testing.T, s core.Store, change func(*memory.Options)) *world {
 	t.Helper()
 	w := &world{store: s, clock: &coretest.Clock{}, governor: governor{}}
 	o := memory.Options{
-		Store: s, Clock: w.clock, IDs: &coretest.IDs{}, Governor: w.governor,
-		Subscribers: []journal.Subscriber{func(_ string, e journal.Entry) { w.entries = append(w.entries, e) }},
+		Store: s, Clock: w.clock, IDs: &coretest.IDs{}, Random: &coretest.Random{}, Governor: w.governor,
+		Subscribers: []journal.Subscriber{func(_ string, e journal.Entry) {
+			if !e.Is(journal.RecordsWritten{}) { // each transaction ends with them
+				w.entries = append(w.entries, e)
+			}
+		}},
 	}
 	if change != nil {
 		change(&o)

@@ -40,8 +40,16 @@ func createKnowledge(t *tx, k *core.Knowledge) error {
 	return putKnowledge(t, k)
 }
 
+// putKnowledge writes an entry, with a salt since it has content.
 func putKnowledge(t *tx, k *core.Knowledge) error {
-	return t.Put(knowledgeKey(k.ID), core.MustJSON(k))
+	salt, err := t.newSalt()
+	if err != nil {
+		return err
+	}
+	return t.write(k.Namespace, knowledgeKey(k.ID), core.MustJSON(struct {
+		*core.Knowledge
+		Salt string `json:"salt"`
+	}{k, salt}))
 }
 
 func readKnowledge(r core.Reader, id string) (*core.Knowledge, error) {

@@ -213,7 +213,7 @@ func (l *lesson) credit(t *tx, m *core.Memory, number int64, item *core.Feedback
 	}
 	if turn.Used {
 		var err error
-		if turn.FirstOfSession, turn.FirstNamed, err = noteUser(t, m.ID, l.turn.Session, !item.Assumed); err != nil {
+		if turn.FirstOfSession, turn.FirstNamed, err = noteUser(t, m, l.turn.Session, !item.Assumed); err != nil {
 			return m.Signals, err
 		}
 	}
@@ -232,7 +232,7 @@ func (l *lesson) creditAgain(t *tx, m *core.Memory, item *core.FeedbackItem) (co
 	p := newReplay(m.ID)
 	p.revise(l.turn, l.outcome, *item)
 	p.run(history)
-	if err := correctUser(t, m.ID, l.turn.Session, p.sessions); err != nil {
+	if err := correctUser(t, m, l.turn.Session, p.sessions); err != nil {
 		return m.Signals, err
 	}
 	s := p.signals

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/reflectory/reflectory/core"
 )
@@ -25,20 +24,35 @@ func splitLink(key string) (from, relation, to string, ok bool) {
 	return from, relation, to, ok
 }
 
-// putLink writes a link and its other end's entry.
-func putLink(t *tx, l *core.Link) error {
-	value, err := core.EncodeJSON(l)
-	if err != nil {
-		return err
-	}
-	if err := t.Put(linkKey(l.From, l.Relation, l.To), value); err != nil {
-		return err
-	}
-	return t.Put(linkToKey(l.To, l.Relation, l.From), nil)
+// linkRecord is a link as it is stored.
+type linkRecord struct {
+	core.Link
+	// Salt keys the digest of the metadata; "" where there is none.
+	Salt string `json:"salt,omitempty"`
 }
 
-func deleteLink(t *tx, from, relation, to string) error {
-	if err := t.Delete(linkKey(from, relation, to)); err != nil {
+// putLink writes a link of a memory of a namespace, and its other end's entry. It
+// returns the digest of the metadata; "" where there is none.
+func putLink(t *tx, namespace string, l *core.Link) (metadata string, err error) {
+	record := linkRecord{Link: *l}
+	if l.Metadata != nil {
+		if record.Salt, err = t.newSalt(); err != nil {
+			return "", err
+		}
+		metadata = keyed(record.Salt, string(l.Metadata))
+	}
+	value, err := core.EncodeJSON(record)
+	if err != nil {
+		return "", err
+	}
+	if err := t.write(namespace, linkKey(l.From, l.Relation, l.To), value); err != nil {
+		return "", err
+	}
+	return metadata, t.Put(linkToKey(l.To, l.Relation, l.From), nil)
+}
+
+func deleteLink(t *tx, namespace, from, relation, to string) error {
+	if err := t.erase(namespace, linkKey(from, relation, to)); err != nil {
 		return err
 	}
 	return t.Delete(linkToKey(to, relation, from))
@@ -97,13 +111,14 @@ func readLink(r core.Reader, from, relation, to string) (*core.Link, error) {
 // unlink removes the links of a memory that is purged. Those that led to it stay,
 // without what they carried, and are read as links to "purged:<id>" from then on, see
 // [pointAtTombstone]: however many they are, the purge is one transaction.
-func unlink(t *tx, id string) error {
+func unlink(t *tx, m *core.Memory) error {
+	id := m.ID
 	links, err := linksFrom(t, id, "", math.MaxInt)
 	if err != nil {
 		return err
 	}
 	for _, l := range links {
-		if err := deleteLink(t, id, l.Relation, l.To); err != nil {
+		if err := deleteLink(t, m.Namespace, id, l.Relation, l.To); err != nil {
 			return err
 		}
 	}
@@ -120,7 +135,11 @@ func unlink(t *tx, id string) error {
 			continue
 		}
 		l.Metadata = nil
-		if err := putLink(t, l); err != nil {
+		from, err := read(t, l.From)
+		if err != nil {
+			return err
+		}
+		if _, err := putLink(t, from.Namespace, l); err != nil {
 			return err
 		}
 	}
@@ -142,10 +161,10 @@ func pointAtTombstone(r core.Reader, links []core.Link) error {
 }
 
 // reflectsOn writes the links of a reflection to its sources.
-func reflectsOn(t *tx, id string, sources []string, at time.Time) error {
+func reflectsOn(t *tx, m *core.Memory, sources []string) error {
 	for i, source := range sources {
-		l := &core.Link{From: id, Relation: core.RelationReflectsOn, To: source, Position: i, CreatedAt: at}
-		if err := putLink(t, l); err != nil {
+		l := &core.Link{From: m.ID, Relation: core.RelationReflectsOn, To: source, Position: i, CreatedAt: m.CreatedAt}
+		if _, err := putLink(t, m.Namespace, l); err != nil {
 			return err
 		}
 	}

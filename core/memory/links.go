@@ -78,16 +78,14 @@ func (m *Memories) link(t *tx, link *core.Link, agentID string) error {
 	if err := m.checkLinks(t, from); err != nil {
 		return err
 	}
-	if err := putLink(t, link); err != nil {
+	metadata, err := putLink(t, from.Namespace, link)
+	if err != nil {
 		return err
 	}
 	if link.Relation == core.RelationSupersedes {
 		t.superseded = append(t.superseded, search.Change{Namespace: to.Namespace, ID: to.ID, SupersededBy: from.ID})
 	}
-	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, AgentID: agentID}
-	if link.Metadata != nil {
-		event.Metadata = core.Digest(link.Metadata)
-	}
+	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, Metadata: metadata, AgentID: agentID}
 	about := []string{from.ID}
 	if to.Namespace == from.Namespace {
 		about = append(about, to.ID)

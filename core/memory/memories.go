@@ -3,6 +3,8 @@ package memory
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"io"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -44,6 +46,9 @@ type Options struct {
 	// IndexBytes is about how much memory the index of memories may take, and that
 	// of knowledge as well; 0 is [search.DefaultMaxBytes].
 	IndexBytes int64
+	// Random is where the salts of records come from, 16 bytes each; the default is
+	// crypto/rand's. It is read by several goroutines at once.
+	Random io.Reader
 	// DepthBoost is the factor of reflections in recall; 0 is
 	// [search.DefaultDepthBoost], and 1 has none.
 	DepthBoost float64
@@ -71,6 +76,9 @@ func New(o Options) (*Memories, error) {
 	if o.IDs == nil {
 		o.IDs = &core.SystemIDs{}
 	}
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
 	return &Memories{
 		options:   o,
 		writer:    journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers},
@@ -94,6 +102,9 @@ type tx struct {
 	// purged are the keys that a purge wrote, so that the store's files can be rid of
 	// what they held; nil where nothing is purged.
 	purged [][]byte
+	// proofs are the digests of what it wrote, by stream and key: see proof.go.
+	proofs map[string]map[string]string
+	random io.Reader
 }
 
 // Put implements [core.Tx].
@@ -119,11 +130,14 @@ func (t *tx) note(key []byte) {
 func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
 	var last *tx
 	err := m.writer.Update(ctx, func(inner *journal.Tx) error {
-		last = &tx{Tx: inner}
+		last = &tx{Tx: inner, random: m.options.Random}
 		if err := fn(last); err != nil {
 			return err
 		}
-		return last.putCounts()
+		if err := last.putCounts(); err != nil {
+			return err
+		}
+		return last.putProofs()
 	})
 	if err != nil {
 		return err
@@ -165,7 +179,7 @@ func (t *tx) record(namespace string, event journal.Event, ids ...string) error 
 		return err
 	}
 	for _, id := range ids {
-		if err := t.Put(historyKey(id, head.Seq), nil); err != nil {
+		if err := t.write(namespace, historyKey(id, head.Seq), nil); err != nil {
 			return err
 		}
 	}

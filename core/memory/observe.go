@@ -162,7 +162,7 @@ func observeOnce(t *tx, in *space, memory *core.Memory, e *embedding, r *core.Ob
 	if err := create(t, in, memory, e); err != nil {
 		return nil, err
 	}
-	if err := writeObserved(t, r, memory.ID); err != nil {
+	if err := writeObserved(t, r, memory); err != nil {
 		return nil, err
 	}
 	return memory, t.record(memory.Namespace, observedEvent(memory, e), memory.ID)
@@ -186,7 +186,7 @@ func (m *Memories) space(r core.Reader, namespace string) (*space, error) {
 func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {
 	return journal.MemoryObserved{
 		MemoryID: memory.ID, AgentID: memory.AgentID, Kind: memory.Kind,
-		Title: digest(memory.Title), Content: digest(memory.Content), Turn: memory.CreatedTurn,
+		Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content), Turn: memory.CreatedTurn,
 		EmbeddingModel: e.model, EmbeddingFailure: e.failure,
 	}
 }
@@ -204,7 +204,7 @@ func create(t *tx, in *space, memory *core.Memory, e *embedding) error {
 	if err := put(t, nil, memory); err != nil || e.model == "" {
 		return err
 	}
-	return putVector(t, memory.ID, e.model, e.vector)
+	return putVector(t, memory, e.vector)
 }
 
 // checkFree refuses an id that a memory has.
@@ -230,6 +230,3 @@ func idTaken(id string) error {
 	return sdk.Errorf(sdk.Conflict, "id_taken", "there is or was a memory %s", id).
 		WithHint("leave the id out to have one made").WithDetail("memory_id", id)
 }
-
-// digest names a text in an event, which holds no content.
-func digest(s string) string { return core.Digest([]byte(s)) }

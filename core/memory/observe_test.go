@@ -25,7 +25,7 @@ func TestObserveHasTheDefaults(t *testing.T) {
 			Title: "the build fails without cgo", Content: "  the build fails without cgo",
 			Priority: 5, Importance: 0.5, Confidence: 1, State: core.StateOpen,
 			CreatedAt: coretest.Epoch(), UpdatedAt: coretest.Epoch(),
-			Signals: core.Signals{Utility: 0.5, Q: 0.5}, Version: 1,
+			Signals: core.Signals{Utility: 0.5, Q: 0.5}, Version: 1, Salt: got.Salt,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

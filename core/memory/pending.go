@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -36,6 +35,27 @@ type Pending struct {
 	Above     int                  `json:"above"`
 	CreatedAt time.Time            `json:"created_at"`
 	Request   *core.ReflectRequest `json:"request"`
+
+	// salt keys the digests of its content in events.
+	salt string
+}
+
+// pendingRecord is a pending reflection as it is stored.
+type pendingRecord struct {
+	*Pending
+	Salt string `json:"salt"`
+}
+
+// putPending writes a pending reflection, and gives it its salt.
+func putPending(t *tx, p *Pending) (err error) {
+	if p.salt, err = t.newSalt(); err != nil {
+		return err
+	}
+	value, err := core.EncodeJSON(pendingRecord{p, p.salt})
+	if err != nil {
+		return err
+	}
+	return t.write(p.Namespace, pendingKey(p.ID), value)
 }
 
 func pendingKey(id string) []byte { return []byte(pendingPrefix + id) }
@@ -62,11 +82,7 @@ func (a *attempt) postpone(above int) (*core.ReflectResult, error) {
 		ID: a.memory.ID, Namespace: a.memory.Namespace, AgentID: a.memory.AgentID, Depth: a.memory.ReflectionDepth,
 		Above: above, CreatedAt: a.t.Now().Round(0), Request: a.draft.request,
 	}
-	value, err := core.EncodeJSON(p)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.t.Put(pendingKey(p.ID), value); err != nil {
+	if err := putPending(a.t, p); err != nil {
 		return nil, err
 	}
 	for _, key := range pendingKeys(p) {
@@ -76,7 +92,7 @@ func (a *attempt) postpone(above int) (*core.ReflectResult, error) {
 	}
 	event := journal.ReflectionPending{
 		PendingID: p.ID, AgentID: p.AgentID, Depth: p.Depth, Above: above,
-		Title: digest(a.memory.Title), Content: digest(a.memory.Content), SourceIDs: p.Request.SourceIDs,
+		Title: keyed(p.salt, a.memory.Title), Content: keyed(p.salt, a.memory.Content), SourceIDs: p.Request.SourceIDs,
 	}
 	if err := a.t.record(p.Namespace, event); err != nil {
 		return nil, err
@@ -132,14 +148,15 @@ func readPending(r core.Reader, id string) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	var p Pending
+	p := pendingRecord{Pending: &Pending{}}
 	if err := json.Unmarshal(value, &p); err != nil {
 		return nil, damaged(string(key), err)
 	}
+	p.salt = p.Salt
 	if p.Request == nil {
 		return nil, damaged(string(key), sdk.Errorf(sdk.Internal, damageReason, "it holds no request"))
 	}
-	return &p, nil
+	return p.Pending, nil
 }
 
 // Approve writes a pending reflection, named as for [Memories.FindPending], for an
@@ -178,7 +195,7 @@ func (m *Memories) Reject(ctx context.Context, id, agentID, reason string) (*Pen
 	}
 	event := journal.ReflectionRejected{AgentID: agentID, Cause: StatusRejected}
 	if reason != "" {
-		event.Reason = digest(reason)
+		event.Reason = keyed(p.salt, reason)
 	}
 	return p, m.update(ctx, func(t *tx) error {
 		if _, err := readPending(t, p.ID); err != nil {
@@ -201,7 +218,10 @@ func giveUp(t *tx, p *Pending, event journal.ReflectionRejected) error {
 }
 
 func deletePending(t *tx, p *Pending) error {
-	for _, key := range slices.Concat([][]byte{pendingKey(p.ID)}, pendingKeys(p)) {
+	if err := t.erase(p.Namespace, pendingKey(p.ID)); err != nil {
+		return err
+	}
+	for _, key := range pendingKeys(p) {
 		if err := t.Delete(key); err != nil {
 			return err
 		}

@@ -37,6 +37,18 @@ type Promotion struct {
 
 func promotionKey(memoryID string) []byte { return []byte(promotionPrefix + memoryID) }
 
+// putPromotion writes the record of a promotion, with a salt since it has content.
+func putPromotion(t *tx, namespace string, p *Promotion) error {
+	salt, err := t.newSalt()
+	if err != nil {
+		return err
+	}
+	return t.write(namespace, promotionKey(p.MemoryID), core.MustJSON(struct {
+		*Promotion
+		Salt string `json:"salt"`
+	}{p, salt}))
+}
+
 // readPromotion returns nil for a memory that wasn't promoted.
 func readPromotion(r core.Reader, memoryID string) (*Promotion, error) {
 	value, found, err := r.Get(promotionKey(memoryID))
@@ -145,10 +157,10 @@ func (v *verdict) enter(t *tx) (*Promotion, error) {
 	if err := createKnowledge(t, k); err != nil {
 		return nil, err
 	}
-	if err := t.Put(promotionKey(memory.ID), core.MustJSON(p)); err != nil {
+	if err := putPromotion(t, memory.Namespace, p); err != nil {
 		return nil, err
 	}
 	return p, t.record(memory.Namespace, journal.MemoryPromoted{
-		Gated: v.gated(), KnowledgeID: k.ID, Content: digest(k.Content), Summary: digest(k.Summary), SummaryFailure: v.summary.failure,
+		Gated: v.gated(), KnowledgeID: k.ID, Content: keyed(memory.Salt, k.Content), Summary: keyed(memory.Salt, k.Summary), SummaryFailure: v.summary.failure,
 	}, memory.ID)
 }

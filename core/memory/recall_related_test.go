@@ -109,8 +109,8 @@ func TestRecallSaysWhatContradictsAndHowOftenItFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for turn, outcome := range []core.Outcome{core.OutcomeFailure, core.OutcomeSuccess, core.OutcomePartial, core.OutcomeFailure} {
-		w.recall(t, core.RecallRequest{Session: "s", Turn: int64(turn), Query: "word"})
-		w.feedback(t, "s", int64(turn), outcome, "wrong")
+		w.recall(t, core.RecallRequest{Session: "s", Turn: int64(turn) + 1, Query: "word"})
+		w.feedback(t, "s", int64(turn)+1, outcome, "wrong")
 	}
 	found := map[string]core.Recalled{}
 	for _, m := range w.both(t, core.RecallRequest{Query: "word"}).Memories {

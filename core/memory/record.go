@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/codec"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -64,7 +65,13 @@ func put(t *tx, before, after *core.Memory) error {
 	} else {
 		after.Version = before.Version + 1
 	}
-	if err := t.Put(memoryKey(after.ID), codec.Encode(after)); err != nil {
+	if after.Salt == "" {
+		var err error
+		if after.Salt, err = t.newSalt(); err != nil {
+			return err
+		}
+	}
+	if err := t.write(after.Namespace, memoryKey(after.ID), codec.Encode(after)); err != nil {
 		return err
 	}
 	if err := reindex(t, before, after); err != nil {
@@ -90,8 +97,10 @@ func put(t *tx, before, after *core.Memory) error {
 }
 
 // putVector writes the vector that belongs to the memory that was just put.
-func putVector(t *tx, id, model string, vector []float32) error {
-	if err := t.Put(vectorKey(id), encodeVector(model, vector)); err != nil {
+func putVector(t *tx, m *core.Memory, vector []float32) error {
+	key, value := vectorKey(m.ID), encodeVector(m.EmbeddingModel, vector)
+	t.prove(journal.NamespaceStream(m.Namespace), key, keyed(m.Salt, string(value))) // a vector tells much of the text
+	if err := t.Put(key, value); err != nil {
 		return err
 	}
 	t.written[len(t.written)-1].vector = vector
@@ -103,11 +112,13 @@ func putVector(t *tx, id, model string, vector []float32) error {
 // to "purged:<id>" from then on. What is left is a tombstone without content. The
 // caller writes the event.
 func remove(t *tx, m *core.Memory) error {
-	if err := t.Delete(memoryKey(m.ID)); err != nil {
+	if err := t.erase(m.Namespace, memoryKey(m.ID)); err != nil {
 		return err
 	}
-	if err := t.Delete(vectorKey(m.ID)); err != nil {
-		return err
+	if m.EmbeddingModel != "" {
+		if err := t.erase(m.Namespace, vectorKey(m.ID)); err != nil {
+			return err
+		}
 	}
 	if err := reindex(t, m, nil); err != nil {
 		return err
@@ -115,7 +126,7 @@ func remove(t *tx, m *core.Memory) error {
 	if err := recount(t, m, nil); err != nil {
 		return err
 	}
-	if err := unlink(t, m.ID); err != nil {
+	if err := unlink(t, m); err != nil {
 		return err
 	}
 	if err := dropPending(t, m.ID); err != nil {
@@ -123,7 +134,7 @@ func remove(t *tx, m *core.Memory) error {
 	}
 	gone := tombstone{Namespace: m.Namespace, At: t.Now().Round(0)}
 	t.written = append(t.written, written{id: m.ID, namespace: m.Namespace, version: m.Version + 1})
-	return t.Put(purgedKey(m.ID), core.MustJSON(gone))
+	return t.write(m.Namespace, purgedKey(m.ID), core.MustJSON(gone))
 }
 
 // tombstone says where a purged memory was. Its event says the rest.

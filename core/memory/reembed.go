@@ -149,5 +149,5 @@ func moveVector(t *tx, id, model string, vector []float32) (bool, error) {
 	if err := put(t, before, &after); err != nil {
 		return false, err
 	}
-	return true, putVector(t, id, model, vector)
+	return true, putVector(t, &after, vector)
 }

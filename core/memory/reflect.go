@@ -228,7 +228,7 @@ func (a *attempt) write() (*core.ReflectResult, error) {
 	if err := create(a.t, a.space, memory, a.embedding); err != nil {
 		return nil, err
 	}
-	if err := reflectsOn(a.t, memory.ID, r.SourceIDs, memory.CreatedAt); err != nil {
+	if err := reflectsOn(a.t, memory, r.SourceIDs); err != nil {
 		return nil, err
 	}
 	if err := a.t.record(memory.Namespace, a.event(), memory.ID); err != nil {
@@ -281,7 +281,7 @@ func (a *attempt) event() journal.MemoryReflected {
 	e := journal.MemoryReflected{
 		MemoryID: a.memory.ID, AgentID: a.memory.AgentID, Kind: a.memory.Kind, Depth: a.memory.ReflectionDepth,
 		Cap: a.cap.most, DecidedBy: a.cap.decidedBy, SourceIDs: a.draft.request.SourceIDs,
-		Title: digest(a.memory.Title), Content: digest(a.memory.Content), Turn: a.memory.CreatedTurn,
+		Title: keyed(a.memory.Salt, a.memory.Title), Content: keyed(a.memory.Salt, a.memory.Content), Turn: a.memory.CreatedTurn,
 		EmbeddingModel: a.embedding.model, EmbeddingFailure: a.embedding.failure,
 		Policy: a.decision.Digest, Rule: a.decision.Rule, ApprovedBy: a.draft.approver,
 	}

@@ -40,11 +40,11 @@ func readObserved(r core.Reader, request *core.ObserveRequest) (*core.Memory, er
 	return read(r, string(id))
 }
 
-func writeObserved(t *tx, request *core.ObserveRequest, id string) error {
+func writeObserved(t *tx, request *core.ObserveRequest, memory *core.Memory) error {
 	if request.IdempotencyKey == "" {
 		return nil
 	}
-	return t.Put(observeKey(request), []byte(id))
+	return t.write(memory.Namespace, observeKey(request), []byte(memory.ID))
 }
 
 // readOutcome returns what an earlier request with the same idempotency key came
@@ -71,5 +71,5 @@ func writeOutcome(t *tx, request *core.ReflectRequest, result *core.ReflectResul
 	if request.IdempotencyKey == "" {
 		return nil
 	}
-	return t.Put(requestKey(request), core.MustJSON(result))
+	return t.write(result.Namespace, requestKey(request), core.MustJSON(result))
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -59,7 +60,7 @@ func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids [
 	var gone residue
 	for _, id := range ids {
 		if _, err := m.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
-			return core.Together(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
+			return errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
 		}
 	}
 	return gone.finish(ctx, m.options.Store)
@@ -225,7 +226,7 @@ func (v *verdict) bury(t *tx) error {
 	if err := remove(t, memory); err != nil {
 		return err
 	}
-	if err := forgetUsers(t, memory.ID); err != nil {
+	if err := forgetUsers(t, memory); err != nil {
 		return err
 	}
 	v.purged, t.purged = t.purged, nil
@@ -236,7 +237,7 @@ func (v *verdict) bury(t *tx) error {
 		return err
 	}
 	return t.record(memory.Namespace, journal.MemoryPurged{
-		Gated: v.gated(), Title: digest(memory.Title), Content: digest(memory.Content),
+		Gated: v.gated(), Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content),
 	}, memory.ID)
 }
 

@@ -78,7 +78,7 @@ func readSession(r core.Reader, session string) (sessionRecord, error) {
 }
 
 func putSession(t *tx, session string, s sessionRecord) error {
-	return t.Put(sessionKey(session), core.MustJSON(s))
+	return t.writeOfSession(session, sessionKey(session), core.MustJSON(s))
 }
 
 // nextTurnOf is the turn that a recall without one begins.
@@ -120,8 +120,8 @@ const (
 
 // noteUser notes that a session used a memory. It reports whether it is the first
 // time, and whether it is the first time that somebody named the use.
-func noteUser(t *tx, id, session string, named bool) (first, firstNamed bool, err error) {
-	key := userKey(id, session)
+func noteUser(t *tx, m *core.Memory, session string, named bool) (first, firstNamed bool, err error) {
+	key := userKey(m.ID, session)
 	value, found, err := t.Get(key)
 	if err != nil || found && (!named || string(value) == usedNamed) {
 		return false, false, err
@@ -130,30 +130,31 @@ func noteUser(t *tx, id, session string, named bool) (first, firstNamed bool, er
 	if named {
 		note = usedNamed
 	}
-	return !found, named, t.Put(key, []byte(note))
+	return !found, named, t.write(m.Namespace, key, []byte(note))
 }
 
 // correctUser makes what is noted of a session's use of a memory what it turned out
 // to be: users has the sessions that used it, and whether somebody named a use.
-func correctUser(t *tx, id, session string, users map[string]bool) error {
+func correctUser(t *tx, m *core.Memory, session string, users map[string]bool) error {
+	key := userKey(m.ID, session)
 	named, used := users[session]
 	switch {
 	case !used:
-		return t.Delete(userKey(id, session))
+		return t.erase(m.Namespace, key)
 	case named:
-		return t.Put(userKey(id, session), []byte(usedNamed))
+		return t.write(m.Namespace, key, []byte(usedNamed))
 	}
-	return t.Put(userKey(id, session), []byte(usedAssumed))
+	return t.write(m.Namespace, key, []byte(usedAssumed))
 }
 
 // forgetUsers removes what [noteUser] noted of a memory.
-func forgetUsers(t *tx, id string) error {
-	sessions, err := core.Suffixes(t, userKey(id, ""), math.MaxInt)
+func forgetUsers(t *tx, m *core.Memory) error {
+	sessions, err := core.Suffixes(t, userKey(m.ID, ""), math.MaxInt)
 	if err != nil {
 		return err
 	}
 	for _, session := range sessions {
-		if err := t.Delete(userKey(id, session)); err != nil {
+		if err := t.erase(m.Namespace, userKey(m.ID, session)); err != nil {
 			return err
 		}
 	}

@@ -193,7 +193,7 @@ func readTurnRecord(r core.Reader, session string, turn int64) (*turnRecord, err
 }
 
 func putTurnRecord(t *tx, session string, turn int64, record *turnRecord) error {
-	return t.Put(turnRecordKey(session, turn), core.MustJSON(record))
+	return t.writeOfSession(session, turnRecordKey(session, turn), core.MustJSON(record))
 }
 
 // Turn returns a namespace's turn counter: how many feedbacks it had.
@@ -225,5 +225,5 @@ func nextTurn(t *tx, namespace string) (int64, error) {
 		return 0, err
 	}
 	turn++
-	return turn, t.Put(turnKey(namespace), strconv.AppendInt(nil, turn, 10))
+	return turn, t.write(namespace, turnKey(namespace), strconv.AppendInt(nil, turn, 10))
 }

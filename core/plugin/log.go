@@ -15,11 +15,23 @@ type LogLine struct {
 	RunID string `json:"run_id,omitempty"`
 	// Message is the line's text.
 	Message string `json:"message"`
-	// Fields are the attributes beside the text.
+	// Fields are the attributes beside the text. One that is called as a field here,
+	// or "run", has _ before its name.
 	Fields map[string]any `json:"fields,omitempty"`
 	// Dropped, where not 0, says that this many lines were dropped before this
 	// one, because the plugin wrote more than may be kept.
 	Dropped int `json:"dropped,omitempty"`
+}
+
+// SetApart renames the attributes that are called as what the host says of a line,
+// so that they don't pass for it: run becomes _run.
+func (l *LogLine) SetApart() {
+	for _, key := range []string{"time", "level", "plugin", "run", "run_id", "message", "dropped"} {
+		if value, ok := l.Fields[key]; ok {
+			delete(l.Fields, key)
+			l.Fields["_"+key] = value
+		}
+	}
 }
 
 // Bounds of a plugin's log.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // parts are those of this package's tests.
-func parts() []core.Checker { return []core.Checker{store.RunChecker{}, journal.Checker{}} }
+func parts() []core.Checker { return []core.Checker{journal.Checker{}, store.RunChecker{}} }
 
 // change writes behind the repository's back.
 func change(t *testing.T, s core.Store, fn func(core.Tx) error) {
@@ -68,12 +69,30 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 	drop := func(key func(ids []string) []byte) tamper {
 		return func(tx core.Tx, ids []string) error { return tx.Delete(key(ids)) }
 	}
+	edit := func(key func(ids []string) []byte, from, to string) tamper {
+		return func(tx core.Tx, ids []string) error {
+			value, _, err := tx.Get(key(ids))
+			if err != nil || !strings.Contains(string(value), from) {
+				return fmt.Errorf("%s lacks %s: %v", value, from, err)
+			}
+			return tx.Put(key(ids), []byte(strings.Replace(string(value), from, to, 1)))
+		}
+	}
+	run := func(ids []string) []byte { return store.RunKey(ids[0]) }
+	attempt := func(ids []string) []byte { return store.AttemptKey(ids[0], 1, 1) }
 	cases := []struct {
 		name   string
 		tamper tamper
 		key    string
 		says   string
 	}{
+		{"another workflow", edit(run, `"workflow":"`, `"workflow":"x`), "run/", "isn't what its events say"},
+		{"another holder", edit(run, `"epoch":1`, `"epoch":2`), "run/", "isn't what its events say"},
+		{"another time", edit(run, `"updated_at":"2`, `"updated_at":"1`), "run/", "isn't what its events say"},
+		{"another verdict", edit(attempt, `"valid":`, `"valid":true,"x":`), "attempt/", "isn't what its events say"},
+		{"another score", edit(attempt, `"score":`, `"score":7,"x":`), "attempt/", "isn't what its events say"},
+		{"another node", edit(attempt, `"node":"`, `"node":"x`), "attempt/", "it calls itself attempt"},
+		{"another way", edit(func(ids []string) []byte { return store.VisitKey(ids[0], 1) }, `"number":1`, `"number":1,"next":"x"`), "visit/", "isn't what its event says"},
 		{"nothing", func(core.Tx, []string) error { return nil }, "", ""},
 		{"no content", drop(func(ids []string) []byte { return store.ContentKey(ids[0]) }), "run-content/" + runID[:35] + "1", "it is missing"},
 		{"no index", drop(func(ids []string) []byte { return store.TimeKey(coretest.Epoch(), ids[1]) }), "run-time/", "isn't in the index"},

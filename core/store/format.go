@@ -10,14 +10,14 @@ import (
 
 // Format is the version of the key layout and of the records that this program
 // writes. FORMAT.md says what each version is and when it grows.
-const Format = 1
+const Format = 2
 
 // migration brings a store from one format to the next, in one transaction
 // together with the new version.
 type migration func(core.Tx) error
 
 // migrations returns the step from format n to n+1 at index n-1.
-func migrations() []migration { return nil }
+func migrations() []migration { return []migration{toFormat2} }
 
 // Prepare makes a store ready for this program, and must have succeeded before
 // anything else uses it: an empty store is stamped with the format, one of an

@@ -49,7 +49,7 @@ func TestPrepareStampsAnEmptyStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := value(t, s, "meta/format"); got != "1" {
+	if got := value(t, s, "meta/format"); got != "2" {
 		t.Errorf("meta/format = %q", got)
 	}
 	// It has nothing that a step could migrate.
@@ -63,7 +63,7 @@ func TestPrepareRefuses(t *testing.T) {
 	cases := []struct {
 		name, key, value, reason, says string
 	}{
-		{"a newer format", "meta/format", "7", "store_format_newer", "format 7, this program knows formats up to 1"},
+		{"a newer format", "meta/format", "7", "store_format_newer", "format 7, this program knows formats up to 2"},
 		{"a marker that is no number", "meta/format", "x", "store_format_unknown", `"x"`},
 		{"a marker below 1", "meta/format", "0", "store_format_unknown", `"0"`},
 		{"a strange store", "foreign", "x", "store_format_unknown", `"foreign"`},

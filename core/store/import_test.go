@@ -114,10 +114,10 @@ func TestImportRefuses(t *testing.T) {
 	cases := []struct{ name, text, reason, says string }{
 		{"nothing", "", "import_invalid", "line 1: the end is missing"},
 		{"no export", "{}\n", "import_invalid", "line 1: this is no export"},
-		{"a newer format", strings.Replace(text, `"store_format":1`, `"store_format":2`, 1), "store_format_newer", "format 2"},
+		{"a newer format", strings.Replace(text, `"store_format":2`, `"store_format":3`, 1), "store_format_newer", "format 3"},
 		{"a newer version", strings.Replace(text, `"reflectory_export":1`, `"reflectory_export":2`, 1), "store_format_newer", "version 2"},
 		{"a version of 0", strings.Replace(text, `"reflectory_export":1`, `"reflectory_export":0`, 1), "import_invalid", "line 1: this is no export"},
-		{"a format of 0", strings.Replace(text, `"store_format":1`, `"store_format":0`, 1), "import_invalid", "line 1: this is no export"},
+		{"a format of 0", strings.Replace(text, `"store_format":2`, `"store_format":0`, 1), "import_invalid", "line 1: this is no export"},
 		{"an end that isn't one", header + `{"end":false,"records":0}` + "\n", "import_invalid", "line 2: this is no end"},
 		{"a part", strings.Join(lines[:len(lines)-3], ""), "import_invalid", "the end is missing"},
 		{"a line is gone", header + strings.Join(lines[2:], ""), "import_invalid", "records"},

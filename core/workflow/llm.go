@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
@@ -69,6 +71,7 @@ func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
 	var config object
 	var context part
 	if judge {
+		b.only("prompt", "prompt_file")
 		names = inJudgement()
 		if n := b.Get("context"); n != nil {
 			context = l.part(n, []string{"output", "state"})
@@ -85,14 +88,10 @@ func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
 			config = append(config, field{key, l.template(n, names, true)})
 		}
 	}
-	if b.Get("temperature") != nil {
-		b.number("temperature", 0, 2)
-		config = append(config, field{"temperature", constant(b.Get("temperature").JSON(nil))})
+	if n := b.Typed("prompt_file", document.Text); n != nil {
+		config = append(config, field{"prompt", l.promptFile(n, names)})
 	}
-	if b.Get("max_tokens") != nil {
-		b.integer("max_tokens", 1, math.MaxInt32)
-		config = append(config, field{"max_tokens", constant(b.Get("max_tokens").JSON(nil))})
-	}
+	config = append(config, l.sampling(b, names)...)
 	settings := maps.Clone(l.llmSettings)
 	if n := b.Get("llm"); n != nil {
 		maps.Copy(settings, l.connection(n, "llm"))
@@ -112,18 +111,91 @@ const llmHint = `write in the workflow: settings: {llm: {provider: ollama, base_
 
 // callParts reads what an llm.call has and a judge hasn't.
 func (l *loader) callParts(b *block, names []string) (config object) {
-	b.only("prompt", "messages")
+	b.only("prompt", "prompt_file", "messages")
 	b.oneOf("parse", "json")
+	if n := b.Get("response_schema"); n != nil {
+		if n.Kind != document.Mapping && n.Kind != document.Bool {
+			l.Add(n.At, "", "response_schema must be a mapping or a boolean, not %s", n.Kind)
+		}
+		config = append(config, field{"response_schema", constant(n.JSON(nil))})
+	}
 	if n := b.Get("parse"); n != nil {
 		config = append(config, field{"parse", constant(n.JSON(nil))})
 	}
 	if n := b.Typed("messages", document.List); n != nil {
 		config = append(config, field{"messages", l.messages(n, names)})
 	}
-	if b.Get("prompt") == nil && b.Get("messages") == nil {
-		b.Lacks("", "llm.call needs the key \"prompt\" or \"messages\"")
+	if b.Get("prompt") == nil && b.Get("prompt_file") == nil && b.Get("messages") == nil {
+		b.Lacks("", "llm.call needs the key \"prompt\", \"prompt_file\" or \"messages\"")
 	}
 	return config
+}
+
+// sampling reads how the model picks its words: each a value, or a template that is
+// exactly one expression, so that it has the value's type.
+func (l *loader) sampling(b *block, names []string) (config object) {
+	for _, key := range []string{"temperature", "top_p", "seed", "max_tokens"} {
+		n := b.Get(key)
+		switch {
+		case n == nil:
+			continue
+		case n.Kind == document.Text && template.Is(n.Text):
+			p := l.template(n, names, false)
+			if t, ok := p.(templated); ok && !t.Single() {
+				l.Add(n.At, "", "%s must be a number, or exactly one {{ … }}", key)
+			}
+			config = append(config, field{key, p})
+			continue
+		case key == "temperature":
+			b.number(key, 0, 2)
+		case key == "top_p":
+			b.number(key, 0, 1)
+		case key == "seed":
+			b.integer(key, math.MinInt32, math.MaxInt32)
+		default:
+			b.integer(key, 1, math.MaxInt32)
+		}
+		config = append(config, field{key, constant(n.JSON(nil))})
+	}
+	if n := b.Get("stop"); n != nil {
+		if n.Kind != document.Text && n.Kind != document.List {
+			l.Add(n.At, "", "stop must be text or a list of texts, not %s", n.Kind)
+		}
+		config = append(config, field{"stop", l.part(n, names)})
+	}
+	return config
+}
+
+// promptFile is the template in a file of the workflow's folder.
+func (l *loader) promptFile(n *document.Node, names []string) part {
+	clean, ok := inFolder(n.Text)
+	if !ok {
+		l.Add(n.At, "copy the file there", "%q is not in the workflow's folder", n.Text)
+		return constant(`""`)
+	}
+	text, ok := l.source.Files[clean]
+	if !ok {
+		l.Add(n.At, "", "there is no file %q in the workflow's folder", n.Text)
+		return constant(`""`)
+	}
+	if !template.Is(text) {
+		return constant(core.MustJSON(text))
+	}
+	t, found := template.Compile(text, names)
+	for _, p := range found {
+		line, column := lineOf(text, p.Offset)
+		l.Add(n.At, p.Hint, "%s:%d:%d: template: %s", clean, line, column, p.Message)
+	}
+	if t == nil {
+		return constant(`""`)
+	}
+	return templated{Template: t, asText: true, place: clean}
+}
+
+// lineOf is the line and column of a byte, both from 1.
+func lineOf(text string, offset int) (line, column int) {
+	before := text[:min(offset, len(text))]
+	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
 
 // messages reads a conversation.

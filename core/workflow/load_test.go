@@ -156,7 +156,9 @@ func loop(keys string) string {
 func TestEveryFormOfAStep(t *testing.T) {
 	state := json.RawMessage(`{"x":{"k":1},"s":"text"}`)
 	for name, test := range map[string]struct{ text, plugin, config string }{
-		"action llm.call":       {node("llm.call", `{prompt: "{{ state.x }}", llm: {model: m}}`), "reflectory/llm-eval", `{"prompt":"{\"k\":1}","llm":{"model":"m"}}`},
+		"action llm.call": {node("llm.call", `{prompt: "{{ state.x }}", llm: {model: m}}`), "reflectory/llm-eval", `{"prompt":"{\"k\":1}","llm":{"model":"m"}}`},
+		"a model's words": {node("llm.call", "prompt: p\ntemperature: '{{ state.x.k }}'\ntop_p: 0.9\nseed: 7\nmax_tokens: '{{ state.x.k + 1 }}'\nstop: [END, '{{ state.s }}']\nresponse_schema: {type: object, pattern: '{{ x }}'}\nllm: {model: m}"), "reflectory/llm-eval",
+			`{"response_schema":{"type":"object","pattern":"{{ x }}"},"prompt":"p","temperature":1,"top_p":0.9,"seed":7,"max_tokens":2,"stop":["END","text"],"llm":{"model":"m"}}`},
 		"messages":              {node("llm.call", "messages: [{role: user, content: 'hi {{ state.s }}'}]\nparse: json\ntemperature: 0.5\nmax_tokens: 7\nllm: {model: m}"), "reflectory/llm-eval", `{"parse":"json","messages":[{"role":"user","content":"hi text"}],"temperature":0.5,"max_tokens":7,"llm":{"model":"m"}}`},
 		"action lua.run":        {node("lua.run", "code: 'return \"{{ x }}\"'"), "reflectory/lua-eval", `{"code":"return \"{{ x }}\""}`},
 		"action plugin.call":    {node("plugin.call", "plugin: acme/my-plugin\nconfig: {v: '{{ state.x }}', t: 'a {{ state.s }}', n: 9007199254740993}"), "acme/my-plugin", `{"v":{"k":1},"t":"a text","n":9007199254740993}`},
@@ -327,6 +329,12 @@ func TestProblems(t *testing.T) {
 		"a budget without a price":  {loop("budget: {cost_usd: 1}"), `a cost budget needs a price (set settings.llm.price`},
 		"CEL in a block":            {loop("stop_when: |\n  yes &&\n   bad"), `w.yaml:9:8: CEL: bad`},
 		"CEL on a line":             {loop("accept: 'yes bad'"), `w.yaml:7:18: CEL: bad`},
+		"a template for a number":   {node("llm.call", "prompt: p\ntemperature: 'a {{ state.x }}'"), `temperature must be a number, or exactly one {{ … }}`},
+		"too much of top_p":         {node("llm.call", "prompt: p\ntop_p: 2"), `top_p must be from 0 to 1, not 2`},
+		"half a seed":               {node("llm.call", "prompt: p\nseed: 1.5"), `seed must be a whole number`},
+		"a stop that is a number":   {node("llm.call", "prompt: p\nstop: 1"), `stop must be text or a list of texts, not a number`},
+		"a reply's schema as text":  {node("llm.call", "prompt: p\nresponse_schema: x"), `response_schema must be a mapping or a boolean, not text`},
+		"two prompts":               {node("llm.call", "prompt: p\nprompt_file: p.txt"), `takes only one of prompt and prompt_file`},
 		"a template in a block":     {node("llm.call", "prompt: |\n  one\n  two {{ stat.x }}"), `w.yaml:7:14: template: nothing here is named "stat" (did you mean "state"?)`},
 		"a template on a line":      {node("llm.call", "prompt: 'a {{ output }}'"), `w.yaml:5:19: template: nothing here is named "output"`},
 		"a template's syntax":       {node("llm.call", "prompt: 'a {% include \"x\" %}'"), `there is no tag {% include %}`},
@@ -345,7 +353,7 @@ func TestProblems(t *testing.T) {
 		"no evaluator":              {node("reflection.loop", "generator: {run: x}"), `reflection.loop needs the key "evaluator"`},
 		"no corrector":              {node("reflection.correct", "data: 1"), `reflection.correct needs the key "corrector"`},
 		"two codes":                 {node("lua.run", "code: a\nrun: b"), `lua.run takes only one of code and run`},
-		"no prompt":                 {node("llm.call", "system: a"), `llm.call needs the key "prompt" or "messages"`},
+		"no prompt":                 {node("llm.call", "system: a"), `llm.call needs the key "prompt", "prompt_file" or "messages"`},
 		"no schema":                 {node("reflection.evaluate", "evaluator: {type: schema}"), `needs the key "schema" or "schema_file"`},
 		"a schema file outside":     {node("reflection.evaluate", "evaluator: {type: schema, schema_file: ../x.json}"), `"../x.json" is not in the workflow's folder`},
 		"a missing schema file":     {node("reflection.evaluate", "evaluator: {type: schema, schema_file: x.json}"), `there is no file "x.json"`},

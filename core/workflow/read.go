@@ -33,7 +33,7 @@ func limits(size int) document.Limits {
 }
 
 // Read reads a workflow file, or a file of a single step, and every file that
-// its schemas name, so that [Load] and a resumed run need none. Files outside
+// its schemas and prompts name, so that [Load] and a resumed run need none. Files outside
 // the workflow's folder are refused, also behind symbolic links. What is wrong
 // inside the files, and named files that don't exist, are left to Load, which
 // reports them with everything else.
@@ -70,7 +70,7 @@ func readNamed(name string) (string, error) {
 	return string(text), err
 }
 
-// fetcher reads the files that schema evaluators name.
+// fetcher reads the files that schema evaluators and prompts name.
 type fetcher struct {
 	files  *os.Root
 	source *core.Source
@@ -86,12 +86,38 @@ func (f *fetcher) walk(n *document.Node) error {
 	if t := n.Get("type"); t != nil && t.Text == "schema" {
 		return f.schema(n)
 	}
+	if asksModel(n) {
+		for _, keys := range []*document.Node{n, n.Get("with")} {
+			if err := f.prompt(keys.Get("prompt_file")); err != nil {
+				return err
+			}
+		}
+	}
 	for _, e := range n.Entries {
 		if err := f.walk(e.Value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// asksModel reports whether a mapping is a node or step that asks a model.
+func asksModel(n *document.Node) bool {
+	action, kind := n.Get("action"), n.Get("type")
+	return action != nil && action.Text == actionLLM || kind != nil && kind.Text == "llm"
+}
+
+// prompt fetches the file of a prompt.
+func (f *fetcher) prompt(file *document.Node) error {
+	if file == nil || file.Kind != document.Text {
+		return nil
+	}
+	name, ok := inFolder(file.Text)
+	if !ok {
+		return nil
+	}
+	_, err := f.read(name)
+	return err
 }
 
 // schema fetches what a schema evaluator names, and what that refers to.
@@ -143,23 +169,31 @@ func (f *fetcher) named(file *document.Node, uri string, refs *references) error
 
 // fetch reads one file, if it is there, and notes what it refers to.
 func (f *fetcher) fetch(name string, base *url.URL, refs *references) error {
-	text, has := f.source.Files[name]
-	if !has {
-		if len(f.source.Files) >= MaxNamedFiles {
-			return sdk.Errorf(sdk.Exhausted, "too_many_files", "the workflow names more than %d files", MaxNamedFiles)
-		}
-		data, err := core.ReadFileIn(f.files, name, MaxNamedFile)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		text = string(data)
-		f.source.Files[name] = text
+	text, err := f.read(name)
+	if err != nil || text == "" {
+		return err
 	}
 	if data, found := decodeFile(name, text); len(found) == 0 {
 		refs.scan(data, base)
 	}
 	return nil
+}
+
+// read reads one file once; one that isn't there is "".
+func (f *fetcher) read(name string) (string, error) {
+	if text, has := f.source.Files[name]; has {
+		return text, nil
+	}
+	if len(f.source.Files) >= MaxNamedFiles {
+		return "", sdk.Errorf(sdk.Exhausted, "too_many_files", "the workflow names more than %d files", MaxNamedFiles)
+	}
+	data, err := core.ReadFileIn(f.files, name, MaxNamedFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	f.source.Files[name] = string(data)
+	return string(data), nil
 }

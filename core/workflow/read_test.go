@@ -63,6 +63,40 @@ func TestReadTakesInEveryFile(t *testing.T) {
 	}
 }
 
+func TestReadTakesInPrompts(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"w.yaml": "settings: {llm: {model: m}}\nnodes:\n" +
+			"- {name: a, action: llm.call, with: {prompt_file: prompts/a.txt}}\n" +
+			"- {name: b, action: reflection.evaluate, with: {evaluator: {type: llm, prompt_file: b.txt}}}\n" +
+			"- {name: c, action: reflection.loop, with: {generator: {action: llm.call, prompt_file: c.txt}, evaluator: {run: x}}}\n",
+		"prompts/a.txt": "Hi {{ state.s }}\n", "b.txt": "Judge {{ output }}", "c.txt": "plain \"text\"", "d.txt": "unrelated",
+	})
+	source, err := workflow.Read(filepath.Join(dir, "w.yaml"))
+	if diff := cmp.Diff([]string{"b.txt", "c.txt", "prompts/a.txt"}, slices.Sorted(maps.Keys(source.Files))); diff != "" || err != nil {
+		t.Fatal(diff, err)
+	}
+	p, err := workflow.Load(source, workflow.Options{Expressions: expressions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := render(t, p.Nodes[0].Action.(*core.CallSpec).Step.Config, core.Scope{State: []byte(`{"s":"Ada"}`)})
+	if want := `{"prompt":"Hi Ada\n","llm":{"model":"m"}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	source.Files["prompts/a.txt"] = "one\n{{ stat.x }}"
+	delete(source.Files, "c.txt")
+	source.Text = strings.Replace(source.Text, "b.txt", "../b.txt", 1)
+	_, err = workflow.Load(source, workflow.Options{Expressions: expressions{}})
+	for _, want := range []string{
+		`w.yaml:3:51: prompts/a.txt:2:4: template: nothing here is named "stat"`,
+		`"../b.txt" is not in the workflow's folder (copy the file there)`, `there is no file "c.txt" in the workflow's folder`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestReadStaysInTheFolder(t *testing.T) {
 	outside := folder(t, map[string]string{"secret.json": `{}`})
 	dir := folder(t, map[string]string{"w.yaml": node("reflection.evaluate", "evaluator: {type: schema, schema_file: link.json}")})

@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/document"
 )
 
 // A run teaches the memories that it recalled: each memory.recall begins a turn, and
@@ -249,66 +246,4 @@ func (p *Plan) ways(i int) []string {
 		ways[End] = true
 	}
 	return slices.Sorted(maps.Keys(ways))
-}
-
-// notes collects what the calls of a visit referred to and used.
-type notes struct {
-	mu           sync.Mutex
-	refers, used map[string]bool
-}
-
-func (n *notes) add(refers, used []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.refers == nil {
-		n.refers, n.used = map[string]bool{}, map[string]bool{}
-	}
-	for _, name := range refers {
-		n.refers[name] = true
-	}
-	for _, id := range used {
-		n.used[id] = true
-	}
-}
-
-// into puts what bears on the run's turns into the visit's record.
-func (n *notes) into(v *core.Visit, t *turns) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	maps.DeleteFunc(n.refers, func(name string, _ bool) bool { return !t.recalls(name) })
-	v.Refers, v.Used = slices.Sorted(maps.Keys(n.refers)), slices.Sorted(maps.Keys(n.used))
-}
-
-// reads finds the names that a template or a script reads of the state.
-var reads = regexp.MustCompile(`\bstate(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([^"'\]]+)["']\s*\])`)
-
-// refers are the names that a step's block reads of the state, sorted. A plugin that
-// is no built-in one and names nothing is given the state to find there what it needs.
-func refers(n *document.Node, s *core.Step) []string {
-	if s.Composite != nil {
-		return nil // its children are asked
-	}
-	names := map[string]bool{}
-	gather(n, names)
-	if len(names) == 0 && s.Plugin != "" && !slices.Contains([]string{LLMPlugin, luaPlugin, schemaPlugin}, s.Plugin) {
-		return []string{core.RefersToAll}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-func gather(n *document.Node, names map[string]bool) {
-	if n == nil {
-		return
-	}
-	if n.Kind == document.Text {
-		for _, m := range reads.FindAllStringSubmatch(n.Text, -1) {
-			names[m[1]+m[2]] = true
-		}
-	}
-	for _, e := range n.Entries {
-		gather(e.Value, names)
-	}
-	for _, item := range n.Items {
-		gather(item, names)
-	}
 }

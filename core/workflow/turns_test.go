@@ -229,3 +229,30 @@ func TestAFeedbackThatFailsDoesNotChangeHowTheRunEnded(t *testing.T) {
 		t.Errorf("events %v, feedback %+v", events, c.feedbacks[0])
 	}
 }
+
+func TestOnlyTheNewestRecallOfANodeIsReadAndOnlyLoopsAfterItTellOfIt(t *testing.T) {
+	nodes := loopNode + fmt.Sprintf(recallNode, "tips") + fmt.Sprintf(callNode, "return state.tips")
+	plan, err := load("nodes:\n" + nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recalled := func(visit int, next string) core.Visit {
+		result := fmt.Sprintf(`{"session":"run","turn":%d,"memories":[{"id":"m-%d"}]}`, visit, visit)
+		return core.Visit{Number: visit, Node: "tips", Result: json.RawMessage(result), Next: next}
+	}
+	visits := []core.Visit{ // as a goto led
+		recalled(1, "work"), {Number: 2, Node: "work", Result: core.MustJSON(loopOf(core.StatusPassed, 1, 1)), Next: "tips"}, recalled(3, "last"),
+	}
+	c := &class{}
+	runner := workflow.Runner{Actions: &pupils{}, Recorder: &recorder{}, Teacher: c, Clock: fixedClock{}}
+	if err := runner.Run(t.Context(), plan, &core.Run{ID: "run", State: json.RawMessage(`{}`)}, core.Progress{Visits: visits}); err != nil {
+		t.Fatal(err)
+	}
+	want := []*core.FeedbackRequest{
+		{Session: "run", Turn: 1, Outcome: "success", Source: "tool"},
+		{Session: "run", Turn: 3, Outcome: "success", Source: "tool", Assumed: []string{"m-3"}},
+	}
+	if diff := cmp.Diff(want, c.feedbacks); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -46,6 +46,11 @@ func verdict(v *sdk.Verdict, depth int, findings *int) error {
 	if *findings += len(v.Errors); *findings > MaxFindings {
 		return ResponseInvalid("the verdict has more than %d findings", MaxFindings)
 	}
+	for n, f := range v.Errors {
+		if f.Message == "" {
+			return ResponseInvalid("finding %d of the verdict has no message", n+1)
+		}
+	}
 	if len(v.Output) > 0 {
 		if err := JSON(v.Output); err != nil {
 			return ResponseInvalid("the verdict's output %w", err)

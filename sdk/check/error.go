@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -17,7 +20,8 @@ const MaxDetails = 64 << 10
 var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 // Error makes a plugin's error whole, whatever was sent: an unknown code is a
-// defect of the other side, and a bad reason or usage is dropped. It returns e.
+// defect of the other side, a bad reason or usage is dropped, and each text is
+// one line, as the contract has it. It returns e.
 func Error(e *sdk.Error) *sdk.Error {
 	if !slices.Contains(sdk.Codes(), e.Code) {
 		e.Code = sdk.Internal
@@ -31,7 +35,40 @@ func Error(e *sdk.Error) *sdk.Error {
 	if e.Message == "" {
 		e.Message = "the plugin failed without saying why"
 	}
+	e.Op, e.Message, e.Hint = oneLine(e.Op), oneLine(e.Message), oneLine(e.Hint)
 	return e
+}
+
+// PluginError is [Error] for what a plugin sent to its host: its hint is marked as
+// the plugin's words, because people follow hints.
+func PluginError(e *sdk.Error) *sdk.Error {
+	if Error(e); e.Hint != "" {
+		e.Hint = "the plugin says: " + e.Hint
+	}
+	return e
+}
+
+// oneLine shows line ends and other control characters as Go writes them, so that
+// a text can't look like several lines, some of them the host's.
+func oneLine(text string) string {
+	if !strings.ContainsFunc(text, breaks) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if !breaks(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRuneToASCII(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}
+
+// breaks is whether a character ends a line or steers a terminal.
+func breaks(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
 // ContractMismatch is the error of two sides whose contract versions differ.

@@ -165,7 +165,9 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(error(sent), results[0].Err); diff != "" {
+			want := *sent
+			want.Hint = "the plugin says: change it"
+			if diff := cmp.Diff(error(&want), results[0].Err); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -27,9 +27,14 @@ func encodeError(err error) *wirepb.Error {
 	return pb
 }
 
-// decodeError returns a whole error whatever was sent: an unknown code is a
-// defect of the other side, and bad reasons, details and usages are dropped.
-func decodeError(pb *wirepb.Error) *sdk.Error {
+// decodeError returns a plugin's error, whole and marked as the plugin's words.
+func decodeError(pb *wirepb.Error) *sdk.Error { return check.PluginError(readError(pb)) }
+
+// decodeHostError returns the host's error, as a plugin gets it.
+func decodeHostError(pb *wirepb.Error) *sdk.Error { return check.Error(readError(pb)) }
+
+// readError reads what was sent. Bad details are dropped.
+func readError(pb *wirepb.Error) *sdk.Error {
 	e := &sdk.Error{
 		Code: sdk.Code(pb.GetCode()), Reason: pb.GetReason(), Op: pb.GetOp(),
 		Message: pb.GetMessage(), Hint: pb.GetHint(),
@@ -38,5 +43,5 @@ func decodeError(pb *wirepb.Error) *sdk.Error {
 		// Anything but an object leaves Details empty.
 		_ = json.Unmarshal(b, &e.Details)
 	}
-	return check.Error(e)
+	return e
 }

@@ -59,7 +59,7 @@ func samples() map[string]struct{ sdk, encoded, decoded any } {
 		"evaluate_response": {evaluated, encodeEvaluateResult(evaluated).GetResponse(), decodeEvaluateResult(encodeEvaluateResult(evaluated))},
 		"generate_response": {generated, encodeGenerateResult(generated).GetResponse(), decodeGenerateResult(encodeGenerateResult(generated))},
 		"correct_response":  {corrected, encodeCorrectResult(corrected).GetResponse(), decodeCorrectResult(encodeCorrectResult(corrected))},
-		"error":             {failed, encodeError(failed), decodeError(encodeError(failed))},
+		"error":             {failed, encodeError(failed), decodeHostError(encodeError(failed))},
 	}
 }
 

@@ -59,5 +59,5 @@ func decodeHostReply(pb *wirepb.HostReply) (json.RawMessage, error) {
 	if body, ok := pb.GetOutcome().(*wirepb.HostReply_Body); ok {
 		return body.Body, nil
 	}
-	return nil, decodeError(pb.GetError())
+	return nil, decodeHostError(pb.GetError())
 }

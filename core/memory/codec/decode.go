@@ -15,11 +15,15 @@ func Decode(value []byte) (*core.Memory, error) {
 	if m := decodeOwn(value); m != nil {
 		return m, nil
 	}
-	var m core.Memory
-	if err := json.Unmarshal(value, &m); err != nil {
+	var record struct {
+		core.Memory
+		Salt string `json:"salt"`
+	}
+	if err := json.Unmarshal(value, &record); err != nil {
 		return nil, err
 	}
-	return &m, nil
+	record.Memory.Salt = record.Salt
+	return &record.Memory, nil
 }
 
 // decodeOwn decodes what [Encode] writes, and exactly that: members in its order and
@@ -58,6 +62,7 @@ func decodeOwn(value []byte) *core.Memory {
 	m.MergedInto = d.optional(`,"merged_into":`)
 	m.PromotedTo = d.optional(`,"promoted_to":`)
 	m.Version = d.number(`,"version":`)
+	m.Salt = d.optional(`,"salt":`)
 	if d.need(`}`); d.failed || d.rest != "" {
 		return nil
 	}

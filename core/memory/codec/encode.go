@@ -13,7 +13,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Encode is a memory's record: exactly what [core.EncodeJSON] makes of it.
+// Encode is a memory's record: exactly what [core.EncodeJSON] makes of it, and its
+// salt at the end.
 func Encode(m *core.Memory) []byte {
 	b := make([]byte, 0, 900+len(m.Title)+len(m.Content)+len(m.Metadata))
 	b = text(b, `{"id":`, m.ID)
@@ -51,7 +52,8 @@ func Encode(m *core.Memory) []byte {
 	b = signals(append(b, `,"signals":`...), &m.Signals)
 	b = optional(b, `,"merged_into":`, m.MergedInto)
 	b = optional(b, `,"promoted_to":`, m.PromotedTo)
-	return append(number(b, `,"version":`, m.Version), '}')
+	b = number(b, `,"version":`, m.Version)
+	return append(optional(b, `,"salt":`, m.Salt), '}')
 }
 
 func signals(b []byte, s *core.Signals) []byte {

@@ -67,6 +67,7 @@ func (l *Log) Line(b []byte) {
 	l.options.Redactor.Line(&out)
 	out.Plugin, out.Time, out.Dropped = l.options.Plugin, now, dropped
 	l.options.Tag(&out)
+	out.SetApart()
 	l.options.Sink(out)
 }
 

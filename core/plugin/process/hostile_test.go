@@ -22,11 +22,19 @@ import (
 
 // hostile are the tests that hold for a host of any user.
 func hostile(t *testing.T) {
+	enterGroups(t)
 	t.Run("attributes", hostileAttributes)
 	t.Run("set-uid files", hostileSetUID)
 	t.Run("sealed folders", hostileSealed)
 	t.Run("deep folders", hostileDeep)
 	t.Run("left folders", hostileLeft)
+	t.Run("threads", hostileThreads)
+	t.Run("tasks", hostileTasks)
+	t.Run("processes", hostileProcesses)
+	t.Run("files without a name", hostileUnnamed)
+	t.Run("buffers", hostileBuffers)
+	t.Run("memory that no limit counts", hostileGrowsDown)
+	t.Run("memory in sum", hostileSum)
 }
 
 func TestAHostilePlugin(t *testing.T) { hostile(t) }
@@ -44,9 +52,9 @@ func TestAHostilePluginOfAnOrdinaryUser(t *testing.T) {
 	asOrdinaryUser(t, nil)
 }
 
-// asOrdinaryUser runs TestAHostilePlugin in a process of an ordinary user's, after
-// prepare had its turn with the process that waits to begin.
-func asOrdinaryUser(t *testing.T, prepare func(cmd *exec.Cmd, home string)) {
+// asOrdinaryUser runs TestAHostilePlugin in a process of an ordinary user's, which
+// first enters the groups whose lists of processes are given.
+func asOrdinaryUser(t *testing.T, groups func(home string) []string) {
 	t.Helper()
 	home, err := os.MkdirTemp("/tmp", "rt")
 	if err != nil {
@@ -58,13 +66,33 @@ func asOrdinaryUser(t *testing.T, prepare func(cmd *exec.Cmd, home string)) {
 	}
 	cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestAHostilePlugin$", "-test.v")
 	cmd.Dir, cmd.Env = home, []string{"TMPDIR=" + home, "PATH=" + os.Getenv("PATH")}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
-	if prepare != nil {
-		prepare(cmd, home)
+	if groups != nil {
+		cmd.Env = append(cmd.Env, enterVariable+"="+strings.Join(groups(home), ":"))
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestAHostilePlugin ") {
 		t.Errorf("as user %d: %v\n%s", ordinaryUser, err, out)
+	}
+}
+
+// enterVariable names the groups that a test process enters, parted by colons.
+const enterVariable = "TEST_ENTER_GROUPS"
+
+// enterGroups enters them. Below them a host can make groups of its own.
+func enterGroups(t *testing.T) {
+	t.Helper()
+	names := os.Getenv(enterVariable)
+	if names == "" {
+		return
+	}
+	for procs := range strings.SplitSeq(names, ":") {
+		if err := os.WriteFile(procs, []byte("0"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := sandbox.Probe(); s.Cgroup == "" {
+		t.Fatalf("there are groups, and the sandbox finds none: %+v", s)
 	}
 }
 
@@ -169,4 +197,161 @@ func hostileLeft(t *testing.T) {
 	wantEmpty(t, dir)
 }
 
-var _ = sdk.Exhausted
+func hostileThreads(t *testing.T) {
+	// A thread of C has a stack of 8 MiB.
+	i := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Limits.MemoryBytes = 4 << 30 })
+	if holds(i).Tasks == "" {
+		return // the status says so
+	}
+	if got := try(t, i, "threads", "30"); got != "got: 30" {
+		t.Errorf("what it may: %s", got)
+	}
+	// Go ends a program that gets no thread.
+	_, err := evaluate(t, i, do("attack threads", strconv.Itoa(tasksOf(1))))
+	wantError(t, err, sdk.Unavailable, "plugin_exited", "probe exited")
+}
+
+// tasksOf is how many processes and threads together some processes may be.
+func tasksOf(processes int) int { return sandbox.TasksPerProcess * processes }
+
+func hostileTasks(t *testing.T) {
+	i := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Limits.Processes = 8 })
+	if holds(i).Tasks == "" {
+		return
+	}
+	res, err := evaluate(t, i, do("attack children", strconv.Itoa(2000)))
+	n := 0
+	if err == nil {
+		n = number(strings.TrimPrefix(res.Verdict.Feedback, "got: "))
+	} else { // the host looked before the kernel refused, or the program's runtime needed a thread
+		_, rest, _ := strings.Cut(err.Error(), "probe has ")
+		_, _ = fmt.Sscan(rest, &n)
+	}
+	if n > tasksOf(8) || n == 0 && err == nil {
+		t.Errorf("it forked %d (limit %d): %v", n, tasksOf(8), err)
+	}
+}
+
+// The kernel counts processes and threads together; the host sees to the rest.
+func hostileProcesses(t *testing.T) {
+	dir := shortTempDir(t)
+	i := startHostile(t, dir, func(p *plugin.Installed) { p.Limits.Processes = 8 })
+	if got := try(t, i, "children", "7"); got != "got: 7" {
+		t.Errorf("what it may: %s", got)
+	}
+	if got := try(t, i, "children", "1"); got != "got: 1" {
+		t.Errorf("one more, for now: %s", got)
+	}
+	<-i.Done()
+	wantError(t, i.Cause(), sdk.Exhausted, "processes_exhausted", "9 processes (limit 8)")
+	wantEmpty(t, dir)
+}
+
+func hostileUnnamed(t *testing.T) {
+	for attack, says := range map[string]string{"unlinked": "removed and still holds", "mapped": "removed and still holds", "in flight": "temporary folder"} {
+		dir := shortTempDir(t)
+		i := startHostile(t, dir, nil)
+		if _, err := evaluate(t, i, do("attack "+attack, "10")); err == nil {
+			t.Errorf("%s: it could", attack)
+			continue
+		}
+		<-i.Done()
+		wantError(t, i.Cause(), sdk.Exhausted, "scratch_exhausted", says)
+		wantEmpty(t, dir)
+	}
+	// Fewer than would be too many, where they can't be counted.
+	i := startHostile(t, shortTempDir(t), nil)
+	if _, err := evaluate(t, i, do("attack in flight", "1")); err == nil {
+		t.Error("in a message: it could")
+		return
+	}
+	<-i.Done()
+	wantError(t, i.Cause(), sdk.Exhausted, "scratch_exhausted", "messages that nobody receives")
+}
+
+// uncountedBytes is what the status says that sockets and pipes may hold.
+const uncountedBytes = 110 << 20
+
+func hostileBuffers(t *testing.T) {
+	if !sandbox.Probe().Seccomp {
+		return
+	}
+	for attack, most := range map[string]int{"buffers": uncountedBytes, "pipes": 16 << 20} {
+		i := startHostile(t, shortTempDir(t), nil)
+		got := number(strings.TrimPrefix(try(t, i, attack, ""), "got: "))
+		if got == 0 || got > most {
+			t.Errorf("%s took %d MiB (limit %d)", attack, got>>20, most>>20)
+		}
+	}
+}
+
+func hostileGrowsDown(t *testing.T) {
+	i := startHostile(t, shortTempDir(t), nil)
+	if got := try(t, i, "grows down", strconv.Itoa(1<<30)); holds(i).Seccomp && !strings.HasSuffix(got, unix.EPERM.Error()) {
+		t.Errorf("a stack of 1 GiB: %s", got)
+	}
+}
+
+// Where a control group counts memory, its limit holds for all of it together.
+func hostileSum(t *testing.T) {
+	if sandbox.MinMemory > 1<<30 {
+		return // with the race detector there is no limit
+	}
+	const limit = 160 << 20
+	one := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Limits.MemoryBytes = limit })
+	s := holds(one)
+	if s.Cgroup == "" {
+		if !strings.Contains(strings.Join(s.Notes, "\n"), "no writable control groups") {
+			t.Errorf("no control group, and the status doesn't say what that means: %+v", s)
+		}
+		return
+	}
+	_, err := evaluate(t, one, do("attack fill", strconv.Itoa(100<<20)))
+	wantError(t, err, sdk.Unavailable, "plugin_exited", "at its memory limit of 160 MiB")
+	several := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Limits.MemoryBytes, p.Limits.Processes = limit, 32 })
+	res, err := evaluate(t, several, do("attack take", strconv.Itoa(15<<20)))
+	if err == nil && res.Verdict.Feedback != "got: ended" || err != nil && !strings.Contains(err.Error(), "memory limit of 160 MiB") {
+		t.Errorf("sixteen processes of 15 MiB within 160 MiB: %+v, %v", res, err)
+	}
+}
+
+// TestAHostilePluginInGroupsOfAnOrdinaryUser gives that user control groups, as
+// systemd does.
+func TestAHostilePluginInGroupsOfAnOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 || sandbox.Probe().Cgroup != "v1" {
+		return // there are none to give
+	}
+	asOrdinaryUser(t, func(home string) []string { return delegate(t, filepath.Base(home)) })
+}
+
+// delegate makes groups that are the ordinary user's, below those of this
+// process, and returns their lists of processes.
+func delegate(t *testing.T, name string) (procs []string) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if parts[1] != "memory" && parts[1] != "pids" {
+			continue
+		}
+		dir := filepath.Join("/sys/fs/cgroup", parts[1], parts[2], name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := os.Remove(dir); err != nil {
+				t.Errorf("left behind: %v", err)
+			}
+		})
+		for _, path := range []string{dir, filepath.Join(dir, "cgroup.procs"), filepath.Join(dir, "tasks")} {
+			if err := os.Chown(path, ordinaryUser, ordinaryUser); err != nil {
+				t.Fatal(err)
+			}
+		}
+		procs = append(procs, filepath.Join(dir, "cgroup.procs"))
+	}
+	return procs
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 
@@ -170,5 +171,10 @@ func (i *instance) exited() error {
 		message += "; it wrote: " + headline
 		details["stderr"] = tail
 	}
-	return &sdk.Error{Code: sdk.Unavailable, Reason: "plugin_exited", Message: message, Details: details}
+	e := &sdk.Error{Code: sdk.Unavailable, Reason: "plugin_exited", Message: message, Details: details}
+	if i.cell.OutOfMemory() {
+		e.Message += fmt.Sprintf("; the kernel ended it at its memory limit of %d MiB", i.installed.Limits.MemoryBytes>>20)
+		return e.WithHint("give it less to do at once, or raise limits.memory in its plugin.yaml")
+	}
+	return e
 }

@@ -244,38 +244,45 @@ func inFlight(arg string) (string, error) {
 
 var held []*os.File
 
-// buffers fills sockets and pipes that nobody reads, and says how many bytes they
-// took.
+// buffers fills sockets that nobody reads, both ways, and has one end of each
+// wait in a message, which frees its descriptor and keeps its buffer. It says how
+// many bytes they took.
 func buffers(string) (string, error) {
-	block := make([]byte, 1<<16)
-	total := 0
-	fill := func(fd int) {
-		_ = unix.SetNonblock(fd, true)
-		for {
-			n, err := unix.Write(fd, block)
-			if err != nil {
-				return
-			}
-			total += n
-		}
+	carrier, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return "", err
 	}
+	block, total := make([]byte, 1<<16), 0
 	for {
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 		if err != nil {
-			break
+			return strconv.Itoa(total), nil
 		}
 		for _, fd := range pair {
 			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 16<<20)
-			fill(fd)
+			for n := 0; n >= 0; total += max(n, 0) {
+				n, _ = unix.Write(fd, block)
+			}
 		}
-		// One end in the other's queue leaves its buffer, and frees its descriptor.
-		var pipe [2]int
-		if unix.Pipe(pipe[:]) == nil {
-			_, _ = unix.FcntlInt(uintptr(pipe[1]), unix.F_SETPIPE_SZ, 1<<20)
-			fill(pipe[1])
+		if unix.Sendmsg(carrier[0], []byte("x"), unix.UnixRights(pair[1]), nil, unix.MSG_DONTWAIT) == nil {
+			_ = unix.Close(pair[1])
 		}
 	}
-	return strconv.Itoa(total), nil
+}
+
+// pipes has pipes hold what they can.
+func pipes(string) (string, error) {
+	block, total := make([]byte, 1<<16), 0
+	for {
+		var pipe [2]int
+		if unix.Pipe2(pipe[:], unix.O_NONBLOCK) != nil {
+			return strconv.Itoa(total), nil
+		}
+		_, _ = unix.FcntlInt(uintptr(pipe[1]), unix.F_SETPIPE_SZ, 1<<20)
+		for n := 0; n >= 0; total += max(n, 0) {
+			n, _ = unix.Write(pipe[1], block)
+		}
+	}
 }
 
 // growsDown maps memory that the data limit doesn't count.
@@ -283,15 +290,54 @@ func growsDown(bytes string) (string, error) {
 	return allocate(bytes, unix.MAP_PRIVATE|unix.MAP_GROWSDOWN)
 }
 
-// eat touches private memory until it is ended.
-func eat(string) (string, error) {
-	for {
-		b := make([]byte, 8<<20)
-		for i := 0; i < len(b); i += 4096 {
-			b[i] = 1
-		}
-		eaten = append(eaten, b)
+// fillBoth has sockets hold what they can, and takes shared memory on top.
+func fillBoth(bytes string) (string, error) {
+	got, err := buffers("")
+	if err != nil {
+		return "", err
 	}
+	b, err := unix.Mmap(-1, 0, number(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_SHARED)
+	for i := 0; i < len(b); i += 4096 {
+		b[i] = 1
+	}
+	return got, err
 }
 
-var eaten [][]byte
+// forkAndTake has children take memory, each as much as is said, and says whether all of
+// them live.
+func forkAndTake(bytes string) (string, error) {
+	const children = 16
+	b, err := unix.Mmap(-1, 0, number(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return "", err
+	}
+	var pipe [2]int
+	if err := unix.Pipe(pipe[:]); err != nil {
+		return "", err
+	}
+	for range children {
+		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno != 0 {
+			return "", errno
+		}
+		if pid == 0 { // a child, which has nothing of Go's runtime
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(pipe[1]), uintptr(unsafe.Pointer(&b[0])), 1)
+			for {
+				_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+			}
+		}
+	}
+	_ = unix.SetNonblock(pipe[0], true)
+	for done := 0; done < children; {
+		if n, _ := unix.Read(pipe[0], make([]byte, 1)); n == 1 {
+			done++
+		}
+		if pid, _ := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid > 0 {
+			return "ended", nil
+		}
+	}
+	return "lived", nil
+}

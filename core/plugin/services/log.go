@@ -29,6 +29,7 @@ func (h *Host) log(_ context.Context, r plugin.ServiceRequest, q *sdk.LogRequest
 		line.Fields = map[string]any{"fields_dropped": "they are too large"}
 	}
 	r.Redactor.Line(&line)
+	line.SetApart()
 	line.Message = cut(strings.ToValidUTF8(line.Message, "\uFFFD"))
 	h.options.Log(line)
 	return new(struct{}), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -29,7 +30,27 @@ func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.Ev
 			return nil, err
 		}
 	}
-	return batch(ctx, i, r, check.EvaluateResponse, func(r *sdk.EvaluateResponse) *map[string]string { return &r.Metadata })
+	results, err := batch(ctx, i, r, refuseVerdict, func(r *abi.Evaluated) *map[string]string { return &r.Metadata })
+	if err != nil {
+		return nil, err
+	}
+	out := make([]sdk.EvaluateResult, len(results))
+	for n, r := range results {
+		if out[n].Err = r.Err; r.Response != nil {
+			out[n].Response = &r.Response.EvaluateResponse
+		}
+	}
+	return out, nil
+}
+
+// refuseVerdict refuses what doesn't say whether it is valid, and what no plugin
+// may answer.
+func refuseVerdict(r *abi.Evaluated) error {
+	if r.Instead != "" {
+		return check.ResponseInvalid("a verdict says whether it is valid; this came instead: %s", strings.ToValidUTF8(r.Instead, "\uFFFD")).
+			WithHint(`answer {"valid": true}, or {"valid": false, "errors": [{"message": "what is wrong"}]}`)
+	}
+	return check.EvaluateResponse(&r.EvaluateResponse)
 }
 
 // Generate makes a batch of outputs. Emit functions are called on the caller's
@@ -103,7 +124,7 @@ func decodeReply[R any](reply []byte) (*abi.Reply[R], error) {
 		return nil, check.ResponseInvalid("the reply is not the JSON that was asked for: %w", err)
 	}
 	if out.Error != nil {
-		return nil, check.Error(out.Error.SDK())
+		return nil, check.PluginError(out.Error.SDK())
 	}
 	return &out, nil
 }
@@ -135,7 +156,7 @@ func decodeAll[R any](reply []byte, want int, fuel int64, refuse func(*R) error,
 		var failure error
 		switch {
 		case r.Error != nil:
-			failure = check.Error(r.Error.SDK())
+			failure = check.PluginError(r.Error.SDK())
 		case r.Response == nil:
 			failure = check.ResponseInvalid("a result without a response or an error")
 		default:

@@ -40,7 +40,7 @@ func TestAGoGuestKeepsTheContract(t *testing.T) {
 		}
 		_, err = evaluate(i, do("fail"), `1`)
 		e := sdk.AsError(err)
-		if e == nil || e.Code != sdk.Unavailable || e.Reason != "upstream_down" || e.Hint != "wait" || fmt.Sprint(e.Details["tries"]) != "3" {
+		if e == nil || e.Code != sdk.Unavailable || e.Reason != "upstream_down" || e.Hint != "the plugin says: wait" || fmt.Sprint(e.Details["tries"]) != "3" {
 			t.Errorf("%s: %+v", mode, e)
 		}
 		if _, err := evaluate(i, do("panic"), `1`); sdk.ReasonOf(err) != "plugin_panic" {

@@ -92,8 +92,8 @@ func TestAPlainExtismPluginIsOfEveryKind(t *testing.T) {
 	if sdk.ReasonOf(results[1].Err) != "input_missing" {
 		t.Error(results[1].Err)
 	}
-	// Its output is JSON, but no verdict: what isn't there is zero.
-	if r, err := evaluate(i, c, `"aa"`); err != nil || r.Verdict.Valid {
+	// Its output is JSON, but no verdict.
+	if r, err := evaluate(i, c, `"aa"`); sdk.ReasonOf(err) != "response_invalid" || !strings.Contains(err.Error(), `{"count":2,`) {
 		t.Errorf("%v %v", r, err)
 	}
 	for _, bad := range []string{`{}`, `{"function":"gone"}`, `{"function":1}`} {

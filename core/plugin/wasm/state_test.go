@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/sdk"
-	"github.com/reflectory/reflectory/sdk/check"
+	"github.com/reflectory/reflectory/sdk/abi"
 )
 
 func TestALinearMemoryGrowsShrinksAndIsClearedAgain(t *testing.T) {
@@ -142,8 +142,8 @@ func FuzzReply(f *testing.F) {
 	f.Add([]byte(`{"results":[{"error":{"code":"x","reason":"y","details":[1]}}]}`))
 	f.Add([]byte(`{"error":{}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		results, keep, err := decodeAll(b, 1, 7, check.EvaluateResponse,
-			func(r *sdk.EvaluateResponse) *map[string]string { return &r.Metadata })
+		results, keep, err := decodeAll(b, 1, 7, refuseVerdict,
+			func(r *abi.Evaluated) *map[string]string { return &r.Metadata })
 		if err != nil {
 			return
 		}

@@ -92,11 +92,11 @@ func reflecting(name string, sources ...string) memoryStep {
 func livesScenario() []memoryStep {
 	steps := []memoryStep{recordGraph("a", "nowhere"), recordGraph("b", "middle")}
 	for turn := range int64(3) {
-		steps = append(steps, turnOf("a", "x", "failing", turn, core.ToolOutcome{Tool: "test"})...)
+		steps = append(steps, turnOf("a", "x", "failing", turn+1, core.ToolOutcome{Tool: "test"})...)
 	}
 	helps := core.ToolOutcome{Tool: "test", OK: true, Recovered: true}
 	for turn := range int64(12) {
-		steps = append(steps, turnOf("b", "z", "helping", turn, helps)...)
+		steps = append(steps, turnOf("b", "z", "helping", turn+1, helps)...)
 	}
 	steps = append(steps, turnOf("b", "z", "again", 1, helps)...)
 	return append(steps, func(ctx context.Context, w *memoryWorld) error {
@@ -178,7 +178,8 @@ func archive(id string) memoryStep {
 			if err != nil {
 				return err
 			}
-			if err := tx.Put(key, bytes.Replace(record, []byte(`"state":"open"`), []byte(`"state":"archived"`), 1)); err != nil {
+			record = bytes.Replace(record, []byte(`"state":"open"`), []byte(`"state":"archived"`), 1)
+			if err := tx.Put(key, record); err != nil {
 				return err
 			}
 			if err := moveIndices(tx, id); err != nil {
@@ -193,7 +194,12 @@ func archive(id string) memoryStep {
 			if err != nil {
 				return err
 			}
-			return tx.Put(binary.BigEndian.AppendUint64([]byte("memory-history/"+id+"/"), head.Seq), nil)
+			if err := tx.Put(binary.BigEndian.AppendUint64([]byte("memory-history/"+id+"/"), head.Seq), nil); err != nil {
+				return err
+			}
+			return tx.Append(stream, journal.RecordsWritten{Records: []journal.RecordDigest{
+				{Key: fmt.Sprintf("memory-history/%s/%d", id, head.Seq), Digest: core.Digest(nil)}, {Key: "memory/" + id, Digest: core.Digest(record)},
+			}})
 		})
 	}
 }

@@ -47,7 +47,7 @@ func newMemoryWorld(s core.Store) (*memoryWorld, error) {
 	}
 	policies := policy.New(points(), policy.Options{Log: w.decided, Clock: fixedClock{}, SampleEvery: 1})
 	w.options = memory.Options{
-		Store: s, Clock: fixedClock{}, IDs: &coretest.IDs{}, Governor: w.settings, Embedder: embed.Hashed{},
+		Store: s, Clock: fixedClock{}, IDs: &coretest.IDs{}, Random: &coretest.Random{}, Governor: w.settings, Embedder: embed.Hashed{},
 		Reflection: policies, Retention: policies, Gate: gate.New(policies), Evidence: gate.Evidence{},
 	}
 	var err error

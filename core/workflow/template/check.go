@@ -12,13 +12,19 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// check finds what a template uses that isn't there: names, filters and tests,
-// and calls, which nothing here takes. A name that a tag binds counts as there
-// in the whole template; where it isn't bound yet, rendering says so.
-func check(tree []nodes.Node, names []string) []Problem {
-	c := &checker{names: map[string]bool{}}
+// check finds what a template uses that isn't there: names, filters, tests,
+// functions, methods and macros, and returns the macros. A name that a tag binds
+// counts as there in the whole template; where it isn't bound yet, rendering says
+// so.
+func check(tree []nodes.Node, names []string) (map[string]*macroTag, []Problem) {
+	c := &checker{names: map[string]bool{}, macros: map[string]*macroTag{}}
 	for _, name := range names {
 		c.names[name] = true
+	}
+	for _, n := range tree {
+		if macro := macroOf(n); macro != nil {
+			c.define(macro, names)
+		}
 	}
 	walk(tree, func(n nodes.Node) {
 		switch n := n.(type) {
@@ -29,15 +35,42 @@ func check(tree []nodes.Node, names []string) []Problem {
 			}
 		case *setTag:
 			c.names[n.name] = true
+		case *macroTag:
+			for _, name := range n.params {
+				c.names[name] = true
+			}
+			if c.macros[n.name] == nil {
+				c.add(n.at, fmt.Sprintf("the macro %q is within another tag", n.name), "define it at the template's top level")
+			}
 		}
 	})
-	walk(tree, c.node)
-	return c.problems
+	for _, n := range tree {
+		c.within = macroOf(n)
+		walk([]nodes.Node{n}, c.node)
+	}
+	return c.macros, c.problems
+}
+
+func macroOf(n nodes.Node) *macroTag {
+	if block, ok := n.(*nodes.ControlStructureBlock); ok {
+		macro, _ := block.ControlStructure.(*macroTag)
+		return macro
+	}
+	return nil
 }
 
 type checker struct {
 	names    map[string]bool
+	macros   map[string]*macroTag
+	within   *macroTag // what is checked is in it; nil outside of macros
 	problems []Problem
+}
+
+func (c *checker) define(macro *macroTag, names []string) {
+	if c.macros[macro.name] != nil || macro.name == rangeName || slices.Contains(names, macro.name) {
+		c.add(macro.at, fmt.Sprintf("there is another %q", macro.name), "give the macro another name")
+	}
+	c.macros[macro.name] = macro
 }
 
 func (c *checker) node(n nodes.Node) {
@@ -57,8 +90,7 @@ func (c *checker) node(n nodes.Node) {
 			c.add(n.Test.Token, fmt.Sprintf("the test %q takes %d arguments", n.Test.Name, t.args), "")
 		}
 	case *nodes.Call:
-		c.add(n.Location, "functions and methods can't be called in templates",
-			"use a filter, such as {{ x | length }}; {% for k, v in x %} walks an object")
+		c.checkCall(n)
 	case malformed:
 		c.add(nil, "the template is malformed: an expression is missing", "")
 	}
@@ -70,13 +102,17 @@ func (c *checker) filter(call *nodes.FilterCall) {
 		c.unknown(call.Token, "there is no filter %q", call.Name, slices.Sorted(maps.Keys(filters)))
 		return
 	}
-	if n := len(call.Args) + len(call.Kwargs); n < f.required || n > len(f.params) {
-		c.add(call.Token, fmt.Sprintf("the filter %q takes %s", call.Name, f.signature()), "")
+	c.checkArguments(call.Token, fmt.Sprintf("the filter %q", call.Name), f, call.Args, call.Kwargs)
+}
+
+func (c *checker) checkArguments(at *tokens.Token, what string, f filter, args []nodes.Expression, named map[string]nodes.Expression) {
+	if n := len(args) + len(named); !f.rest && (n < f.required || n > len(f.params)) {
+		c.add(at, fmt.Sprintf("%s takes %s", what, f.signature()), "")
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(call.Kwargs)) {
-		if i := slices.Index(f.params, name); i < len(call.Args) {
-			c.add(call.Token, fmt.Sprintf("the filter %q has no further argument %q: it takes %s", call.Name, name, f.signature()), "")
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if i := slices.Index(f.params, name); i < 0 || !f.rest && i < len(args) {
+			c.add(at, fmt.Sprintf("%s has no further argument %q: it takes %s", what, name, f.signature()), "")
 		}
 	}
 }
@@ -138,7 +174,11 @@ func children(n nodes.Node) []nodes.Node {
 	case *nodes.TestExpression:
 		return append(arguments(n.Test.Args, n.Test.Kwargs), n.Expression)
 	case *nodes.Call:
-		return append(arguments(n.Args, n.Kwargs), n.Func)
+		list := arguments(n.Args, n.Kwargs)
+		if f, ok := n.Func.(*nodes.GetAttribute); ok {
+			list = append(list, f.Node)
+		}
+		return list
 	case *nodes.List:
 		return asNodes(n.Val)
 	case *nodes.Tuple:
@@ -172,6 +212,14 @@ func children(n nodes.Node) []nodes.Node {
 		return append(append(list, n.body...), n.empty...)
 	case *setTag:
 		return []nodes.Node{n.value}
+	case *macroTag:
+		list := []nodes.Node{}
+		for _, e := range n.defaults {
+			if e != nil {
+				list = append(list, e)
+			}
+		}
+		return append(list, n.body...)
 	}
 	return nil
 }

@@ -61,6 +61,8 @@ func (r *render) eval(n nodes.Node) (any, error) {
 		return r.filtered(n)
 	case *nodes.TestExpression:
 		return r.test(n)
+	case *nodes.Call:
+		return r.call(n)
 	}
 	return nil, failed("the template has an expression that isn't supported")
 }
@@ -117,21 +119,43 @@ func (r *render) filtered(n *nodes.FilteredExpression) (any, error) {
 
 func (r *render) filter(call *nodes.FilterCall, in any) (any, error) {
 	f := filters[call.Name]
-	if u, ok := in.(undefined); ok && call.Name != "default" && call.Name != "d" {
-		return nil, u.err()
+	args, err := r.arguments(f, call.Args, call.Kwargs)
+	if err != nil {
+		return nil, err
 	}
-	args := make([]any, len(f.params))
-	for i := range args {
-		var n nodes.Node
-		if i < len(call.Args) {
-			n = call.Args[i]
-		} else if n = call.Kwargs[f.params[i]]; n == nil {
-			continue
-		}
-		var err error
-		if args[i], err = r.value(n); err != nil {
+	return r.apply(call.Name, f, in, args)
+}
+
+// arguments evaluates those of a filter or method: the named ones in their
+// order, then what comes beyond them.
+func (r *render) arguments(f filter, list []nodes.Expression, named map[string]nodes.Expression) ([]any, error) {
+	args := make([]any, len(f.params), len(f.params)+len(list))
+	for i, n := range list {
+		v, err := r.value(n)
+		switch {
+		case err != nil:
 			return nil, err
+		case f.rest || i >= len(args):
+			args = append(args, v)
+		default:
+			args[i] = v
 		}
+	}
+	for i, name := range f.params {
+		if n := named[name]; n != nil {
+			var err error
+			if args[i], err = r.value(n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return args, nil
+}
+
+// apply runs a filter, and counts what it reads and makes.
+func (r *render) apply(name string, f filter, in any, args []any) (any, error) {
+	if u, ok := in.(undefined); ok && name != "default" && name != "d" {
+		return nil, u.err()
 	}
 	if err := r.read(in); err != nil {
 		return nil, err
@@ -151,9 +175,6 @@ func (r *render) test(n *nodes.TestExpression) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u, ok := v.(undefined); ok && !strings.HasSuffix(n.Test.Name, "defined") {
-		return nil, u.err()
-	}
 	var args []any
 	for _, arg := range n.Test.Args {
 		a, err := r.value(arg)
@@ -162,5 +183,16 @@ func (r *render) test(n *nodes.TestExpression) (any, error) {
 		}
 		args = append(args, a)
 	}
-	return tests[n.Test.Name].apply(r, v, args)
+	return r.passes(n.Test.Name, tests[n.Test.Name], v, args)
+}
+
+// passes runs a test. Only two of them take what is undefined.
+func (r *render) passes(name string, t test, v any, args []any) (bool, error) {
+	if u, ok := v.(undefined); ok && !strings.HasSuffix(name, "defined") {
+		return false, u.err()
+	}
+	if err := r.spend(1); err != nil {
+		return false, err
+	}
+	return t.apply(r, v, args)
 }

@@ -1,8 +1,8 @@
 package template
 
 import (
-	"fmt"
 	"slices"
+	"unicode/utf8"
 )
 
 func aList(r *render, in any) ([]any, error) {
@@ -32,26 +32,57 @@ func edge(at int64) func(*render, any, []any) (any, error) {
 }
 
 func reverse(r *render, in any, _ []any) (any, error) {
+	if text, ok := in.(string); ok {
+		runes := []rune(text)
+		slices.Reverse(runes)
+		return string(runes), r.spend(len(runes) / 8)
+	}
 	list, err := aList(r, in)
 	list = slices.Clone(list)
 	slices.Reverse(list)
 	return list, err
 }
 
-func sorted(r *render, in any, _ []any) (any, error) {
-	list, err := aList(r, in)
-	if err == nil {
-		err = r.spend(16 * len(list)) // some n log n comparisons
-	}
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b any) int {
-		order, e := compare(a, b)
-		if err == nil {
-			err = e
+// toList makes a list of a text's characters, an object's keys, or a list.
+func toList(r *render, in any, _ []any) (any, error) {
+	switch in := in.(type) {
+	case string:
+		if err := r.spend(len(in)); err != nil {
+			return nil, err
 		}
-		return order
-	})
-	return list, err
+		list := make([]any, 0, utf8.RuneCountInString(in))
+		for _, c := range in {
+			list = append(list, string(c))
+		}
+		return list, nil
+	case map[string]any:
+		return keys(r, in, nil)
+	}
+	list, err := aList(r, in)
+	return slices.Clone(list), err
+}
+
+// batch cuts a list into lists of the same length, and fills up the last one.
+func batch(r *render, in any, args []any) (any, error) {
+	list, err := aList(r, in)
+	if err != nil {
+		return nil, err
+	}
+	n, err := integerArg("batch's linecount", args[0], 1, 1, maxWork)
+	if err != nil {
+		return nil, err
+	}
+	batches := []any{}
+	for part := range slices.Chunk(list, n) {
+		if missing := n - len(part); missing > 0 && args[1] != nil {
+			if err := r.spend(missing); err != nil {
+				return nil, err
+			}
+			part = append(slices.Clip(part), slices.Repeat([]any{args[1]}, missing)...)
+		}
+		batches = append(batches, part)
+	}
+	return batches, nil
 }
 
 func extreme(sign int) func(*render, any, []any) (any, error) {
@@ -115,22 +146,12 @@ func values(r *render, in any, _ []any) (any, error) {
 	return list, err
 }
 
-func attributeOf(r *render, in any, args []any) (any, error) {
-	list, err := aList(r, in)
-	if err != nil {
-		return nil, err
+// items are the pairs of an object's keys and values, in the order of the keys.
+func items(r *render, in any, _ []any) (any, error) {
+	object, err := anObject(r, in)
+	list := []any{}
+	for _, k := range sortedKeys(object) {
+		list = append(list, []any{k, object[k]})
 	}
-	name, err := textArg(args[0], "")
-	if err != nil {
-		return nil, err
-	}
-	out := make([]any, len(list))
-	for i, e := range list {
-		v := get(e, name, func() string { return fmt.Sprintf("element %d's %s", i, name) })
-		if u, ok := v.(undefined); ok {
-			return nil, u.err()
-		}
-		out[i] = v
-	}
-	return out, nil
+	return list, err
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/tokens"
 )
 
 func absolute(_ *render, in any, _ []any) (any, error) {
@@ -32,6 +34,41 @@ func round(_ *render, in any, args []any) (any, error) {
 	}
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'f', int(precision), 64), 64)
 	return rounded, err
+}
+
+// sum adds up a list's numbers, or an attribute of its elements.
+func sum(r *render, in any, args []any) (any, error) {
+	list, err := aList(r, in)
+	if err != nil {
+		return nil, err
+	}
+	total := args[1]
+	if total == nil {
+		total = int64(0)
+	}
+	for _, e := range list {
+		if args[0] != nil {
+			if e, err = r.memberOr(e, keyText(args[0]), nil); err != nil {
+				return nil, err
+			}
+		}
+		if total, err = arithmetic(&tokens.Token{Type: tokens.Addition, Val: "+"}, total, e); err != nil {
+			return nil, err
+		}
+	}
+	return total, nil
+}
+
+// integerArg is an argument that is an integer within bounds.
+func integerArg(what string, arg any, absent, least, most int) (int, error) {
+	if arg == nil {
+		return absent, nil
+	}
+	n, ok := arg.(int64)
+	if !ok || n < int64(least) || n > int64(most) {
+		return 0, failed("%s must be an integer from %d to %d", what, least, most)
+	}
+	return int(n), nil
 }
 
 func toInt(_ *render, in any, _ []any) (any, error) {

@@ -2,6 +2,7 @@ package template
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -31,8 +32,67 @@ func textArg(arg any, absent string) (string, error) {
 	return text, nil
 }
 
+func titled(r *render, in any, args []any) (any, error) {
+	if text, ok := in.(string); ok {
+		if err := r.spend(len(text) / 8); err != nil { // each character is looked at closely
+			return nil, err
+		}
+	}
+	return onText(title)(r, in, args)
+}
+
+// title begins each word with a capital, and writes the rest of it small.
+func title(s string) string {
+	before := ' '
+	return strings.Map(func(c rune) rune {
+		begins := unicode.IsSpace(before) || strings.ContainsRune("-({[<", before)
+		if before = c; begins {
+			return unicode.ToUpper(c)
+		}
+		return unicode.ToLower(c)
+	}, s)
+}
+
+// indent indents a text's lines but for the first and empty ones.
+func indent(r *render, in any, args []any) (any, error) {
+	text, ok := in.(string)
+	if !ok {
+		return nil, failed("indent needs text, not %s", typeName(in))
+	}
+	by, ok := args[0].(string)
+	if !ok {
+		width, err := integerArg("indent's width", args[0], 4, 0, maxIndent)
+		if err != nil {
+			return nil, err
+		}
+		by = strings.Repeat(" ", width)
+	}
+	if len(text)+strings.Count(text, "\n")*len(by)+len(by) > MaxOutput {
+		return nil, tooLong()
+	}
+	if err := r.spend(strings.Count(text, "\n")); err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		if (i > 0 || truthy(args[1])) && (line != "" || truthy(args[2])) {
+			out.WriteString(by)
+		}
+		out.WriteString(line)
+	}
+	return out.String(), nil
+}
+
 func join(r *render, in any, args []any) (any, error) {
 	list, err := aList(r, in)
+	if err == nil && args[1] != nil {
+		var members any
+		members, err = mapped(r, in, []any{args[1], nil})
+		list, _ = members.([]any)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,18 +121,25 @@ func split(r *render, in any, args []any) (any, error) {
 	if !ok {
 		return nil, failed("split needs text, not %s", typeName(in))
 	}
-	separator, err := textArg(args[0], " ")
-	if err != nil {
-		return nil, err
-	}
 	if err := r.spend(len(text)); err != nil {
 		return nil, err
 	}
-	var list []any
-	for _, part := range strings.Split(text, separator) {
-		list = append(list, part)
+	if args[0] == nil {
+		return asList(strings.Fields(text)), nil
 	}
-	return list, nil
+	separator, err := textArg(args[0], "")
+	if err == nil && separator == "" {
+		err = failed("split's separator is empty; | list gives the characters")
+	}
+	return asList(strings.Split(text, separator)), err
+}
+
+func asList(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
 }
 
 func replace(r *render, in any, args []any) (any, error) {

@@ -73,9 +73,9 @@ func nesting(before []*tokens.Token, name *tokens.Token) int {
 		return 0
 	}
 	switch name.Val {
-	case "if", "for", "raw":
+	case "if", "for", "raw", "macro":
 		return 1
-	case "endif", "endfor", "endraw":
+	case "endif", "endfor", "endraw", "endmacro":
 		return -1
 	}
 	return 0
@@ -141,12 +141,14 @@ func (structures) Get(name string) (parser.ControlStructureParser, bool) {
 		return parseSet, true
 	case "raw":
 		return parseRaw, true
+	case "macro":
+		return parseMacro, true
 	}
 	return func(p, args *parser.Parser) (nodes.ControlStructure, error) {
 		e := &tagError{Problem{
 			Message: fmt.Sprintf("there is no tag {%% %s %%} here", name),
-			Hint: sdk.DidYouMean(name, []string{"if", "for", "set", "raw", "elif", "else", "endif", "endfor"},
-				"the tags are if, for, set and raw"),
+			Hint: sdk.DidYouMean(name, []string{"if", "for", "set", "raw", "macro", "elif", "else", "endif", "endfor", "endmacro"},
+				"the tags are if, for, set, raw and macro"),
 		}}
 		if at := args.Current(); at != nil && at.Type != tokens.EOF {
 			e.Offset = at.Pos

@@ -12,9 +12,13 @@ import (
 // render is one rendering: the names in reach, what is written, and what has
 // been spent.
 type render struct {
-	vars  map[string]any
-	out   strings.Builder
-	spent int
+	given  map[string]any // the template's variables
+	vars   map[string]any // those, and what tags bound
+	macros map[string]*macroTag
+	out    strings.Builder
+	spent  int
+	// filters is the whole set again, which map looks into by name.
+	filters map[string]filter
 }
 
 // undefined is the value of a name that isn't there. Using it is an error, whose
@@ -217,6 +221,9 @@ func (r *render) rounds(n *forTag, over any) ([]map[string]any, error) {
 			switch {
 			case n.value == "":
 				all = append(all, map[string]any{n.key: e})
+			case isGroup(e):
+				group := e.(map[string]any)
+				all = append(all, map[string]any{n.key: group["grouper"], n.value: group["list"]})
 			case isPair && len(pair) == 2:
 				all = append(all, map[string]any{n.key: pair[0], n.value: pair[1]})
 			default:

@@ -42,6 +42,16 @@ type rawTag struct {
 	text string
 }
 
+// macroTag is a text with parameters. A default is nil for a parameter that must
+// be given.
+type macroTag struct {
+	tag
+	name     string
+	params   []string
+	defaults []nodes.Expression
+	body     []nodes.Node
+}
+
 func parseIf(p, args *parser.Parser) (nodes.ControlStructure, error) {
 	t := &ifTag{tag: tag{args.Current()}}
 	for {

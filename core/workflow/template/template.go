@@ -38,6 +38,7 @@ type Template struct {
 	nodes []nodes.Node
 	// single is the one {{ expr }} that the template consists of, or nil.
 	single *nodes.Output
+	macros map[string]*macroTag
 }
 
 // Problem is one thing wrong with a template.
@@ -57,16 +58,35 @@ func Compile(source string, names []string) (*Template, []Problem) {
 	}
 	tree, problem := parse(source)
 	if problem != nil {
-		return nil, []Problem{*problem}
+		return nil, withRaw(source, []Problem{*problem})
 	}
-	if problems := check(tree, names); len(problems) > 0 {
-		return nil, problems
+	macros, problems := check(tree, names)
+	if len(problems) > 0 {
+		return nil, withRaw(source, problems)
 	}
-	t := &Template{nodes: tree}
+	t := &Template{nodes: tree, macros: macros}
 	if len(tree) == 1 && strings.HasPrefix(source, "{{") && strings.HasSuffix(source, "}}") {
 		t.single, _ = tree[0].(*nodes.Output)
 	}
 	return t, nil
+}
+
+// withRaw adds to the problems of what may not be meant as a template, such as
+// JSON or a set in braces, how to write it as text.
+func withRaw(source string, problems []Problem) []Problem {
+	const raw = "text that has {{ or {# in it goes between {% raw %} and {% endraw %}"
+	for i, p := range problems {
+		before := source[:min(p.Offset+1, len(source))]
+		begin := max(strings.LastIndex(before, "{{"), strings.LastIndex(before, "{#"))
+		if begin < 0 || begin+2 >= len(source) || strings.ContainsRune(" -\n", rune(source[begin+2])) {
+			continue
+		}
+		if p.Hint != "" {
+			problems[i].Hint += "; "
+		}
+		problems[i].Hint += raw
+	}
+	return problems
 }
 
 // Single reports whether the template is exactly one {{ expr }}, so that its
@@ -77,7 +97,7 @@ func (t *Template) Single() bool { return t.single != nil }
 // them. Errors are sdk.Invalid, reason "template_failed" or "template_undefined",
 // or sdk.Exhausted, reason "template_too_large".
 func (t *Template) Text(vars map[string]any) (string, error) {
-	r := &render{vars: vars}
+	r := t.render(vars)
 	if err := r.nodes(t.nodes); err != nil {
 		return "", err
 	}
@@ -87,7 +107,7 @@ func (t *Template) Text(vars map[string]any) (string, error) {
 // JSON renders a single {{ expr }} as its value's JSON, and any other template
 // as text in JSON. Object keys are sorted.
 func (t *Template) JSON(vars map[string]any) ([]byte, error) {
-	r := &render{vars: vars}
+	r := t.render(vars)
 	var value any
 	var err error
 	if t.single != nil {
@@ -99,6 +119,10 @@ func (t *Template) JSON(vars map[string]any) ([]byte, error) {
 		return nil, err
 	}
 	return r.encode(nil, value, 0)
+}
+
+func (t *Template) render(vars map[string]any) *render {
+	return &render{given: vars, vars: vars, macros: t.macros, filters: filters}
 }
 
 // failed is the error of an expression that has no value.

@@ -1,6 +1,10 @@
 package template
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/tokens"
+)
 
 // test is what stands behind "is", and in.
 type test struct {
@@ -10,18 +14,33 @@ type test struct {
 
 // tests is the whole set.
 var tests = map[string]test{
-	"boolean":   {apply: ofType("a boolean")},
-	"defined":   {apply: func(_ *render, v any, _ []any) (bool, error) { return !isUndefined(v), nil }},
-	"even":      {apply: parity(0)},
-	"in":        {args: 1, apply: contains},
-	"integer":   {apply: isInteger},
-	"mapping":   {apply: ofType("an object")},
+	"boolean":     {apply: ofType("a boolean")},
+	"defined":     {apply: func(_ *render, v any, _ []any) (bool, error) { return !isUndefined(v), nil }},
+	"divisibleby": {args: 1, apply: divisible},
+	"eq":          {args: 1, apply: equals},
+	"equalto":     {args: 1, apply: equals},
+	"even":        {apply: parity(0)},
+	"false":       {apply: func(_ *render, v any, _ []any) (bool, error) { return v == false, nil }},
+	"ge":          {args: 1, apply: ordered(tokens.GreaterThanOrEqual)},
+	"greaterthan": {args: 1, apply: ordered(tokens.GreaterThan)},
+	"gt":          {args: 1, apply: ordered(tokens.GreaterThan)},
+	"in":          {args: 1, apply: contains},
+	"integer":     {apply: isInteger},
+	"le":          {args: 1, apply: ordered(tokens.LowerThanOrEqual)},
+	"lessthan":    {args: 1, apply: ordered(tokens.LowerThan)},
+	"lt":          {args: 1, apply: ordered(tokens.LowerThan)},
+	"mapping":     {apply: ofType("an object")},
+	"ne": {args: 1, apply: func(r *render, v any, args []any) (bool, error) {
+		same, err := equals(r, v, args)
+		return !same, err
+	}},
 	"none":      {apply: ofType("null")},
 	"null":      {apply: ofType("null")},
 	"number":    {apply: ofType("a number")},
 	"odd":       {apply: parity(1)},
 	"sequence":  {apply: ofType("a list")},
 	"string":    {apply: ofType("text")},
+	"true":      {apply: func(_ *render, v any, _ []any) (bool, error) { return v == true, nil }},
 	"undefined": {apply: func(_ *render, v any, _ []any) (bool, error) { return isUndefined(v), nil }},
 }
 
@@ -40,6 +59,24 @@ func isInteger(_ *render, v any, _ []any) (bool, error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+func equals(r *render, v any, args []any) (bool, error) { return r.equal(v, args[0], 0) }
+
+func ordered(operator tokens.Type) func(*render, any, []any) (bool, error) {
+	return func(r *render, v any, args []any) (bool, error) {
+		yes, err := r.order(operator, v, args[0])
+		return yes == true, err
+	}
+}
+
+func divisible(_ *render, v any, args []any) (bool, error) {
+	i, ok := v.(int64)
+	by, okBy := args[0].(int64)
+	if !ok || !okBy || by == 0 {
+		return false, failed("divisibleby needs two integers, the second not 0")
+	}
+	return i%by == 0, nil
 }
 
 func parity(want int64) func(*render, any, []any) (bool, error) {

@@ -44,6 +44,7 @@ func (c *caller) call(ctx context.Context, idempotencyKey string, emit func(stri
 		sampling:       c.config.sampling,
 		idempotencyKey: idempotencyKey,
 		emit:           emit,
+		form:           c.config.schema.form(),
 	})
 	if err != nil {
 		return nil, nil, err
@@ -90,6 +91,9 @@ func (c *caller) output(r *reply) (json.RawMessage, error) {
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_not_json", "the reply of model %q at %s is not JSON: %s; it says: %s", model, url, err, excerpt(r.text, "")).
 			WithHint("ask for JSON only in the prompt, or leave parse out and let the loop repair the text")
+	}
+	if err := c.config.schema.check(value); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "llm_reply_invalid", "the reply of model %q at %s doesn't fit response_schema: %v; it says: %s", model, url, err, excerpt(r.text, ""))
 	}
 	r.note = note
 	return value, nil

@@ -97,6 +97,43 @@ func TestGeneratorLeavesTheTemperatureToTheEndpoint(t *testing.T) {
 	}
 }
 
+func TestHowTheModelPicksItsWordsIsSent(t *testing.T) {
+	server := llmtest.New(t, llmtest.Text("a"), llmtest.Text("b"))
+	generate(t, configFor(server.URL, object{"prompt": "p", "top_p": 0.5, "seed": 7, "stop": "END"}))
+	generate(t, configFor(server.URL, object{"prompt": "p", "stop": []string{"a", "b"}}))
+	got := server.Requests()
+	if first, second := string(got[0].Body), string(got[1].Body); !strings.Contains(first, `"top_p":0.5`) || !strings.Contains(first, `"seed":7`) ||
+		!strings.Contains(first, `"stop":["END"]`) || !strings.Contains(second, `"stop":["a","b"]`) || strings.Contains(second, "seed") {
+		t.Errorf("sent %s and %s", first, second)
+	}
+}
+
+func TestResponseSchemaIsAskedForAndHeld(t *testing.T) {
+	schema := object{"type": "object", "required": []string{"a"}, "properties": object{"a": object{"type": "integer"}}}
+	config := func(url string) json.RawMessage {
+		return configFor(url, object{"prompt": "p", "response_schema": schema})
+	}
+	server := llmtest.New(t, llmtest.Text("<think>{}</think>```json\n{\"a\": 1}\n```"))
+	if res := generate(t, config(server.URL)); string(res.Output) != `{"a": 1}` {
+		t.Errorf("output %s", res.Output)
+	}
+	if body := string(server.Requests()[0].Body); !strings.Contains(body, `"json_schema"`) || !strings.Contains(body, `"required":["a"]`) {
+		t.Errorf("sent %s", body)
+	}
+	server = llmtest.New(t, llmtest.Text(`{"a": "x"}`))
+	_, err := newGenerator(t, config(server.URL)).Generate(t.Context(), &sdk.GenerateRequest{})
+	if e := sdkError(t, err); e.Reason != "llm_reply_invalid" || !strings.Contains(e.Message, "'/a'") || e.Details[sdk.RawDetail] != `{"a": "x"}` || sdk.Permanent(e) {
+		t.Errorf("error %s: %s", e.Reason, e.Message)
+	}
+	server = llmtest.New(t, llmtest.Refuse("response_format", "unknown"), llmtest.Text(`{"a": 2}`))
+	if res := generate(t, config(server.URL)); string(res.Output) != `{"a": 2}` {
+		t.Errorf("output %s", res.Output)
+	}
+	if body := string(server.Requests()[1].Body); strings.Contains(body, "response_format") || !strings.Contains(body, `must fit this JSON Schema`) {
+		t.Errorf("sent %s", body)
+	}
+}
+
 func TestReplyThatIsNoOutput(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply             llmtest.Reply
@@ -167,7 +204,6 @@ func TestEndpointThatDoesNotStream(t *testing.T) {
 		"refuses":               llmtest.Refuse("stream_options", "unknown"),
 		"sends it as one event": llmtest.Body(200, "text/event-stream", "data: "+strings.Repeat("x", 300<<10)+"\n\n"),
 		"sends it in one event": llmtest.Body(200, "text/event-stream", strings.Repeat("data: x\r\n", 300<<10/9)+"\r\n"),
-		"replies with a whole":  llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"x"}}]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, first, llmtest.Text("whole"))
@@ -179,6 +215,43 @@ func TestEndpointThatDoesNotStream(t *testing.T) {
 				t.Error("streamed again")
 			}
 		})
+	}
+}
+
+func TestAReplyThatIsWholeIsPaidOnce(t *testing.T) {
+	const piece = `data: {"choices":[{"index":0,"delta":{"content":"a te"}}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"xt"}}]}` + "\n\n"
+	const usage = `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}` + "\n\n"
+	const counted = `"usage":{"prompt_tokens":7,"completion_tokens":3}`
+	for name, reply := range map[string]llmtest.Reply{
+		"without a stream":               llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"a text"},"finish_reason":"stop"}],`+counted+`}`),
+		"without stream and reason":      llmtest.Body(200, "text/plain", `{"choices":[{"message":{"content":"a text"}}],`+counted+`}`),
+		"usage and done, no reason":      llmtest.Body(200, "text/event-stream", piece+usage+"data: [DONE]\n\n"),
+		"usage, neither done nor reason": llmtest.Body(200, "text/event-stream", piece+usage),
+		"usage in the last piece":        llmtest.Body(200, "text/event-stream", piece+`data: {"choices":[{"index":0,"delta":{}}],`+counted+"}\n\ndata:[DONE]\r\n\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.New(t, reply)
+			chunks, res, err := watch(t, server.URL)
+			if err != nil || string(res.Output) != `"a text"` || strings.Join(chunks, "") != "a text" || len(server.Requests()) != 1 {
+				t.Fatalf("chunks %q, response %+v, error %v, %d requests", chunks, res, err, len(server.Requests()))
+			}
+			if res.Usage != (sdk.Usage{TokensIn: 7, TokensOut: 3}) {
+				t.Errorf("usage %+v", res.Usage)
+			}
+		})
+	}
+}
+
+func TestUsageOfABrokenStreamCounts(t *testing.T) {
+	const broken = `data: {"choices":[{"index":0,"delta":{"content":"a te"}}],"usage":{"prompt_tokens":7,"completion_tokens":1}}` + "\n\n"
+	server := llmtest.New(t, llmtest.Body(200, "text/event-stream", broken), llmtest.Text("a text").Usage(7, 3))
+	if _, res, err := watch(t, server.URL); err != nil || res.Usage != (sdk.Usage{TokensIn: 14, TokensOut: 4}) {
+		t.Errorf("response %+v, error %v", res, err)
+	}
+	server = llmtest.New(t, llmtest.Body(200, "text/event-stream", broken), llmtest.Status(401))
+	_, _, err := watch(t, server.URL)
+	if e := sdkError(t, err); e.Reason != "llm_key_rejected" || e.Details[sdk.UsageDetail] != (sdk.Usage{TokensIn: 7, TokensOut: 1}) {
+		t.Errorf("error %v, %v", e, e.Details)
 	}
 }
 

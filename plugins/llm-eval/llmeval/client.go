@@ -20,12 +20,23 @@ type question struct {
 	// defaultTemperature says that the temperature is the plugin's choice, so
 	// that a model which refuses it is asked without.
 	defaultTemperature bool
-	// verdict asks for a reply in the form of a verdict.
-	verdict bool
+	// form, where not nil, is what the reply is asked to be.
+	form *form
 	// idempotencyKey is sent along where it is set.
 	idempotencyKey string
 	// emit, where not nil, takes the reply's pieces. None is emitted twice.
 	emit func(chunk string)
+}
+
+// form is the JSON that a reply is asked to be, by the endpoint's structured output.
+type form struct {
+	name   string
+	schema json.RawMessage
+	// strict has the endpoint keep to the schema, which has to name every property.
+	strict bool
+	// words ask for it where the endpoint has no structured output; "" where the
+	// messages do already.
+	words string
 }
 
 // reply is what the model said, without the key.
@@ -67,8 +78,9 @@ func newClient(m *maker, e *endpoint) *client {
 func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 	total := 0
 	known := c.dialects.of(c.endpoint)
+	var lost sdk.Usage // of tries that gave no reply
 	for d := known; ; {
-		x := &exchange{client: c, question: q, dialect: d}
+		x := &exchange{client: c, question: q, dialect: d, lost: &lost}
 		tries, err := c.endpoint.retry(ctx, func() error { return x.run(ctx) })
 		total += tries
 		if err == nil {
@@ -76,6 +88,7 @@ func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 				c.dialects.learn(c.endpoint, d)
 			}
 			x.reply.tries = total
+			x.reply.usage = x.reply.usage.Add(lost)
 			return x.reply, nil
 		}
 		var f *fault
@@ -84,7 +97,11 @@ func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 			adapted, ok = d.adapt(q, f)
 		}
 		if !ok {
-			return nil, c.endpoint.explain(ctx, err, total)
+			err = c.endpoint.explain(ctx, err, total)
+			if lost != (sdk.Usage{}) {
+				err = sdk.AsError(err).WithDetail(sdk.UsageDetail, lost)
+			}
+			return nil, err
 		}
 		d = adapted
 	}
@@ -95,7 +112,8 @@ type exchange struct {
 	*client
 	question *question
 	dialect  dialect
-	emitted  bool // a broken stream has shown a part of the reply
+	emitted  bool       // a broken stream has shown a part of the reply
+	lost     *sdk.Usage // what tries that gave no reply were counted, all the same
 	reply    *reply
 }
 
@@ -121,7 +139,13 @@ func (x *exchange) whole(ctx context.Context) error {
 	if err != nil {
 		return x.classify(err)
 	}
+	return x.take(res)
+}
+
+// take reads a whole reply.
+func (x *exchange) take(res *openai.ChatCompletion) error {
 	if len(res.Choices) == 0 {
+		*x.lost = x.lost.Add(x.endpoint.cost(res.Usage.PromptTokens, res.Usage.CompletionTokens))
 		return x.endpoint.malformed("has no choices")
 	}
 	choice := res.Choices[0]
@@ -180,12 +204,25 @@ func (x *exchange) params() openai.ChatCompletionNewParams {
 	} else if n > 0 {
 		p.MaxTokens = openai.Int(n)
 	}
-	if q.verdict && !x.dialect.noFormat {
+	if q.sampling.topP != nil {
+		p.TopP = openai.Float(*q.sampling.topP)
+	}
+	if q.sampling.seed != nil {
+		p.Seed = openai.Int(*q.sampling.seed)
+	}
+	if len(q.sampling.stop) > 0 {
+		p.Stop = openai.ChatCompletionNewParamsStopUnion{OfStringArray: q.sampling.stop}
+	}
+	switch {
+	case q.form == nil:
+	case !x.dialect.noFormat:
 		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
 			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-				Name: "verdict", Strict: openai.Bool(true), Schema: json.RawMessage(verdictSchema),
+				Name: q.form.name, Strict: openai.Bool(q.form.strict), Schema: q.form.schema,
 			},
 		}
+	case q.form.words != "":
+		p.Messages = append(p.Messages, openai.UserMessage(q.form.words))
 	}
 	return p
 }

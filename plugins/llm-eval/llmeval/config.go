@@ -15,7 +15,16 @@ type sampling struct {
 	temperature *float64
 	// maxTokens bounds the reply; 0 leaves it to the endpoint.
 	maxTokens int64
+	// topP is from 0 to 1 and seed any integer; nil leaves them to the endpoint.
+	topP *float64
+	seed *int64
+	// stop are texts at which the reply ends.
+	stop []string
 }
+
+// maxStops bounds the texts at which a reply ends, which is more than any endpoint
+// takes.
+const maxStops = 16
 
 // message is one turn of a conversation.
 type message struct{ role, content string }
@@ -50,7 +59,8 @@ type callConfig struct {
 	endpoint *endpoint
 	sampling sampling
 	messages []message
-	parse    bool // the reply is JSON
+	parse    bool         // the reply is JSON
+	schema   *replySchema // that the JSON must fit, or nil
 }
 
 func decodeJudge(raw json.RawMessage, getenv func(string) string) (*judgeConfig, error) {
@@ -91,7 +101,14 @@ func decodeCall(raw json.RawMessage, getenv func(string) string) (*callConfig, e
 	if f.Take("parse", "text", &parse) && parse != "json" {
 		f.Report(`parse %q is not known: only "json" is`, parse)
 	}
-	c.parse = parse == "json"
+	var schema json.RawMessage
+	if f.Take("response_schema", "JSON", &schema) {
+		var err error
+		if c.schema, err = compileSchema(schema); err != nil {
+			f.Report("response_schema is no JSON Schema: %v", err)
+		}
+	}
+	c.parse = parse == "json" || c.schema != nil
 	f.Done()
 	return c, finish(f, c.endpoint, getenv)
 }
@@ -142,7 +159,39 @@ func decodeSampling(f *jsonconfig.Object) sampling {
 	if f.Take("max_tokens", "a whole number", &s.maxTokens) && s.maxTokens < 1 {
 		f.Report("max_tokens is less than 1")
 	}
+	var topP float64
+	if f.Take("top_p", "a number", &topP) {
+		if topP < 0 || topP > 1 {
+			f.Report("top_p is not between 0 and 1")
+		}
+		s.topP = &topP
+	}
+	var seed int64
+	if f.Take("seed", "a whole number", &seed) {
+		s.seed = &seed
+	}
+	s.stop = decodeStop(f)
 	return s
+}
+
+// decodeStop reads one text or several.
+func decodeStop(f *jsonconfig.Object) []string {
+	var raw json.RawMessage
+	if !f.Take("stop", "JSON", &raw) {
+		return nil
+	}
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return []string{one}
+	}
+	var several []string
+	if json.Unmarshal(raw, &several) != nil {
+		f.Report("stop is neither text nor a list of texts")
+	}
+	if len(several) > maxStops {
+		f.Report("stop has %d texts (limit %d)", len(several), maxStops)
+	}
+	return several
 }
 
 // finish returns what is wrong with a config, or else reads the endpoint's key.

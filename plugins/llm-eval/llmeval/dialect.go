@@ -35,7 +35,7 @@ func (d dialect) adapt(q *question, f *fault) (dialect, bool) {
 		adapted.noStream = q.emit != nil
 	case "", "response_format", "response_format.type", "response_format.json_schema":
 		// Many endpoints don't name what they refuse; this is the usual cause.
-		adapted.noFormat = q.verdict
+		adapted.noFormat = q.form != nil
 	}
 	return adapted, adapted != d
 }

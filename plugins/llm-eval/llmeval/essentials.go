@@ -55,9 +55,14 @@ var errLongEvent = errors.New("an event of the stream is too long")
 // eventLimiter bounds the events of a stream, which end with an empty line.
 type eventLimiter struct {
 	io.ReadCloser
-	event int // bytes of the event so far
-	line  int // bytes of the line so far
+	event int    // bytes of the event so far
+	line  int    // bytes of the line so far
+	done  bool   // the stream has said that it is complete
+	begin []byte // the line's first bytes, as many as streamEnd has
 }
+
+// streamEnd is the line that ends a complete stream, without its optional space.
+const streamEnd = "data:[DONE]"
 
 // Read reads, and fails in the middle of an event that is too long.
 func (l *eventLimiter) Read(p []byte) (int, error) {
@@ -70,9 +75,12 @@ func (l *eventLimiter) Read(p []byte) (int, error) {
 		case c == '\n' && l.line == 0:
 			l.event = 0
 		case c == '\n':
-			l.line = 0
+			l.line, l.begin = 0, l.begin[:0]
 		case c != '\r':
-			l.line++
+			if l.line++; c != ' ' && len(l.begin) < len(streamEnd) {
+				l.begin = append(l.begin, c)
+				l.done = l.done || string(l.begin) == streamEnd
+			}
 		}
 	}
 	return n, err

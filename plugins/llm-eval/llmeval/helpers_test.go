@@ -84,3 +84,12 @@ func sdkError(t *testing.T, err error) *sdk.Error {
 	}
 	return sdk.AsError(err)
 }
+
+func generate(t *testing.T, config json.RawMessage) *sdk.GenerateResponse {
+	t.Helper()
+	res, err := newGenerator(t, config).Generate(t.Context(), &sdk.GenerateRequest{})
+	if err != nil {
+		t.Fatalf("generate: %v", err)
+	}
+	return res
+}

@@ -19,7 +19,7 @@ func (j *judge) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Ev
 		messages:           j.config.messages(req.Output),
 		sampling:           j.config.sampling,
 		defaultTemperature: j.config.sampling.temperature == nil,
-		verdict:            true,
+		form:               verdictForm,
 		idempotencyKey:     req.IdempotencyKey,
 	}
 	if q.defaultTemperature {

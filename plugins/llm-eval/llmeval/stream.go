@@ -2,6 +2,7 @@ package llmeval
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -22,23 +23,40 @@ func (x *exchange) stream(ctx context.Context) error {
 	if s.Err() != nil {
 		return x.classify(s.Err())
 	}
-	if mediaType(res) != typeEvents {
-		return streamless("the reply is no stream of events")
+	events, ok := res.Body.(*eventLimiter)
+	if !ok {
+		return x.unstreamed(res)
 	}
 	var c collector
 	shown := scrubber{secret: x.endpoint.key, emit: x.show}
 	for s.Next() {
 		shown.write(c.add(s.Current()))
 	}
-	if err := s.Err(); err != nil {
-		return x.streamFault(err)
+	err := s.Err()
+	if err == nil && !c.whole(events.done) {
+		err = &fault{err: io.ErrUnexpectedEOF, text: "the stream ended before the reply did"}
 	}
-	if c.finish == "" {
-		return &fault{err: io.ErrUnexpectedEOF, text: "the stream ended before the reply did"}
+	if err != nil {
+		*x.lost = x.lost.Add(x.endpoint.cost(c.in, c.out))
+		return x.streamFault(err)
 	}
 	shown.flush()
 	x.reply = c.reply(x.endpoint)
 	return nil
+}
+
+// unstreamed takes the whole reply of an endpoint that was asked for a stream: it
+// is paid for already.
+func (x *exchange) unstreamed(res *http.Response) error {
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return x.endpoint.unread(err)
+	}
+	var whole openai.ChatCompletion
+	if err := json.Unmarshal(body, &whole); err != nil {
+		return x.classify(err)
+	}
+	return x.take(&whole)
 }
 
 func (x *exchange) show(chunk string) {
@@ -70,6 +88,7 @@ type collector struct {
 	text, refusal strings.Builder
 	finish, model string
 	in, out       int64
+	usage         bool // of the whole reply
 }
 
 // add takes a chunk and returns its text.
@@ -81,6 +100,7 @@ func (c *collector) add(chunk openai.ChatCompletionChunk) string {
 	c.in = max(c.in, chunk.Usage.PromptTokens)
 	c.out = max(c.out, chunk.Usage.CompletionTokens)
 	if len(chunk.Choices) == 0 {
+		c.usage = c.usage || chunk.Usage.CompletionTokens > 0
 		return ""
 	}
 	choice := chunk.Choices[0]
@@ -91,6 +111,10 @@ func (c *collector) add(chunk openai.ChatCompletionChunk) string {
 	c.text.WriteString(choice.Delta.Content)
 	return choice.Delta.Content
 }
+
+// whole reports whether the reply has ended, by any of the signs that endpoints
+// give: its finish reason, the usage, which comes last, or the stream's own end.
+func (c *collector) whole(done bool) bool { return c.finish != "" || done || c.usage }
 
 func (c *collector) reply(e *endpoint) *reply {
 	return &reply{

@@ -19,6 +19,8 @@ import (
 // are held to. Strict mode wants every property required and no others.
 const verdictSchema = `{"type":"object","properties":{"pass":{"type":"boolean"},"score":{"type":"number"},"feedback":{"type":"string"}},"required":["pass","score","feedback"],"additionalProperties":false}`
 
+var verdictForm = &form{name: "verdict", schema: json.RawMessage(verdictSchema), strict: true}
+
 // Codes of the judge's findings.
 const (
 	codeJudge = "llm_judge"       // the judge didn't pass the output
@@ -127,9 +129,11 @@ func scoreOf(raw json.RawMessage, pass bool) (float64, error) {
 		}
 		return 0, nil
 	}
-	// A number too large for a float64 is infinite here, and clamped like others.
 	score, err := strconv.ParseFloat(string(raw), 64)
-	if raw[0] == '"' || math.IsNaN(score) || (err != nil && !errors.Is(err, strconv.ErrRange)) {
+	if math.IsInf(score, 0) {
+		return 0, errors.New(`"score" is beyond any number that a score may be`)
+	}
+	if raw[0] == '"' || math.IsNaN(score) || err != nil {
 		return 0, fmt.Errorf(`"score" is %s, not a number`, jsonconfig.TypeName(raw))
 	}
 	return min(1, max(0, score)), nil

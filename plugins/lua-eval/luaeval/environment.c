@@ -7,12 +7,13 @@
 #include "sandbox.h"
 
 // Names with a '+' can go through megabytes of text in one call and make nothing
-// that the allocator would charge for: they charge for their arguments.
+// that the allocator would charge for: they charge for their arguments. The one
+// with '=' is called by the sandbox's own.
 static const char *const base_kept[] = {
 	"assert", "error", "getmetatable", "ipairs", "next", "pairs", "rawequal", "rawget", "rawlen", "rawset",
-	"select", "+tonumber", "tostring", "type", NULL};
+	"select", "+tonumber", "type", NULL};
 static const char *const string_kept[] = {
-	"byte", "char", "format", "len", "lower", "+pack", "+packsize", "reverse", "sub", "+unpack", "upper", NULL};
+	"byte", "char", "=format", "len", "lower", "+pack", "+packsize", "reverse", "sub", "+unpack", "upper", NULL};
 static const char *const table_kept[] = {"pack", "unpack", NULL};
 static const char *const coroutine_kept[] = {"isyieldable", "running", "status", "yield", NULL};
 static const char *const math_kept[] = {
@@ -48,10 +49,10 @@ static void open_library(lua_State *L, const library *lib) {
 	lua_call(L, 1, 1);
 	lua_newtable(L);
 	for (const char *const *name = lib->kept; *name != NULL; name++) {
-		int counts = **name == '+';
-		lua_getfield(L, -2, *name + counts);
-		if (counts) lua_pushcclosure(L, charged, 1);
-		lua_setfield(L, -2, *name + counts);
+		int counts = **name == '+', formats = **name == '=', marked = counts || formats;
+		lua_getfield(L, -2, *name + marked);
+		if (marked) lua_pushcclosure(L, counts ? charged : le_format, 1);
+		lua_setfield(L, -2, *name + marked);
 	}
 	luaL_setfuncs(L, lib->own, 0);
 	lua_remove(L, -2);

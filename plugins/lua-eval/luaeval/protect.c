@@ -175,6 +175,6 @@ static int co_close(lua_State *L) {
 }
 
 const luaL_Reg le_base_funcs[] = {
-	{"pcall", protected_call}, {"xpcall", handled_call}, {"setmetatable", set_metatable}, {NULL, NULL}};
+	{"pcall", protected_call}, {"xpcall", handled_call}, {"setmetatable", set_metatable}, {"tostring", le_tostring}, {NULL, NULL}};
 const luaL_Reg le_coroutine_funcs[] = {
 	{"close", co_close}, {"create", co_create}, {"resume", co_resume}, {"wrap", co_wrap}, {NULL, NULL}};

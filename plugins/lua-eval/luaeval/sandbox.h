@@ -98,6 +98,10 @@ const char *le_match_here(le_match *m, const char *t, const char *p);
 // protect.c, strings.c, tables.c: the sandbox's own library functions
 extern const luaL_Reg le_base_funcs[], le_coroutine_funcs[], le_string_funcs[], le_table_funcs[];
 
+// text.c
+int le_tostring(lua_State *L);
+int le_format(lua_State *L);
+
 // environment.c
 int le_open(lua_State *L);
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,10 +24,14 @@ type confinement struct {
 	on      bool
 	ruleset *os.File // nil without Landlock
 	groups  groups
-	access  []string // granted paths, which its user must be able to read
-	command launcher.Spec
-	control *os.File // the host's end of the launcher's socket
-	theirs  *os.File // the launcher's end, until it is started
+	// ownUserNS is whether it has a user namespace, where the kernel counts its
+	// processes and threads apart from its user's others.
+	ownUserNS bool
+	flying    bool     // descriptors were in messages when it was last looked at
+	access    []string // granted paths, which its user must be able to read
+	command   launcher.Spec
+	control   *os.File // the host's end of the launcher's socket
+	theirs    *os.File // the launcher's end, until it is started
 }
 
 // prepare makes what can be made before the process is there.
@@ -34,12 +39,13 @@ func (c *Cell) prepare() error {
 	if c.on = c.box.options.Mode != Off; !c.on {
 		return nil
 	}
-	c.status.Namespace = false
-	if c.spec.Processes > 1 {
-		c.status.Namespace = c.box.namespaces()
-		c.groups = newGroups(c.folder.name(), c.spec.MemoryBytes, tasks(c.spec.Processes))
-	}
-	c.status.Cgroup = c.groups.version
+	several, ordinary := c.spec.Processes > 1, os.Geteuid() != 0
+	isolated := (several || ordinary) && c.box.namespaces()
+	c.status.Namespace = several && isolated
+	c.ownUserNS = ordinary && isolated
+	c.groups = newGroups(c.folder.name(), c.spec.MemoryBytes, tasks(c.spec.Processes))
+	c.status.grouped(c.groups.version)
+	c.status.Tasks = tasksBound(c.status, c.ownUserNS)
 	if c.status.Landlock == 0 {
 		return nil
 	}
@@ -72,9 +78,7 @@ func (c *Cell) Command(args, env []string, keep *os.File) (*exec.Cmd, error) {
 		c.command.Ruleset = KeepFD + 1
 		cmd.ExtraFiles = append(cmd.ExtraFiles, c.ruleset)
 	}
-	if c.status.Namespace {
-		isolate(cmd.SysProcAttr)
-	}
+	isolate(cmd.SysProcAttr, c.status.Namespace, c.ownUserNS)
 	return cmd, nil
 }
 
@@ -105,6 +109,7 @@ func (c *Cell) Confine(pid int) error {
 	_ = c.theirs.Close()
 	_ = c.control.SetDeadline(time.Now().Add(c.spec.StartTimeout))
 	c.command.Limits = c.limits()
+	c.join(pid)
 	var err error
 	if c.command.Filter, err = c.filter(pid); err != nil {
 		return err
@@ -114,13 +119,23 @@ func (c *Cell) Confine(pid int) error {
 		return sdk.Errorf(sdk.Exhausted, "spec_too_large", "plugin %s is started with too many arguments, variables or paths (%d bytes)", c.spec.Plugin, len(spec)).
 			WithHint("grant it fewer, or shorter ones")
 	}
-	if err := c.groups.add(pid); err != nil {
-		return sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the control group of plugin %s: %w", c.spec.Plugin, err).
-			WithHint("remove stale groups named reflectory-i… under /sys/fs/cgroup")
-	}
 	// A launcher that is gone already is seen by the missing answer.
 	_, _ = c.control.Write(spec)
 	return c.await()
+}
+
+// join puts the launcher into the instance's control groups, before the program
+// runs. A group that takes nobody is one that can't be had.
+func (c *Cell) join(pid int) {
+	err := c.groups.add(pid)
+	if err == nil {
+		return
+	}
+	c.groups.remove()
+	c.groups = groups{}
+	c.status.grouped("")
+	c.status.Tasks = tasksBound(c.status, c.ownUserNS)
+	c.status.Notes = append(slices.Clone(c.status.Notes), "its control group doesn't take it: "+err.Error())
 }
 
 // await reads how the launcher fared: it says nothing where all went well.

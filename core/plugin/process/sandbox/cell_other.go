@@ -41,6 +41,15 @@ func (c *Cell) Confine(int) error { return nil }
 // Peer accepts whoever could open a socket in the private folder.
 func (c *Cell) Peer(net.Conn, int) error { return nil }
 
+// members is the first process: others aren't looked for here.
+func (c *Cell) members(pid int) []int { return []int{pid} }
+
+// unnamed isn't counted here.
+func (c *Cell) unnamed([]int) unnamed { return unnamed{} }
+
+// OutOfMemory is never known here.
+func (c *Cell) OutOfMemory() bool { return false }
+
 func removeGroups(string) {}
 
 func sweepGroups() {}

@@ -19,24 +19,28 @@
 //	                    was granted (to be read and run); no TCP (Linux 6.7), no signals and no
 //	                    abstract sockets beyond itself (6.12)
 //	seccomp             no sockets but unix streams, no connect, no fork unless it
-//	                    may be several processes, nothing in [the table of
-//	                    reasons], nothing newer than the table
+//	                    may be several processes, no change of any file's mode,
+//	                    owner, times or attributes, no larger buffers, nothing in
+//	                    [the table of reasons], nothing newer than the table
 //	resource limits     data, stack, files, file size, no core dump; tasks where
-//	                    it has its own user
+//	                    it has its own user, or a user namespace
+//	user namespace      where the host isn't root: the kernel counts its tasks
+//	                    apart from the user's (Linux 5.14)
 //	PID namespace       where it may be several processes: all of them end with
 //	                    the first, and that with the host
-//	cgroup              where it may be several processes: memory and tasks in sum
+//	cgroup              memory in every form, and tasks, of all its processes
 //
 // Each of these is used where the kernel has it; [Probe] says which that are,
 // and [Cell.Status] what holds for an instance. Mode [Require] refuses to run
 // without the essential ones.
 //
-// What doesn't hold: a private folder is looked at from time to time
-// ([Cell.CheckScratch]), so a disk can be filled in between, or by files that were
-// removed while they are open, each of a bounded size; several processes without a PID namespace outlive a host
-// that is killed, until the next host's start; a plugin that isn't confined to a
-// user of its own may see in the process table what that user may see, unless
-// Landlock hides it.
+// What doesn't hold: an instance's processes, its private folder and the files
+// that it removed and still holds are counted from time to time ([Cell.Check]), so
+// a disk can be filled in between; several processes without a PID namespace
+// outlive a host that is killed, until the next host's start; a plugin that isn't
+// confined to a user of its own may see in the process table what that user may
+// see, unless Landlock hides it. Without a control group the kernel's own memory is
+// bounded by what it takes to ask for it: the notes of [Status] say by how much.
 //
 // [the table of reasons]: refusals in filter_linux.go
 package sandbox

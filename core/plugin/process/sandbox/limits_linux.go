@@ -14,18 +14,16 @@ const (
 	// space for eight messages of the default cap.
 	maxFile = 64 << 20
 	// maxOpen is how many descriptors it may have: a call needs none, a proxied
-	// connection two, and each of its processes three.
-	maxOpen = 512
+	// connection two, and each of its processes three. A socket holds up to 208 KiB
+	// that no limit of its memory counts, and as many again may be on their way in
+	// messages: about 110 MiB.
+	maxOpen = 256
 	// maxStack is the system's usual soft limit, which a program could raise.
 	maxStack = 8 << 20
-	// tasksPerProcess is how many threads a process may have on average. The
-	// kernel counts threads where it limits processes; a Go program has about
-	// ten, and one for each call of the system that blocks.
-	tasksPerProcess = 64
 )
 
 // tasks bounds processes and threads together.
-func tasks(processes int) int { return tasksPerProcess * processes }
+func tasks(processes int) int { return TasksPerProcess * processes }
 
 // limits lists the resource limits. RLIMIT_AS isn't among them, since a Go
 // program reserves 768 MiB of addresses at its start; what the data limit doesn't
@@ -40,7 +38,7 @@ func (c *Cell) limits() []uint64 {
 		unix.RLIMIT_MEMLOCK, 0,
 		unix.RLIMIT_MSGQUEUE, 0,
 	}
-	if c.user != 0 { // else it would count the host's own processes
+	if c.user != 0 || c.ownUserNS { // else it would count the host's own processes
 		list = append(list, unix.RLIMIT_NPROC, uint64(tasks(c.spec.Processes)))
 	}
 	return list

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -15,18 +17,51 @@ import (
 )
 
 // Probe looks at what this system has. It starts a process that ends at once, to
-// see whether it may have a namespace.
+// see whether it may have a namespace, and makes and removes control groups.
 func Probe() Status {
 	s := look()
 	if s.Namespace = tryNamespace(); !s.Namespace {
 		s.Notes = append(s.Notes, "no PID namespaces: a plugin that may be several processes can outlive a host that is killed, until the next host starts")
 	}
+	g := newGroups("reflectory-probe-"+strconv.Itoa(os.Getpid()), MinMemory, tasks(1))
+	g.remove()
+	s.grouped(g.version)
+	s.Tasks = tasksBound(s, os.Geteuid() != 0 && s.Namespace)
+	if s.Tasks == "" {
+		s.Notes = append(s.Notes, "no user namespaces (Linux 5.14) and no control groups: processes and threads of plugins are counted once a second, not bounded by the kernel")
+	}
 	return s
+}
+
+// tasksBound is what bounds an instance's processes and threads.
+func tasksBound(s Status, userNS bool) string {
+	switch {
+	case s.Cgroup != "":
+		return "control group"
+	case s.User:
+		return "own user"
+	case userNS:
+		return "user namespace"
+	}
+	return ""
+}
+
+// uncounted says what a plugin may hold where no control group counts it.
+var uncounted = fmt.Sprintf("no writable control groups: limits.memory holds for the private data of each process by itself. Not counted are what sockets and "+
+	"pipes hold (about 110 MiB, by the %d descriptors of a process), files in its temporary folder where that is in memory (%d MiB), and the kernel's own "+
+	"records, such as page tables and file locks", maxOpen, MaxScratchBytes>>20)
+
+// grouped sets which control groups there are, and what that means.
+func (s *Status) grouped(version string) {
+	s.Cgroup = version
+	if version == "" && !slices.Contains(s.Notes, uncounted) {
+		s.Notes = append(slices.Clone(s.Notes), uncounted)
+	}
 }
 
 // look is Probe without what costs time and matters to few plugins.
 func look() Status {
-	s := Status{NoNewPrivs: true, Rlimits: true, Landlock: landlockABI(), Seccomp: hasSeccomp(), Cgroup: findGroups().version}
+	s := Status{NoNewPrivs: true, Rlimits: true, Landlock: landlockABI(), Seccomp: hasSeccomp()}
 	if why := noUsers(); why != "" && os.Geteuid() == 0 {
 		s.Missing = append(s.Missing, "users of their own: "+why)
 	} else if why != "" {
@@ -42,9 +77,6 @@ func look() Status {
 	}
 	if !s.Seccomp {
 		s.Missing = append(s.Missing, "seccomp: the kernel has no filter mode, so plugins can reach the network")
-	}
-	if s.Cgroup == "" {
-		s.Notes = append(s.Notes, "no writable control groups for memory and tasks: a plugin that may be several processes has the memory limit for each of them")
 	}
 	return s
 }
@@ -101,28 +133,48 @@ func mapsUsers(file string) bool {
 	}
 }
 
-// isolate asks for a PID namespace; where the host isn't root, in a user
-// namespace in which it is who it was.
-func isolate(attr *syscall.SysProcAttr) {
-	attr.Cloneflags |= unix.CLONE_NEWPID
-	if uid, gid := os.Geteuid(), os.Getegid(); uid != 0 {
+// isolate asks for namespaces: of process ids, and of the user, in which the
+// user is who it was.
+func isolate(attr *syscall.SysProcAttr, pids, user bool) {
+	if pids {
+		attr.Cloneflags |= unix.CLONE_NEWPID
+	}
+	if user {
+		uid, gid := os.Geteuid(), os.Getegid()
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 	}
 }
 
-// tryNamespace starts a launcher without a socket, which ends at once.
+// tryNamespace starts a launcher without a socket, which ends at once. A user's
+// namespace is of use only where the kernel counts tasks by it.
 func tryNamespace() bool {
+	ordinary := os.Geteuid() != 0
+	if ordinary && !countsByNamespace() {
+		return false
+	}
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{"reflectory-launcher"},
 		Env:         []string{launcher.Variable + "=" + launcher.Value},
 		SysProcAttr: new(syscall.SysProcAttr),
 	}
-	isolate(cmd.SysProcAttr)
+	isolate(cmd.SysProcAttr, true, ordinary)
 	if cmd.Start() != nil {
 		return false
 	}
 	_ = cmd.Wait()
 	return true
+}
+
+// countsByNamespace is whether the kernel counts a user's tasks in each user
+// namespace by itself, as it does from Linux 5.14 on.
+func countsByNamespace() bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	var major, minor int
+	n, _ := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor)
+	return n == 2 && (major > 5 || major == 5 && minor >= 14)
 }

@@ -23,6 +23,11 @@ const (
 	Users     = 1 << 16
 )
 
+// TasksPerProcess is how many threads each of an instance's processes may have on
+// average. The kernel counts processes and threads together; a Go program has
+// about ten, and one for each call of the system that blocks.
+const TasksPerProcess = 64
+
 // Spec is what a plugin may do, as far as its process is concerned.
 type Spec struct {
 	// Plugin is its name, for messages.

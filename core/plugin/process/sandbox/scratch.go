@@ -17,20 +17,37 @@ const (
 	MaxScratchBytes = 512 << 20
 )
 
-// CheckScratch refuses a private folder beyond its bounds, or one that the host
-// can't look through. No system call bounds them, so a driver looks from time to
-// time. Files that were removed while they were open aren't seen.
-func (c *Cell) CheckScratch() error {
+// Check refuses an instance, whose first process is pid, that has more processes
+// than it may, keeps more in its private folder or in files without a name than
+// it may, or keeps what the host can't look through. No system call bounds these,
+// so a driver looks from time to time, by one goroutine.
+func (c *Cell) Check(pid int) error {
+	pids := c.members(pid)
+	if len(pids) > max(1, c.spec.Processes) {
+		return sdk.Errorf(sdk.Exhausted, "processes_exhausted", "plugin %s has %d processes (limit %d)", c.spec.Plugin, len(pids), max(1, c.spec.Processes)).
+			WithHint("raise limits.processes in its plugin.yaml, or have it start fewer")
+	}
 	files, size, err := measure(c.Dir())
 	e := sdk.Errorf(sdk.Exhausted, "scratch_exhausted", "plugin %s keeps more than %d files or %d MiB in its temporary folder",
 		c.spec.Plugin, MaxScratchFiles, MaxScratchBytes>>20)
+	unnamed := c.unnamed(pids)
 	switch {
 	case err != nil:
 		e.Message, e.Err = "plugin "+c.spec.Plugin+" keeps files in its temporary folder that can't be counted", err
-	case files <= MaxScratchFiles && size <= MaxScratchBytes:
+	case unnamed.hidden:
+		e.Message = "plugin " + c.spec.Plugin + " keeps open files in messages that nobody receives, where they can't be counted"
+	case files <= MaxScratchFiles && size+unnamed.bytes <= MaxScratchBytes:
 		return nil
+	case unnamed.bytes > 0:
+		e.Message += " and in files that it removed and still holds"
 	}
-	return e.WithHint("have it remove what a call no longer needs, and keep what lasts in the host's cache")
+	return e.WithHint("have it remove and close what a call no longer needs, and keep what lasts in the host's cache")
+}
+
+// unnamed is what an instance holds of files that have no name any more.
+type unnamed struct {
+	bytes  int64
+	hidden bool // some can't be counted
 }
 
 // measure counts what is below a folder, until it is too much.

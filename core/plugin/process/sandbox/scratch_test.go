@@ -21,11 +21,11 @@ func TestATemporaryFolderHasBounds(t *testing.T) {
 		"a link to a large folder": {func(dir string) error { return os.Symlink("/usr", filepath.Join(dir, "usr")) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &Cell{spec: Spec{Plugin: "p"}, folder: &folder{path: t.TempDir()}}
+			c := &Cell{spec: Spec{Plugin: "p", Processes: 1}, folder: &folder{path: t.TempDir()}}
 			if err := test.fill(c.Dir()); err != nil {
 				t.Fatal(err)
 			}
-			err := c.CheckScratch()
+			err := c.Check(os.Getpid())
 			if (err != nil) != test.refused || err != nil && sdk.ReasonOf(err) != "scratch_exhausted" {
 				t.Errorf("got %v", err)
 			}

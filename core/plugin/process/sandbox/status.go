@@ -39,9 +39,12 @@ type Status struct {
 	Rlimits bool `json:"rlimits"`
 	// Namespace is whether instances of several processes have a PID namespace.
 	Namespace bool `json:"pid_namespace"`
-	// Cgroup is which control groups limit instances of several processes in
-	// sum: "v1", "v2" or "".
+	// Cgroup is which control groups limit an instance's memory in every form, and
+	// its tasks: "v1", "v2" or "".
 	Cgroup string `json:"cgroup,omitempty"`
+	// Tasks is what bounds an instance's processes and threads: "control group",
+	// "own user", "user namespace", or "" where they are counted once a second.
+	Tasks string `json:"tasks,omitempty"`
 	// Missing lists essentials that don't hold, each with its reason. [Require]
 	// refuses to run with any.
 	Missing []string `json:"missing,omitempty"`
@@ -59,7 +62,7 @@ func (s Status) Expected(m Mode, processes int) Status {
 		return off()
 	}
 	if processes <= 1 {
-		s.Namespace, s.Cgroup = false, ""
+		s.Namespace = false
 	}
 	return s
 }
@@ -76,6 +79,9 @@ func (s Status) Refuses(m Mode) bool { return m == Require && !s.Holds() }
 func (s Status) of(spec Spec) Status {
 	if s.User && s.Landlock > 0 && !readable(spec) {
 		s.User = false
+		if s.Tasks == "own user" {
+			s.Tasks = ""
+		}
 		s.Missing = append(slices.Clone(s.Missing),
 			"a user of its own: "+spec.Dir+" or the program in it is closed to other users (chmod -R o+rX, and o+x the folders above)")
 	}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+)
+
+// A run's events have digests of outputs and results as they were made, while its
+// records hold them without white space, so these can't be compared. All else that
+// its events say is.
+
+// told is what a run's events say of its records.
+type told struct {
+	workflow   string
+	status     core.Status
+	stopReason core.StopReason
+	epoch      int
+	visits     map[int]journal.VisitRecorded
+	verdicts   map[[2]int]journal.VerdictRecorded // by visit and iteration
+	outputs    map[[2]int]journal.OutputRecorded
+	last       journal.Entry
+}
+
+// readTold reads a run's events. It returns nil where the journal is broken, which is
+// told there.
+func readTold(r core.Reader, id string) (*told, error) {
+	t := &told{
+		status: core.StatusRunning, epoch: 1, visits: map[int]journal.VisitRecorded{},
+		verdicts: map[[2]int]journal.VerdictRecorded{}, outputs: map[[2]int]journal.OutputRecorded{},
+	}
+	err := journal.Read(r, Stream(id), func(e journal.Entry) error {
+		t.add(&e)
+		return nil
+	})
+	if journal.IsBroken(err) {
+		return nil, nil
+	}
+	return t, err
+}
+
+func (t *told) add(e *journal.Entry) {
+	t.last = *e
+	if started, is := journal.As[journal.RunStarted](e); is {
+		t.workflow = started.Workflow
+	}
+	if output, is := journal.As[journal.OutputRecorded](e); is {
+		t.outputs[[2]int{output.Visit, output.Iteration}] = output
+	}
+	if verdict, is := journal.As[journal.VerdictRecorded](e); is {
+		t.verdicts[[2]int{verdict.Visit, verdict.Iteration}] = verdict
+	}
+	if visit, is := journal.As[journal.VisitRecorded](e); is {
+		t.visits[visit.Visit] = visit
+	}
+	if ended, is := journal.As[journal.RunEnded](e); is {
+		t.status, t.stopReason = ended.Status, ended.StopReason
+	}
+	if resumed, is := journal.As[journal.RunResumed](e); is {
+		t.status, t.stopReason, t.epoch = core.StatusRunning, "", resumed.Epoch
+	}
+}
+
+// events checks a run's records against its events.
+func (c *runCheck) events(record *runRecord) error {
+	t, err := readTold(c.r, record.ID)
+	if err != nil || t == nil {
+		return err
+	}
+	if t.last.Seq == 0 {
+		c.problem(runKey(record.ID), false, "the run has no events")
+		return nil
+	}
+	says := runRecord{Workflow: t.workflow, Status: t.status, StopReason: t.stopReason, Epoch: t.epoch, Visits: len(t.visits)}
+	is := runRecord{Workflow: record.Workflow, Status: record.Status, StopReason: record.StopReason, Epoch: record.Epoch, Visits: record.Visits}
+	if says != is || !t.last.At.Equal(record.UpdatedAt) {
+		c.problem(runKey(record.ID), false, "the run isn't what its events say")
+	}
+	loops, err := readAttempts(c.r, record.ID)
+	if err != nil {
+		return err
+	}
+	attempts := 0
+	for _, l := range loops {
+		for i := range l.Attempts {
+			attempts++
+			c.attempt(record.ID, l.Visit, l.Node, &l.Attempts[i], t)
+		}
+	}
+	for at := range t.outputs {
+		if _, judged := t.verdicts[at]; !judged {
+			attempts--
+		}
+	}
+	if attempts != len(t.verdicts) {
+		c.problem(runKey(record.ID), false, fmt.Sprintf("its events tell of %d judged attempts, and it has others", len(t.verdicts)))
+	}
+	return c.visits(record, t)
+}
+
+// attempt checks an attempt against its events.
+func (c *runCheck) attempt(id string, visit int, node string, a *core.Attempt, t *told) {
+	at := [2]int{visit, a.Iteration}
+	verdict, judged := t.verdicts[at]
+	output, made := t.outputs[at]
+	same := judged == a.Judged && (judged || made)
+	if judged {
+		same = same && verdict.Node == node && verdict.Score == a.Score && verdict.Valid == a.Valid && verdict.Accepted == a.Accepted
+	}
+	if made {
+		same = same && output.Node == node && output.Role == string(a.Role)
+	}
+	if !same {
+		c.problem(attemptKey(id, visit, a.Iteration), false, "the attempt isn't what its events say")
+	}
+}
+
+// visits checks the finished nodes against their events.
+func (c *runCheck) visits(record *runRecord, t *told) error {
+	visits, _, err := readHistory(c.r, record)
+	if err != nil {
+		return err
+	}
+	for i := range visits {
+		v := &visits[i]
+		told, is := t.visits[v.Number]
+		if !is || told.Node != v.Node || told.Skipped != v.Skipped || told.Next != v.Next {
+			c.problem(visitKey(record.ID, v.Number), false, "the visit isn't what its event says")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package abi
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Evaluated is an evaluator's response as JSON, which alone can leave out whether
+// a verdict is valid. A zero would then count as "no", and what is no verdict at
+// all, such as {}, as one.
+type Evaluated struct {
+	sdk.EvaluateResponse
+	// Instead is what came where a verdict, or one of its children, doesn't say
+	// whether it is valid: JSON of at most 200 bytes, "nothing", or "" where all
+	// say it.
+	Instead string `json:"-"`
+}
+
+// UnmarshalJSON reads a response, and looks for what it doesn't say.
+func (e *Evaluated) UnmarshalJSON(b []byte) error {
+	if err := json.Unmarshal(b, &e.EvaluateResponse); err != nil {
+		return err
+	}
+	var response struct {
+		Verdict json.RawMessage `json:"verdict"`
+	}
+	if err := json.Unmarshal(b, &response); err != nil {
+		return err
+	}
+	e.Instead = instead(response.Verdict)
+	return nil
+}
+
+// maxInstead is how much of what came is shown.
+const maxInstead = 200
+
+func instead(verdict json.RawMessage) string {
+	var v struct {
+		Valid    *bool                      `json:"valid"`
+		Children map[string]json.RawMessage `json:"children"`
+	}
+	switch {
+	case len(verdict) == 0:
+		return "nothing"
+	case json.Unmarshal(verdict, &v) != nil || v.Valid == nil:
+		return string(verdict[:min(len(verdict), maxInstead)])
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Children)) {
+		if text := instead(v.Children[name]); text != "" {
+			return text
+		}
+	}
+	return ""
+}
