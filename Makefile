@@ -28,14 +28,19 @@ PROTOC_GEN_GO_GRPC := google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 TOOLS := $(CURDIR)/.tools
 
 DEMO := examples/extract-contact
-DEMO_DATA := $(CURDIR)/bin/demo-data
+DEMO_DATA := bin/demo-data
 
 ## demo: build all and run the main job on a real mail message, offline
 .PHONY: demo
 demo: build
 	@echo
-	@echo "$$ bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml"
+	@echo "$$ bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml --data-dir $(DEMO_DATA)"
 	@bin/reflectory run $(DEMO)/workflow.yaml --input $(DEMO)/message.eml --data-dir $(DEMO_DATA)
+	@echo
+	@echo "Each attempt is in $(DEMO_DATA). To look at them:"
+	@echo "  bin/reflectory runs list --data-dir $(DEMO_DATA)"
+	@echo "A project of your own, which runs offline too:"
+	@echo "  bin/reflectory init hello"
 
 # How each shipped plugin is built. Without cgo a program loads nothing from the
 # system's folders.
@@ -58,6 +63,18 @@ echo "go build -ldflags '-s -w' -tags $(TAGS) -o bin/plugins/reflectory/$(1)/$(1
 $(CGO_$(1)) go build -ldflags "-s -w" -tags "$(TAGS)" -o bin/plugins/reflectory/$(1)/$(1) ./plugins/$(1) && \
 bin/reflectory plugin add --in-place --lock bin/plugins/reflectory.lock bin/plugins/reflectory/$(1)
 endef
+
+# Where install puts the program: links to it belong into a folder of PATH.
+PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
+
+## install: install the program and its plugins below PREFIX
+.PHONY: install
+install: build
+	rm -rf "$(PREFIX)/lib/reflectory"
+	mkdir -p "$(PREFIX)/lib/reflectory" "$(PREFIX)/bin"
+	cp -r bin/reflectory bin/plugins "$(PREFIX)/lib/reflectory/"
+	ln -sf ../lib/reflectory/reflectory "$(PREFIX)/bin/reflectory"
+	@"$(PREFIX)/bin/reflectory" --version
 
 ## deps: install what the build needs of the system, or say how
 .PHONY: deps

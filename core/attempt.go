@@ -13,7 +13,9 @@ type Attempt struct {
 	// Output is the value that counts: as it was made, or as the verdict
 	// replaced it.
 	Output json.RawMessage `json:"output"`
-	// Raw is the output as it was made, where the verdict replaced it.
+	// Raw is the output as it was made, where the verdict replaced it; or what the
+	// generator was given where it made nothing usable of it, such as a reply that
+	// isn't JSON.
 	Raw json.RawMessage `json:"raw,omitempty"`
 	// Role says who made it: sdk.RoleGenerate or sdk.RoleCorrect.
 	Role sdk.Role `json:"role"`

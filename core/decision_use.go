@@ -44,6 +44,8 @@ type InjectionInput struct {
 	Blocks map[string]int64
 	// WindowFill is how full the session's window is, from 0 to 1.
 	WindowFill float64
+	// Bias is the session's, from -1 (its turns fail) to 1 (they succeed).
+	Bias float64
 }
 
 // InjectionOutcome bounds a turn's prompt context. A policy that fails gives the
@@ -51,7 +53,14 @@ type InjectionInput struct {
 type InjectionOutcome struct {
 	Mode, Route         string
 	MaxBlocks, MaxChars int64
-	CategoryCap         map[string]int64
+	// MaxTokens bounds the tokens too; 0 is no bound.
+	MaxTokens   int64
+	CategoryCap map[string]int64
+	// Ordering and Dedupe are strategies; "" is the default: priority_then_category, and
+	// block_id.
+	Ordering, Dedupe string
+	// EnabledCategories are those that may be in the prompt; nil is all of them.
+	EnabledCategories []string
 	// RoleMix is a profile's id, or "".
 	RoleMix  string
 	Decision Decision
@@ -89,14 +98,17 @@ type AdmissionInput struct {
 	Shipped, Locked bool
 }
 
-// AccessInput is what the access policy sees of a request (spec 8).
+// AccessInput is what the access policy sees of a request.
 type AccessInput struct {
 	// Subject is a token's, or the agent that the command line names.
 	Subject string
 	// Local is whether the request came from the command line of this machine.
 	Local bool
-	// Verb is what is to be done, such as "memory.reflect".
-	Verb, Namespace string
-	// Verbs and Namespaces are the scopes of the token.
-	Verbs, Namespaces []string
+	// Operation is what is to be done, such as "memory_reflect", and Scope what a token
+	// needs for it, such as "memory:write".
+	Operation, Scope string
+	// Namespace is where it is to be done.
+	Namespace string
+	// Scopes and Namespaces are the token's.
+	Scopes, Namespaces []string
 }

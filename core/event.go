@@ -67,6 +67,10 @@ type CorrectorFailed struct {
 	Err       error
 }
 
+// FeedbackFailed says that a turn of the run couldn't have its feedback, or that the
+// workflow's graph couldn't be recorded for it. The run ended as it did.
+type FeedbackFailed struct{ Err error }
+
 // LoopEnded says that a loop is over.
 type LoopEnded struct {
 	Node   string
@@ -81,3 +85,4 @@ func (AttemptJudged) isEvent()    {}
 func (CallRetried) isEvent()      {}
 func (CorrectorFailed) isEvent()  {}
 func (LoopEnded) isEvent()        {}
+func (FeedbackFailed) isEvent()   {}

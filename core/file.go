@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -15,20 +16,20 @@ import (
 // sdk.NotFound, reason "file_not_found", and fs.ErrNotExist; a larger one is
 // sdk.Exhausted, "file_too_large"; any other is sdk.Invalid, "file_unreadable".
 func ReadFile(path string, limit int64) ([]byte, error) {
-	return readPlain(os.OpenFile, path, limit)
+	return readPlain(os.OpenFile, path, path, limit)
 }
 
 // ReadFileIn is [ReadFile] within a folder, which links don't lead out of.
 func ReadFileIn(folder *os.Root, name string, limit int64) ([]byte, error) {
-	return readPlain(folder.OpenFile, name, limit)
+	return readPlain(folder.OpenFile, name, filepath.Join(folder.Name(), name), limit)
 }
 
 // readPlain opens without blocking, since a named pipe would wait for its writer
-// before it can be told from a file.
-func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name string, limit int64) ([]byte, error) {
+// before it can be told from a file. path is where the file lies, for hints.
+func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name, path string, limit int64) ([]byte, error) {
 	file, err := open(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, unopened(name, err)
+		return nil, unopened(name, path, err)
 	}
 	defer func() { _ = file.Close() }() // only reads
 	if err := refuse(file, name, func(m fs.FileMode) bool { return !m.IsRegular() }); err != nil {
@@ -54,7 +55,7 @@ func ReadInput(path string, limit int64) ([]byte, error) {
 func OpenInput(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, unopened(path, err)
+		return nil, unopened(path, path, err)
 	}
 	if err := refuse(file, path, fs.FileMode.IsDir); err != nil {
 		_ = file.Close() // only reads
@@ -103,14 +104,33 @@ func kindOf(mode fs.FileMode) string {
 	return "no plain file"
 }
 
-func unopened(name string, err error) error {
+func unopened(name, path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		missing := sdk.Errorf(sdk.NotFound, "file_not_found", "there is no file %s", name).
-			WithHint("check its name and its folder")
+			WithHint("%s", whereToLook(path))
 		missing.Err = err
 		return missing
 	}
 	return unreadable(name, err)
+}
+
+// maxNames is how many names of a folder a misspelt one is compared with.
+const maxNames = 1000
+
+// whereToLook says what is where a file was looked for: no such folder, a file of nearly
+// that name, or neither.
+func whereToLook(path string) string {
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return "name it with its whole path"
+	}
+	folder, err := os.Open(dir)
+	if err != nil {
+		return "there is no folder " + dir
+	}
+	defer func() { _ = folder.Close() }() // only reads
+	names, _ := folder.Readdirnames(maxNames)
+	return sdk.DidYouMean(filepath.Base(path), names, "it was looked for in "+dir)
 }
 
 func unreadable(name string, err error) error {

@@ -41,10 +41,15 @@ func MemoryStates() []MemoryState {
 	}
 }
 
-// Recallable reports whether recall may return a memory in this state.
-func (s MemoryState) Recallable() bool {
+// Live reports whether a memory in this state still lives by its use: it is
+// recalled, its state follows its signals, and its title is taken.
+func (s MemoryState) Live() bool {
 	return s == StateOpen || s == StateActive || s == StateCooling || s == StateRevalidatePending
 }
+
+// Recallable reports whether recall may return a memory in this state: a live one,
+// or one that became knowledge.
+func (s MemoryState) Recallable() bool { return s.Live() || s == StatePromoted }
 
 // MaxIDBytes is the longest id of a memory or session (spec 3.1).
 const MaxIDBytes = 128
@@ -123,14 +128,21 @@ type Signals struct {
 	Successes    int64    `json:"success_count"`
 	Partials     int64    `json:"partial_count"`
 	Failures     int64    `json:"failure_count"`
+	// Assumed counts those of the uses that nobody named: the host took them for
+	// uses since a prompt referred to the recall. AssumedFailures are those of them
+	// that failed.
+	Assumed         int64 `json:"assumed_count,omitempty"`
+	AssumedFailures int64 `json:"assumed_failure_count,omitempty"`
 	// RelevantTurns counts the turns in which recall returned it.
 	RelevantTurns int64 `json:"relevant_turns"`
 	// Gated is whether the gate ever decided on it, and GatedAt the relevant turns
 	// at that time.
 	Gated   bool  `json:"gated,omitempty"`
 	GatedAt int64 `json:"gated_at,omitempty"`
-	// Sessions counts the sessions that used it.
-	Sessions int64 `json:"sessions"`
+	// Sessions counts the sessions that used it, AssumedSessions those of them in
+	// which nobody named a use.
+	Sessions        int64 `json:"sessions"`
+	AssumedSessions int64 `json:"assumed_sessions,omitempty"`
 	// LastOutcomeError is whether its last use failed.
 	LastOutcomeError bool `json:"last_outcome_error,omitempty"`
 	// Recent are the last relevant turns, the oldest first, at most 20.
@@ -139,6 +151,12 @@ type Signals struct {
 
 // Uses counts the turns in which the memory was used.
 func (s *Signals) Uses() int64 { return s.Successes + s.Partials + s.Failures }
+
+// Named counts the uses that were named, NamedFailures those of them that failed,
+// and NamedSessions the sessions that named one. Stores of before assumed nothing.
+func (s *Signals) Named() int64         { return s.Uses() - s.Assumed }
+func (s *Signals) NamedFailures() int64 { return s.Failures - s.AssumedFailures }
+func (s *Signals) NamedSessions() int64 { return s.Sessions - s.AssumedSessions }
 
 // TurnRef names a turn of a session.
 type TurnRef struct {

@@ -54,8 +54,9 @@ type ReflectResult struct {
 
 // RecallRequest asks for the memories that fit a query best (spec 3.6).
 type RecallRequest struct {
-	// Session and Turn name the turn that the recall begins; without a session
-	// nothing is recorded.
+	// Session names the session that the recall is a turn of; without one nothing is
+	// recorded. Turn is the session's current turn or a higher one; 0 takes its next,
+	// which the result names.
 	Session string `json:"session,omitempty"`
 	Turn    int64  `json:"turn,omitempty"`
 	Query   string `json:"query"`
@@ -75,6 +76,8 @@ type RecallFilter struct {
 	AgentID string        `json:"agent_id,omitempty"`
 	// MinScore leaves out what scores less.
 	MinScore float64 `json:"min_score,omitempty"`
+	// IncludeSuperseded keeps what another recallable memory supersedes.
+	IncludeSuperseded bool `json:"include_superseded,omitempty"`
 }
 
 // RecallResult is what a recall returned, the best first.
@@ -94,7 +97,21 @@ type Recalled struct {
 	Rank  int     `json:"rank"`
 	Score float64 `json:"score"`
 	Why   Reasons `json:"why"`
+	// SupersededBy and ContradictedBy are the recallable memories that supersede or
+	// contradict it, at most [MaxRelated] each.
+	SupersededBy   []string `json:"superseded_by,omitempty"`
+	ContradictedBy []string `json:"contradicted_by,omitempty"`
+	// FailureRate is the share of its uses that failed; nil before the first use.
+	FailureRate *float64 `json:"failure_rate,omitempty"`
+	// SameAs are the memories with the same content that it stands for, at most
+	// [MaxRelated]. They weren't offered, and no feedback reaches them.
+	SameAs []string `json:"same_as,omitempty"`
+	// KnowledgeID is the knowledge that a promoted memory became.
+	KnowledgeID string `json:"knowledge_id,omitempty"`
 }
+
+// MaxRelated is how many ids of one sort a recalled memory names at most.
+const MaxRelated = 100
 
 // Reasons say what a recalled memory's score was made of.
 type Reasons struct {
@@ -110,6 +127,11 @@ type Reasons struct {
 	Q     float64 `json:"q_value"`
 	// DepthBoost is the factor for reflections; 1 is none.
 	DepthBoost float64 `json:"depth_boost"`
+	// FailureFactor is the factor for uses that failed, from 1 down to 0.1.
+	FailureFactor float64 `json:"failure_factor"`
+	// Near is whether it is one of those most like the query, which come before all
+	// others whatever their score.
+	Near bool `json:"near,omitempty"`
 }
 
 // Outcome says how a turn went.
@@ -127,13 +149,25 @@ type FeedbackRequest struct {
 	Session string  `json:"session"`
 	Turn    int64   `json:"turn"`
 	Outcome Outcome `json:"outcome"`
-	// Used are the ids of recalled memories that were used.
+	// Used are the ids of recalled memories that were used: somebody named them.
+	// Assumed are others that are taken for used, such as the first of a recall that a
+	// prompt referred to. They earn the same credit, but no purge or promotion.
 	Used         []string      `json:"used,omitempty"`
+	Assumed      []string      `json:"assumed,omitempty"`
 	ToolOutcomes []ToolOutcome `json:"tool_outcomes,omitempty"`
-	// Source says where the outcome is from: "user", "tool" or "text"; "" is text.
-	// One from a better source wins over the others of the same turn.
+	// Source says where the outcome is from: "user", "tool" or "text", the best first;
+	// "" is text. One from a better source wins over the others of the same turn, also
+	// over a feedback that the turn had before.
 	Source  string `json:"source,omitempty"`
 	AgentID string `json:"agent_id,omitempty"`
+}
+
+// UsesNamed is what memory.feedback without an outcome leaves for the run's end: the
+// memories of a turn that were used.
+type UsesNamed struct {
+	Session string   `json:"session"`
+	Turn    int64    `json:"turn"`
+	Used    []string `json:"used"`
 }
 
 // FeedbackResult is what a feedback changed.
@@ -141,20 +175,28 @@ type FeedbackResult struct {
 	Session string  `json:"session"`
 	Turn    int64   `json:"turn"`
 	Outcome Outcome `json:"outcome"`
-	// Duplicate is whether the turn had its feedback before: the rest is then the
-	// first one's.
+	// Source is where the outcome is from.
+	Source string `json:"source,omitempty"`
+	// Duplicate is whether the turn had its feedback before, from a source as good:
+	// the rest is then the first one's.
 	Duplicate bool `json:"duplicate,omitempty"`
 	// Bias is the session's, in [-1,1].
 	Bias  float64        `json:"bias"`
 	Items []FeedbackItem `json:"items"`
-	// Decisions are those of the gate that followed.
-	Decisions []*GateDecision `json:"decisions,omitempty"`
+	// Revalidate are the memories that came before the gate by this feedback. What it
+	// decided is read with the decisions on a memory.
+	Revalidate []string `json:"revalidate"`
 }
 
 // FeedbackItem is what a feedback did to one memory.
 type FeedbackItem struct {
-	ID       string      `json:"id"`
-	Used     bool        `json:"used"`
+	ID   string `json:"id"`
+	Used bool   `json:"used"`
+	// Assumed is whether the use is one that nobody named.
+	Assumed bool `json:"assumed,omitempty"`
+	// Weight is the share of the credit that its place in the recall gave it, .15 to
+	// 1; 0 where it wasn't used.
+	Weight   float64     `json:"weight,omitempty"`
 	Reward   float64     `json:"reward"`
 	Q        float64     `json:"q_value"`
 	TTLScore float64     `json:"ttl_score"`

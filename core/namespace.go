@@ -7,10 +7,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The bounds of a namespace's name (spec 3.1).
+// The bounds of a namespace's name.
 const (
 	MaxNamespaceRunes    = 512
 	MaxNamespaceSegments = 8
@@ -19,8 +21,10 @@ const (
 // EveryNamespace is the level above all namespaces. It is no namespace itself.
 const EveryNamespace = "*"
 
-// CheckNamespace tells all that is wrong with a namespace's name, in one error:
-// sdk.Invalid, reason "namespace_invalid".
+// CheckNamespace reports all that is wrong with a namespace's name, in one error:
+// sdk.Invalid, reason "namespace_invalid". Settings hold by the bytes of a name, so
+// two names that look the same must be the same: a name is in Unicode's form NFC,
+// and has no character that isn't seen.
 func CheckNamespace(namespace string) error {
 	problems := namespaceProblems(namespace)
 	if len(problems) == 0 {
@@ -48,7 +52,21 @@ func namespaceProblems(namespace string) []string {
 	if strings.ContainsFunc(namespace, func(r rune) bool { return r == '\\' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		problems = append(problems, "white space, backslashes and control characters aren't allowed")
 	}
+	if i := strings.IndexFunc(namespace, invisible); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(namespace[i:])
+		problems = append(problems, fmt.Sprintf("it has an invisible character, %U", r))
+	}
+	if !norm.NFC.IsNormalString(namespace) {
+		problems = append(problems, "it isn't in the Unicode form NFC")
+	}
 	return append(problems, segmentProblems(namespace)...)
+}
+
+// invisible reports whether a character shows nothing though it is no space: those
+// of Unicode category Cf, such as zero-width and bidirectional ones, and the fillers
+// and selectors that Unicode lets a program leave out.
+func invisible(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // segmentProblems says what is wrong with the segments, each problem once.

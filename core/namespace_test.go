@@ -32,6 +32,16 @@ func TestNamespaces(t *testing.T) {
 		{"a\x00b", "control characters"},
 		{"a\u0085b", "control characters"},
 		{"a\xffb", "isn't UTF-8"},
+		{"secure\u200b", "an invisible character, U+200B"},      // zero width space
+		{"se\u00adcure", "an invisible character, U+00AD"},      // soft hyphen
+		{"\u202esecure", "an invisible character, U+202E"},      // right-to-left override
+		{"secure/\u2066a", "an invisible character, U+2066"},    // isolate
+		{"\ufeffsecure", "an invisible character, U+FEFF"},      // byte order mark
+		{"secure\U000e0041", "an invisible character, U+E0041"}, // tag
+		{"secure\ufe0f", "an invisible character, U+FE0F"},      // variation selector
+		{"secure\u3164", "an invisible character, U+3164"},      // Hangul filler
+		{"cafe\u0301", "isn't in the Unicode form NFC"},
+		{"\u212bngstrom", "isn't in the Unicode form NFC"}, // the sign of the unit
 		{"a/b/c/d/e/f/g/h/i", "9 segments, of at most 8"},
 		{longest + "u", "513 characters, of at most 512"},
 	}

@@ -29,7 +29,7 @@ func (s Status) Resumable() bool {
 type StopReason string
 
 // The reasons for a loop's end, in the order in which they are checked after
-// each verdict. The last two end it with StatusError.
+// each verdict. The last three end it with StatusError.
 const (
 	StopValid          StopReason = "valid"
 	StopCancelled      StopReason = "cancelled"
@@ -39,6 +39,7 @@ const (
 	StopPolicy         StopReason = "policy"
 	StopNoProgress     StopReason = "no_progress"
 	StopMaxIterations  StopReason = "max_iterations"
+	StopGeneratorError StopReason = "generator_error"
 	StopEvaluatorError StopReason = "evaluator_error"
 	StopStoreError     StopReason = "store_error"
 )
@@ -63,7 +64,8 @@ type LoopResult struct {
 	Best    Best               `json:"best"`
 	History []sdk.HistoryEntry `json:"history"`
 	Usage   RunUsage           `json:"usage"`
-	// Error is why the loop ended with StatusError or StatusRaised.
+	// Error is why the loop ended with StatusError or StatusRaised, or why it is
+	// exhausted without a single output.
 	Error *ErrorInfo `json:"error,omitempty"`
 }
 

@@ -14,6 +14,9 @@ type Run struct {
 	// Namespace is where it runs, which is what policies go by. "" in runs of
 	// before there were any.
 	Namespace string `json:"namespace,omitempty"`
+	// Session is the session that the run's recalls are turns of; "" means that the
+	// run is one of its own, named by its id.
+	Session string `json:"session,omitempty"`
 	// Source is the workflow as it was started, with every file it needs, so
 	// that a run can be resumed and replayed whatever became of the files.
 	Source Source `json:"source"`
@@ -58,6 +61,18 @@ type Visit struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	// Next is the node that follows; "" is the end.
 	Next string `json:"next,omitempty"`
+	// Refers are the nodes that its calls read of the state, where those are recalls,
+	// sorted, and Used the memories that its plugins said they used.
+	Refers []string `json:"refers,omitempty"`
+	Used   []string `json:"used,omitempty"`
+}
+
+// SessionID is the session that the run's recalls are turns of.
+func (r *Run) SessionID() string {
+	if r.Session == "" {
+		return r.ID
+	}
+	return r.Session
 }
 
 // AttemptRecorder makes attempts durable. When a method returns nil, the record

@@ -17,9 +17,17 @@ type Step struct {
 	Config Value
 	// Timeout is the deadline of each call; 0 means the plugin's own.
 	Timeout time.Duration
+	// Refers are the names that its config reads of the state, sorted. [RefersToAll]
+	// alone is a plugin that is given the state and names nothing of it.
+	Refers []string
+	// Parse, of an evaluator, has the JSON value in a text judged in its place.
+	Parse bool
 	// Composite, where not nil, makes the step a composite, and Plugin empty.
 	Composite *Composite
 }
+
+// RefersToAll is what a step refers to that may read anything of the state.
+const RefersToAll = "*"
 
 // CompositeKind says how a composite combines its children.
 type CompositeKind string
@@ -53,6 +61,7 @@ const (
 	MaxMaxIterations        = 1000
 	DefaultHistoryLimit     = 20
 	DefaultEvaluatorRetries = 2
+	DefaultGeneratorRetries = 2
 )
 
 // ReservedPrefix begins the keys of the state that loops alone write.
@@ -87,6 +96,16 @@ const (
 	EvaluatorErrorFail OnEvaluatorError = "fail_attempt" // the attempt counts as invalid
 )
 
+// OnGeneratorError says what it means that the generator gave no output.
+type OnGeneratorError string
+
+// The meanings of a generator's failure. Without one, a generator that can't work
+// ends the run and one that made nothing usable made an attempt.
+const (
+	GeneratorErrorStop    OnGeneratorError = "stop"    // the run ends with status error, resumable
+	GeneratorErrorAttempt OnGeneratorError = "attempt" // it counts as an attempt with output null
+)
+
 // LoopLimits is how a loop ends, and what happens then. The zero value of each
 // field is its default.
 type LoopLimits struct {
@@ -109,6 +128,11 @@ type LoopLimits struct {
 	CorrectMode      CorrectMode
 	OnFailure        OnFailure
 	OnEvaluatorError OnEvaluatorError
+	// OnGeneratorError, where set, holds for every failure of the generator.
+	OnGeneratorError OnGeneratorError
+	// GeneratorRetries is how often a transient failure is retried: default 2;
+	// negative is never.
+	GeneratorRetries int
 	// EvaluatorRetries is how often a transient failure is retried: default 2;
 	// negative is never.
 	EvaluatorRetries int
@@ -126,6 +150,17 @@ type LoopSpec struct {
 	Evaluator Step
 	Corrector *Step
 	Limits    LoopLimits
+	// Parse is [Step.Parse] of whatever evaluator judges the loop.
+	Parse bool
+}
+
+// Judge is the loop's evaluator, with what the loop says of it.
+func (s *LoopSpec) Judge() Step { return s.JudgeBy(s.Evaluator) }
+
+// JudgeBy is another evaluator for the loop's attempts, in the place of its own.
+func (s *LoopSpec) JudgeBy(evaluator Step) Step {
+	evaluator.Parse = evaluator.Parse || s.Parse
+	return evaluator
 }
 
 // EvaluateSpec is a reflection.evaluate.
@@ -158,16 +193,17 @@ type MemoryVerb string
 
 // The verbs of memory.* actions.
 const (
-	VerbObserve MemoryVerb = "observe"
-	VerbReflect MemoryVerb = "reflect"
-	VerbRecall  MemoryVerb = "recall"
+	VerbObserve  MemoryVerb = "observe"
+	VerbReflect  MemoryVerb = "reflect"
+	VerbRecall   MemoryVerb = "recall"
+	VerbFeedback MemoryVerb = "feedback"
 )
 
-// MemorySpec is a memory.observe, memory.reflect or memory.recall.
+// MemorySpec is a memory.observe, memory.reflect, memory.recall or memory.feedback.
 type MemorySpec struct {
 	Verb MemoryVerb
-	// Request renders to the JSON of an [ObserveRequest], [ReflectRequest] or
-	// [RecallRequest].
+	// Request renders to the JSON of an [ObserveRequest], [ReflectRequest],
+	// [RecallRequest] or [FeedbackRequest].
 	Request Value
 }
 
@@ -180,8 +216,8 @@ func (*MemorySpec) isAction()   {}
 // Actions runs the actions of workflow nodes.
 type Actions interface {
 	// Act runs one action. The result is a LoopResult, EvaluateResult,
-	// CorrectResult, CallResult, Memory, ReflectResult or RecallResult, by the
-	// action's type. A loop that ended without passing is a result, not an error.
+	// CorrectResult, CallResult, Memory, ReflectResult, RecallResult, FeedbackResult or
+	// UsesNamed, by the action's type. A loop that ended without passing is a result, not an error.
 	Act(ctx context.Context, req *ActionRequest) (any, error)
 }
 
@@ -201,4 +237,11 @@ type ActionRequest struct {
 	Used RunUsage
 	// Attempts records each attempt; nil records nothing.
 	Attempts AttemptRecorder
+	// Session is the session that a recall is a turn of; "" records no turn.
+	Session string
+	// Turn is the run's newest turn without a feedback; zero where there is none.
+	Turn TurnRef
+	// Note takes what a call referred to in the state (see [Step]) and the memories
+	// that its plugin said it used. It is safe for concurrent use; nil takes nothing.
+	Note func(refers, used []string)
 }

@@ -11,6 +11,14 @@ type Value interface {
 	Constant() bool
 }
 
+// Sampler is a [Value] with templates of which it is known that each gives a text.
+type Sampler interface {
+	// Sample returns the value with some text in the place of each template, so
+	// that the rest of a config can be checked before there is a scope; nil where a
+	// template may give anything.
+	Sample() json.RawMessage
+}
+
 // Scope is what templates see. Each is JSON; nil is null.
 type Scope struct {
 	State   json.RawMessage

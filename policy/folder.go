@@ -48,7 +48,8 @@ type contents struct {
 
 // readFolder reads the YAML files of the points' folders, sorted by name. A
 // folder that isn't there has none. What is no YAML is passed over, and so is
-// what begins with a dot, such as an editor's copies.
+// what begins with a dot, such as an editor's copies; YAML where no point reads it is a
+// problem.
 func readFolder(folder fs.FS, points *Points) (*contents, error) {
 	c := &contents{}
 	entries, err := fs.ReadDir(folder, ".")
@@ -59,7 +60,11 @@ func readFolder(folder fs.FS, points *Points) (*contents, error) {
 		return nil, unreadable(err)
 	}
 	for _, entry := range entries {
-		if !entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		if !entry.IsDir() {
+			c.misplaced(entry, entry.Name(), points)
 			continue
 		}
 		if _, err := points.find(core.Point(entry.Name())); err != nil {
@@ -77,6 +82,23 @@ func (c *contents) refuse(name string, err error) {
 	c.problems = append(c.problems, format.Problem{File: name, Message: e.Message, Hint: e.Hint})
 }
 
+// misplaced refuses what lies beside the points' folders and looks like a policy, or
+// like the folder of a point: it would be ignored, and its author would not know.
+func (c *contents) misplaced(entry fs.DirEntry, name string, points *Points) {
+	var names []string
+	for _, point := range points.Names() {
+		names = append(names, string(point))
+	}
+	switch {
+	case isYAML(name):
+		c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_misplaced", "no point reads a file in the root of the policy folder").
+			WithHint("put it into the folder of its point: %s", strings.Join(names, ", ")))
+	case !entry.Type().IsRegular() && slices.Contains(names, name):
+		c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_file_kind", "it is no plain folder").
+			WithHint("put the folder itself there; links aren't followed"))
+	}
+}
+
 func (c *contents) readPoint(folder fs.FS, dir string) error {
 	entries, err := fs.ReadDir(folder, dir)
 	if err != nil {
@@ -84,7 +106,15 @@ func (c *contents) readPoint(folder fs.FS, dir string) error {
 	}
 	for _, entry := range entries {
 		name := path.Join(dir, entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") || !isYAML(name) {
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		if entry.IsDir() {
+			c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_misplaced", "a point's folder holds no folders: no file in this one would decide").
+				WithHint("put its files into %s itself; where a policy holds is said by its namespace key", dir))
+			continue
+		}
+		if !isYAML(name) {
 			continue
 		}
 		if !entry.Type().IsRegular() {

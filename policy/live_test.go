@@ -88,6 +88,19 @@ func TestAFolderTellsAllItsProblems(t *testing.T) {
 			"policy_invalid", []string{`reflect/b.yaml:1:12: the policy holds for "a/**", and so does reflect/a.yaml`, `gate/a.yaml:2:46: the output has no field "allow"`}},
 		"an unknown point, and a wrong file": {[]string{"gates/a.yaml", "", "reflect/a.yaml", deny("**", "dept > 1", "x")},
 			"policy_invalid", []string{`gates: there is no policy point "gates" (did you mean "gate"?)`, `did you mean "depth"?`}},
+		"files that no point reads": {[]string{"x.yaml", deny("**", "true", "x"), "gate/sub/x.yaml", "", "notes.txt", "", ".git/x.yaml", "", "reflect/.x.yaml", ""},
+			"policy_invalid", []string{"x.yaml: no point reads a file in the root of the policy folder (put it into the folder of its point: retention, gate,",
+				"gate/sub: a point's folder holds no folders: no file in this one would decide (put its files into gate itself;"}},
+		"numbers and words that no input makes right": {[]string{
+			"gate/a.yaml", `rule: {match: [{condition: 1 / 0 > 1 || uses % 0 == 1, output: '{"verdict": "retain", "confidence": uses > 1 ? 7.0 : -0.5}'}, {output: '{"verdict": uses > 1 ? "keep" : "retain", "confidence": 1.0}'}]}`,
+			"injection/a.yaml", `rule: {match: [{output: '{"mode": "single", "route": "react", "max_blocks": 0, "max_chars": 1, "ordering": "by_size"}'}]}`},
+			"policy_invalid", []string{"gate/a.yaml:1:32: this divides by zero", "gate/a.yaml:1:48: this divides by zero", "confidence can't be 7 (it is from 0 to 1)",
+				"confidence can't be -0.5", `verdict can't be "keep"`, "max_blocks can't be 0 (it is from 1 to 2147483647)", `ordering can't be "by_size"`}},
+		"a condition that is too long, before another match": {[]string{
+			"loop/a.yaml", "rule: {match: [{condition: '" + strings.Repeat("iteration == 1 || ", 2400) + "valid', output: '{\"accept\": true, \"stop\": false}'}, {output: '{\"accept\": accepted, \"stop\": false}'}]}"},
+			"policy_invalid", []string{"condition has 43205 bytes, more than 16384 (split it into variables)"}},
+		"a function that isn't there": {[]string{"reflect/a.yaml", deny("**", "title.lowerAsci() == 'a' || frobnicate(title)", "x")},
+			"policy_invalid", []string{`there is no function "lowerAsci" (did you mean "lowerAscii"?)`, `there is no function "frobnicate" (beyond CEL's own there are clamp, least,`}},
 		"CEL's own word":        {[]string{"reflect/a.yaml", deny("**", "namespace == 'a'", "x")}, "policy_invalid", []string{"the input is called ns"}},
 		"a name of another one": {[]string{"reflect/a.yaml", deny("**", "verdict == 'a'", "x")}, "policy_invalid", []string{`nothing here is named "verdict"`}},
 	} {
@@ -100,6 +113,9 @@ func TestAFolderTellsAllItsProblems(t *testing.T) {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("%q is not in:\n%v", text, err)
 				}
+			}
+			if strings.Contains(err.Error(), "can never be reached") || strings.Contains(err.Error(), "notes.txt") || strings.Contains(err.Error(), "/.") {
+				t.Errorf("a problem is none:\n%v", err)
 			}
 			if sdk.AsError(err).Hint == "" {
 				t.Error("there is no hint")
@@ -153,8 +169,8 @@ func TestADecisionOfACancelledCallIsSafe(t *testing.T) {
 func TestTheDecisionLogKeepsWhatCounts(t *testing.T) {
 	points := policy.NewPoints()
 	set, err := points.Load(folder(
-		"access/a.yaml", "mask: [subject, verbs]\nrule: {match: [{condition: verb == 'rm', output: '{\"allow\": false, \"code\": \"no\"}'}]}",
-		"access/shadow.yaml", "shadow: true\nrule: {match: [{condition: verb == 'ls', output: '{\"allow\": false, \"code\": \"soon\"}'}]}"))
+		"access/a.yaml", "mask: [subject, scopes]\nrule: {match: [{condition: operation == 'rm', output: '{\"allow\": false, \"code\": \"no\"}'}]}",
+		"access/shadow.yaml", "shadow: true\nrule: {match: [{condition: operation == 'ls', output: '{\"allow\": false, \"code\": \"soon\"}'}]}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +178,7 @@ func TestTheDecisionLogKeepsWhatCounts(t *testing.T) {
 	p := policy.New(points, policy.Options{Set: set, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
 	ask := func(verb string, times int) {
 		for range times {
-			p.Access(context.Background(), &core.AccessInput{Local: true, Subject: "ada", Verb: verb, Namespace: "n"})
+			p.Access(context.Background(), &core.AccessInput{Local: true, Subject: "ada", Operation: verb, Namespace: "n"})
 		}
 	}
 	ask("get", 250)
@@ -179,11 +195,11 @@ func TestTheDecisionLogKeepsWhatCounts(t *testing.T) {
 	if sampled.Skipped != 99 || sampled.File != "default/access.yaml" || sampled.Output["allow"] != true {
 		t.Errorf("sampled: %+v", sampled)
 	}
-	want := map[string]any{"local": true, "verb": "rm", "ns": "n", "namespaces": []any{}}
-	if diff := cmp.Diff(want, denied.Inputs); diff != "" || !cmp.Equal(denied.Masked, []string{"subject", "verbs"}) {
+	want := map[string]any{"local": true, "operation": "rm", "scope": "", "ns": "n", "namespaces": []any{}}
+	if diff := cmp.Diff(want, denied.Inputs); diff != "" || !cmp.Equal(denied.Masked, []string{"scopes", "subject"}) {
 		t.Errorf("masked %v\n%s", denied.Masked, diff)
 	}
-	if denied.Skipped != 50 || denied.Path != "match[0]" || denied.Condition != "verb == 'rm'" || denied.Output["code"] != "no" || denied.Shadow != nil {
+	if denied.Skipped != 50 || denied.Path != "match[0]" || denied.Condition != "operation == 'rm'" || denied.Output["code"] != "no" || denied.Shadow != nil {
 		t.Errorf("denied: %+v", denied)
 	}
 	if shadowed.Output["allow"] != true || shadowed.Shadow == nil || shadowed.Shadow.Output["code"] != "soon" || shadowed.Shadow.File != "access/shadow.yaml" {

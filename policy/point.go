@@ -44,6 +44,8 @@ type definition struct {
 	failure string
 	// safe gives the outcome's fields where no policy could decide.
 	safe func(named) []any
+	// ranges are those of the outcome's numbers, by field.
+	ranges map[string]program.Range
 	// notable is whether a decision is always logged. nil is never.
 	notable func(in named, fields []any) bool
 
@@ -78,7 +80,11 @@ func (p *point[I, O]) build() *definition {
 		p.gets = append(p.gets, v.get)
 	}
 	for _, f := range p.fields {
-		o.Fields = append(o.Fields, program.Field{Name: f.name, Type: f.kind, Doc: f.doc, Values: f.values, Optional: f.optional})
+		field := program.Field{Name: f.name, Type: f.kind, Doc: f.doc, Values: f.values, Optional: f.optional}
+		if limits, limited := p.ranges[f.name]; limited {
+			field.Range = &limits
+		}
+		o.Fields = append(o.Fields, field)
 	}
 	var err error
 	if p.env, err = program.NewEnv(o); err != nil {

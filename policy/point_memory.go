@@ -74,6 +74,7 @@ func gatePoint() point[core.GateInput, core.GateOutcome] {
 			name: core.PointGate, doc: "Whether a memory is kept, purged or promoted. What a purge or promotion needs besides, the gate checks itself.",
 			failure: "retain, with confidence 0",
 			safe:    func(named) []any { return []any{core.VerdictRetain, 0.0, "the policy failed"} },
+			ranges:  map[string]program.Range{"confidence": {Least: 0, Greatest: 1}},
 			notable: func(named, []any) bool { return true },
 		},
 		inputs: append([]input[in]{

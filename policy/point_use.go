@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/policy/program"
@@ -76,7 +77,13 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 		definition: definition{
 			name: core.PointInjection, doc: "What a turn's prompt context holds at most, in which mode and by which roles.",
 			failure: "the built-in defaults",
-			safe:    func(named) []any { return []any{"classified", "react", int64(12), int64(8000), nil, nil} },
+			safe: func(named) []any {
+				return []any{"classified", "react", int64(12), int64(8000), nil, nil, nil, nil, nil, nil}
+			},
+			ranges: map[string]program.Range{
+				"max_blocks": {Least: 1, Greatest: math.MaxInt32}, "max_chars": {Least: 0, Greatest: math.MaxInt32},
+				"max_tokens": {Least: 1, Greatest: math.MaxInt32},
+			},
 		},
 		inputs: []input[in]{
 			{"ns", "string", "the session's namespace", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
@@ -87,13 +94,19 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 			{"failure_class", "string", "of the turn before: tool_error, policy_error, timeout, …; empty after a success", func(x *in) program.Value { return program.Text(x.FailureClass) }, []uint64{wordSize}},
 			{"blocks", "map(string, int)", "candidate blocks by category", func(x *in) program.Value { return program.Any(counts(x.Blocks)) }, []uint64{8}},
 			{"window_fill", "double", "how full the window is, 0 to 1", func(x *in) program.Value { return program.Double(x.WindowFill) }, nil},
+			{"bias", "double", "how the session's turns went, -1 to 1", func(x *in) program.Value { return program.Double(x.Bias) }, nil},
 		},
 		fields: []field[out]{
 			{"mode", "string", "how blocks share the budget", func(o *out, v any) { o.Mode = v.(string) }, []string{"single", "classified", "hybrid"}, false},
 			{"route", "string", "which lane leads", func(o *out, v any) { o.Route = v.(string) }, []string{"react", "graph"}, false},
 			{"max_blocks", "int", "blocks at most", func(o *out, v any) { o.MaxBlocks = v.(int64) }, nil, false},
 			{"max_chars", "int", "characters at most", func(o *out, v any) { o.MaxChars = v.(int64) }, nil, false},
+			{"max_tokens", "int", "tokens at most", func(o *out, v any) { o.MaxTokens = v.(int64) }, nil, true},
 			{"category_cap", "map(string, int)", "characters at most by category", func(o *out, v any) { o.CategoryCap = caps(v.(map[string]any)) }, nil, true},
+			{"ordering", "string", "how blocks are sorted", func(o *out, v any) { o.Ordering = v.(string) },
+				[]string{"priority_then_category", "fixed_category_order", "stable_prefix"}, true},
+			{"dedupe", "string", "which blocks count as the same", func(o *out, v any) { o.Dedupe = v.(string) }, []string{"block_id", "source+category"}, true},
+			{"enabled_categories", "list(string)", "categories that may be in the prompt; all of them if left out", func(o *out, v any) { o.EnabledCategories = texts(v.([]any)) }, nil, true},
 			{"role_mix", "string", "a role mix profile's id", func(o *out, v any) { o.RoleMix = v.(string) }, nil, true},
 		},
 	}
@@ -105,6 +118,17 @@ func caps(values map[string]any) map[string]int64 {
 	for category, v := range values {
 		if n, ok := v.(int64); ok {
 			out[category] = n
+		}
+	}
+	return out
+}
+
+// texts takes the texts of a list.
+func texts(values []any) []string {
+	out := make([]string, 0, len(values))
+	for _, v := range values {
+		if text, ok := v.(string); ok {
+			out = append(out, text)
 		}
 	}
 	return out
@@ -167,9 +191,10 @@ func accessPoint() point[core.AccessInput, core.Permission] {
 		inputs: []input[in]{
 			{"subject", "string", "who asks: a token's subject, or the agent", func(x *in) program.Value { return program.Text(x.Subject) }, []uint64{wordSize}},
 			{"local", "bool", "whether it is the command line on this machine", func(x *in) program.Value { return program.Bool(x.Local) }, nil},
-			{"verb", "string", "what is to be done, such as memory.reflect", func(x *in) program.Value { return program.Text(x.Verb) }, []uint64{wordSize}},
+			{"operation", "string", "what is to be done, such as memory_reflect", func(x *in) program.Value { return program.Text(x.Operation) }, []uint64{wordSize}},
+			{"scope", "string", "what a token needs for it, such as memory:write", func(x *in) program.Value { return program.Text(x.Scope) }, []uint64{wordSize}},
 			{"ns", "string", "where", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
-			{"verbs", "list(string)", "the token's verbs; * is all", func(x *in) program.Value { return program.Any(x.Verbs) }, []uint64{tagCount, wordSize}},
+			{"scopes", "list(string)", "the token's scopes; * is all", func(x *in) program.Value { return program.Any(x.Scopes) }, []uint64{tagCount, wordSize}},
 			{"namespaces", "list(string)", "the token's namespaces: a/b, a/**, **", func(x *in) program.Value { return program.Any(x.Namespaces) }, []uint64{tagCount, namespaceSize}},
 		},
 		fields: permission(),

@@ -16,13 +16,13 @@ const (
 
 // Nearest returns the candidate that somebody most likely meant by a word, or "":
 // the first of the nearest ones that are a misspelling away, of which up to a
-// third of the word's letters may differ, and at least one; else the first that
+// quarter of the word's letters may differ, and at least one; else the first that
 // begins with the word.
 func Nearest(word string, candidates []string) string {
 	if len(word) > maxNearestWord {
 		return ""
 	}
-	best, bound, begun := "", 1+max(1, len(word)/3), ""
+	best, bound, begun := "", 1+max(1, len(word)/4), ""
 	for _, candidate := range candidates {
 		if d := editDistance(word, candidate); d < bound {
 			best, bound = candidate, d

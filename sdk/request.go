@@ -154,7 +154,8 @@ func History(state json.RawMessage) ([]HistoryEntry, error) {
 type HistoryEntry struct {
 	Iteration int             `json:"iteration"`
 	Output    json.RawMessage `json:"output"`
-	// Raw is the output as it was made, where the verdict replaced it.
+	// Raw is the output as it was made, where the verdict replaced it; or what the
+	// generator was given where it made nothing usable of it.
 	Raw      json.RawMessage `json:"raw,omitempty"`
 	Score    float64         `json:"score"`
 	Valid    bool            `json:"valid"`

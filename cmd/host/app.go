@@ -23,6 +23,11 @@ type App struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 
+	// ids names what is made; nil is [core.SystemIDs].
+	ids core.IDs
+	// folder is where reflectory.yaml is looked for; "" is the working folder.
+	folder string
+
 	flags  flags
 	config Config
 	term   *term.Printer
@@ -57,6 +62,10 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
+	if err := unknownRoot(root, args); err != nil {
+		a.term = term.New(a.Stderr)
+		return a.exit(root, err)
+	}
 	c, err := root.ExecuteContextC(ctx)
 	if a.term != nil {
 		defer a.term.Clear()
@@ -69,8 +78,16 @@ func (a *App) load() error {
 	a.term = term.New(a.Stderr)
 	a.Stdout, a.Stderr = a.term.Over(a.Stdout), a.term.Over(a.Stderr)
 	var err error
-	a.config, err = loadConfig(a.flags, a.Getenv)
+	a.config, err = loadConfig(a.flags, a.Getenv, a.folder)
 	return err
+}
+
+// newIDs returns what names what is made.
+func (a *App) newIDs() core.IDs {
+	if a.ids != nil {
+		return a.ids
+	}
+	return &core.SystemIDs{}
 }
 
 // expressions compiles the conditions of workflows.

@@ -130,8 +130,8 @@ func (o origins) choose(flag, flagValue, env, fileValue, fallback string) Settin
 const originDefault = "default"
 
 // loadConfig chooses each setting, and checks them.
-func loadConfig(f flags, getenv func(string) string) (Config, error) {
-	path, file, err := findConfig()
+func loadConfig(f flags, getenv func(string) string, folder string) (Config, error) {
+	path, file, err := findConfig(folder)
 	if err != nil {
 		return Config{}, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/reflectory/reflectory/core"
@@ -16,7 +15,7 @@ const configFile = "reflectory.yaml"
 
 // configLimits bound the configuration file: nobody writes more by hand.
 func configLimits() document.Limits {
-	return document.Limits{Bytes: 64 << 10, Words: 5_000, Depth: 20, MayBeEmpty: true}
+	return document.Limits{Bytes: 64 << 10, Depth: 20, MayBeEmpty: true}
 }
 
 // fileConfig is reflectory.yaml. Paths in it are relative to its folder.
@@ -48,10 +47,10 @@ func (c fileConfig) devPlugins(below func(string) string) []string {
 	return dirs
 }
 
-// findConfig reads the nearest configuration file from the working folder
-// upwards. Without one the path is "".
-func findConfig() (path string, c fileConfig, err error) {
-	dir, err := os.Getwd()
+// findConfig reads the nearest configuration file from a folder upwards, "" being the
+// working one. Without one the path is "".
+func findConfig(folder string) (path string, c fileConfig, err error) {
+	dir, err := filepath.Abs(folder)
 	if err != nil {
 		return "", c, sdk.Wrap("find "+configFile, err)
 	}

@@ -16,37 +16,44 @@ import (
 func (a *App) evaluateCommand() *cobra.Command {
 	var evaluator, stateFile string
 	c := &cobra.Command{
-		Use: "evaluate --evaluator FILE OUTPUT", Short: "Judge one output",
+		Use: "evaluate --evaluator FILE [OUTPUT]", Short: "Judge one output",
 		Long: `Judge one output with an evaluator. The evaluator's file holds what stands under
 evaluator: in a workflow. OUTPUT is a file, or - for standard input: JSON if it
-parses, else text. Exit codes: 0 valid, 3 not valid.`,
+parses, else text. Without OUTPUT the state's reflection_output is judged, else its
+output. Exit codes: 0 valid, 3 not valid.`,
 		Example: `  reflectory evaluate --evaluator examples/extract-contact/evaluator.yaml examples/extract-contact/contact.json`,
-		Args:    cobra.ExactArgs(1),
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.evaluate(c.Context(), evaluator, stateFile, args[0])
+			return a.evaluate(c.Context(), evaluator, stateFile, args)
 		},
 	}
 	a.namespaceFlag(c)
 	c.Flags().StringVar(&evaluator, "evaluator", "", "YAML `file` of the evaluator (required)")
-	c.Flags().StringVar(&stateFile, "state-file", "", "JSON object `file` that the evaluator sees as the state")
+	c.Flags().StringVar(&stateFile, "state-file", "", "JSON object `file` that the evaluator sees as the state; it may hold reflection_* keys, as a recorded state does")
 	required(c, "evaluator")
 	return c
 }
 
-func (a *App) evaluate(ctx context.Context, file, stateFile, output string) error {
+func (a *App) evaluate(ctx context.Context, file, stateFile string, output []string) error {
 	single, err := a.loadSingle(file, workflow.LoadEvaluator)
 	if err != nil {
 		return err
 	}
-	data, err := a.input.value(output, true)
-	if err != nil {
-		return err
+	spec := &core.EvaluateSpec{Evaluator: single.Step}
+	if len(output) > 0 {
+		data, err := a.input.value(output[0], true)
+		if err != nil {
+			return err
+		}
+		spec.Data = core.Constant(data)
 	}
-	state, err := stateFlags{file: stateFile}.apply(nil, a.input)
-	if err != nil {
-		return err
+	var state json.RawMessage
+	if stateFile != "" {
+		if state, err = a.input.read(stateFile, maxInputBytes); err != nil {
+			return err
+		}
 	}
-	result, err := a.act(ctx, single.Plugins, state, &core.EvaluateSpec{Evaluator: single.Step, Data: core.Constant(data)})
+	result, err := a.act(ctx, single.Plugins, state, spec)
 	if err != nil {
 		return err
 	}
@@ -160,5 +167,6 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 	if err := core.Together(actions.Prepare(ctx, action)...); err != nil {
 		return nil, err
 	}
-	return actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
+	result, err = actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
+	return result, failed(err)
 }

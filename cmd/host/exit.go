@@ -58,6 +58,20 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// stepError is the failure of an evaluator or a corrector. Whatever its class, it isn't
+// this program's own refusal: a model's endpoint that denies a key forbids nothing here.
+type stepError struct{ error }
+
+func (e stepError) Unwrap() error { return e.error }
+
+// failed marks the failure of a step, unless the command was cancelled.
+func failed(err error) error {
+	if err == nil || sdk.CodeOf(err) == sdk.Cancelled {
+		return err
+	}
+	return stepError{err}
+}
+
 // partial is the error of a command that came some way: what it did stands in the JSON
 // beside the error.
 type partial struct {
@@ -81,11 +95,14 @@ func (a *App) exit(c *cobra.Command, err error) int {
 	if !a.understood && !errors.As(err, &known) {
 		err = usageError{err} // the command library's own words
 	}
-	a.report(c, err)
+	aboutFlags := a.report(c, err)
 	var usage usageError
+	var step stepError
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), aboutFlags && sdk.CodeOf(err) == sdk.Invalid:
 		return exitUsage
+	case errors.As(err, &step):
+		return exitFailure
 	case sdk.CodeOf(err) == sdk.Cancelled:
 		return exitCancelled
 	case sdk.CodeOf(err) == sdk.Denied:
@@ -95,9 +112,11 @@ func (a *App) exit(c *cobra.Command, err error) int {
 }
 
 // report prints an error: as JSON on standard output, or, also where that can't
-// be written, as a line of cause and a line of hint.
-func (a *App) report(c *cobra.Command, err error) {
+// be written, as a line of cause and a line of hint. It tells whether all that is wrong
+// is the values of flags.
+func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 	info := core.NewErrorInfo(err)
+	message, aboutFlags := inFlags(c, info)
 	var usage usageError
 	if errors.As(err, &usage) {
 		info.Code = "usage"
@@ -112,13 +131,14 @@ func (a *App) report(c *cobra.Command, err error) {
 			maps.Copy(shown, some.done)
 		}
 		if printJSON(a.Stdout, shown) == nil {
-			return
+			return aboutFlags
 		}
 	}
-	fmt.Fprintf(a.Stderr, "error: %s\n", term.Lines(info.Message))
+	fmt.Fprintf(a.Stderr, "error: %s\n", term.Lines(message))
 	if info.Hint != "" {
 		fmt.Fprintf(a.Stderr, "hint: %s\n", term.Clean(info.Hint))
 	}
+	return aboutFlags
 }
 
 // usageHint says how a command is used.

@@ -206,17 +206,22 @@ func TestFeedbackBringsTheDecision(t *testing.T) {
 		w := newPlainWorld(t)
 		w.line(exitPassed, "", "memory observe --namespace team/a --id m --content how-m-is-done")
 		c.record(w, "m")
-		var result struct{ Decisions []json.RawMessage }
+		var result struct{ Revalidate []string }
 		for _, turn := range strings.Fields(c.turns) {
 			how := map[string]string{"S": "success", "F": "failure"}[turn[2:]]
 			named := " --session " + turn[:1] + " --turn " + turn[1:2]
 			w.line(exitPassed, "", "memory recall --namespace team/a how-m-is-done"+named)
 			out, _ := w.line(exitPassed, "", "memory feedback --json --used m --outcome "+how+named)
-			if err := json.Unmarshal([]byte(out), &result); err != nil || (len(result.Decisions) > 0) != strings.HasSuffix(c.turns, turn) {
+			if err := json.Unmarshal([]byte(out), &result); err != nil || (len(result.Revalidate) > 0) != strings.HasSuffix(c.turns, turn) {
 				t.Fatalf("%s, %v: %s", turn, err, out)
 			}
 		}
-		c.decided(t, string(result.Decisions[0]))
+		var e struct{ Decision json.RawMessage }
+		out, _ := w.line(exitPassed, "", "gate explain m --json")
+		if err := json.Unmarshal([]byte(out), &e); err != nil {
+			t.Fatal(err)
+		}
+		c.decided(t, string(e.Decision))
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -51,7 +53,7 @@ func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
 		{"broken, then right", []llmtest.Reply{llmtest.Status(500).RetryAfter("0"), llmtest.Text(perfect)}, exitPassed, 1, ""},
 		{"cut off, then right", []llmtest.Reply{llmtest.Text(perfect).CutOff(), llmtest.Text(perfect)}, exitPassed, 1, ""},
 		{"slow, then right", []llmtest.Reply{llmtest.Text(perfect).After(never), llmtest.Text(perfect)}, exitPassed, 1, ""},
-		{"a wrong key", []llmtest.Reply{llmtest.Status(401).Always()}, exitNotValid, 1, "llm_key_rejected"},
+		{"a wrong key", []llmtest.Reply{llmtest.Status(401).Always()}, exitFailure, 0, "llm_key_rejected"},
 		{"never JSON", []llmtest.Reply{llmtest.Text("I can't do that.").Always()}, exitNotValid, 1, "json"},
 	}
 	for _, c := range cases {
@@ -68,8 +70,11 @@ func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
 			if code != c.code || r.Iteration != c.iteration {
 				t.Errorf("exit %d at iteration %d: %s", code, r.Iteration, out)
 			}
-			if c.errors != "" && (len(r.Errors) == 0 || r.Errors[0].Code != c.errors) {
+			if c.code == exitNotValid && (len(r.Errors) == 0 || r.Errors[0].Code != c.errors) {
 				t.Errorf("errors %+v", r.Errors)
+			}
+			if c.code == exitFailure && (r.Error == nil || r.Error.Code != c.errors || len(r.History) > 0) {
+				t.Errorf("error %+v after %d attempts", r.Error, len(r.History))
 			}
 			if c.code == exitPassed && r.Usage.Tokens() == 0 {
 				t.Error("no tokens were counted")
@@ -150,6 +155,59 @@ func TestAMissingKeyIsSaidBeforeAnythingRuns(t *testing.T) {
 	w := newWorld(t)
 	code, _, errs := w.run(t.Context(), "run", "../../examples/judge-with-llm/judge.yaml")
 	if code != exitFailure || !strings.Contains(errs, "OPENAI_API_KEY") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+func TestAModelThatIsDownForAWhileCostsNoAttempt(t *testing.T) {
+	var down atomic.Bool
+	var asked atomic.Int64
+	server := llmtest.StartFunc(func(*llmtest.Request) llmtest.Reply {
+		switch n := asked.Add(1); {
+		case down.Load():
+			return llmtest.Status(503)
+		case n == 3:
+			down.Store(true) // in the middle of the run, from the next question on
+		}
+		return llmtest.Text(strconv.FormatInt(asked.Load(), 10))
+	})
+	t.Cleanup(server.Close)
+	w := newWorld(t)
+	w.allow(server)
+	file := w.file("w.yaml", `settings: {llm: {provider: ollama, model: m, base_url: "`+server.URL+`"}}
+nodes:
+  - name: l
+    action: reflection.loop
+    with:
+      max_iterations: 50
+      generator: {action: llm.call, timeout: 300ms, prompt: "{{ state.reflection_iteration }}"}
+      evaluator: {run: return state.reflection_iteration == 5}
+`)
+	code, out, errs := w.run(t.Context(), "run", "--json", file)
+	var r core.LoopResult
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v: %s%s", err, out, errs)
+	}
+	if code != exitFailure || r.Status != core.StatusError || r.StopReason != core.StopGeneratorError || len(r.History) != 3 {
+		t.Errorf("exit %d, %s by %s after %d attempts: %+v", code, r.Status, r.StopReason, len(r.History), r.Error)
+	}
+	down.Store(false)
+	code, out, errs = w.run(t.Context(), "resume", "--json", r.RunID)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v: %s%s", err, out, errs)
+	}
+	if code != exitPassed || r.Iteration != 5 || len(r.History) != 5 {
+		t.Errorf("resumed: exit %d, %s at iteration %d of %d: %s", code, r.Status, r.Iteration, len(r.History), errs)
+	}
+}
+
+func TestAJudgeThatIsRefusedIsAFailureAndNoDenial(t *testing.T) {
+	server := llmtest.New(t, llmtest.Status(401).Always())
+	w := newWorld(t)
+	w.allow(server)
+	judge := w.file("judge.yaml", `{type: llm, llm: {provider: ollama, model: m, base_url: "`+server.URL+`"}}`)
+	code, _, errs := w.run(t.Context(), "evaluate", "--evaluator", judge, w.file("out.json", `{}`))
+	if code != exitFailure || !strings.Contains(errs, "401 Unauthorized") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

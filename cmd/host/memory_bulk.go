@@ -117,9 +117,6 @@ func (a *App) warnVectors(bare int) {
 // it prints all results as one value, before an error too: a turn that began isn't
 // recalled again.
 func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallRequest) error {
-	if !c.Flags().Changed("turn") {
-		common.Turn = noTurn
-	}
 	ctx := c.Context()
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		results := []*core.RecallResult{}
@@ -151,20 +148,11 @@ func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallReque
 	})
 }
 
-// noTurn is the turn of a line that names none.
-const noTurn = -1
-
 // recallLine recalls for a line, which goes over what is common to all.
 func recallLine(ctx context.Context, m *memoryHost, line jsonLine, r core.RecallRequest) (*core.RecallResult, error) {
 	r.Kinds, r.Tags, r.States = slices.Clone(r.Kinds), slices.Clone(r.Tags), slices.Clone(r.States)
 	if err := line.decode(&r); err != nil {
 		return nil, err
-	}
-	if r.Turn == noTurn {
-		if r.Session != "" {
-			return nil, line.invalid("a turn has both session and turn")
-		}
-		r.Turn = 0
 	}
 	result, err := m.Recall(ctx, &r)
 	if err != nil {

@@ -60,7 +60,7 @@ func (a *App) memoryOn(db core.Store, policies *livePolicies) *memory.Memories {
 		panic("depth boost: " + err.Error()) // as above
 	}
 	memories, err := memory.New(memory.Options{
-		Store: db, Governor: governance.New(a.writer(db)), Reflection: policies, Retention: policies,
+		Store: db, IDs: a.newIDs(), Governor: governance.New(a.writer(db)), Reflection: policies, Retention: policies,
 		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: a.summarizer(policies),
 		DepthBoost: boost, Subscribers: a.subscribers(),
 	})

@@ -40,7 +40,7 @@ func (a *App) memoryPendingCommand() *cobra.Command {
 func (a *App) memoryApproveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "approve PENDING", Short: "Approve a reflection that waits: it is checked again, and written",
-		Example: "  reflectory memory approve 01939f2c",
+		Example: "  reflectory memory approve 01939f33",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
 			result, err := m.Approve(ctx, args[0], a.config.Agent.Value)
@@ -56,7 +56,7 @@ func (a *App) memoryRejectCommand() *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use: "reject PENDING", Short: "Reject a reflection that waits",
-		Example: `  reflectory memory reject 01939f2c --reason "too far from its sources"`,
+		Example: `  reflectory memory reject 01939f34 --reason "too far from its sources"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
 			p, err := m.Reject(ctx, args[0], a.config.Agent.Value, reason)

@@ -134,22 +134,25 @@ func (a *App) memoryRecallCommand() *cobra.Command {
 	r := &core.RecallRequest{}
 	var queries string
 	var least float64
+	var superseded bool
 	c := &cobra.Command{
 		Use: "recall QUERY", Short: "Find the memories that fit a text best",
 		Long: `Find the memories that fit a text best, by meaning and by words, and by how well
-they did before. With --session and --turn the recall begins a turn: it counts as an
-offer to each memory, and memory feedback says how the turn went. Without them it
-only reads. With --queries, one recall for each line of JSON: {"query", "namespace"?,
+they did before: what failed sinks, what another memory supersedes is left out, and
+of identical contents the most used stands for all. With --session the recall begins
+the session's next turn, which it names, or is one more of the --turn given: it counts
+as an offer of each memory, and memory feedback says how the turn went. Without a
+session it only reads. With --queries, one recall for each line of JSON: {"query", "namespace"?,
 "session"?, "turn"?, "limit"?, …}, and one line of JSON for each result; with --json
 {"results"} as a whole, where an error may stand beside those before it.`,
 		Example: `  reflectory memory recall --namespace team/mail "whose name comes first?"
-  reflectory memory recall --session s1 --turn 1 --namespace team/mail "whose name comes first?"
+  reflectory memory recall --session mail --namespace team/mail "whose name comes first?"
   reflectory memory recall --namespace team/mail --queries queries.jsonl`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			f.namespace = a.orConfigured(c, f.namespace)
 			r.RecallFilter = f.filter()
-			r.MinScore = least
+			r.MinScore, r.IncludeSuperseded = least, superseded
 			if err := checkRecallArgs(c, args); err != nil {
 				return err
 			}
@@ -161,10 +164,11 @@ only reads. With --queries, one recall for each line of JSON: {"query", "namespa
 		},
 	}
 	f.add(c)
-	c.Flags().StringVar(&r.Session, "session", "", "the session whose turn this begins")
-	c.Flags().Int64Var(&r.Turn, "turn", 0, "the turn's number in the session")
+	c.Flags().StringVar(&r.Session, "session", "", "the session that this is a turn of")
+	c.Flags().Int64Var(&r.Turn, "turn", 0, "the session's current turn or a later one (default its next)")
 	c.Flags().IntVar(&r.Limit, "limit", 0, "how many at most (default 5, as the session's bias has it)")
 	c.Flags().Float64Var(&least, "min-score", 0, "leave out what scores less")
+	c.Flags().BoolVar(&superseded, "include-superseded", false, "keep what another memory supersedes")
 	c.Flags().StringVar(&queries, "queries", "", "recall for each line of a JSON Lines `file`, or - for standard input")
 	return c
 }
@@ -178,8 +182,8 @@ func checkRecallArgs(c *cobra.Command, args []string) error {
 		return nil
 	case len(args) == 0:
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "recall needs a QUERY, or --queries")}
-	case c.Flags().Changed("session") != c.Flags().Changed("turn"):
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "a turn has both --session and --turn")}
+	case c.Flags().Changed("turn") && !c.Flags().Changed("session"):
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "a --turn needs the --session that it is of")}
 	}
 	return nil
 }
@@ -202,6 +206,9 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 		if len(result.Memories) == 0 {
 			a.nothingIn("nothing fits", r.Namespace, r.Subtree)
 		}
+		if r.Session != "" && r.Turn == 0 {
+			a.term.Line("turn %d of session %s", result.Turn, term.Clean(result.Session))
+		}
 		return nil
 	})
 }
@@ -222,7 +229,23 @@ func (a *App) printRecalled(r *core.Recalled) {
 	if r.Why.DepthBoost != 1 {
 		why = append(why, fmt.Sprintf("depth %d ×%.2f", r.ReflectionDepth, r.Why.DepthBoost))
 	}
+	if r.FailureRate != nil && r.Why.FailureFactor != 1 {
+		why = append(why, fmt.Sprintf("%.0f %% of uses failed ×%.2f", 100**r.FailureRate, r.Why.FailureFactor))
+	}
 	fmt.Fprintf(a.Stdout, "   %s\n", a.term.Faint(strings.Join(why, ", ")))
+	for _, other := range []struct {
+		how string
+		ids []string
+	}{
+		{"superseded by", r.SupersededBy}, {"contradicted by", r.ContradictedBy}, {"the same as", r.SameAs},
+	} {
+		if len(other.ids) > 0 {
+			fmt.Fprintf(a.Stdout, "   %s %s\n", other.how, term.Cut(strings.Join(other.ids, ", "), 200))
+		}
+	}
+	if r.KnowledgeID != "" {
+		fmt.Fprintf(a.Stdout, "   became knowledge %s\n", r.KnowledgeID)
+	}
 }
 
 func (a *App) memoryExplainCommand() *cobra.Command {

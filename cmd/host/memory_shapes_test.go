@@ -58,13 +58,13 @@ var shapes = []struct {
 	parts map[string]string
 }{
 	{line: "memory observe --namespace n --id fact-0001 --content word --tag t --metadata {\"a\":1}", keys: memoryKeys},
-	{line: "memory observe --namespace n --id fact-0002 --content word --tag t --metadata {\"a\":1}", keys: memoryKeys, parts: map[string]string{
+	{line: "memory observe --namespace n --id fact-0002 --content words --tag t --metadata {\"a\":1}", keys: memoryKeys, parts: map[string]string{
 		"signals": "failure_count hit_count hit_rate_ewma last_hit_turn miss_streak partial_count q_value relevant_turns sessions success_count ttl_score utility_score",
 	}},
 	{line: "memory recall --namespace n word", keys: "memories"},
 	{line: "memory recall --session mine --turn 1 --namespace n word", keys: "memories session turn", parts: map[string]string{
 		"memories.0":     sortedWords(usedMemoryKeys + " rank score why"),
-		"memories.0.why": "depth_boost fused lexical_rank q_value similarity",
+		"memories.0.why": "depth_boost failure_factor fused lexical_rank near q_value similarity",
 	}},
 	{line: "memory feedback --session mine --turn 1 --outcome success --used fact-0001", keys: "bias items outcome session turn", parts: map[string]string{
 		"items.0": "id q_value reward state_after state_before ttl_score used",

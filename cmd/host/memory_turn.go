@@ -18,7 +18,9 @@ func (a *App) memoryFeedbackCommand() *cobra.Command {
 		Use: "feedback", Short: "Say how a turn went, and which memories it used",
 		Long: `Say how a turn went that a recall with the same --session and --turn began, and
 which of the memories it returned were used. What was returned and not used counts as
-a miss. A turn has one feedback: a second one changes nothing and shows the first.`,
+a miss. A turn has one feedback: a second one changes nothing and shows the first,
+unless its source is better. A user's word is better than what tools show, and that is
+better than what a text says: then the turn's credit is taken back and given again.`,
 		Example: "  reflectory memory feedback --session s1 --turn 1 --outcome success --used build-notes",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r.Outcome, r.AgentID = core.Outcome(outcome), a.config.Agent.Value
@@ -60,8 +62,8 @@ func (a *App) feedback(ctx context.Context, r *core.FeedbackRequest) error {
 		if err := a.table([]string{"MEMORY", "USED", "Q", "TTL", "BEFORE", "AFTER"}, rows); err != nil {
 			return err
 		}
-		for _, d := range result.Decisions {
-			a.term.Line("gate: %s of %s (confidence %.2f): %s", d.NextAction, d.MemoryID, d.Confidence, term.Clean(d.Reason))
+		for _, id := range result.Revalidate {
+			a.term.Line("gate: asked about %s; what it decided: reflectory gate explain %s", id, id)
 		}
 		return nil
 	})

@@ -113,8 +113,12 @@ func (w *memoryWriter) turn(ctx context.Context, id, session string, turn int64,
 	if err := w.out.Encode(written{Op: "fed", ID: id, Session: session, Turn: turn}); err != nil {
 		return err
 	}
-	for _, d := range result.Decisions {
-		op := map[string]string{core.NextPurge: "purged", core.NextPromote: "promoted"}[d.NextAction]
+	for _, id := range result.Revalidate {
+		made, err := w.Decisions(ctx, id)
+		if err != nil {
+			return err
+		}
+		op := map[string]string{core.NextPurge: "purged", core.NextPromote: "promoted"}[made[len(made)-1].NextAction]
 		if op == "" {
 			continue
 		}

@@ -29,7 +29,7 @@ type moduleFacts struct {
 
 func inspectModule(ctx context.Context, p plugin.Installed) *moduleFacts {
 	m := &moduleFacts{File: p.Path, installed: p}
-	info, err := wasm.InspectInstalled(ctx, p)
+	info, err := wasm.Inspect(ctx, p)
 	if err != nil {
 		m.Problem = core.NewErrorInfo(err)
 		return m

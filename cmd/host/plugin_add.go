@@ -33,8 +33,7 @@ A module is compiled first, and one that can't be is refused. Its files are copi
 to the plugin folder, unless --in-place keeps them where they are, for plugins that
 belong to the lock's own folder. The copy of the version that it replaces stays, since
 other locks may pin it too, unless --purge deletes it.`,
-		Example: `  reflectory plugin add bin/plugins/reflectory/schema-eval
-  reflectory plugin add --grant env:WORDS,fs:system word-count`,
+		Example: `  reflectory plugin add words`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.addPlugin(c.Context(), args[0], f) },
 	}
@@ -127,7 +126,7 @@ func (a *App) pluginRemoveCommand() *cobra.Command {
 		Use: "remove NAME", Short: "Take a plugin out of the lock",
 		Long: `Take a plugin out of the lock. Its copied files stay in the plugin folder, where
 other locks may pin them too, unless --purge deletes them.`,
-		Example: "  reflectory plugin remove reflectory/schema-eval",
+		Example: "  reflectory plugin remove acme/words",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			place, err := a.place()
@@ -156,7 +155,7 @@ func (a *App) pluginSignCommand() *cobra.Command {
 The key is an ed25519 private key in PEM: openssl genpkey -algorithm ed25519 -out key.pem.
 Those who trust it put its public half, which openssl pkey -in key.pem -pubout prints
 between its lines, into their trust file: publishers: {acme: [MCowBQYDK2VwAyEA…]}.`,
-		Example: "  reflectory plugin sign --key key.pem word-count",
+		Example: "  reflectory plugin sign --key key.pem words",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			signer, err := install.Sign(c.Context(), args[0], key)

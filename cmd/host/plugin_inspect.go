@@ -39,7 +39,7 @@ With --json:
             network and services (whether it imports these), globals, pure or impure
             (why not); or only problem: why it can't be called`,
 		Example: `  reflectory plugin inspect reflectory/schema-eval
-  reflectory plugin inspect bin/plugins/reflectory/schema-eval --json`,
+  reflectory plugin inspect words --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := a.findPlugin(args[0])

@@ -19,7 +19,7 @@ that says how to build, test and add it. NAME is publisher/name; without a
 publisher it is local/name. The languages and their runtimes:
 
 ` + languageTable(),
-		Example: "  reflectory plugin new acme/word-limit --lang go\n  reflectory plugin new acme/word-limit --lang c --dir word-limit-c",
+		Example: "  reflectory plugin new acme/tone --lang go\n  reflectory plugin new acme/tone --lang c --dir tone-c",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Name = args[0]

@@ -23,7 +23,7 @@ as it is there, and granted all that it asks for. Its fixtures, DIR/tests/*.json
 each hold a config, a request and what is wanted of the answer.
 
 Exit codes: 0 every case passed, 3 some failed, 1 it couldn't be told.`,
-		Example: "  reflectory plugin test word-limit/package\n  reflectory plugin test word-limit/package --json",
+		Example: "  reflectory plugin test words\n  reflectory plugin test words --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.testPlugin(c.Context(), args[0])

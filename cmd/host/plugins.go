@@ -34,6 +34,9 @@ const shippedLabel = "shipped"
 // shippedPlace is plugins beside the program.
 func shippedPlace() install.Place {
 	program, _ := os.Executable() // "" is the working folder
+	if real, err := filepath.EvalSymlinks(program); err == nil {
+		program = real // a link in a folder of PATH
+	}
 	dir := filepath.Join(filepath.Dir(program), "plugins")
 	return install.Place{Label: shippedLabel, Lock: filepath.Join(dir, install.LockFile), Dir: dir, Repair: "make build"}
 }

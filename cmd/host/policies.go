@@ -49,7 +49,7 @@ func (a *App) openPolicies(ctx context.Context) (*livePolicies, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &livePolicies{app: a, points: points, dir: dir, log: decisions.NewLog(&core.SystemIDs{}), followed: make(chan struct{})}
+	l := &livePolicies{app: a, points: points, dir: dir, log: decisions.NewLog(a.newIDs()), followed: make(chan struct{})}
 	l.Policies = policy.New(points, policy.Options{Set: set, Log: l.record, SampleFrom: rand.Uint64N(100)})
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx)) // until Close
 	go l.follow(ctx)

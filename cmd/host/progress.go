@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
@@ -34,9 +35,11 @@ func (a *App) show(e core.Event) {
 	case core.AttemptJudged:
 		a.term.Line("%s", a.attemptLine(e))
 	case core.CallRetried:
-		a.term.Line("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), oneLine(e.Err.Error()))
+		a.term.Line("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), term.Clean(e.Err.Error()))
 	case core.CorrectorFailed:
-		a.term.Line("  %d     the corrector failed, the generator runs again: %s", e.Iteration, oneLine(e.Err.Error()))
+		a.term.Line("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
+	case core.FeedbackFailed:
+		a.term.Line("warn: the memories learn nothing from the run: %s", term.Clean(e.Err.Error()))
 	case core.LoopEnded:
 		a.term.Line("%s", a.loopLine(e.Result))
 	}
@@ -93,17 +96,21 @@ func (a *App) loopLine(r *core.LoopResult) string {
 
 // firstError is the first finding on one line, and how many follow.
 func firstError(findings []sdk.Finding) string {
-	f := findings[0]
+	text := strings.TrimSpace(term.Clean(errorText(&findings[0])))
+	if more := len(findings) - 1; more > 0 {
+		text += fmt.Sprintf(" (+%d more)", more)
+	}
+	return text
+}
+
+// errorText is a finding with its place and its source.
+func errorText(f *sdk.Finding) string {
 	text := f.Message
 	if f.Path != "" {
 		text = f.Path + ": " + text
 	}
 	if f.Source != "" {
 		text = "[" + f.Source + "] " + text
-	}
-	text = oneLine(text)
-	if more := len(findings) - 1; more > 0 {
-		text += fmt.Sprintf(" (+%d more)", more)
 	}
 	return text
 }

@@ -124,7 +124,7 @@ func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (res
 		o.Policy, o.Namespace, o.Workflow = policies, namespaceOf(rec.run), rec.run.Workflow
 		attempts, err := loop.Replay(ctx, o)
 		if err != nil {
-			return nil, sdk.Wrap("replay "+l.Node, err)
+			return nil, failed(sdk.Wrap("replay "+l.Node, err))
 		}
 		result.Loops = append(result.Loops, replayedLoop{l.Visit, l.Node, attempts})
 		for _, at := range attempts {
@@ -172,7 +172,7 @@ func (rec *recorded) options(l store.VisitAttempts, plugins core.Plugins, other 
 	if other.evaluator != nil {
 		step = other.evaluator.Step
 	}
-	evaluator, err := loop.NewEvaluator(plugins, step)
+	evaluator, err := loop.NewEvaluator(plugins, spec.JudgeBy(step))
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-
-	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 const about = `Reflectory runs reflection workflows: it generates an output, evaluates it, and
@@ -23,11 +20,15 @@ Exit codes: 0 passed, 1 failure, 2 usage, 3 not valid, 4 refused, 5 raised,
 func (a *App) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: "reflectory", Short: "Run reflection workflows on plugins", Long: about,
-		Example:           "  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml",
+		Example: "  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml",
+		// --version and -v, which work with any configuration, also a broken one.
+		Version:           currentVersion().String(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.load() },
 	}
+	root.SetFlagErrorFunc(flagError)
+	root.SetVersionTemplate("{{.Version}}")
 	f := root.PersistentFlags()
 	f.BoolVar(&a.flags.json, "json", false, "print one JSON value on standard output")
 	f.StringVar(&a.flags.dataDir, "data-dir", "", "folder of all state (default: in the user's data home)")
@@ -40,7 +41,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.agent, "agent", "", "`name` of who acts, which events record (default: your user name)")
 	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(
-		a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
+		a.initCommand(), a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
 		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
 		a.memoryCommand(), a.knowledgeCommand(), a.governanceCommand(), a.gateCommand(), a.evidenceCommand(),
 		a.auditCommand(), a.storeCommand(),
@@ -55,8 +56,15 @@ func (a *App) root() *cobra.Command {
 // marksStart makes a command and its children note that their command line was
 // understood: an error before that is one of usage.
 func (a *App) marksStart(c *cobra.Command) {
-	if c.Args == nil {
-		c.Args = noArguments
+	allowed := c.Args
+	c.Args = func(c *cobra.Command, args []string) error {
+		switch {
+		case allowed == nil && c.HasSubCommands() && len(args) > 0:
+			return unknownCommand(c, args[0])
+		case allowed == nil && len(args) > 0, allowed != nil && allowed(c, args) != nil:
+			return argumentError(c, args)
+		}
+		return missingFlags(c)
 	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
@@ -69,20 +77,10 @@ func (a *App) marksStart(c *cobra.Command) {
 	}
 }
 
-// noArguments refuses arguments of a command that takes none. What follows one that
-// groups others should have been a command.
-func noArguments(c *cobra.Command, args []string) error {
-	if c.HasSubCommands() || len(args) == 0 {
-		return cobra.NoArgs(c, args)
-	}
-	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s takes flags alone, not %q", c.CommandPath(), core.Cut(args[0]))}
-}
-
 // needsCommand is what a command that only groups others does.
 func needsCommand(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", c.CommandPath(), args[0]).
-			WithHint("%s --help lists them", c.CommandPath())}
+		return unknownCommand(c, args[0])
 	}
 	return c.Help()
 }

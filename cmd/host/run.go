@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -19,6 +21,7 @@ import (
 
 func (a *App) runCommand() *cobra.Command {
 	var flags stateFlags
+	var session string
 	c := &cobra.Command{
 		Use: "run WORKFLOW", Short: "Run a workflow",
 		Long: `Run a workflow. Its progress goes to standard error, its result to standard
@@ -31,16 +34,17 @@ resumed.`,
 		Example: `  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml
   reflectory run workflow.yaml --state user.name=Ada --state retries=2 --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], flags) },
+		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], session, flags) },
 	}
 	a.namespaceFlag(c)
+	c.Flags().StringVar(&session, "session", "", "`name` of the session that the run's recalls are turns of (default the run's id)")
 	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; dots lead into objects; the value is JSON if it parses, else text")
 	c.Flags().StringVar(&flags.file, "state-file", "", "lay a JSON object `file` over the state")
 	c.Flags().StringVar(&flags.input, "input", "", "put a `file`, or - for standard input, into state.input: parsed if it is named .json, else as text")
 	return c
 }
 
-func (a *App) run(ctx context.Context, path string, flags stateFlags) error {
+func (a *App) run(ctx context.Context, path, session string, flags stateFlags) error {
 	source, err := workflow.Read(path)
 	if err != nil {
 		return err
@@ -53,7 +57,7 @@ func (a *App) run(ctx context.Context, path string, flags stateFlags) error {
 	if err != nil {
 		return err
 	}
-	run := &core.Run{ID: new(core.SystemIDs).NewID(), Workflow: plan.Name, Namespace: a.config.Namespace.Value, Source: source, State: state}
+	run := &core.Run{ID: a.newIDs().NewID(), Workflow: plan.Name, Namespace: a.config.Namespace.Value, Session: session, Source: source, State: state}
 	return a.execute(ctx, plan, run, func(ctx context.Context, runs *store.Runs) (core.Progress, error) {
 		return core.Progress{}, runs.Create(ctx, run)
 	})
@@ -66,7 +70,7 @@ func (a *App) resumeCommand() *cobra.Command {
 did not record. RUN is a run's id, or at least its first 8 characters. The
 workflow is the one that the run was started with, whatever became of its file.
 A run that is done is refused. The exit codes are those of run.`,
-		Example: "  reflectory resume 01939f2c",
+		Example: "  reflectory resume 01939f2d",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return a.resume(c.Context(), args[0]) },
 	}
@@ -136,8 +140,22 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	if err != nil {
 		return err
 	}
-	runner := &workflow.Runner{Actions: actions, Recorder: runs.Recorder(run), Events: a.events()}
+	runner := &workflow.Runner{
+		Actions: actions, Recorder: runs.Recorder(run), Events: a.events(),
+		Teacher: teacher{memories, &gate.Recorder{Writer: a.writer(db), Memories: memories, AgentID: a.config.Agent.Value}},
+	}
 	return a.printRun(run, runner.Run(ctx, plan, run, progress))
+}
+
+// teacher lets the memory learn from runs.
+type teacher struct {
+	*memory.Memories
+	evidence *gate.Recorder
+}
+
+// AddDAG implements [core.Teacher].
+func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
+	return t.evidence.AddDAG(ctx, dag)
 }
 
 // recalls reports whether a node of a plan recalls.
@@ -170,12 +188,27 @@ func (a *App) printRun(run *core.Run, failure error) error {
 		a.term.Line("error: %s", term.Lines(run.Error.Message))
 		hints = append(hints, run.Error.Hint)
 	}
-	hints = append(hints, resumeHint(run))
+	hints = append(hints, inputHint(run), resumeHint(run))
 	hints = slices.DeleteFunc(hints, func(h string) bool { return h == "" })
 	if len(hints) > 0 {
 		a.term.Line("hint: %s", term.Clean(strings.Join(hints, "; ")))
 	}
 	return statusExit(run.Status)
+}
+
+// readsInput is how a template or a script reads what --input gives.
+var readsInput = regexp.MustCompile(`\bstate(\.input\b|\[["']input["']\])`)
+
+// inputHint says that a run which failed lacks the input that its workflow reads, ""
+// where it doesn't.
+func inputHint(run *core.Run) string {
+	var state struct {
+		Input json.RawMessage `json:"input"`
+	}
+	if run.Error == nil || json.Unmarshal(run.State, &state) != nil || state.Input != nil || !readsInput.MatchString(run.Source.Text) {
+		return ""
+	}
+	return "the workflow reads state.input, and the run was given none: reflectory run " + run.Source.File + " --input FILE"
 }
 
 // resumeHint says how to go on with a run, "" where that leads nowhere: the run

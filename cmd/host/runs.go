@@ -69,7 +69,7 @@ func checkFilter(status string, limit int) error {
 
 // runSummary is a run in a list.
 type runSummary struct {
-	ID         string          `json:"id"`
+	RunID      string          `json:"run_id"`
 	Workflow   string          `json:"workflow"`
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`
@@ -90,7 +90,7 @@ func (a *App) printRuns(list []core.Run) error {
 	for i := range list {
 		s := summary(&list[i])
 		summaries[i] = s
-		rows[i] = []string{s.ID, oneLine(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
+		rows[i] = []string{s.RunID, oneLine(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
 			fmt.Sprintf("%.2f", s.Score), s.StartedAt.Local().Format(time.DateTime)}
 	}
 	if a.flags.json {
@@ -128,19 +128,21 @@ func (a *App) runsShowCommand() *cobra.Command {
 func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error {
 	if a.flags.json {
 		return printJSON(a.Stdout, struct {
+			RunID string `json:"run_id"`
 			*core.Run
+			ID    *string               `json:"id,omitempty"` // the store's name for run_id
 			Loops []store.VisitAttempts `json:"loops"`
-		}{run, orEmpty(loops)})
+		}{RunID: run.ID, Run: run, Loops: orEmpty(loops)})
 	}
 	w := a.Stdout
-	fmt.Fprintf(w, "run       %s\nworkflow  %s (%s)\nstatus    %s", run.ID, oneLine(run.Workflow), oneLine(run.Source.File), run.Status)
+	fmt.Fprintf(w, "run       %s\nworkflow  %s (%s)\nstatus    %s", run.ID, term.Clean(run.Workflow), term.Clean(run.Source.File), run.Status)
 	if run.StopReason != "" {
 		fmt.Fprintf(w, " (%s)", run.StopReason)
 	}
 	fmt.Fprintf(w, "\nstarted   %s\nactive    %s\n", run.StartedAt.Local().Format(time.DateTime),
 		term.Duration(time.Duration(run.Usage.WallMillis)*time.Millisecond))
 	if run.Error != nil {
-		fmt.Fprintf(w, "error     %s\n", oneLine(run.Error.Message))
+		fmt.Fprintf(w, "error     %s\n", term.Lines(run.Error.Message))
 	}
 	for _, l := range loops {
 		fmt.Fprintf(w, "\n%s (visit %d)\n", l.Node, l.Visit)
@@ -162,6 +164,6 @@ func (a *App) printAttempt(at *core.Attempt) {
 	fmt.Fprintf(a.Stdout, "  %d  %s %.2f  %s, by %s\n     %s\n", at.Iteration, term.Bar(at.Score), at.Score, word, at.Role,
 		term.Cut(string(at.Output), 200))
 	for i := range at.Errors {
-		fmt.Fprintf(a.Stdout, "     - %s\n", firstError(at.Errors[i:i+1]))
+		fmt.Fprintf(a.Stdout, "     - %s\n", term.Lines(errorText(&at.Errors[i])))
 	}
 }

@@ -27,8 +27,10 @@ func TestWhatIsNotThereIsToldWithItsPlace(t *testing.T) {
 		_, stderr := w.line(exitPassed, "", line)
 		wantIn(t, stderr, want)
 	}
+	if got, message, _ := w.refusal(exitUsage, "memory list --namespace n --kind odd"); got != "kinds_invalid" {
+		t.Errorf("a kind that there isn't: %s (%s)", got, message)
+	}
 	for line, want := range map[string]string{
-		"memory list --namespace n --kind odd":                   "kinds_invalid",
 		"governance set team/** max_reflection_depth=0":          "namespace_invalid",
 		"memory observe --namespace n --file=":                   "file_not_found",
 		"memory recall --namespace n --queries=":                 "file_not_found",

@@ -27,6 +27,12 @@ type Version struct {
 	StoreFormat int `json:"store_format"`
 }
 
+// String is the version on a line, for people.
+func (v Version) String() string {
+	return fmt.Sprintf("reflectory %s (%s, %s; plugin contract %d, store format %d)\n",
+		v.Version, v.Go, v.Platform, v.Contract, v.StoreFormat)
+}
+
 func currentVersion() Version {
 	v := Version{
 		Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
@@ -51,8 +57,7 @@ func (a *App) versionCommand() *cobra.Command {
 			if a.flags.json {
 				return printJSON(a.Stdout, v)
 			}
-			_, err := fmt.Fprintf(a.Stdout, "reflectory %s (%s, %s; plugin contract %d, store format %d)\n",
-				v.Version, v.Go, v.Platform, v.Contract, v.StoreFormat)
+			_, err := fmt.Fprint(a.Stdout, v)
 			return err
 		},
 	}

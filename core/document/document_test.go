@@ -13,7 +13,7 @@ import (
 )
 
 func limits() document.Limits {
-	return document.Limits{Bytes: 1 << 10, Words: 100, Depth: 5, Hint: "split it"}
+	return document.Limits{Bytes: 1 << 10, Depth: 5, Hint: "split it"}
 }
 
 // read reads a text and returns the error of its problems.
@@ -25,13 +25,12 @@ func read(text string) (*document.Node, error) {
 
 func TestATreeKeepsValuesAndOrder(t *testing.T) {
 	for text, want := range map[string]string{
-		"b: 1\na: [x, {c: ~}]": `{"b":1,"a":["x",{"c":null}]}`,
-		`{"b": true, "a": ""}`: `{"b":true,"a":""}`,
-		"a: 1.50\nb: 1_000\nc: 0x10\nd: 1.5e3\ne: 18446744073709551615": `{"a":1.50,"b":1000,"c":16,"d":1.5e3,"e":18446744073709551615}`,
-		"a: 2001-01-01\nb: 'true'":                                      `{"a":"2001-01-01","b":"true"}`,
-		"a: |\n  x\n   y\nb: >\n  x\n  y\n":                             `{"a":"x\n y\n","b":"x y\n"}`,
-		"\ufeff# a note\na: {}\r\n":                                     `{"a":{}}`,
-		"[]":                                                            `[]`,
+		"b: 1\na: [x, {c: ~}]":              `{"b":1,"a":["x",{"c":null}]}`,
+		`{"b": true, "a": ""}`:              `{"b":true,"a":""}`,
+		"a: 2001-01-01\nb: 'true'":          `{"a":"2001-01-01","b":"true"}`,
+		"a: |\n  x\n   y\nb: >\n  x\n  y\n": `{"a":"x\n y\n","b":"x y\n"}`,
+		"\ufeff# a note\na: {}\r\n":         `{"a":{}}`,
+		"[]":                                `[]`,
 	} {
 		root, err := read(text)
 		if err != nil {
@@ -47,7 +46,6 @@ func TestATreeKeepsValuesAndOrder(t *testing.T) {
 func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"too many bytes":      {strings.Repeat("#", 1025), "f.yaml:1:1: the file has more than 1024 bytes (split it)"},
-		"too many words":      {"[" + strings.Repeat("a,", 100) + "]", "the YAML has more than 100 words and signs (split it)"},
 		"deep brackets":       {"a: [[[[[[1]]]]]]", "f.yaml:1:9: the YAML is nested deeper than 5 levels"},
 		"deep dashes":         {strings.Repeat("- ", 20) + "x", "nested deeper than 5 levels"},
 		"deep indentation":    {"a:\n b:\n  c:\n   d:\n    e:\n     f:\n      g: 1", "nested deeper than 5 levels"},
@@ -55,13 +53,20 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		"a control character": {"a: 1\nb: \x1b[2J", "f.yaml:2:4: the control character U+001B can't stand in YAML"},
 		"a lone return":       {"a: 1\rb: 2", "f.yaml:1:5: a carriage return stands within a line"},
 		"an anchor":           {"a: &x 1", "f.yaml:1:4: anchors, aliases, merge keys, tags and directives aren't supported"},
-		"an alias and a tag":  {"a: *x\nb: !!str y", "f.yaml:2:4: anchors"},
+		"a tag":               {"a: 1\nb: !!str y", "f.yaml:2:4: anchors"},
+		"a tag of a list":     {"a: ! [y]", "f.yaml:1:4: anchors"},
 		"nothing":             {"# only a note\n", "f.yaml:1:1: the file is empty"},
 		"two documents":       {"a: 1\n---\nb: 1", "f.yaml:3:1: the file has a second document (put it into a file of its own)"},
 		"a key twice":         {"a: 1\na: 2", `f.yaml:2:1: the key "a" is there twice (remove one of them)`},
-		"a key that is none":  {"? a\n: 1", "a key must be a simple name"},
-		"no number of JSON's": {"a: .inf", "f.yaml:1:4: this value can't be used here"},
-		"a syntax error":      {"a: [1", "f.yaml:1:4: "},
+		"a key that is none":  {"? [a]\n: 1", "a key must be a simple name"},
+		"no number of JSON's": {"a: .inf", "f.yaml:1:4: .inf: JSON has no such number (quote it if it is text)"},
+		"a merge key":         {"a: 1\n<<: {b: 1}", "f.yaml:2:1: anchors, aliases, merge keys"},
+		"a tagged key":        {"!x a: 1", "f.yaml:1:1: anchors"},
+		"a directive":         {"# a note\n\n%YAML 1.1\n---\na: 1", "f.yaml:3:1: anchors"},
+		"a bomb of aliases":   {"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]", "f.yaml:1:4: anchors"},
+		"an unknown alias":    {"a: [1, *x]", "f.yaml:1:8: anchors"},
+		"a line separator":    {"# a note\u2028a: 1", `f.yaml:1:9: the line separator U+2028 can't be in YAML as it is (write it as "\u2028", in double quotes)`},
+		"deep without bounds": {strings.Repeat("- ", 500), "the YAML is nested deeper than 5 levels"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(test.text)
@@ -176,4 +181,40 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%q: %s", text, root.JSON(nil))
 		}
 	})
+}
+
+func TestAMissingSpaceIsNamed(t *testing.T) {
+	found := &document.Problems{}
+	m := found.Mapping(document.Read("{name:x, size: 1}", limits(), found), "a file")
+	m.Text("name")
+	m.Done()
+	if list := found.List(); len(list) != 2 || list[0].Hint != "there is no space after the colon" {
+		t.Errorf("got %v", list)
+	}
+}
+
+func TestAFlagInWordsOfYAML11IsNamed(t *testing.T) {
+	found := &document.Problems{}
+	m := found.Mapping(document.Read("a: yes\nb: Off", limits(), found), "a file")
+	if m.Flag("a") || m.Flag("b") || found.Len() != 2 || found.List()[0].Hint != "write true" || found.List()[1].Hint != "write false" {
+		t.Errorf("got %v", found.List())
+	}
+}
+
+// BenchmarkRead reads a list of 25,000 words, and a mapping of 16,000 keys.
+func BenchmarkRead(b *testing.B) {
+	var keys strings.Builder
+	for i := range 16_000 {
+		fmt.Fprintf(&keys, "key%d: v\n", i)
+	}
+	for name, text := range map[string]string{"50000 tokens": "[" + strings.Repeat("a,", 25_000) + "]", "16000 keys": keys.String()} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				found := &document.Problems{}
+				if document.Read(text, document.Limits{Bytes: 1 << 20, Depth: 5}, found); found.Len() > 0 {
+					b.Fatal(found.List())
+				}
+			}
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,13 +22,13 @@ type Reader struct {
 	NullIsAbsent bool
 
 	absent bool // there is no mapping, which is noted where it should be
-	known  []string
+	known  map[string]bool
 }
 
 // Mapping begins to read a mapping. What isn't one is noted, and read as empty;
 // so is nil, without a note.
 func (p *Problems) Mapping(n *Node, what string) *Reader {
-	r := &Reader{Problems: p, Node: n, What: what}
+	r := &Reader{Problems: p, Node: n, What: what, known: map[string]bool{}}
 	if n == nil || n.Kind != Mapping {
 		if r.absent = true; n != nil {
 			p.Add(n.At, "", "%s must be %s, not %s", what, Mapping, n.Kind)
@@ -39,14 +40,18 @@ func (p *Problems) Mapping(n *Node, what string) *Reader {
 
 // Get returns the value of a key, or nil.
 func (r *Reader) Get(key string) *Node {
-	if !slices.Contains(r.known, key) {
-		r.known = append(r.known, key)
-	}
+	r.know(key)
 	n := r.Node.Get(key)
 	if n != nil && n.Kind == Null && r.NullIsAbsent {
 		return nil
 	}
 	return n
+}
+
+func (r *Reader) know(keys ...string) {
+	for _, key := range keys {
+		r.known[key] = true
+	}
 }
 
 // Need is Get for a key that must be there.
@@ -69,10 +74,23 @@ func (r *Reader) Lacks(hint, format string, args ...any) {
 func (r *Reader) Typed(key string, want Kind) *Node {
 	n := r.Get(key)
 	if n != nil && n.Kind != want {
-		r.Add(n.At, "", "%s must be %s, not %s", key, want, n.Kind)
+		r.Add(n.At, hintAt(n, want), "%s must be %s, not %s", key, want, n.Kind)
 		return nil
 	}
 	return n
+}
+
+// hintAt says how to write what was meant as a boolean in YAML 1.1.
+func hintAt(n *Node, want Kind) string {
+	if want == Bool && n.Kind == Text {
+		switch strings.ToLower(n.Text) {
+		case "yes", "on", "y":
+			return "write true"
+		case "no", "off", "n":
+			return "write false"
+		}
+	}
+	return ""
 }
 
 // Text is the text of a key.
@@ -98,19 +116,26 @@ func (r *Reader) Flag(key string) bool {
 }
 
 // Ignore makes all of the mapping's keys known.
-func (r *Reader) Ignore() { r.known = append(r.known, r.Node.Keys()...) }
+func (r *Reader) Ignore() { r.know(r.Node.Keys()...) }
 
 // Done notes the keys that nobody asked for.
 func (r *Reader) Done() {
-	slices.Sort(r.known)
-	r.Known(r.Node, r.What, r.known...)
+	r.Known(r.Node, r.What, slices.Sorted(maps.Keys(r.known))...)
 }
 
 // Known notes every key of a mapping that isn't among some names.
 func (p *Problems) Known(n *Node, what string, names ...string) {
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[name] = true
+	}
 	for _, e := range n.Entries {
-		if !slices.Contains(names, e.Key) {
-			p.Add(e.At, DidYouMean(e.Key, names), "%s has no key %q", what, core.Cut(e.Key))
+		if !known[e.Key] {
+			hint := DidYouMean(e.Key, names)
+			if name, _, ok := strings.Cut(e.Key, ":"); ok && known[name] {
+				hint = "there is no space after the colon"
+			}
+			p.Add(e.At, hint, "%s has no key %q", what, core.Cut(e.Key))
 		}
 	}
 }

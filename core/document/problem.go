@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // maxProblems bounds what one error lists: more than anybody reads.
 const maxProblems = 100
+
+// maxNoted bounds what is kept of one file, where each word may be wrong.
+const maxNoted = 10_000
 
 // maxExcerpt is the longest line that is shown, in characters: what a wide
 // terminal holds.
@@ -83,11 +87,11 @@ func Lines(text string) []string {
 }
 
 // Add notes a problem; hint may be "". The same problem at the same place is
-// noted once.
+// noted once, and of one file 10,000.
 func (p *Problems) Add(at Pos, hint, format string, args ...any) {
 	found := Problem{File: p.File, Pos: Pos{max(1, at.Line), max(1, at.Column)}, Message: fmt.Sprintf(format, args...), Hint: hint}
 	found.Source = p.excerpt(found.Pos)
-	if p.seen[found] {
+	if p.seen[found] || len(p.list) == maxNoted {
 		return
 	}
 	if p.seen == nil {
@@ -101,6 +105,9 @@ func (p *Problems) Add(at Pos, hint, format string, args ...any) {
 func (p *Problems) excerpt(at Pos) string {
 	if at.Line > len(p.Lines) {
 		return ""
+	}
+	if len(p.Lines[at.Line-1]) > maxExcerpt*utf8.UTFMax {
+		return "" // without a look at it: a long line may have a problem in each word
 	}
 	line := strings.Map(func(r rune) rune {
 		if isControl(r) {

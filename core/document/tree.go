@@ -1,108 +1,118 @@
 package document
 
 import (
-	"encoding/json"
-	"math"
 	"strings"
+	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/reflectory/reflectory/core"
 )
 
-// builder turns the library's tree into nodes.
+// unsupported is said of what would let a small file stand for a huge one, or
+// make a value of a type that JSON doesn't have. Merge keys need aliases.
+const (
+	unsupported     = "anchors, aliases, merge keys, tags and directives aren't supported"
+	unsupportedHint = "write the value out, or quote it"
+)
+
+// builder turns the library's tree into nodes. It visits a file's places in
+// their order.
 type builder struct {
-	found *Problems
-	lines []string
-	depth int
+	found  *Problems
+	source *source
+	depth  int
 }
 
-func (b *builder) node(n ast.Node, depth int) *Node {
-	at := beginning(n)
-	if depth > b.depth {
+func (b *builder) node(n *yaml.Node, depth int) *Node {
+	at := position(n)
+	rest := b.source.from(at)
+	switch {
+	case n.Kind == yaml.AliasNode, n.Anchor != "", strings.HasPrefix(rest, "!"), strings.HasPrefix(rest, "&"):
+		b.found.Add(at, unsupportedHint, unsupported)
+		return &Node{Kind: Null, At: at}
+	case n.Kind != yaml.ScalarNode && depth > b.depth:
 		tooDeep(at, b.depth, b.found)
 		return &Node{Kind: Null, At: at}
+	case n.Kind == yaml.MappingNode && strings.HasPrefix(rest, "{{"):
+		b.found.Add(at, templateHint, templateInYAML)
+		return &Node{Kind: Null, At: at}
 	}
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return b.mapping(n.Values, at, depth)
-	case *ast.MappingValueNode:
-		return b.mapping([]*ast.MappingValueNode{n}, at, depth)
-	case *ast.SequenceNode:
-		list := &Node{Kind: List, At: at}
-		for _, v := range n.Values {
-			list.Items = append(list.Items, b.node(v, depth+1))
+	switch n.Kind {
+	case yaml.MappingNode:
+		return b.mapping(n, at, depth)
+	case yaml.SequenceNode:
+		list := &Node{Kind: List, At: at, Items: make([]*Node, len(n.Content))}
+		for i, item := range n.Content {
+			list.Items[i] = b.node(item, depth+1)
 		}
 		return list
-	case *ast.LiteralNode:
+	}
+	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return b.block(n, at)
-	case *ast.StringNode:
-		return line(n, at)
-	case *ast.NullNode:
+	}
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		return line(n, rest[1:], Pos{at.Line, at.Column + 1})
+	}
+	return b.plain(n, rest)
+}
+
+// plain resolves a text without quotes.
+func (b *builder) plain(n *yaml.Node, rest string) *Node {
+	at := position(n)
+	kind, json, refused := resolve(n.Value)
+	switch {
+	case refused != "":
+		b.found.Add(at, "quote it if it is text", "%s: %s", core.Cut(n.Value), refused)
 		return &Node{Kind: Null, At: at}
-	case *ast.BoolNode:
-		return &Node{Kind: Bool, At: at, Text: n.Token.Value, json: string(core.MustJSON(n.Value))}
-	case *ast.IntegerNode:
-		return &Node{Kind: Number, At: at, Text: n.Token.Value, json: string(core.MustJSON(n.Value))}
-	case *ast.FloatNode:
-		if !math.IsInf(n.Value, 0) && !math.IsNaN(n.Value) {
-			return &Node{Kind: Number, At: at, Text: n.Token.Value, json: float(n)}
-		}
+	case kind == Text:
+		return line(n, rest, at)
+	case kind == Null:
+		return &Node{Kind: Null, At: at}
 	}
-	b.found.Add(at, "", "this value can't be used here: JSON has no such number or type")
-	return &Node{Kind: Null, At: at}
+	return &Node{Kind: kind, At: at, Text: n.Value, json: json}
 }
 
-// float is a number with a fraction, as it is written where JSON can write it so.
-func float(n *ast.FloatNode) string {
-	text := strings.ReplaceAll(n.Token.Value, "_", "")
-	if json.Valid([]byte(text)) {
-		return text
-	}
-	return string(core.MustJSON(n.Value))
-}
-
-func (b *builder) mapping(values []*ast.MappingValueNode, at Pos, depth int) *Node {
-	m := &Node{Kind: Mapping, At: at}
-	seen := map[string]bool{}
-	for _, v := range values {
-		keyToken := v.Key.GetToken()
-		key, keyAt := keyToken.Value, position(keyToken)
-		if _, complex := v.Key.(*ast.MappingKeyNode); complex {
+func (b *builder) mapping(n *yaml.Node, at Pos, depth int) *Node {
+	m := &Node{Kind: Mapping, At: at, Entries: make([]Entry, 0, len(n.Content)/2)}
+	seen := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, keyAt := n.Content[i], position(n.Content[i])
+		switch {
+		case key.Kind != yaml.ScalarNode && key.Kind != yaml.AliasNode || isEmpty(key):
 			b.found.Add(keyAt, "", "a key must be a simple name")
 			continue
-		}
-		if seen[key] {
-			b.found.Add(keyAt, "remove one of them", "the key %q is there twice", core.Cut(key))
+		case key.Kind == yaml.AliasNode, key.Anchor != "", key.Tag == "!!merge", strings.HasPrefix(b.source.from(keyAt), "!"):
+			b.found.Add(keyAt, unsupportedHint, unsupported)
+			continue
+		case seen[key.Value]:
+			b.found.Add(keyAt, "remove one of them", "the key %q is there twice", core.Cut(key.Value))
 			continue
 		}
-		seen[key] = true
-		m.Entries = append(m.Entries, Entry{Key: key, At: keyAt, Value: b.node(v.Value, depth+1)})
+		seen[key.Value] = true
+		m.Entries = append(m.Entries, Entry{Key: key.Value, At: keyAt, Value: b.node(n.Content[i+1], depth+1)})
 	}
 	return m
 }
 
-// line reads a quoted or unquoted text.
-func line(n *ast.StringNode, at Pos) *Node {
-	text := &Node{Kind: Text, At: at, Text: n.Value}
-	if strings.Contains(n.Token.Origin, n.Value) && !strings.Contains(n.Value, "\n") {
-		text.first = at
-		if n.Token.Type == token.DoubleQuoteType || n.Token.Type == token.SingleQuoteType {
-			text.first.Column++
-		}
+// line makes a text whose first character, if it is there as it is written, is
+// where rest begins in the file.
+func line(n *yaml.Node, rest string, first Pos) *Node {
+	text := &Node{Kind: Text, At: position(n), Text: n.Value}
+	if strings.HasPrefix(rest, n.Value) && !strings.Contains(n.Value, "\n") {
+		text.first = first
 	}
 	return text
 }
 
 // block reads a block text. Where the lines are kept (|), bytes of it can be
 // found again.
-func (b *builder) block(n *ast.LiteralNode, at Pos) *Node {
-	text := &Node{Kind: Text, At: at, Text: n.Value.Value, Block: true}
-	if !strings.HasPrefix(n.Start.Value, "|") {
+func (b *builder) block(n *yaml.Node, at Pos) *Node {
+	text := &Node{Kind: Text, At: at, Text: n.Value, Block: true}
+	if n.Style&yaml.LiteralStyle == 0 {
 		return text
 	}
-	for _, line := range b.lines[min(at.Line, len(b.lines)):] {
+	for _, line := range b.source.lines[min(at.Line, len(b.source.lines)):] {
 		if strings.TrimSpace(line) != "" {
 			text.indent = len(line) - len(strings.TrimLeft(line, " "))
 			text.first = Pos{at.Line + 1, text.indent + 1}
@@ -110,4 +120,33 @@ func (b *builder) block(n *ast.LiteralNode, at Pos) *Node {
 		}
 	}
 	return text
+}
+
+// source finds places in a text. It is quick for places in their order: it goes
+// on from the last one.
+type source struct {
+	lines []string
+	at    Pos
+	byte  int // of at in its line
+}
+
+func newSource(text string) *source {
+	return &source{lines: strings.Split(text, "\n"), at: Pos{1, 1}}
+}
+
+// from returns the rest of a line from a place on.
+func (s *source) from(at Pos) string {
+	if at.Line > len(s.lines) {
+		return ""
+	}
+	if at.Line != s.at.Line || at.Column < s.at.Column {
+		s.at, s.byte = Pos{at.Line, 1}, 0
+	}
+	line := s.lines[at.Line-1]
+	for s.at.Column < at.Column && s.byte < len(line) {
+		_, size := utf8.DecodeRuneInString(line[s.byte:])
+		s.byte += size
+		s.at.Column++
+	}
+	return line[s.byte:]
 }

@@ -99,6 +99,44 @@ func (r *Recorder) RecordDAG(ctx context.Context, dag *core.WorkflowDAG) (*DAGRe
 	return done, nil
 }
 
+// AddDAG records the graph of a workflow, in which the memories that its graph named
+// before keep their nodes, as far as those are there. Where there would be more of
+// them than a graph holds, the ones of before are left out.
+func (r *Recorder) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
+	return r.Writer.Update(ctx, func(tx *journal.Tx) error {
+		before, err := readDAG(tx, dag.Workflow)
+		if err != nil && !isBroken(err) {
+			return err
+		}
+		_, err = Evidence{r.AgentID}.RecordDAG(tx, before.Graph.addTo(dag))
+		return err
+	})
+}
+
+// addTo is another graph of the workflow with this one's memories.
+func (g *graph) addTo(dag *core.WorkflowDAG) *core.WorkflowDAG {
+	known := map[string]bool{}
+	for _, node := range nodesOf(dag) {
+		known[node] = true
+	}
+	out, places := *dag, 0
+	out.Memories = maps.Clone(dag.Memories)
+	for memory, nodes := range g.Memories {
+		for _, n := range nodes {
+			if node := g.Nodes[n]; known[node] && !slices.Contains(out.Memories[memory], node) {
+				out.Memories[memory] = append(slices.Clone(out.Memories[memory]), node)
+			}
+		}
+	}
+	for _, nodes := range out.Memories {
+		places += len(nodes)
+	}
+	if len(out.Memories) > MaxGraphMemories || places > MaxGraphPlaces {
+		return dag
+	}
+	return &out
+}
+
 // unknown lists memories of a graph that aren't there, but for those that were purged.
 func (r *Recorder) unknown(reader core.Reader, dag *core.WorkflowDAG) ([]string, error) {
 	var unknown []string

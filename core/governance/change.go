@@ -209,12 +209,12 @@ func consistent(levels []level) []error {
 func (g *Governor) clear(ctx context.Context, agentID, namespace string) (*Record, error) {
 	after := &Record{Namespace: namespace}
 	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
-		if err := checkLevel(namespace); err != nil {
+		value, found, err := tx.Get(key(namespace))
+		if err != nil {
 			return err
 		}
-		value, found, err := tx.Get(key(namespace))
-		if err != nil || !found {
-			return err
+		if !found { // what is there can be dropped, whatever it is called
+			return checkLevel(namespace)
 		}
 		before := json.RawMessage(value)
 		if _, err := decode(namespace, value); err != nil {

@@ -255,6 +255,19 @@ func TestSetRefuses(t *testing.T) {
 	}
 }
 
+// TestSettingsOfANameThatIsNoneCanBeDropped: an earlier program took names that
+// aren't allowed any more.
+func TestSettingsOfANameThatIsNoneCanBeDropped(t *testing.T) {
+	b := newBench(t)
+	b.put("governance/a\u200b", `{"namespace":"a\u200b","max_reflection_depth":9}`)
+	if _, err := b.Unset(t.Context(), "ops", "a\u200b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Unset(t.Context(), "ops", "a\u200b"); sdk.ReasonOf(err) != "namespace_invalid" {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
 func TestEachChangeIsOneEvent(t *testing.T) {
 	b := newBench(t)
 	b.set("a", "max_reflection_depth=2")

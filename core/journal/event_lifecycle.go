@@ -22,9 +22,14 @@ type EvolutionApplied struct {
 	// Source is where the outcome is from: user, tool or text.
 	Source  string `json:"source"`
 	AgentID string `json:"agent_id,omitempty"`
-	// Bias is the session's after the turn.
-	Bias  float64             `json:"bias"`
-	Items []core.FeedbackItem `json:"items"`
+	// Bias is the session's after the turn, and Feedbacks how many turns of the
+	// session had their feedback by then.
+	Bias      float64 `json:"bias"`
+	Feedbacks int64   `json:"feedbacks,omitempty"`
+	// Revised is whether the turn had its feedback before, from a worse source: its
+	// credit is taken back, and this one given in its place.
+	Revised bool                `json:"revised,omitempty"`
+	Items   []core.FeedbackItem `json:"items"`
 	// LatencyMillis is how long the feedback took, until this was written.
 	LatencyMillis float64 `json:"latency_ms"`
 }

@@ -30,8 +30,9 @@ type Actions struct {
 }
 
 // Prepare has every plugin of an action check its config, so that a wrong one is
-// refused before the first attempt. Configs with templates are checked when
-// they are rendered. All problems come back, in the order of the action's parts.
+// refused before the first attempt. Templates that give texts don't keep the rest of
+// a config from being checked; a config with others is checked when it is rendered.
+// All problems come back, in the order of the action's parts.
 func (a *Actions) Prepare(ctx context.Context, action core.Action) []error {
 	var wg sync.WaitGroup
 	uses := usesOf(action)
@@ -44,7 +45,7 @@ func (a *Actions) Prepare(ctx context.Context, action core.Action) []error {
 }
 
 func (a *Actions) prepare(ctx context.Context, u use) error {
-	s, err := newStep(a.Plugins, u.step)
+	s, err := newStep(a.Plugins, u.step, nil)
 	if err != nil {
 		return sdk.Wrap(u.what, err)
 	}
@@ -54,6 +55,13 @@ func (a *Actions) prepare(ctx context.Context, u use) error {
 	m, err := a.Plugins.Describe(ctx, u.step.Plugin)
 	if err == nil && !m.Has(u.kind) {
 		err = sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s is no %s; it is %v", m.Name, u.kind, m.Kinds)
+	}
+	if sampler, ok := s.config.(core.Sampler); ok && err == nil {
+		if sample := sampler.Sample(); sample != nil {
+			target := s.target
+			target.Config, target.Digest = sample, core.Digest(sample)
+			err = a.Plugins.Prepare(ctx, u.kind, target)
+		}
 	}
 	return sdk.Wrap(u.what, err)
 }
@@ -117,21 +125,22 @@ func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.Loo
 		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Clock: a.Clock,
 		Policy: a.Policy, Namespace: a.Namespace, Workflow: a.Workflow,
 	}
-	gen, err := newStep(a.Plugins, s.Generator)
+	gen, err := newStep(a.Plugins, s.Generator, req.Note)
 	if err != nil {
 		return nil, sdk.Wrap("generator", err)
 	}
 	o.Generator = gen
-	if o.Evaluator, err = NewEvaluator(a.Plugins, s.Evaluator); err != nil {
+	if o.Evaluator, err = newEvaluator(a.Plugins, s.Judge(), req.Note); err != nil {
 		return nil, sdk.Wrap("evaluator", err)
 	}
 	if s.Corrector != nil {
-		corr, err := newStep(a.Plugins, *s.Corrector)
+		corr, err := newStep(a.Plugins, *s.Corrector, req.Note)
 		if err != nil {
 			return nil, sdk.Wrap("corrector", err)
 		}
 		o.Corrector = corr
 	}
+	noteDone(req, s)
 	result, err := Run(ctx, o)
 	if result == nil {
 		return nil, err
@@ -139,8 +148,28 @@ func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.Loo
 	return result, nil // its error, if any, stands in it
 }
 
+// noteDone notes the calls that made and judged the attempts of an interrupted run.
+func noteDone(req *core.ActionRequest, s *core.LoopSpec) {
+	if req.Note == nil {
+		return
+	}
+	for i := range req.Done {
+		a := &req.Done[i]
+		if a.Role == sdk.RoleCorrect && s.Corrector != nil {
+			req.Note(s.Corrector.Refers, nil)
+		} else {
+			req.Note(s.Generator.Refers, nil)
+		}
+		if a.Judged && !generatorFailed(a) {
+			for _, u := range evaluators("", s.Evaluator) {
+				req.Note(u.step.Refers, nil)
+			}
+		}
+	}
+}
+
 func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core.EvaluateSpec) (any, error) {
-	ev, err := NewEvaluator(a.Plugins, s.Evaluator)
+	ev, err := newEvaluator(a.Plugins, s.Evaluator, req.Note)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +177,11 @@ func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core
 	if err != nil {
 		return nil, err
 	}
-	resp, err := ev.Evaluate(ctx, &sdk.EvaluateRequest{Call: callOf(req, sdk.RoleEvaluate), State: state, Output: data})
+	call := callOf(req, sdk.RoleEvaluate)
+	if state, call.Iteration, err = withRecorded(state, req.State, data); err != nil {
+		return nil, err
+	}
+	resp, err := ev.Evaluate(ctx, &sdk.EvaluateRequest{Call: call, State: state, Output: data})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +196,7 @@ func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core
 }
 
 func (a *Actions) correct(ctx context.Context, req *core.ActionRequest, s *core.CorrectSpec) (any, error) {
-	corr, err := newStep(a.Plugins, s.Corrector)
+	corr, err := newStep(a.Plugins, s.Corrector, req.Note)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +219,7 @@ func (a *Actions) correct(ctx context.Context, req *core.ActionRequest, s *core.
 }
 
 func (a *Actions) call(ctx context.Context, req *core.ActionRequest, s *core.CallSpec) (any, error) {
-	gen, err := newStep(a.Plugins, s.Step)
+	gen, err := newStep(a.Plugins, s.Step, req.Note)
 	if err != nil {
 		return nil, err
 	}
@@ -235,6 +268,27 @@ func standalone(req *core.ActionRequest, value core.Value, findings []sdk.Findin
 		return nil, nil, err
 	}
 	return data, v.state(reflection{iteration: 1, output: data, errors: core.MustJSON(nonNil(findings))}), nil
+}
+
+// withRecorded puts the reserved keys of a recorded state back, so that an evaluator
+// sees the history that it would have seen then; but what it judges is the output at
+// hand. It returns the iteration too. A workflow's own state never has such keys.
+func withRecorded(state, recorded, output json.RawMessage) (json.RawMessage, int, error) {
+	if !bytes.Contains(recorded, []byte(`"`+core.ReservedPrefix)) {
+		return state, 1, nil
+	}
+	members := map[string]json.RawMessage{}
+	for _, object := range []json.RawMessage{state, recorded} {
+		if err := json.Unmarshal(object, &members); err != nil {
+			return nil, 0, sdk.Errorf(sdk.Invalid, "state_invalid", "the state is not a JSON object: %w", err)
+		}
+	}
+	members[keyOutput] = output
+	iteration := 1
+	if err := json.Unmarshal(members[core.ReservedPrefix+"iteration"], &iteration); err != nil {
+		return nil, 0, sdk.Errorf(sdk.Invalid, "state_invalid", "the state's reflection_iteration is not a whole number")
+	}
+	return core.MustJSON(members), iteration, nil
 }
 
 // findingsOf reads a list of findings, or of texts.

@@ -115,6 +115,21 @@ func TestEvaluateWorksOnItsDataThenReflectionOutputThenOutput(t *testing.T) {
 	}
 }
 
+func TestEvaluateShowsTheHistoryOfARecordedState(t *testing.T) {
+	_, calls, err := act(t, &core.ActionRequest{
+		Visit: 1, Action: &core.EvaluateSpec{Evaluator: echo(`3`), Data: core.Constant(`3`)},
+		State: json.RawMessage(`{"a":1,"reflection_output":1,"reflection_iteration":4,"reflection_history":[{"iteration":3}]}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"a":1`, `"reflection_output":3`, `"reflection_iteration":4`, `"reflection_history":[{"iteration":3}]`, `"reflection_errors":[]`} {
+		if !strings.Contains(calls[0], want) {
+			t.Errorf("no %s in what the plugin saw: %s", want, calls[0])
+		}
+	}
+}
+
 func TestCorrectSaysWhetherItChangedTheData(t *testing.T) {
 	for output, changed := range map[string]bool{`{"a":1,"b":2}`: false, `{"b":2, "a":1}`: false, `{"a":1}`: true} {
 		result, _, err := act(t, &core.ActionRequest{Visit: 1, Action: &core.CorrectSpec{
@@ -251,5 +266,25 @@ func TestPrepareAsksEveryPluginOfAnAction(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// sampled has templates that give texts.
+type sampled struct{ upper }
+
+func (sampled) Sample() json.RawMessage { return json.RawMessage(`{"sample":"…"}`) }
+
+func TestPrepareChecksASampleOfATemplatedConfig(t *testing.T) {
+	a := &loop.Actions{Plugins: &coretest.Plugins{
+		PrepareFn: func(_ context.Context, _ sdk.Kind, target core.Target) error {
+			return sdk.Errorf(sdk.Invalid, "key_missing", "no key for %s", target.Config)
+		},
+		DescribeFn: func(context.Context, string) (*sdk.Manifest, error) {
+			return &sdk.Manifest{Name: "other", Kinds: []sdk.Kind{sdk.KindGenerator}}, nil
+		},
+	}}
+	got := a.Prepare(t.Context(), &core.CallSpec{Step: core.Step{Plugin: "other", Config: sampled{}}})
+	if len(got) != 1 || !strings.Contains(got[0].Error(), `no key for {"sample":"…"}`) {
+		t.Errorf("%v", got)
 	}
 }

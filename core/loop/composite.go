@@ -21,7 +21,8 @@ type Child struct {
 }
 
 // Composite judges with several evaluators: in parallel, or with FailFast in
-// list order up to the first that isn't valid. Children that didn't run count
+// list order up to the first that isn't valid, where each sees the output that the
+// first to parse it made of it. Children that didn't run count
 // as score 0 in a weighted composite. A child's failure is the composite's.
 type Composite struct {
 	Kind     core.CompositeKind
@@ -53,9 +54,17 @@ func (c *Composite) run(ctx context.Context, req *sdk.EvaluateRequest) ([]*sdk.E
 		}
 	}
 	if c.FailFast {
+		replaced := false
 		for i := range c.Children {
 			if ask(i); errs[i] != nil || !responses[i].Verdict.Valid {
 				break
+			}
+			if output := responses[i].Verdict.Output; len(output) > 0 && !replaced {
+				replaced = true
+				if req, errs[i] = withOutput(req, output); errs[i] != nil {
+					cancel(errs[i])
+					break
+				}
 			}
 		}
 	} else {

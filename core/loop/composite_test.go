@@ -218,3 +218,47 @@ func TestChildrenRunInParallel(t *testing.T) {
 		t.Error("the children did not meet")
 	}
 }
+
+// seer is a child that notes what it is shown, and passes it.
+func seer(name string, seen *[]string, more ...func(*sdk.Verdict)) loop.Child {
+	return loop.Child{Name: name, Weight: 1, Evaluator: sdk.EvaluatorFunc(
+		func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+			var state struct {
+				Output json.RawMessage `json:"reflection_output"`
+				Other  int             `json:"other"`
+			}
+			if err := json.Unmarshal(req.State, &state); err != nil || state.Other != 7 {
+				return nil, errors.New("the state is another")
+			}
+			*seen = append(*seen, name+" "+string(req.Output)+" "+string(state.Output))
+			resp := &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1}}
+			for _, m := range more {
+				m(&resp.Verdict)
+			}
+			return resp, nil
+		})}
+}
+
+func giving(output string) func(*sdk.Verdict) {
+	return func(v *sdk.Verdict) { v.Output = json.RawMessage(output) }
+}
+
+func TestFailFastShowsEachChildWhatAnEarlierOneParsed(t *testing.T) {
+	var seen []string
+	c := loop.Composite{Kind: core.CompositeAll, FailFast: true, Children: []loop.Child{
+		seer("a", &seen), seer("b", &seen, giving(`{"n":1}`)), seer("c", &seen, giving(`{"n":2}`)), seer("d", &seen),
+	}}
+	resp, err := c.Evaluate(t.Context(), &sdk.EvaluateRequest{
+		State: json.RawMessage(`{"other":7,"reflection_output":"text"}`), Output: json.RawMessage(`"text"`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`a "text" "text"`, `b "text" "text"`, `c {"n":1} {"n":1}`, `d {"n":1} {"n":1}`}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if string(resp.Verdict.Output) != `{"n":1}` {
+		t.Errorf("the output became %s", resp.Verdict.Output)
+	}
+}

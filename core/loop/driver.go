@@ -103,16 +103,22 @@ func (d *driver) produce(ctx context.Context) (core.StopReason, error) {
 
 func (d *driver) generate(ctx context.Context) (core.StopReason, error) {
 	d.started(sdk.RoleGenerate)
-	resp, err := d.o.Generator.Generate(ctx, d.generateRequest())
-	if err == nil {
-		err = sdk.WithUsage(checkOutput(resp.Output), resp.Usage)
-	}
+	req := d.generateRequest()
+	resp, err := retried(ctx, d, req.Call, d.engine.limits.GeneratorRetries, func() (*sdk.GenerateResponse, error) {
+		resp, err := d.o.Generator.Generate(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		return resp, sdk.WithUsage(checkOutput(resp.Output), resp.Usage)
+	})
 	if err == nil {
 		return "", d.recordOutput(ctx, d.engine.produced(sdk.RoleGenerate, resp.Output, resp.Usage))
 	}
-	d.engine.spent(sdk.UsageOf(err))
 	if ctx.Err() != nil {
 		return d.interrupted(ctx), nil
+	}
+	if d.endsTheRun(err) {
+		return core.StopGeneratorError, sdk.Wrap("generator", err)
 	}
 	a := d.engine.failed(err)
 	d.askToStop(ctx)
@@ -183,27 +189,16 @@ func (d *driver) verdict(ctx context.Context) (ruling, error) {
 	return ruling{EvaluateResponse: resp, accepted: accepted}, err
 }
 
-// evaluate asks for a verdict, again after a passing fault while the budget lasts.
+// evaluate asks for a verdict.
 func (d *driver) evaluate(ctx context.Context) (*sdk.EvaluateResponse, error) {
 	req := d.evaluateRequest()
-	for try := 1; ; try++ {
+	return retried(ctx, d, req.Call, d.engine.limits.EvaluatorRetries, func() (*sdk.EvaluateResponse, error) {
 		resp, err := d.o.Evaluator.Evaluate(ctx, req)
-		if err == nil {
-			err = sdk.WithUsage(resp.Verdict.Check(), resp.Usage)
-		}
-		if err == nil {
-			return resp, nil
-		}
-		d.engine.spent(sdk.UsageOf(err))
-		if !sdk.Transient(err) || try > d.engine.limits.EvaluatorRetries || d.engine.overBudget() {
+		if err != nil {
 			return nil, err
 		}
-		pause := retryPause(try)
-		d.tell(core.CallRetried{Node: d.o.Node, Iteration: req.Iteration, Role: sdk.RoleEvaluate, Try: try, Wait: pause, Err: err})
-		if wait(ctx, pause) != nil {
-			return nil, err
-		}
-	}
+		return resp, sdk.WithUsage(resp.Verdict.Check(), resp.Usage)
+	})
 }
 
 // failure says what an error while judging means: the end of the loop's own
@@ -272,9 +267,13 @@ func (d *driver) evaluateRequest() *sdk.EvaluateRequest {
 
 func (d *driver) correctRequest() *sdk.CorrectRequest {
 	last := d.engine.last()
+	output := last.Output
+	if generatorFailed(last) {
+		output = last.Raw // there is nothing else to repair
+	}
 	return &sdk.CorrectRequest{
-		Call: d.call(sdk.RoleCorrect), Output: last.Output, Errors: last.Errors, Feedback: last.Feedback,
-		State: d.engine.view.state(d.engine.reflection(last.Iteration, last.Output)),
+		Call: d.call(sdk.RoleCorrect), Output: output, Errors: last.Errors, Feedback: last.Feedback,
+		State: d.engine.view.state(d.engine.reflection(last.Iteration, output)),
 	}
 }
 

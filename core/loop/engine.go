@@ -29,6 +29,9 @@ type engine struct {
 	patch          json.RawMessage
 	// pending is the part of usage that no attempt holds yet.
 	pending sdk.Usage
+	// failure is why the generator made nothing the last time, nil if it never failed
+	// in this process.
+	failure error
 	// stop is whether the loop's policy, asked of the last attempt, gives up.
 	stop bool
 }
@@ -41,7 +44,7 @@ func (e *engine) next() sdk.Role {
 		return sdk.RoleGenerate
 	case !last.Judged:
 		return sdk.RoleEvaluate
-	case e.corrects && e.patch == nil && e.correctorError == nil && !generatorFailed(last):
+	case e.corrects && e.patch == nil && e.correctorError == nil && (!generatorFailed(last) || len(last.Raw) > 0):
 		return sdk.RoleCorrect
 	}
 	return sdk.RoleGenerate
@@ -80,9 +83,12 @@ func (e *engine) spent(usage sdk.Usage) {
 	e.usage, e.pending = e.usage.Add(usage), e.pending.Add(usage)
 }
 
-// failed adds the next attempt as one that its generator didn't make (spec 1.2, item 7).
+// failed adds the next attempt as one of which its generator made nothing usable.
+// It keeps what the generator was given, so that a corrector may try its hand at it.
 func (e *engine) failed(err error) *core.Attempt {
 	a := e.produced(sdk.RoleGenerate, json.RawMessage("null"), sdk.Usage{})
+	a.Raw = sdk.RawOf(err)
+	e.failure = err
 	e.judged(&sdk.Verdict{Errors: []sdk.Finding{finding(sdk.TypeGeneratorError, err)}}, sdk.Usage{}, false)
 	return a
 }
@@ -105,9 +111,18 @@ func (e *engine) remember() {
 	a := e.last()
 	e.history = append(e.history, entryForPlugins(a))
 	e.errors = core.MustJSON(a.HistoryEntry().Errors)
-	if e.best < 0 || a.Score > e.attempts[e.best].Score {
+	if e.best < 0 || better(a, &e.attempts[e.best]) {
 		e.best = len(e.attempts) - 1
 	}
+}
+
+// better reports whether an attempt takes the place of the best one before it: by
+// its score, but whatever was judged comes before what no generator made.
+func better(a, best *core.Attempt) bool {
+	if failed := generatorFailed(a); failed != generatorFailed(best) {
+		return !failed
+	}
+	return a.Score > best.Score
 }
 
 // correctorFailed adds the corrector's error to those of the last attempt.
@@ -223,6 +238,16 @@ func (e *engine) recent() [][]byte {
 		first--
 	}
 	return e.history[first:]
+}
+
+// madeNothing reports whether no attempt has an output, though there are some.
+func (e *engine) madeNothing() bool {
+	for i := range e.attempts {
+		if !generatorFailed(&e.attempts[i]) {
+			return false
+		}
+	}
+	return len(e.attempts) > 0
 }
 
 func generatorFailed(a *core.Attempt) bool {

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -28,12 +29,18 @@ func TestTheHistoryThatPluginsSeeGrowsLinearly(t *testing.T) {
 }
 
 func TestAnOutputThatHoldsTheStateDoesNotNestTheHistory(t *testing.T) {
+	for name, form := range map[string]string{"as it is": "%s", "in an object": `{"seen":%s}`, "in a list": `{"a":[[%s]]}`} {
+		t.Run(name, func(t *testing.T) { holdsTheState(t, form) })
+	}
+}
+
+func holdsTheState(t *testing.T, form string) {
 	sizes := map[int]int{}
 	score := 0.0
 	o := (&world{}).options(core.LoopLimits{MaxIterations: 40})
 	o.Corrector = nil
 	o.Generator = sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-		return &sdk.GenerateResponse{Output: req.State}, nil
+		return &sdk.GenerateResponse{Output: fmt.Appendf(nil, form, req.State)}, nil
 	})
 	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 		sizes[req.Iteration] = len(req.Output)

@@ -81,6 +81,11 @@ func (o *Options) Validate() error {
 	default:
 		complain(true, "on_evaluator_error %q is not error or fail_attempt", o.OnEvaluatorError)
 	}
+	switch o.OnGeneratorError {
+	case "", core.GeneratorErrorStop, core.GeneratorErrorAttempt:
+	default:
+		complain(true, "on_generator_error %q is not stop or attempt", o.OnGeneratorError)
+	}
 	if len(problems) == 0 {
 		return nil
 	}
@@ -97,6 +102,9 @@ func withDefaults(l core.LoopLimits) core.LoopLimits {
 	}
 	if l.EvaluatorRetries == 0 {
 		l.EvaluatorRetries = core.DefaultEvaluatorRetries
+	}
+	if l.GeneratorRetries == 0 {
+		l.GeneratorRetries = core.DefaultGeneratorRetries
 	}
 	if l.OnFailure == "" {
 		l.OnFailure = core.ReturnBest

@@ -23,12 +23,14 @@ import (
 // evaluator and the corrector answer in turn, and the trace that follows.
 //
 //	loop [max=N] [on_failure=…] [timeout=…] [tokens=N] [usd=X] [no_progress=N]
-//	     [mode=…] [evaluator_error=…] [retries=N] [history=N] [accept=X] [stop=X]
+//	     [mode=…] [evaluator_error=…] [generator_error=…] [retries=N] [history=N]
+//	     [accept=X] [stop=X]
 //	     [no_corrector] [raw]
 //
 // accept=X passes from score X; stop=X stops from score X. A script line is
 // `role answer`: JSON (a verdict for evaluate), !message for a failure,
-// !!message for a passing one, and may end in options: @5s takes that long,
+// !!message for a passing one, !#message for one that says that nothing will change
+// it, !~raw for one that holds what it was given, and may end in options: @5s takes that long,
 // +7 uses as many tokens, ^ cancels the run during the call.
 func TestLoop(t *testing.T) {
 	datadriven.Walk(t, "testdata/loop", func(t *testing.T, path string) {
@@ -65,7 +67,7 @@ func runScript(t *testing.T, d *datadriven.TestData) string {
 
 func scanOptions(t *testing.T, d *datadriven.TestData, o *loop.Options) {
 	t.Helper()
-	var onFailure, mode, evaluatorError, timeout, usd, accept, stop string
+	var onFailure, mode, evaluatorError, generatorError, timeout, usd, accept, stop string
 	d.MaybeScanArgs(t, "max", &o.MaxIterations)
 	d.MaybeScanArgs(t, "on_failure", &onFailure)
 	d.MaybeScanArgs(t, "timeout", &timeout)
@@ -74,12 +76,15 @@ func scanOptions(t *testing.T, d *datadriven.TestData, o *loop.Options) {
 	d.MaybeScanArgs(t, "no_progress", &o.NoProgress)
 	d.MaybeScanArgs(t, "mode", &mode)
 	d.MaybeScanArgs(t, "evaluator_error", &evaluatorError)
+	d.MaybeScanArgs(t, "generator_error", &generatorError)
 	d.MaybeScanArgs(t, "retries", &o.EvaluatorRetries)
+	o.GeneratorRetries = o.EvaluatorRetries
 	d.MaybeScanArgs(t, "history", &o.HistoryLimit)
 	d.MaybeScanArgs(t, "accept", &accept)
 	d.MaybeScanArgs(t, "stop", &stop)
 	o.OnFailure, o.CorrectMode = core.OnFailure(onFailure), core.CorrectMode(mode)
 	o.OnEvaluatorError = core.OnEvaluatorError(evaluatorError)
+	o.OnGeneratorError = core.OnGeneratorError(generatorError)
 	o.Accept, o.StopWhen = fromScore(accept), fromScore(stop)
 	if timeout != "" {
 		var err error
@@ -166,6 +171,10 @@ func (s *script) answer(ctx context.Context, a answer, line string, took time.Du
 	switch {
 	case strings.HasPrefix(line, "!!"):
 		a.err = sdk.Errorf(sdk.Unavailable, "plugin_exited", "%s", line[2:])
+	case strings.HasPrefix(line, "!#"):
+		a.err = sdk.AsPermanent(sdk.Errorf(sdk.Invalid, "broken", "%s", line[2:]))
+	case strings.HasPrefix(line, "!~"):
+		a.err = sdk.Errorf(sdk.Invalid, "not_json", "the reply is not JSON").WithDetail(sdk.RawDetail, line[2:])
 	case strings.HasPrefix(line, "!"):
 		a.err = sdk.Errorf(sdk.Invalid, "broken", "%s", line[1:])
 	default:

@@ -46,13 +46,33 @@ func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core
 		if err != nil {
 			return nil, err
 		}
-		r.Namespace = cmp.Or(r.Namespace, a.Namespace)
-		if r.Session != "" && r.Turn == 0 {
-			r.Turn = int64(req.Visit)
-		}
+		r.Namespace, r.Session = cmp.Or(r.Namespace, a.Namespace), cmp.Or(r.Session, req.Session)
 		return a.Memories.Recall(ctx, r)
+	case core.VerbFeedback:
+		r, err := memoryRequest[core.FeedbackRequest](text)
+		if err != nil {
+			return nil, err
+		}
+		return a.feedback(ctx, req, r)
 	}
 	panic(fmt.Sprintf("loop: no memory verb %q", s.Verb))
+}
+
+// feedback ends a turn, by default the run's newest, or names the memories that were
+// used in it and leaves the outcome to the run's end.
+func (a *Actions) feedback(ctx context.Context, req *core.ActionRequest, r *core.FeedbackRequest) (any, error) {
+	if r.Session == "" && r.Turn == 0 {
+		r.Session, r.Turn = req.Turn.Session, req.Turn.Turn
+	}
+	if r.Session == "" {
+		return nil, sdk.Errorf(sdk.Invalid, "turn_missing", "memory.feedback: the run has no turn that waits for a feedback").
+			WithHint("recall before it, or name the session and turn of another recall")
+	}
+	if r.Outcome == "" && len(r.ToolOutcomes) == 0 {
+		return &core.UsesNamed{Session: r.Session, Turn: r.Turn, Used: append([]string{}, r.Used...)}, nil
+	}
+	r.AgentID = cmp.Or(r.AgentID, a.AgentID)
+	return a.Memories.Feedback(ctx, r)
 }
 
 // memoryRequest decodes a rendered request. The loader knows its keys; what

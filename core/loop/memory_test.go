@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
@@ -15,6 +17,12 @@ type memories struct {
 	observed  []*core.ObserveRequest
 	reflected []*core.ReflectRequest
 	recalled  []*core.RecallRequest
+	fed       []*core.FeedbackRequest
+}
+
+func (m *memories) Feedback(_ context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
+	m.fed = append(m.fed, r)
+	return &core.FeedbackResult{Session: r.Session, Turn: r.Turn, Outcome: r.Outcome}, nil
 }
 
 func (m *memories) Observe(_ context.Context, r *core.ObserveRequest) (*core.Memory, error) {
@@ -35,7 +43,7 @@ func (m *memories) Recall(_ context.Context, r *core.RecallRequest) (*core.Recal
 func remember(m core.Memories, verb core.MemoryVerb, request string) (any, error) {
 	a := &loop.Actions{Memories: m, Namespace: "the/run", AgentID: "ada"}
 	return a.Act(context.Background(), &core.ActionRequest{
-		RunID: "run", Visit: 7, Node: "n", State: []byte("{}"),
+		RunID: "run", Visit: 7, Node: "n", State: []byte("{}"), Session: "run", Turn: core.TurnRef{Session: "run", Turn: 3},
 		Action: &core.MemorySpec{Verb: verb, Request: core.Constant(request)},
 	})
 }
@@ -65,8 +73,31 @@ func TestMemoryActionsAskTheMemory(t *testing.T) {
 	if m.observed[0].AgentID != "ada" || m.reflected[0].AgentID != "ada" {
 		t.Errorf("agents %q and %q", m.observed[0].AgentID, m.reflected[0].AgentID)
 	}
-	if m.recalled[0].Turn != 7 {
-		t.Errorf("the turn of a recall is %d, want the visit's number", m.recalled[0].Turn)
+	if _, err := remember(m, core.VerbRecall, `{"query":"q"}`); err != nil {
+		t.Errorf("recall: %v", err)
+	}
+	if m.recalled[0].Session != "s" || m.recalled[0].Turn != 0 || m.recalled[1].Session != "run" {
+		t.Errorf("recalls of %+v and %+v: the session is a request's own, else the run's, and the turn its next", m.recalled[0], m.recalled[1])
+	}
+}
+
+func TestFeedbackEndsTheRunsTurnOrNamesWhatWasUsed(t *testing.T) {
+	m := &memories{}
+	got, err := remember(m, core.VerbFeedback, `{"outcome":"success","used":["a"],"source":"user"}`)
+	if err != nil || len(m.fed) != 1 || m.fed[0].Session != "run" || m.fed[0].Turn != 3 || m.fed[0].AgentID != "ada" || got.(*core.FeedbackResult).Turn != 3 {
+		t.Errorf("%+v, %v after %+v", got, err, m.fed)
+	}
+	if _, err := remember(m, core.VerbFeedback, `{"outcome":"success","session":"s","turn":9}`); err != nil || m.fed[1].Session != "s" || m.fed[1].Turn != 9 {
+		t.Errorf("%v after %+v", err, m.fed)
+	}
+	got, err = remember(m, core.VerbFeedback, `{"used":["a"]}`)
+	if want := (core.UsesNamed{Session: "run", Turn: 3, Used: []string{"a"}}); err != nil || len(m.fed) != 2 || !cmp.Equal(*got.(*core.UsesNamed), want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	a := &loop.Actions{Memories: m}
+	_, err = a.Act(t.Context(), &core.ActionRequest{Action: &core.MemorySpec{Verb: core.VerbFeedback, Request: core.Constant(`{"outcome":"success"}`)}})
+	if sdk.ReasonOf(err) != "turn_missing" {
+		t.Errorf("without a turn: %v", err)
 	}
 }
 

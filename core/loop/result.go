@@ -40,10 +40,24 @@ func (d *driver) result(reason core.StopReason, cause error) (*core.LoopResult, 
 	}
 	err := ending(r, cause)
 	r.Error = core.NewErrorInfo(err)
+	if r.Status == core.StatusExhausted && e.madeNothing() {
+		r.Error = core.NewErrorInfo(d.madeNothing())
+	}
 	if r.Error != nil && r.Status == core.StatusRaised {
 		r.Error.Details = nil // the history stands beside it
 	}
 	return r, err
+}
+
+// madeNothing says why a loop of failed generations has no output.
+func (d *driver) madeNothing() error {
+	last := d.engine.last().Errors[0]
+	err := sdk.Errorf(sdk.Exhausted, "nothing_generated", "the generator made nothing usable in %d attempts; the last: %s",
+		len(d.engine.attempts), last.Message)
+	if cause := sdk.AsError(d.engine.failure); cause != nil {
+		err.Hint = cause.Hint
+	}
+	return err
 }
 
 func entry(a *core.Attempt, reason core.StopReason) sdk.HistoryEntry {

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -14,10 +15,32 @@ type step struct {
 	plugins core.Plugins
 	target  core.Target
 	config  core.Value
+	// refers is what the config reads of the state, of which note is told.
+	refers []string
+	note   note
 }
 
-func newStep(plugins core.Plugins, s core.Step) (*step, error) {
-	st := &step{plugins: plugins, target: core.Target{Plugin: s.Plugin, Timeout: s.Timeout}}
+// note takes what a call read of the state, and the memories that it used; nil takes
+// nothing.
+type note func(refers, used []string)
+
+// UsedMemories is the key of a response's metadata under which a plugin names the
+// memories that it used: their ids, with commas between them.
+const UsedMemories = "used_memories"
+
+// called notes a call.
+func (s *step) called(metadata map[string]string) {
+	if s.note == nil {
+		return
+	}
+	used := strings.FieldsFunc(metadata[UsedMemories], func(r rune) bool { return r == ',' || r == ' ' })
+	if len(s.refers) > 0 || len(used) > 0 {
+		s.note(s.refers, used)
+	}
+}
+
+func newStep(plugins core.Plugins, s core.Step, n note) (*step, error) {
+	st := &step{plugins: plugins, target: core.Target{Plugin: s.Plugin, Timeout: s.Timeout}, refers: s.Refers, note: n}
 	if s.Config == nil {
 		s.Config = core.Constant("{}")
 	}
@@ -40,7 +63,8 @@ func (s *step) render(scope core.Scope) (core.Target, error) {
 	}
 	config, err := s.config.Render(scope)
 	if err != nil {
-		return core.Target{}, sdk.Wrap("render the config of "+s.target.Plugin, err)
+		// The template is wrong, or the state lacks what it names.
+		return core.Target{}, sdk.AsPermanent(sdk.Wrap("render the config of "+s.target.Plugin, err))
 	}
 	target := s.target
 	target.Config, target.Digest = config, core.Digest(config)
@@ -53,7 +77,12 @@ func (s *step) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Eva
 	if err != nil {
 		return nil, err
 	}
-	return core.PluginEvaluator(s.plugins, target).Evaluate(ctx, req)
+	resp, err := core.PluginEvaluator(s.plugins, target).Evaluate(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	s.called(resp.Metadata)
+	return resp, nil
 }
 
 // Generate implements sdk.Generator.
@@ -62,7 +91,12 @@ func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.Gen
 	if err != nil {
 		return nil, err
 	}
-	return core.PluginGenerator(s.plugins, target).Generate(ctx, req)
+	resp, err := core.PluginGenerator(s.plugins, target).Generate(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	s.called(resp.Metadata)
+	return resp, nil
 }
 
 // Correct implements sdk.Corrector.
@@ -71,18 +105,36 @@ func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corre
 	if err != nil {
 		return nil, err
 	}
-	return core.PluginCorrector(s.plugins, target).Correct(ctx, req)
+	resp, err := core.PluginCorrector(s.plugins, target).Correct(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	s.called(resp.Metadata)
+	return resp, nil
 }
 
 // NewEvaluator makes a workflow's step an evaluator: of a plugin, or of a
 // composite's children.
 func NewEvaluator(plugins core.Plugins, s core.Step) (sdk.Evaluator, error) {
+	return newEvaluator(plugins, s, nil)
+}
+
+func newEvaluator(plugins core.Plugins, s core.Step, n note) (sdk.Evaluator, error) {
+	ev, err := unparsed(plugins, s, n)
+	if err == nil && s.Parse {
+		return parsing{ev}, nil
+	}
+	return ev, err
+}
+
+// unparsed is an evaluator of the attempts as they are.
+func unparsed(plugins core.Plugins, s core.Step, n note) (sdk.Evaluator, error) {
 	if s.Composite == nil {
-		return newStep(plugins, s)
+		return newStep(plugins, s, n)
 	}
 	c := &Composite{Kind: s.Composite.Kind, Threshold: s.Composite.Threshold, FailFast: s.Composite.FailFast}
 	for i, child := range s.Composite.Children {
-		ev, err := NewEvaluator(plugins, child)
+		ev, err := newEvaluator(plugins, child, n)
 		if err != nil {
 			return nil, sdk.Wrap("evaluator "+child.Name, err)
 		}

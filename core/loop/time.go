@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -36,24 +35,4 @@ func (t activeTime) cancelled() bool { return t.caller() != nil }
 
 func (t activeTime) over(ctx context.Context) bool {
 	return ctx.Err() != nil || t.limit > 0 && t.elapsed() >= t.limit
-}
-
-// Pauses between the tries of an evaluator: 200 ms doubling, half of it random,
-// so that two tries bridge a plugin's restart (0.25 s, spec 2.3).
-const firstPause = 200 * time.Millisecond
-
-func retryPause(try int) time.Duration {
-	full := firstPause << min(try-1, 6)
-	return full/2 + rand.N(full/2)
-}
-
-func wait(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

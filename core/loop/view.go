@@ -12,6 +12,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// keyOutput is the reserved key of the attempt at hand.
+const keyOutput = core.ReservedPrefix + "output"
+
 // view makes the state that plugins see: the workflow's state with the
 // reflection_* keys beside it. The workflow's part is encoded once.
 type view struct {
@@ -54,7 +57,7 @@ func (v *view) merge(patch json.RawMessage) error {
 }
 
 func (v *view) encode() {
-	maps.DeleteFunc(v.members, isReserved)
+	maps.DeleteFunc(v.members, isReserved[json.RawMessage])
 	v.base = v.base[:0]
 	for _, k := range slices.Sorted(maps.Keys(v.members)) {
 		v.base = append(appendString(v.base, k), ':')
@@ -100,18 +103,36 @@ func entryForPlugins(a *core.Attempt) []byte {
 	return core.MustJSON(h)
 }
 
-// withoutReserved is an output without members that the loop alone writes. What
-// isn't an object, or has none, stays as it is.
+// withoutReserved is an output without members that the loop alone writes, however
+// deep they lie. What has none stays as it is.
 func withoutReserved(output json.RawMessage) json.RawMessage {
-	var members map[string]json.RawMessage
-	if !bytes.Contains(output, []byte(`"`+core.ReservedPrefix)) || json.Unmarshal(output, &members) != nil || members == nil {
+	if !bytes.Contains(output, []byte(`"`+core.ReservedPrefix)) {
 		return output
 	}
-	maps.DeleteFunc(members, isReserved)
-	return core.MustJSON(members)
+	value, err := core.DecodeJSON(output)
+	if err != nil {
+		return output
+	}
+	return core.MustJSON(strip(value))
 }
 
-func isReserved(key string, _ json.RawMessage) bool {
+// strip removes reserved members from a value, which is its own.
+func strip(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, isReserved[any])
+		for key := range v {
+			v[key] = strip(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = strip(v[i])
+		}
+	}
+	return value
+}
+
+func isReserved[V any](key string, _ V) bool {
 	return strings.HasPrefix(key, core.ReservedPrefix)
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -27,10 +26,8 @@ func (c *checker) replayed(key string, m *core.Memory) error {
 	case err != nil:
 		return err
 	}
-	p := replay{id: m.ID, state: core.StateOpen, signals: lifecycle.Initial(), sessions: map[string]bool{}}
-	for i := range history {
-		p.apply(&history[i])
-	}
+	p := newReplay(m.ID)
+	p.run(history)
 	whole := len(history) < maxHistory
 	if (p.moved || whole) && m.State != p.state {
 		c.problem(key, "it is %s, but %s by its events", m.State, p.state)
@@ -42,53 +39,6 @@ func (c *checker) replayed(key string, m *core.Memory) error {
 		c.problem(key, "its %s isn't what its events make it", field)
 	}
 	return nil
-}
-
-// replay is what a memory's events make of it.
-type replay struct {
-	id       string
-	state    core.MemoryState
-	moved    bool // whether a transition was among them
-	signals  core.Signals
-	sessions map[string]bool // that used it
-	retained bool            // whether a retain came after the last use
-}
-
-func (p *replay) apply(e *journal.Entry) {
-	if turn, ok := journal.As[journal.EvolutionApplied](e); ok {
-		p.turn(&turn)
-	}
-	if moved, ok := journal.As[journal.MemoryTransitioned](e); ok && moved.MemoryID == p.id {
-		p.transition(&moved)
-	}
-}
-
-func (p *replay) turn(e *journal.EvolutionApplied) {
-	i := slices.IndexFunc(e.Items, func(item core.FeedbackItem) bool { return item.ID == p.id })
-	if i < 0 {
-		return
-	}
-	turn := &lifecycle.Turn{
-		TurnRef: core.TurnRef{Session: e.SessionID, Turn: e.TurnID}, Number: e.Turn, Outcome: e.Outcome, Used: e.Items[i].Used,
-	}
-	if turn.Used {
-		turn.FirstOfSession = !p.sessions[e.SessionID]
-		p.sessions[e.SessionID], p.retained = true, false
-	}
-	p.signals = lifecycle.After(p.signals, turn)
-	p.signals.Q = e.Items[i].Q // where the recall put it isn't in the event
-}
-
-func (p *replay) transition(e *journal.MemoryTransitioned) {
-	p.state, p.moved = e.After, true
-	switch {
-	case e.Cause != string(lifecycle.ByGate):
-	case e.After == core.StatePromoted:
-		p.signals = lifecycle.Decided(p.signals)
-	default:
-		p.signals = lifecycle.Retained(p.signals, 0, e.Confidence)
-		p.retained = true
-	}
 }
 
 // differs names a signal that isn't what the events make it; "" for none. No event

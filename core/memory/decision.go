@@ -17,7 +17,7 @@ func decisionMemoryKey(memory, id string) []byte {
 	return []byte(decisionMemoryPrefix + memory + "/" + id)
 }
 
-// record writes a decision with its events, and notes it in its turn.
+// record writes a decision with its events.
 func (v *verdict) record(t *tx) error {
 	d := v.decision
 	value, err := core.EncodeJSON(d)
@@ -39,24 +39,7 @@ func (v *verdict) record(t *tx) error {
 		return err
 	}
 	made := journal.RevalidateDecision{Gated: v.gated(), NextAction: d.NextAction, Decision: core.Digest(value), LatencyMillis: v.latency}
-	if err := t.record(d.Namespace, made, d.MemoryID); err != nil || v.request.Turn.Session == "" {
-		return err
-	}
-	return v.tell(t)
-}
-
-// tell notes a decision in the turn that led to it.
-func (v *verdict) tell(t *tx) error {
-	turn := v.request.Turn
-	record, err := readTurnRecord(t, turn.Session, turn.Turn)
-	if err != nil {
-		return err
-	}
-	if record == nil || record.find(v.decision.MemoryID) == nil {
-		return notRecalled(turn, []string{v.decision.MemoryID})
-	}
-	record.Decisions = append(record.Decisions, v.decision.ID)
-	return putTurnRecord(t, turn.Session, turn.Turn, record)
+	return t.record(d.Namespace, made, d.MemoryID)
 }
 
 func readDecision(r core.Reader, id string) (*core.GateDecision, error) {

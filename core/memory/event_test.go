@@ -115,7 +115,7 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 		o.Clock, o.Embedder, o.Evidence = clock, slow{clock: clock}, slowEvidence{clock}
 	})
 	for _, id := range []string{"a", "b"} {
-		w.observe(t, core.ObserveRequest{ID: id, Content: "word"})
+		w.observe(t, core.ObserveRequest{ID: id, Content: "word " + id})
 	}
 	w.recall(t, core.RecallRequest{Session: "s", Turn: 4, Query: "word"})
 	_, err := w.Feedback(t.Context(), &core.FeedbackRequest{
@@ -135,9 +135,11 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 			"id": id, "used": used, "reward": reward, "q_value": s.Q, "ttl_score": s.TTLScore, "state_before": "open", "state_after": after,
 		}
 	}
+	used := item("a", true, 1, "active")
+	used["weight"] = .98125 // the first, at .85
 	evolved := []map[string]any{{
-		"session_id": "s", "turn_id": 4.0, "turn": 1.0, "outcome": "success", "source": "user", "agent_id": "ada", "bias": .15,
-		"items": []any{item("a", true, 1, "active"), item("b", false, 0, "open")}, "latency_ms": 2.0,
+		"session_id": "s", "turn_id": 4.0, "turn": 1.0, "outcome": "success", "source": "user", "agent_id": "ada", "bias": .15, "feedbacks": 1.0,
+		"items": []any{used, item("b", false, 0, "open")}, "latency_ms": 2.0,
 	}}
 	if diff := cmp.Diff(evolved, w.told(t, "agent.memory.evolution.applied")); diff != "" {
 		t.Errorf("evolved:\n%s", diff)
@@ -157,10 +159,10 @@ func TestEachOperationIsOneCommit(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"a", "b", "c"} {
-		one("observe", func() { w.observe(t, core.ObserveRequest{ID: id, Content: "word", Tags: []string{"x", "y"}}) })
+		one("observe", func() { w.observe(t, core.ObserveRequest{ID: id, Content: "word " + id, Tags: []string{"x", "y"}}) })
 	}
 	one("reflect", func() { w.reflect(t, core.ReflectRequest{SourceIDs: []string{"a", "b"}}) })
-	for turn := range int64(3) {
+	for turn := int64(1); turn <= 3; turn++ {
 		one("recall", func() { w.recall(t, core.RecallRequest{Session: "s", Turn: turn, Query: "word"}) })
 		one("feedback", func() { w.feedback(t, "s", turn, core.OutcomeFailure, "a", "b", "c") })
 	}

@@ -10,7 +10,8 @@ import (
 
 // RecordTurn records what a recall returned.
 func (m *Memories) RecordTurn(ctx context.Context, session string, turn int64, results []core.Recalled) error {
-	return m.update(ctx, func(t *tx) error { return recordTurn(t, session, turn, results, 0) })
+	by := core.TurnRef{Session: session, Turn: turn}
+	return m.update(ctx, func(t *tx) error { return recordTurn(t, by, "ns", results, 0) })
 }
 
 // Dream moves a memory as a step of a dream pass does.

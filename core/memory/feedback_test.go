@@ -37,7 +37,7 @@ func TestFeedbackTeachesInOneCommit(t *testing.T) {
 			t.Errorf("signals of the idle one: %+v", got)
 		}
 		items := []core.FeedbackItem{
-			{ID: used.ID, Used: true, Reward: 1, Q: .6, TTLScore: .4, Before: core.StateOpen, After: core.StateActive},
+			{ID: used.ID, Used: true, Weight: 1, Reward: 1, Q: .6, TTLScore: .4, Before: core.StateOpen, After: core.StateActive},
 			{ID: idle.ID, Q: .5, TTLScore: .215, Before: core.StateOpen, After: core.StateOpen},
 		}
 		if diff := cmp.Diff(items, result.Items); diff != "" || result.Bias != .15 || result.Duplicate {
@@ -62,12 +62,12 @@ func TestASecondFeedbackChangesNothing(t *testing.T) {
 			w.live(t, "s", turn, m.ID, core.OutcomeFailure)
 		}
 		first := w.live(t, "s", 2, m.ID, core.OutcomeFailure)
-		if len(first.Decisions) != 1 || first.Decisions[0].ID == "" {
-			t.Fatalf("decisions: %+v", first.Decisions)
+		if len(first.Revalidate) != 1 || first.Revalidate[0] != m.ID {
+			t.Fatalf("to revalidate: %v", first.Revalidate)
 		}
 		w.clock.Advance(time.Hour)
 		before := dump(t, s)
-		second, err := w.Feedback(t.Context(), &core.FeedbackRequest{Session: "s", Turn: 2, Outcome: core.OutcomeSuccess, Source: "user", Used: []string{"whatever"}})
+		second, err := w.Feedback(t.Context(), &core.FeedbackRequest{Session: "s", Turn: 2, Outcome: core.OutcomeSuccess, Used: []string{"whatever"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestAFailedGateIsAskedAgainByTheSameFeedback(t *testing.T) {
 		}
 		broken = nil
 		result, err := w.Feedback(t.Context(), r)
-		if err != nil || !result.Duplicate || len(result.Decisions) != 1 || w.get(t, m.ID).State != core.StateCooling {
+		if err != nil || !result.Duplicate || len(result.Revalidate) != 1 || w.get(t, m.ID).State != core.StateCooling {
 			t.Errorf("the second time: %+v, %v", result, err)
 		}
 	})
@@ -220,20 +220,16 @@ func TestDeferredGateIsLeftToTheCaller(t *testing.T) {
 		}
 		return result
 	}
-	if list := again().Decisions; len(list) != 0 {
-		t.Errorf("nobody decided %+v", list)
+	if list := again().Revalidate; len(list) != 1 || list[0] != m.ID {
+		t.Errorf("to revalidate: %v", list)
 	}
-	other := memory.RevalidateRequest{Turn: core.TurnRef{Session: "another", Turn: 2}}
-	_, err := w.Revalidate(t.Context(), m.ID, other)
-	wantReason(t, err, sdk.Invalid, "not_recalled")
-	_, err = w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "a/b"}})
+	_, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "a/b"}})
 	wantReason(t, err, sdk.Invalid, "session_invalid")
-	d, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "failing-" + m.ID, Turn: 2}})
-	if err != nil {
+	if _, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{Turn: core.TurnRef{Session: "failing-" + m.ID, Turn: 2}}); err != nil {
 		t.Fatal(err)
 	}
-	if list := again().Decisions; len(list) != 1 || list[0].ID != d.ID {
-		t.Errorf("the turn tells of %+v, want decision %s", list, d.ID)
+	if list := again().Revalidate; len(list) != 1 {
+		t.Errorf("the same feedback tells otherwise once the gate has decided: %v", list)
 	}
 }
 

@@ -40,7 +40,7 @@ func (g *governed) lessonsOf(t *testing.T) {
 // use lives a memory through turns of a session, each with the outcome of a tool.
 func (g *governed) use(t *testing.T, id, session string, turns int64, tool core.ToolOutcome) (last *core.FeedbackResult) {
 	t.Helper()
-	for turn := range turns {
+	for turn := int64(1); turn <= turns; turn++ {
 		g.clock.Advance(time.Minute)
 		tool.Tool, tool.Ref = "test", fmt.Sprint("log:", turn)
 		r := core.RecallRequest{Session: session, Turn: turn, Query: "content of " + id, Limit: 1}
@@ -57,8 +57,8 @@ func (g *governed) purge(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := g.use(t, "useless", "failing", 3, core.ToolOutcome{})
-	if len(done.Decisions) != 1 || done.Decisions[0].NextAction != core.NextPurge {
-		t.Fatalf("the third failure led to %+v", done.Decisions)
+	if len(done.Revalidate) != 1 {
+		t.Fatalf("the third failure led to %+v", done.Revalidate)
 	}
 }
 
@@ -70,8 +70,8 @@ func (g *governed) promote(t *testing.T) *core.Knowledge {
 	}
 	g.use(t, "useful", "s1", 12, core.ToolOutcome{OK: true, Recovered: true})
 	done := g.use(t, "useful", "s2", 1, core.ToolOutcome{OK: true, Recovered: true})
-	if len(done.Decisions) != 1 || done.Decisions[0].NextAction != core.NextPromote {
-		t.Fatalf("success in a second session led to %+v", done.Decisions)
+	if len(done.Revalidate) != 1 {
+		t.Fatalf("success in a second session led to %+v", done.Revalidate)
 	}
 	p, err := g.Promotion(t.Context(), "useful")
 	if err != nil {
@@ -163,7 +163,7 @@ func TestNothingOfAPurgedMemoryIsLeft(t *testing.T) {
 		must(t, err)
 		_, err = g.evidence.RecordDAG(t.Context(), graph(made.ID, false))
 		must(t, err)
-		for turn := range int64(3) {
+		for turn := int64(1); turn <= 3; turn++ {
 			r := core.RecallRequest{Session: "s", Turn: turn, Query: "secret content"}
 			r.Namespace, r.Tags = "a/b", []string{"secret-tag"}
 			g.turn(t, r, core.FeedbackRequest{Used: []string{made.ID}, ToolOutcomes: []core.ToolOutcome{{Tool: "test"}}})

@@ -18,6 +18,9 @@ type written struct {
 	memory *core.Memory
 	// vector is the memory's; without one it keeps the one that it has.
 	vector []float32
+	// supersededBy are the memories that supersede it, as far as the index may not
+	// know of them.
+	supersededBy []string
 }
 
 // change is what the index takes.
@@ -25,6 +28,7 @@ func (w *written) change() search.Change {
 	change := search.Change{Namespace: w.namespace, ID: w.id, Version: w.version}
 	if w.memory != nil && w.memory.State.Recallable() {
 		doc := memoryDoc(w.memory, w.vector)
+		doc.SupersededBy = w.supersededBy
 		change.Doc = &doc
 	}
 	return change
@@ -34,7 +38,8 @@ func (w *written) change() search.Change {
 func memoryDoc(m *core.Memory, vector []float32) search.Doc {
 	return search.Doc{
 		ID: m.ID, AgentID: m.AgentID, Kind: m.Kind, State: m.State, Tags: m.Tags, Depth: m.ReflectionDepth,
-		Q: m.Signals.Q, Version: m.Version, Text: EmbeddedText(m), Model: m.EmbeddingModel, Vector: vector,
+		Q: m.Signals.Q, Uses: m.Signals.Uses(), Failures: m.Signals.Failures, Content: m.Content,
+		Version: m.Version, Text: EmbeddedText(m), Model: m.EmbeddingModel, Vector: vector,
 	}
 }
 

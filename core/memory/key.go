@@ -93,7 +93,7 @@ func indexKeys(m *core.Memory) [][]byte {
 	for _, tag := range m.Tags {
 		keys = append(keys, in(tagPrefix, tag))
 	}
-	if m.State.Recallable() {
+	if m.State.Live() {
 		keys = append(keys, append(titleStart(m.Namespace, m.Title), m.ID...))
 	}
 	return keys

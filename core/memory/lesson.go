@@ -21,34 +21,56 @@ type lesson struct {
 	outcome  core.Outcome
 	source   string
 	agentID  string
-	used     map[string]bool
-	tools    map[string][]core.ToolOutcome // by memory
-	result   *core.FeedbackResult
+	// used are the memories that were used, and whether somebody named the use.
+	used  map[string]bool
+	tools map[string][]core.ToolOutcome // by memory
+	// first is what the turn's feedback came to before, whose credit is taken back;
+	// nil as a rule.
+	first *core.FeedbackResult
+	// session is what the session has come to.
+	session sessionRecord
+	result  *core.FeedbackResult
 }
 
-// lesson judges a turn and moves its session's bias. What the feedback names
-// must have been recalled in the turn.
-func (m *Memories) lesson(t *tx, r *core.FeedbackRequest, record *turnRecord) (*lesson, error) {
-	outcome, source, err := lifecycle.Judge(r)
-	if err != nil {
-		return nil, err
-	}
+// lesson is what a request teaches, whose outcome and source were judged.
+func (m *Memories) lesson(r *core.FeedbackRequest, first *core.FeedbackResult, outcome core.Outcome, source string, began time.Time) *lesson {
 	l := &lesson{
-		memories: m, turn: core.TurnRef{Session: r.Session, Turn: r.Turn}, outcome: outcome, source: source, agentID: r.AgentID,
-		used: map[string]bool{}, tools: map[string][]core.ToolOutcome{},
+		memories: m, began: began, turn: core.TurnRef{Session: r.Session, Turn: r.Turn}, outcome: outcome, source: source,
+		agentID: r.AgentID, used: map[string]bool{}, tools: map[string][]core.ToolOutcome{}, first: first,
+		result: &core.FeedbackResult{
+			Session: r.Session, Turn: r.Turn, Outcome: outcome, Source: source, Items: []core.FeedbackItem{}, Revalidate: []string{},
+		},
+	}
+	for _, id := range r.Assumed {
+		l.used[id] = false
 	}
 	for _, id := range r.Used {
 		l.used[id] = true
 	}
+	if first != nil && len(l.used) == 0 {
+		for _, item := range first.Items {
+			if item.Used {
+				l.used[item.ID] = !item.Assumed
+			}
+		}
+	}
 	for _, o := range r.ToolOutcomes {
 		l.note(o)
 	}
-	if err := l.checkRecalled(record); err != nil {
-		return nil, err
+	return l
+}
+
+// moveBias brings the outcome to the session's bias, in place of the one before where
+// there is one.
+func (l *lesson) moveBias(t *tx, record *turnRecord) (err error) {
+	if l.first != nil {
+		l.session, err = amendBias(t, l.turn.Session, record.Feedbacks, l.first.Outcome, l.outcome)
+	} else {
+		l.session, err = moveBias(t, l.turn.Session, l.outcome)
+		record.Feedbacks = l.session.Feedbacks
 	}
-	bias, err := moveBias(t, r.Session, outcome)
-	l.result = &core.FeedbackResult{Session: r.Session, Turn: r.Turn, Outcome: outcome, Bias: bias}
-	return l, err
+	l.result.Bias = l.session.Bias
+	return err
 }
 
 // note keeps a tool's outcome for its memory, and one that names no memory for
@@ -91,10 +113,42 @@ func notRecalled(turn core.TurnRef, ids []string) error {
 		WithHint("name memories that the turn's recall returned").WithDetail("memory_ids", ids)
 }
 
-// teach applies the turn to the memories of a namespace that it recalled, and
-// advances the namespace's turn counter.
+// teachAll applies the turn to all memories that it recalled, and tells of it. What
+// came before the gate by it is in the result.
+func (l *lesson) teachAll(ctx context.Context, t *tx, record *turnRecord) error {
+	byNamespace := map[string][]turnItem{}
+	for _, item := range record.Items {
+		byNamespace[item.Namespace] = append(byNamespace[item.Namespace], item)
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		if err := l.teach(ctx, t, namespace, byNamespace[namespace]); err != nil {
+			return err
+		}
+	}
+	l.result.Items = l.inOrder(record.Items)
+	for _, item := range l.result.Items {
+		if item.After == core.StateRevalidatePending && item.Before != item.After {
+			l.result.Revalidate = append(l.result.Revalidate, item.ID)
+		}
+	}
+	if len(byNamespace) > 0 || record.Namespace == "" {
+		return nil
+	}
+	number, err := readTurn(t, record.Namespace) // which a turn that found nothing doesn't advance
+	if err != nil {
+		return err
+	}
+	return t.record(record.Namespace, l.event(number, []core.FeedbackItem{}))
+}
+
+// teach applies the turn to the memories of a namespace that it recalled. The first
+// feedback of a turn advances the namespace's turn counter.
 func (l *lesson) teach(ctx context.Context, t *tx, namespace string, items []turnItem) error {
-	number, err := nextTurn(t, namespace)
+	count := nextTurn
+	if l.first != nil {
+		count = func(t *tx, namespace string) (int64, error) { return readTurn(t, namespace) }
+	}
+	number, err := count(t, namespace)
 	if err != nil {
 		return err
 	}
@@ -123,7 +177,8 @@ func (l *lesson) teach(ctx context.Context, t *tx, namespace string, items []tur
 
 // apply makes the change of one memory; none where it is gone.
 func (l *lesson) apply(ctx context.Context, t *tx, e *evaluation, item *turnItem) (*change, core.FeedbackItem, error) {
-	told := core.FeedbackItem{ID: item.ID, Used: l.used[item.ID], Before: core.StatePurged, After: core.StatePurged}
+	named, used := l.used[item.ID]
+	told := core.FeedbackItem{ID: item.ID, Used: used, Assumed: used && !named, Before: core.StatePurged, After: core.StatePurged}
 	before, err := read(t, item.ID)
 	if isGone(err) {
 		return nil, told, nil
@@ -131,21 +186,61 @@ func (l *lesson) apply(ctx context.Context, t *tx, e *evaluation, item *turnItem
 	if err != nil {
 		return nil, told, err
 	}
-	turn := &lifecycle.Turn{TurnRef: l.turn, Number: e.number, Outcome: l.outcome, Used: told.Used, Place: item.place()}
-	if turn.Used {
-		if turn.FirstOfSession, err = noteUser(t, item.ID, l.turn.Session); err != nil {
-			return nil, told, err
-		}
-	}
 	after := *before
-	after.Signals = lifecycle.After(before.Signals, turn)
+	if used {
+		told.Weight = item.place().Weight()
+		told.Reward = lifecycle.Reward(l.outcome)
+	}
+	if after.Signals, err = l.credit(t, before, e.number, &told); err != nil {
+		return nil, told, err
+	}
 	event, err := e.decide(ctx, t, &after)
 	if err != nil {
 		return nil, told, err
 	}
-	told.Reward, told.Q, told.TTLScore = turn.Reward(), after.Signals.Q, after.Signals.TTLScore
+	told.Q, told.TTLScore = after.Signals.Q, after.Signals.TTLScore
 	told.Before, told.After = before.State, after.State
 	return &change{before, &after, event}, told, l.keepEvidence(t, before)
+}
+
+// credit is what the turn makes of a memory's signals.
+func (l *lesson) credit(t *tx, m *core.Memory, number int64, item *core.FeedbackItem) (core.Signals, error) {
+	if l.first != nil {
+		return l.creditAgain(t, m, item)
+	}
+	turn := &lifecycle.Turn{
+		TurnRef: l.turn, Number: number, Outcome: l.outcome, Used: item.Used, Assumed: item.Assumed, Weight: item.Weight,
+	}
+	if turn.Used {
+		var err error
+		if turn.FirstOfSession, turn.FirstNamed, err = noteUser(t, m.ID, l.turn.Session, !item.Assumed); err != nil {
+			return m.Signals, err
+		}
+	}
+	return lifecycle.After(m.Signals, turn), nil
+}
+
+// creditAgain takes the credit back that the turn gave a memory, and gives it again:
+// the signals become what they would be if this had been the turn's only feedback.
+// What is computed from its journal, all turns and decisions since then included.
+// States aren't undone: the memory moves on from where it is.
+func (l *lesson) creditAgain(t *tx, m *core.Memory, item *core.FeedbackItem) (core.Signals, error) {
+	history, err := readWholeHistory(t, m.Namespace, m.ID)
+	if err != nil {
+		return m.Signals, err
+	}
+	p := newReplay(m.ID)
+	p.revise(l.turn, l.outcome, *item)
+	p.run(history)
+	if err := correctUser(t, m.ID, l.turn.Session, p.sessions); err != nil {
+		return m.Signals, err
+	}
+	s := p.signals
+	s.TTLScore = m.Signals.TTLScore
+	if p.retained {
+		s.LastHitTurn = m.Signals.LastHitTurn
+	}
+	return s, nil
 }
 
 // keepEvidence keeps the outcomes of the tools that a memory had to do with.
@@ -161,7 +256,8 @@ func (l *lesson) keepEvidence(t *tx, memory *core.Memory) error {
 func (l *lesson) event(number int64, items []core.FeedbackItem) journal.Event {
 	return journal.EvolutionApplied{
 		SessionID: l.turn.Session, TurnID: l.turn.Turn, Turn: number, Outcome: l.outcome, Source: l.source,
-		AgentID: l.agentID, Bias: l.result.Bias, Items: items, LatencyMillis: l.memories.millisSince(l.began),
+		AgentID: l.agentID, Bias: l.session.Bias, Feedbacks: l.session.Feedbacks, Revised: l.first != nil,
+		Items: items, LatencyMillis: l.memories.millisSince(l.began),
 	}
 }
 
@@ -184,15 +280,4 @@ func (l *lesson) inOrder(items []turnItem) []core.FeedbackItem {
 		done = append(done, l.result.Items[i])
 	}
 	return done
-}
-
-// candidates are the memories that a turn made wait for the gate.
-func candidates(result *core.FeedbackResult) []string {
-	var list []string
-	for _, item := range result.Items {
-		if item.After == core.StateRevalidatePending && item.Before != item.After {
-			list = append(list, item.ID)
-		}
-	}
-	return list
 }

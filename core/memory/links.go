@@ -9,13 +9,15 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 const (
 	// maxLinksShown is how many links of either direction [Memories.Links] returns.
 	maxLinksShown = 1000
-	// maxAncestors is how many memories are looked at to keep reflects_on acyclic.
+	// maxAncestors is how many memories are looked at to keep reflects_on and
+	// supersedes acyclic.
 	maxAncestors = 10_000
 )
 
@@ -31,7 +33,7 @@ type LinkRequest struct {
 
 // Link makes a link. One that is there already, with the same metadata, is
 // returned as it is. A link to itself is refused ("link_self"), and one of
-// reflects_on that would close a circle ("link_cycle"). A link doesn't change
+// reflects_on or supersedes that would close a circle ("link_cycle"). A link doesn't change
 // how deep a memory is: that is its sources' when it was made.
 func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, err error) {
 	var p problems
@@ -68,7 +70,7 @@ func (m *Memories) link(t *tx, link *core.Link, agentID string) error {
 	if there, err := storedLink(t, link); there || err != nil {
 		return err
 	}
-	if link.Relation == core.RelationReflectsOn {
+	if link.Relation == core.RelationReflectsOn || link.Relation == core.RelationSupersedes {
 		if err := checkAcyclic(t, link); err != nil {
 			return err
 		}
@@ -78,6 +80,9 @@ func (m *Memories) link(t *tx, link *core.Link, agentID string) error {
 	}
 	if err := putLink(t, link); err != nil {
 		return err
+	}
+	if link.Relation == core.RelationSupersedes {
+		t.superseded = append(t.superseded, search.Change{Namespace: to.Namespace, ID: to.ID, SupersededBy: from.ID})
 	}
 	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, AgentID: agentID}
 	if link.Metadata != nil {
@@ -108,12 +113,13 @@ func storedLink(r core.Reader, link *core.Link) (bool, error) {
 	return true, nil
 }
 
-// checkAcyclic refuses a reflects_on link whose end reflects on its beginning.
+// checkAcyclic refuses a link whose end leads to its beginning by links of the same
+// relation.
 func checkAcyclic(r core.Reader, link *core.Link) error {
-	// above maps each memory that was met to the one that reflects on it.
+	// above maps each memory that was met to the one whose link led to it.
 	above := map[string]string{link.To: link.From}
 	for queue := []string{link.To}; len(queue) > 0; queue = queue[1:] {
-		links, err := linksFrom(r, queue[0], core.RelationReflectsOn, maxAncestors)
+		links, err := linksFrom(r, queue[0], link.Relation, maxAncestors)
 		if err != nil {
 			return err
 		}
@@ -128,7 +134,7 @@ func checkAcyclic(r core.Reader, link *core.Link) error {
 			queue = append(queue, l.To)
 		}
 		if len(above) > maxAncestors {
-			return sdk.Errorf(sdk.Exhausted, "link_graph_too_large", "memory %s reflects on more than %d others, too many to keep links acyclic", link.To, maxAncestors).
+			return sdk.Errorf(sdk.Exhausted, "link_graph_too_large", "memory %s leads to more than %d others by %s, too many to keep links acyclic", link.To, maxAncestors, link.Relation).
 				WithHint("use another relation, such as %s", core.RelationDerivedFrom)
 		}
 	}
@@ -142,7 +148,7 @@ func cycle(above map[string]string, link *core.Link) error {
 	}
 	path = append(path, link.From)
 	slices.Reverse(path)
-	return sdk.Errorf(sdk.Conflict, "link_cycle", "the link would close a circle of reflections: %s", strings.Join(path, " → ")).
+	return sdk.Errorf(sdk.Conflict, "link_cycle", "the link would close a circle of %s: %s", link.Relation, strings.Join(path, " → ")).
 		WithHint("use another relation, such as %s", core.RelationRelatedTo).WithDetail("cycle", path)
 }
 

@@ -73,7 +73,7 @@ func (f *ListFilter) check() error {
 	p.word("agent_id", f.AgentID)
 	for _, state := range f.States {
 		if !slices.Contains(core.MemoryStates(), state) {
-			p.add("states", "have %q, which is none of %v", cut(string(state)), core.MemoryStates())
+			p.add("states", "has %q, not one of %s", cut(string(state)), words(core.MemoryStates()))
 		}
 	}
 	p.kinds(f.Kinds)

@@ -47,6 +47,10 @@ func (l *lot) load(r core.Reader, ids []string, fn func(*search.Doc) error) erro
 	if err != nil {
 		return err
 	}
+	err = superseders(r, ids, func(i int, by string) { l.docs[i].SupersededBy = append(l.docs[i].SupersededBy, by) })
+	if err != nil {
+		return err
+	}
 	for i := range l.docs {
 		doc := &l.docs[i]
 		if doc.ID == "" {

@@ -82,9 +82,11 @@ func New(o Options) (*Memories, error) {
 // its update.
 type tx struct {
 	*journal.Tx
-	// written are memories, knowledge changes of entries.
-	written   []written
-	knowledge []search.Change
+	// written are memories, superseded what links say of memories, and knowledge
+	// changes of entries.
+	written    []written
+	superseded []search.Change
+	knowledge  []search.Change
 	// counts are what namespaces hold, of those that it changed. They are written at
 	// the end.
 	counts map[string]*Count
@@ -107,6 +109,7 @@ func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
 	for i := range last.written {
 		m.index.Apply(last.written[i].change())
 	}
+	m.index.Apply(last.superseded...)
 	m.knowledge.Apply(last.knowledge...)
 	return nil
 }

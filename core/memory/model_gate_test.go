@@ -48,7 +48,7 @@ func (l *lives) sweep() lifeOp {
 	}, func(a *lifeAnswer) (string, string) {
 		evaluated, moved := 0, map[core.MemoryState]int{}
 		for _, m := range l.all {
-			if m.namespace != namespace || !m.state.Recallable() || m.state == core.StateRevalidatePending {
+			if m.namespace != namespace || !m.state.Live() || m.state == core.StateRevalidatePending {
 				continue
 			}
 			evaluated++

@@ -29,7 +29,7 @@ func TestModelOfLives(t *testing.T) {
 	engines := []*governed{newGoverned(t, mem.Open(), real), newGoverned(t, openPebble(t), real)}
 	l := &lives{
 		r: rand.New(rand.NewPCG(34, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
-		counters: map[string]int64{}, bias: map[string]float64{}, came: map[string]int{},
+		counters: map[string]int64{}, current: map[string]int64{}, bias: map[string]float64{}, came: map[string]int{},
 	}
 	for i := range p.ops {
 		op := l.draw(i)
@@ -67,6 +67,7 @@ type lives struct {
 	turns    map[core.TurnRef]*offer
 	order    []core.TurnRef // of the turns
 	counters map[string]int64
+	current  map[string]int64 // turn of each session
 	bias     map[string]float64
 	came     map[string]int
 }
@@ -109,6 +110,7 @@ type lifeAnswer struct {
 	Sweep    *memory.SweepResult
 	ID       string
 	Depth    int
+	Turn     int64
 }
 
 func (l *lives) draw(i int) lifeOp {
@@ -189,7 +191,7 @@ func (m *life) relevant(turn core.TurnRef, number int64, used bool, o core.Outco
 
 // retention is the default policy of spec 3.4.
 func (m *life) retention(number int64) {
-	if !m.state.Recallable() {
+	if !m.state.Live() {
 		return
 	}
 	s, since := &m.s, m.created

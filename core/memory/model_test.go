@@ -204,7 +204,7 @@ func (m *model) reflected(q core.ReflectRequest, id string, approved bool) strin
 		return ""
 	}
 	for _, other := range m.memories {
-		if other.namespace == namespace && other.title == q.Title && other.state.Recallable() {
+		if other.namespace == namespace && other.title == q.Title && other.state.Live() {
 			return "title_taken"
 		}
 	}

@@ -63,7 +63,7 @@ func unless(holds bool, format string, args ...any) string {
 
 func (l *lives) recall() lifeOp {
 	q := core.RecallRequest{
-		Session: fmt.Sprint("s", l.r.IntN(3)), Turn: int64(len(l.turns)), Limit: 1 + l.r.IntN(3),
+		Session: fmt.Sprint("s", l.r.IntN(3)), Limit: 1 + l.r.IntN(3),
 		Query: oneOf(l.r, "upload", "logs at night", "certificate", "by hand"),
 	}
 	if len(l.order) > 0 && l.r.IntN(10) == 0 { // the same turn once more
@@ -71,14 +71,22 @@ func (l *lives) recall() lifeOp {
 		q.Session, q.Turn = again.Session, again.Turn
 	}
 	q.Namespace, q.Subtree = l.namespace(), l.r.IntN(2) == 0
+	want := l.takes(&q)
 	turn := core.TurnRef{Session: q.Session, Turn: q.Turn}
+	if turn.Turn == 0 {
+		turn.Turn = l.current[q.Session] + 1
+	}
 	return lifeOp{"recall", func(t *testing.T, g *governed) lifeAnswer {
 		result, err := g.Recall(t.Context(), &q)
 		if err != nil {
 			return lifeAnswer{Reason: sdk.ReasonOf(err)}
 		}
-		return lifeAnswer{Memories: result.Memories}
+		return lifeAnswer{Memories: result.Memories, Turn: result.Turn}
 	}, func(a *lifeAnswer) (string, string) {
+		if want != "" {
+			return want, unless(a.Reason == want, "%q, want %s", a.Reason, want)
+		}
+		l.current[q.Session] = turn.Turn
 		o := l.turns[turn]
 		if o == nil {
 			o = &offer{}
@@ -90,14 +98,37 @@ func (l *lives) recall() lifeOp {
 			if !m.state.Recallable() || !inside || found.Rank != i {
 				return "", fmt.Sprintf("recalled %+v, which is %s, at %d", found, m.state, i)
 			}
-			known := slices.ContainsFunc(o.items, func(r core.Recalled) bool { return r.ID == m.id })
-			if o.done == nil && !known {
-				m.accesses++
-				o.items, o.of = append(o.items, found), append(o.of, len(a.Memories))
-			}
+			o.offer(m, found, len(a.Memories))
 		}
-		return a.Reason, unless(a.Reason == "" && len(a.Memories) <= q.Limit, "%s, %d results", a.Reason, len(a.Memories))
+		return a.Reason, unless(a.Reason == "" && len(a.Memories) <= q.Limit && a.Turn == turn.Turn, "%s, %d results in turn %d", a.Reason, len(a.Memories), a.Turn)
 	}}
+}
+
+// takes is why the session takes no recall in a turn; "" where it does.
+func (l *lives) takes(q *core.RecallRequest) string {
+	o := l.turns[core.TurnRef{Session: q.Session, Turn: q.Turn}]
+	switch {
+	case q.Turn != 0 && q.Turn < l.current[q.Session]:
+		return "turn_out_of_order"
+	case o != nil && o.done != nil:
+		return "turn_closed"
+	}
+	return ""
+}
+
+// offer adds a result to a turn, in the best of its places.
+func (o *offer) offer(m *life, found core.Recalled, of int) {
+	i := slices.IndexFunc(o.items, func(r core.Recalled) bool { return r.ID == m.id })
+	if i < 0 {
+		m.accesses++
+		o.items, o.of = append(o.items, found), append(o.of, of)
+		return
+	}
+	had := &o.items[i]
+	had.Score = max(had.Score, found.Score)
+	if found.Rank < had.Rank || found.Rank == had.Rank && of > o.of[i] {
+		had.Rank, o.of[i] = found.Rank, of
+	}
 }
 
 // feedback is of a turn of the last ones, as a rule.
@@ -143,7 +174,10 @@ func (l *lives) fed(q *core.FeedbackRequest, o *offer, a *lifeAnswer) (came, wro
 	}
 	sign := map[core.Outcome]float64{core.OutcomeSuccess: .15, core.OutcomeFailure: -.15}[q.Outcome]
 	l.bias[q.Session] = min(1, max(-1, .85*l.bias[q.Session]+sign))
-	o.done = &core.FeedbackResult{Session: q.Session, Turn: q.Turn, Outcome: q.Outcome, Bias: l.bias[q.Session], Items: []core.FeedbackItem{}}
+	o.done = &core.FeedbackResult{
+		Session: q.Session, Turn: q.Turn, Outcome: q.Outcome, Source: q.Source, Bias: l.bias[q.Session],
+		Items: []core.FeedbackItem{}, Revalidate: []string{},
+	}
 	advanced := map[string]bool{}
 	for _, item := range o.items {
 		if !advanced[item.Namespace] {
@@ -152,7 +186,10 @@ func (l *lives) fed(q *core.FeedbackRequest, o *offer, a *lifeAnswer) (came, wro
 		}
 	}
 	for i, item := range o.items {
-		o.done.Items = append(o.done.Items, l.taught(q, &item, o.of[i]))
+		told := l.taught(q, &item, o.of[i])
+		if o.done.Items = append(o.done.Items, told); told.After == core.StateRevalidatePending && told.Before != told.After {
+			o.done.Revalidate = append(o.done.Revalidate, told.ID)
+		}
 	}
 	return "", cmp.Diff(o.done, a.Feedback, approximately)
 }
@@ -168,8 +205,10 @@ func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int) cor
 	if of > 1 {
 		rank = 1 - float64(item.Rank)/float64(of-1)
 	}
-	m.relevant(turn, l.counters[m.namespace], told.Used, q.Outcome, min(1, max(.15, .2+.55*rank+.25*(item.Score+1)/2)))
+	weight := min(1, max(.15, .2+.55*rank+.25*(item.Score+1)/2))
+	m.relevant(turn, l.counters[m.namespace], told.Used, q.Outcome, weight)
 	if told.Used {
+		told.Weight = weight
 		told.Reward = map[core.Outcome]float64{core.OutcomeSuccess: 1, core.OutcomePartial: .5}[q.Outcome]
 		for _, tool := range q.ToolOutcomes {
 			m.tool(turn, tool)

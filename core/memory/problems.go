@@ -52,6 +52,15 @@ func (p *problems) check(err error) {
 // err is all of them as one error; nil for none.
 func (p *problems) err() error { return core.Together(p.list...) }
 
+// words lists the values of an enumeration.
+func words[T ~string](values []T) string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return strings.Join(list, ", ")
+}
+
 // cut shortens a text from outside for a message.
 func cut(s string) string {
 	const most = 80

@@ -20,7 +20,7 @@ const (
 	maxQueryBytes = maxContentBytes
 )
 
-// Recall returns the memories that fit a query best, the best first (spec 3.6).
+// Recall returns the memories that fit a query best, the best first.
 // With a session it begins a turn: what it returns and the accesses are recorded
 // in one commit, and how much is looked at and returned follows the session's
 // bias. Without a session nothing is written.
@@ -48,7 +48,13 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 			return nil, err
 		}
 	}
-	q := search.Query{Text: r.Query, Filter: r.RecallFilter}
+	q := search.Query{Text: r.Query, Filter: r.RecallFilter, Recallable: func(id string) (recallable bool, err error) {
+		err = m.options.Store.View(ctx, func(reader core.Reader) error {
+			recallable, err = isRecallable(reader, id)
+			return err
+		})
+		return recallable, err
+	}}
 	widths(&q, bias, r.Limit)
 	failure, err := m.embedQuery(ctx, &q)
 	if err != nil {
@@ -58,35 +64,41 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 	if err != nil {
 		return nil, err
 	}
-	memories, err := m.take(ctx, r, found, began)
+	memories, turn, err := m.take(ctx, r, found, began)
 	if err != nil {
 		return nil, err
 	}
-	return &core.RecallResult{Session: r.Session, Turn: r.Turn, Memories: memories, EmbeddingFailure: failure}, nil
+	return &core.RecallResult{Session: r.Session, Turn: turn, Memories: memories, EmbeddingFailure: failure}, nil
 }
 
 // take reads what was found, and records it where the recall, which began at the
-// given time, begins a turn.
-func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, err error) {
+// given time, is one of a turn, whose number it returns.
+func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, turn int64, err error) {
 	if r.Session == "" {
 		err = m.options.Store.View(ctx, func(reader core.Reader) error {
 			list, err = recalled(reader, found)
 			return err
 		})
-		return list, err
+		return list, 0, err
 	}
-	err = m.update(ctx, func(t *tx) error {
+	err = m.update(ctx, func(t *tx) (err error) {
+		if turn = r.Turn; turn == 0 {
+			if turn, err = nextTurnOf(t, r.Session); err != nil {
+				return err
+			}
+		}
 		if list, err = recalled(t, found); err != nil {
 			return err
 		}
-		if err := recordTurn(t, r.Session, r.Turn, list, m.millisSince(began)); err != nil {
+		by := core.TurnRef{Session: r.Session, Turn: turn}
+		if err := recordTurn(t, by, r.Namespace, list, m.millisSince(began)); err != nil {
 			return err
 		}
 		// Again, with the accesses that were counted.
 		list, err = recalled(t, found)
 		return err
 	})
-	return list, err
+	return list, turn, err
 }
 
 // checkRecall tells all that is wrong with a request.
@@ -101,7 +113,7 @@ func checkRecall(r *core.RecallRequest) error {
 	p.word("agent_id", r.AgentID)
 	for _, state := range r.States {
 		if !state.Recallable() {
-			p.add("states", "have %q: only open, active, cooling and revalidate_pending memories are recalled", cut(string(state)))
+			p.add("states", "have %q: only open, active, cooling, revalidate_pending and promoted memories are recalled", cut(string(state)))
 		}
 	}
 	p.kinds(r.Kinds)
@@ -113,7 +125,7 @@ func (p *problems) kinds(kinds []core.MemoryKind) {
 	all := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
 	for _, kind := range kinds {
 		if !slices.Contains(all, kind) {
-			p.add("kinds", "have %q, which is none of %v", cut(string(kind)), all)
+			p.add("kinds", "has %q, not one of %s", cut(string(kind)), words(all))
 		}
 	}
 }
@@ -170,7 +182,27 @@ func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, core.Recalled{Memory: memory, Rank: len(list), Score: f.Score, Why: f.Why})
+		result := core.Recalled{Memory: memory, Rank: len(list), Score: f.Score, Why: f.Why, SameAs: f.SameAs}
+		if err := annotate(r, &result); err != nil {
+			return nil, err
+		}
+		list = append(list, result)
 	}
 	return list, nil
+}
+
+// annotate says what a reader of a recalled memory should know besides its content.
+func annotate(r core.Reader, result *core.Recalled) (err error) {
+	if result.SupersededBy, err = relatedBy(r, result.ID, core.RelationSupersedes); err != nil {
+		return err
+	}
+	if result.ContradictedBy, err = relatedBy(r, result.ID, core.RelationContradicts); err != nil {
+		return err
+	}
+	if uses := result.Signals.Uses(); uses > 0 {
+		rate := float64(result.Signals.Failures) / float64(uses)
+		result.FailureRate = &rate
+	}
+	result.KnowledgeID = result.PromotedTo
+	return nil
 }

@@ -42,7 +42,7 @@ func TestTheSameCallsLeaveTheSameStore(t *testing.T) {
 	script := func(s core.Store) map[string]string {
 		w := living(t, s, nil, hashed)
 		ids := w.lessons(t)
-		for turn := range int64(5) {
+		for turn := int64(1); turn <= 5; turn++ {
 			w.recall(t, core.RecallRequest{Session: "s", Turn: turn, Query: "the upload of certificates"})
 			w.feedback(t, "s", turn, core.OutcomePartial, ids["certificates"])
 		}

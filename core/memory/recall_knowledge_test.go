@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,10 +64,9 @@ func TestKnowledgeIsRecalledByItself(t *testing.T) {
 				t.Errorf("query %d finds %d, want %d", i, got, c.want)
 			}
 		}
-		for _, m := range w.recall(t, core.RecallRequest{Query: "pool", Limit: 10}).Memories {
-			if m.ID == memory1.ID {
-				t.Error("a promoted memory is recalled as a memory")
-			}
+		all := w.recall(t, core.RecallRequest{Query: "pool", Limit: 10}).Memories
+		if !slices.ContainsFunc(all, func(m core.Recalled) bool { return m.ID == memory1.ID && m.KnowledgeID == pools.ID }) {
+			t.Errorf("a promoted memory isn't recalled with its knowledge: %+v", all)
 		}
 		if err := w.Supersede(t.Context(), pools.ID, newer.ID, ""); err != nil {
 			t.Fatal(err)
@@ -107,8 +107,8 @@ func (r runs) RunNamespace(_ context.Context, id string) (string, error) { retur
 
 func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
 	w := living(t, openPebble(t), nil, hashed)
-	w.observe(t, core.ObserveRequest{Title: "a", Content: "word", Tags: []string{"x"}, Kind: core.KindSemantic})
-	w.observe(t, core.ObserveRequest{Title: "b", Content: "word"})
+	w.observe(t, core.ObserveRequest{Title: "a", Content: "word one", Tags: []string{"x"}, Kind: core.KindSemantic})
+	w.observe(t, core.ObserveRequest{Title: "b", Content: "word two"})
 	w.observe(t, core.ObserveRequest{Title: "c", Content: "word", Namespace: "secret"})
 	p := memory.Recaller{Memories: w.Memories, Runs: runs{"run": "ns"}}
 	before := dump(t, w.store)

@@ -14,14 +14,14 @@ import (
 	"github.com/reflectory/reflectory/core/memory/embed"
 )
 
-// TestRecallReturnsWhatIsAlive has a memory in each state.
-func TestRecallReturnsWhatIsAlive(t *testing.T) {
+// TestRecallReturnsWhatCanBeRecalled has a memory in each state.
+func TestRecallReturnsWhatCanBeRecalled(t *testing.T) {
 	w := living(t, openPebble(t), nil, hashed)
 	for _, state := range core.MemoryStates() {
 		if state == core.StatePurged {
 			continue // nothing is left of it
 		}
-		m := w.observe(t, core.ObserveRequest{Title: string(state), Content: "word"})
+		m := w.observe(t, core.ObserveRequest{Title: string(state), Content: "word " + string(state)})
 		m.State = state
 		if err := w.Put(t.Context(), m); err != nil {
 			t.Fatal(err)
@@ -30,7 +30,7 @@ func TestRecallReturnsWhatIsAlive(t *testing.T) {
 	fresh := newWorld(t, w.store, hashed)
 	for name, w := range map[string]*world{"kept in step": w, "read from the store": fresh} {
 		got := strings.Split(titles(w.recall(t, core.RecallRequest{Query: "word", Limit: 10})), ", ")
-		if slices.Sort(got); strings.Join(got, " ") != "active cooling open revalidate_pending" {
+		if slices.Sort(got); strings.Join(got, " ") != "active cooling open promoted revalidate_pending" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -67,7 +67,7 @@ func TestWhatGoesWhileItIsRecalledIsLeftOut(t *testing.T) {
 		w := living(t, s, nil, func(o *memory.Options) { o.Embedder, o.Clock = m, m })
 		ids := map[string]string{}
 		for _, title := range []string{"a", "b", "c", "d"} {
-			ids[title] = w.observe(t, core.ObserveRequest{Title: title, Content: "word"}).ID
+			ids[title] = w.observe(t, core.ObserveRequest{Title: title, Content: "word " + title}).ID
 		}
 		m.do = func() {
 			if err := errors.Join(w.Remove(t.Context(), ids["a"]), w.Dream(t.Context(), ids["c"], core.StateArchived, "")); err != nil {
@@ -75,7 +75,7 @@ func TestWhatGoesWhileItIsRecalledIsLeftOut(t *testing.T) {
 			}
 		}
 		r := w.recall(t, core.RecallRequest{Session: "s", Turn: 1, Query: "word"})
-		if got := titles(r); got != "b, d" || r.Memories[1].Rank != 1 {
+		if got := titles(r); got != "d, b" || r.Memories[1].Rank != 1 {
 			t.Errorf("recalled %q: %+v", got, r.Memories)
 		}
 		m.do = nil

@@ -129,9 +129,9 @@ func TestARecallOfASessionIsATurn(t *testing.T) {
 
 // Two memories are equally like the query; the one that helped comes first.
 func TestRecallLearnsFromOutcomes(t *testing.T) {
-	w := living(t, openPebble(t), nil, hashed)
-	for _, id := range []string{"memory-a", "memory-b"} {
-		w.observe(t, core.ObserveRequest{ID: id, Content: "restart the service"})
+	w := living(t, openPebble(t), nil, nil)
+	for id, content := range map[string]string{"memory-a": "restart the service", "memory-b": "restart the service!"} {
+		w.observe(t, core.ObserveRequest{ID: id, Content: content})
 	}
 	first := func(r core.RecallRequest, want string) {
 		t.Helper()
@@ -167,11 +167,11 @@ func TestRecallWidensWithTheBias(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, openPebble(t), hashed)
 			for i := range 35 {
-				w.observe(t, core.ObserveRequest{Title: fmt.Sprint("t", i), Content: "word"})
+				w.observe(t, core.ObserveRequest{Title: "t", Content: fmt.Sprint("word ", i)})
 			}
 			for i, outcome := range c.outcomes {
-				w.recall(t, core.RecallRequest{Session: "s", Turn: int64(i), Query: "word", Limit: 1})
-				w.feedback(t, "s", int64(i), outcome)
+				w.recall(t, core.RecallRequest{Session: "s", Turn: int64(i + 1), Query: "word", Limit: 1})
+				w.feedback(t, "s", int64(i+1), outcome)
 			}
 			got := w.recall(t, core.RecallRequest{Session: "s", Turn: 9, Query: "word", Limit: c.limit})
 			if len(got.Memories) != c.want {
@@ -187,10 +187,10 @@ func TestRecallFilters(t *testing.T) {
 		{Title: "plain"}, {Title: "semantic", Kind: core.KindSemantic}, {Title: "tagged", Tags: []string{"x", "y"}},
 		{Title: "robot's", AgentID: "robot"}, {Title: "below", Namespace: "ns/below"}, {Title: "beside", Namespace: "ns2"},
 	} {
-		r.Content = "word"
+		r.Content = "word " + r.Title
 		w.observe(t, r)
 	}
-	w.pending(t, core.ObserveRequest{Title: "failed", Content: "word"})
+	w.pending(t, core.ObserveRequest{Title: "failed", Content: "word failed"})
 	cases := []struct {
 		name   string
 		filter core.RecallFilter

@@ -81,6 +81,9 @@ func put(t *tx, before, after *core.Memory) error {
 		if _, w.vector, err = readVector(t, after.ID); err != nil {
 			return err
 		}
+		if w.supersededBy, err = supersededBy(t, after.ID); err != nil {
+			return err
+		}
 	}
 	t.written = append(t.written, w)
 	return nil

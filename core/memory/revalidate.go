@@ -17,8 +17,8 @@ type RevalidateRequest struct {
 	Omega   core.OmegaFactors
 	Notes   []string
 	AgentID string
-	// Turn is the one whose feedback made the memory wait, where that is known: the
-	// same feedback again then tells of the decision.
+	// Turn is the one whose feedback made the memory wait, where that is known, for
+	// the events.
 	Turn core.TurnRef
 }
 
@@ -45,22 +45,17 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 	return d, nil
 }
 
-// gateAfter lets the gate decide on the candidates of a turn, and adds the
-// decisions to its result. One that somebody else decided on meanwhile is left.
-func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, result *core.FeedbackResult, ids []string) error {
+// gateAfter lets the gate decide on the memories that a turn brought before it. One
+// that somebody else decided on meanwhile is left.
+func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []string) error {
 	if m.options.Gate == nil {
 		return nil
 	}
 	request := &RevalidateRequest{AgentID: r.AgentID, Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
 	for _, id := range ids {
-		d, err := m.revalidate(ctx, id, request)
-		if left(err) {
-			continue
-		}
-		if err != nil {
+		if _, err := m.revalidate(ctx, id, request); err != nil && !left(err) {
 			return sdk.Wrap("gate of memory "+id, err)
 		}
-		result.Decisions = append(result.Decisions, d)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 	m := w.observe(t, core.ObserveRequest{Content: "c"})
 	var gated []int64
 	for turn := range int64(25) {
-		if len(w.live(t, "s", turn+1, m.ID, core.OutcomeSuccess).Decisions) > 0 {
+		if len(w.live(t, "s", turn+1, m.ID, core.OutcomeSuccess).Revalidate) > 0 {
 			gated = append(gated, turn+1)
 		}
 		if g := w.get(t, m.ID); g.State != core.StateCooling || g.Signals.TTLScore != .2 {
@@ -109,7 +109,7 @@ func TestRetainOfWhatScoresWellLeadsToActive(t *testing.T) {
 		w.live(t, "one", 1, m.ID, core.OutcomeSuccess)
 		w.live(t, "two", 1, m.ID, core.OutcomeSuccess)
 		result := w.live(t, "one", 2, m.ID, core.OutcomeSuccess)
-		if len(result.Decisions) != 1 || result.Items[0].After != core.StateRevalidatePending || w.get(t, m.ID).State != core.StateActive {
+		if len(result.Revalidate) != 1 || result.Items[0].After != core.StateRevalidatePending || w.get(t, m.ID).State != core.StateActive {
 			t.Errorf("%+v, and then it is %s", result, w.get(t, m.ID).State)
 		}
 	})

@@ -21,11 +21,14 @@ const maxTurnItems = 1000
 // turnRecord is a turn of a session: what its recalls returned, and then what its
 // feedback did. It holds no content.
 type turnRecord struct {
-	Items []turnItem `json:"items"`
-	// Feedback is the result of the turn's feedback, nil before it. Its decisions
-	// are in Decisions, by their ids.
+	// Namespace is the one that the turn's first recall looked in: its stream tells
+	// of a turn that found nothing. Early stores don't have it.
+	Namespace string     `json:"namespace,omitempty"`
+	Items     []turnItem `json:"items"`
+	// Feedback is the result of the turn's feedback, nil before it, and Feedbacks how
+	// many turns of the session had theirs by then.
 	Feedback  *core.FeedbackResult `json:"feedback,omitempty"`
-	Decisions []string             `json:"decisions,omitempty"`
+	Feedbacks int64                `json:"feedbacks,omitempty"`
 }
 
 // turnItem is a memory that a recall returned.
@@ -43,6 +46,15 @@ func (i *turnItem) place() lifecycle.Place {
 	return lifecycle.Place{Rank: i.Rank, Of: i.Of, Score: i.Score}
 }
 
+// improve takes the better rank, of equal ones that among more results, and the
+// better score.
+func (i *turnItem) improve(rank, of int, score float64) {
+	if rank < i.Rank || rank == i.Rank && of > i.Of {
+		i.Rank, i.Of = rank, of
+	}
+	i.Score = max(i.Score, score)
+}
+
 // find returns the turn's item of an id, nil for none.
 func (r *turnRecord) find(id string) *turnItem {
 	if i := slices.IndexFunc(r.Items, func(item turnItem) bool { return item.ID == id }); i >= 0 {
@@ -51,26 +63,22 @@ func (r *turnRecord) find(id string) *turnItem {
 	return nil
 }
 
-// recordTurn records what a recall of a turn returned, and counts an access of
-// each. Everything is counted once per turn: what an earlier recall of the turn
-// returned keeps its place, and after the turn's feedback nothing is recorded. A
-// memory that was purged since it was found is left out. millis is how long the
-// recall has taken.
-func recordTurn(t *tx, session string, turn int64, results []core.Recalled, millis float64) error {
-	if err := checkTurn(session, turn); err != nil {
+// recordTurn records what a recall in a namespace returned in a turn, and counts an
+// access of each. All recalls of a turn are one offer: what an earlier one returned
+// is counted once, in its best place. A memory that was purged since it was found is
+// left out. millis is how long the recall has taken.
+func recordTurn(t *tx, by core.TurnRef, namespace string, results []core.Recalled, millis float64) error {
+	if err := checkTurn(by.Session, by.Turn); err != nil {
 		return err
 	}
-	record, err := readTurnRecord(t, session, turn)
+	record, err := beginTurn(t, by, namespace)
 	if err != nil {
 		return err
 	}
-	if record == nil {
-		record = &turnRecord{Items: []turnItem{}}
-	}
-	if record.Feedback != nil {
-		return nil
-	}
 	accessed := map[string][]string{} // by namespace
+	if len(record.Items) == 0 && len(results) == 0 {
+		accessed[namespace] = nil // an event tells of the turn all the same
+	}
 	for i := range results {
 		item, err := access(t, record, &results[i], len(results))
 		if err != nil {
@@ -82,24 +90,56 @@ func recordTurn(t *tx, session string, turn int64, results []core.Recalled, mill
 		}
 	}
 	if len(record.Items) > maxTurnItems {
-		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results, of at most %d", turn, session, len(record.Items), maxTurnItems).
+		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results, of at most %d", by.Turn, by.Session, len(record.Items), maxTurnItems).
 			WithHint("give its feedback and begin another turn, or recall less")
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
 		ids := accessed[namespace]
-		event := journal.MemoryRecalled{SessionID: session, TurnID: turn, MemoryIDs: ids, LatencyMillis: millis}
+		event := journal.MemoryRecalled{SessionID: by.Session, TurnID: by.Turn, MemoryIDs: ids, LatencyMillis: millis}
 		if err := t.record(namespace, event); err != nil {
 			return err
 		}
 	}
-	return putTurnRecord(t, session, turn, record)
+	return putTurnRecord(t, by.Session, by.Turn, record)
+}
+
+// beginTurn is the record of a turn that takes a recall: the session's current turn,
+// or a later one, which becomes its current one.
+func beginTurn(t *tx, by core.TurnRef, namespace string) (*turnRecord, error) {
+	s, err := readSession(t, by.Session)
+	if err != nil {
+		return nil, err
+	}
+	if by.Turn < s.Next-1 {
+		return nil, sdk.Errorf(sdk.Conflict, "turn_out_of_order", "session %s is at turn %d already, so turn %d takes no recall", by.Session, s.Next-1, by.Turn).
+			WithHint("recall in the current turn or a later one, or leave the turn out to begin the next").
+			WithDetail("current", s.Next-1)
+	}
+	if by.Turn >= s.Next {
+		s.Next = by.Turn + 1
+		return &turnRecord{Namespace: namespace, Items: []turnItem{}}, putSession(t, by.Session, s)
+	}
+	record, err := readTurnRecord(t, by.Session, by.Turn)
+	if err == nil && record == nil {
+		record = &turnRecord{Namespace: namespace, Items: []turnItem{}}
+	}
+	if err == nil && record.Feedback != nil {
+		err = sdk.Errorf(sdk.Conflict, "turn_closed", "turn %d of session %s had its feedback, so it takes no recall", by.Turn, by.Session).
+			WithHint("leave the turn out to begin the next, or name a later one")
+	}
+	return record, err
 }
 
 // access counts an access of a result, and returns its place in the turn: nil
-// where the turn has it already, or the memory is gone.
+// where the turn has it already, whose place may get better, or the memory is gone.
 func access(t *tx, record *turnRecord, result *core.Recalled, of int) (*turnItem, error) {
 	id := result.ID
-	if record.find(id) != nil {
+	if math.IsNaN(result.Score) || math.IsInf(result.Score, 0) {
+		return nil, sdk.Errorf(sdk.Internal, "score_invalid", "memory %s was recalled with a score of %v", id, result.Score).
+			WithHint("this is a defect of the recall; please report it")
+	}
+	if item := record.find(id); item != nil {
+		item.improve(result.Rank, of, result.Score)
 		return nil, nil
 	}
 	before, err := read(t, id)
@@ -108,10 +148,6 @@ func access(t *tx, record *turnRecord, result *core.Recalled, of int) (*turnItem
 	}
 	if err != nil {
 		return nil, err
-	}
-	if math.IsNaN(result.Score) || math.IsInf(result.Score, 0) {
-		return nil, sdk.Errorf(sdk.Internal, "score_invalid", "memory %s was recalled with a score of %v", id, result.Score).
-			WithHint("this is a defect of the recall; please report it")
 	}
 	after, now := *before, t.Now().Round(0)
 	after.AccessCount++
@@ -135,7 +171,7 @@ func checkTurn(session string, turn int64) error {
 func (p *problems) turn(session string, turn int64) {
 	p.id("session", session)
 	if turn < 0 {
-		p.add("turn", "is %d: turns count from 0 or 1", turn)
+		p.add("turn", "is %d: turns count from 1", turn)
 	}
 }
 

@@ -29,9 +29,8 @@ func TestRecallCountsAnAccessOncePerTurn(t *testing.T) {
 			}
 		}
 		w.feedback(t, "s", 1, core.OutcomeSuccess)
-		late := w.observe(t, core.ObserveRequest{Content: "late"})
 		before := dump(t, s)
-		w.offer(t, "s", 1, a.ID, late.ID)
+		wantReason(t, w.RecordTurn(t.Context(), "s", 1, w.recalled(t, a.ID)), sdk.Conflict, "turn_closed")
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
 			t.Errorf("a recall after the turn's feedback was recorded:\n%s", diff)
 		}
@@ -42,14 +41,16 @@ func TestRecallCountsAnAccessOncePerTurn(t *testing.T) {
 	})
 }
 
-func TestPlacesAreThoseOfTheFirstRecallOfATurn(t *testing.T) {
+func TestRecallsOfATurnAreOneOfferAtTheBestPlace(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, nil, nil)
 		a, b, c := w.observe(t, core.ObserveRequest{Content: "a"}), w.observe(t, core.ObserveRequest{Content: "b"}), w.observe(t, core.ObserveRequest{Content: "c"})
 		w.offer(t, "s", 1, a.ID)             // alone, score 1: weight 1
 		w.offer(t, "s", 1, b.ID, c.ID, a.ID) // b first of three, score 1; c second, .9
+		w.offer(t, "s", 1, a.ID, c.ID)       // c last of two, .9
+		w.offer(t, "s", 1, c.ID)             // c alone, score 1
 		w.feedback(t, "s", 1, core.OutcomeSuccess, a.ID, b.ID, c.ID)
-		for id, weight := range map[string]float64{a.ID: 1, b.ID: 1, c.ID: .20 + .55*.5 + .25*1.9/2} {
+		for id, weight := range map[string]float64{a.ID: 1, b.ID: 1, c.ID: 1} {
 			if q := w.get(t, id).Signals.Q; !near(q, .5+.2*weight*.5) {
 				t.Errorf("memory %s has q %v, want that of weight %v", id, q, weight)
 			}

@@ -14,6 +14,7 @@ type runRecord struct {
 	ID         string          `json:"id"`
 	Workflow   string          `json:"workflow"`
 	Namespace  string          `json:"namespace,omitempty"`
+	Session    string          `json:"session,omitempty"`
 	File       string          `json:"file"`
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`
@@ -65,7 +66,7 @@ type attemptRecord struct {
 // run is the record as the rest of the program knows it, without content.
 func (r *runRecord) run() core.Run {
 	return core.Run{
-		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Source: core.Source{File: r.File},
+		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, Source: core.Source{File: r.File},
 		Status: r.Status, StopReason: r.StopReason, Score: r.Score, Iterations: r.Iterations,
 		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Open: r.Open,
 	}

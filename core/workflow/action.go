@@ -20,13 +20,14 @@ const (
 	actionObserve  = "memory.observe"
 	actionReflect  = "memory.reflect"
 	actionRecall   = "memory.recall"
+	actionFeedback = "memory.feedback"
 )
 
 // actionNames are all actions that a node can have.
 func actionNames() []string {
 	return []string{
 		actionLoop, actionEvaluate, actionCorrect, actionLLM, actionLua, actionPlugin,
-		actionObserve, actionReflect, actionRecall,
+		actionObserve, actionReflect, actionRecall, actionFeedback,
 	}
 }
 
@@ -51,8 +52,12 @@ func (l *loader) action(name string, with *document.Node) core.Action {
 		return l.memory(b, core.VerbReflect)
 	case actionRecall:
 		return l.memory(b, core.VerbRecall)
+	case actionFeedback:
+		return l.memory(b, core.VerbFeedback)
 	}
-	return &core.CallSpec{Step: l.call(b, name, sdk.KindGenerator), WithUsage: name == actionLLM}
+	s := &core.CallSpec{Step: l.call(b, name, sdk.KindGenerator), WithUsage: name == actionLLM}
+	s.Step.Refers = refers(b.Node, &s.Step)
+	return s
 }
 
 // optional reads a value over the state, or nil.
@@ -74,6 +79,7 @@ func (l *loader) loop(b *block) core.Action {
 		corrector := l.step(n, sdk.KindCorrector)
 		s.Corrector = &corrector
 	}
+	s.Parse = b.parse()
 	s.Limits = l.limits(b)
 	return s
 }
@@ -86,6 +92,9 @@ func (l *loader) limits(b *block) core.LoopLimits {
 		CorrectMode:      core.CorrectMode(b.oneOf("correct_mode", string(core.CorrectReplace), string(core.CorrectRegenerate))),
 		OnFailure:        core.OnFailure(b.oneOf("on_failure", string(core.ReturnBest), string(core.ReturnLast), string(core.Raise))),
 		OnEvaluatorError: core.OnEvaluatorError(b.oneOf("on_evaluator_error", string(core.EvaluatorErrorStop), string(core.EvaluatorErrorFail))),
+		OnGeneratorError: core.OnGeneratorError(b.oneOf("on_generator_error", string(core.GeneratorErrorStop), string(core.GeneratorErrorAttempt))),
+		EvaluatorRetries: b.retries("evaluator_retries"),
+		GeneratorRetries: b.retries("generator_retries"),
 	}
 	if b.Get("max_iterations") != nil {
 		limits.MaxIterations = b.integer("max_iterations", 1, core.MaxMaxIterations)
@@ -96,15 +105,22 @@ func (l *loader) limits(b *block) core.LoopLimits {
 	if b.Get("history_limit") != nil {
 		limits.HistoryLimit = b.integer("history_limit", 1, core.MaxMaxIterations)
 	}
-	if b.Get("evaluator_retries") != nil {
-		if limits.EvaluatorRetries = b.integer("evaluator_retries", 0, 10); limits.EvaluatorRetries == 0 {
-			limits.EvaluatorRetries = -1 // never; 0 is the default
-		}
-	}
 	if n := b.Get("budget"); n != nil {
 		l.budget(n, &limits)
 	}
 	return limits
+}
+
+// retries is how often a failed call is tried again, as limits have it: 0 is the
+// default there.
+func (b *block) retries(key string) int {
+	if b.Get(key) == nil {
+		return 0
+	}
+	if n := b.integer(key, 0, 10); n > 0 {
+		return n
+	}
+	return -1 // never
 }
 
 func (l *loader) budget(n *document.Node, limits *core.LoopLimits) {

@@ -97,8 +97,12 @@ func (b *block) duration(key string) time.Duration {
 
 // oneOf is text out of a list.
 func (b *block) oneOf(key string, values ...string) string {
-	n := b.Typed(key, document.Text)
+	n := b.Get(key)
 	if n == nil {
+		return ""
+	}
+	if n.Kind != document.Text {
+		b.Add(n.At, "", "%s must be one of %s, not %s", key, strings.Join(values, ", "), n.Kind)
 		return ""
 	}
 	if !slices.Contains(values, n.Text) {

@@ -60,7 +60,8 @@ func (l *loader) children(c *core.Composite, items []*document.Node, depth int) 
 			c.Weights = append(c.Weights, weight)
 		}
 		s := l.form(child, sdk.KindEvaluator, depth)
-		s.Name = name
+		s.Name, s.Parse = name, child.parse()
+		s.Refers = refers(item, &s)
 		child.Done()
 		c.Children = append(c.Children, s)
 	}

@@ -18,7 +18,7 @@ func TestEachStepHasItsTimeout(t *testing.T) {
 	} {
 		for key, want := range map[string]time.Duration{"": absent, ", timeout: 2s": 2 * time.Second} {
 			text := strings.ReplaceAll(form, "%s", key)
-			p, err := load(node("reflection.evaluate", "evaluator: "+text))
+			p, err := load("settings: {llm: {model: m}}\n" + node("reflection.evaluate", "evaluator: "+text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestLimitsOutOfBoundsAreRefused(t *testing.T) {
 		"on_evaluator_error: ignore":          "on_evaluator_error must be one of error, fail_attempt",
 		"correct_mode: merge":                 "correct_mode must be one of replace, regenerate",
 		"on_failure: best":                    "on_failure must be one of return_best, return_last, raise",
-		"on_failure: 1":                       "on_failure must be",
+		"on_failure: 3":                       "on_failure must be one of return_best, return_last, raise, not a number",
 		"accept: 1":                           "accept must be an expression",
 		"budget: 100":                         "budget must be a mapping",
 		"stop_when: [a]":                      "stop_when must be an expression",

@@ -97,12 +97,18 @@ func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
 	if n := b.Get("llm"); n != nil {
 		maps.Copy(settings, l.connection(n, "llm"))
 	}
+	if len(settings) == 0 {
+		l.Add(b.Node.At, llmHint, "the %s needs a language model, and settings.llm is missing", b.What)
+	}
 	config = append(config, field{"llm", settings.part()})
 	l.use(LLMPlugin, kind, settings.text("api_key_env"))
 	l.reach(LLMPlugin, settings.text("base_url"))
 	l.llmSteps = append(l.llmSteps, settings)
 	return core.Step{Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout)}
 }
+
+// llmHint shows how a model is named.
+const llmHint = `write in the workflow: settings: {llm: {provider: ollama, base_url: "http://127.0.0.1:11434", model: "llama3.2"}}`
 
 // callParts reads what an llm.call has and a judge hasn't.
 func (l *loader) callParts(b *block, names []string) (config object) {

@@ -156,8 +156,8 @@ func loop(keys string) string {
 func TestEveryFormOfAStep(t *testing.T) {
 	state := json.RawMessage(`{"x":{"k":1},"s":"text"}`)
 	for name, test := range map[string]struct{ text, plugin, config string }{
-		"action llm.call":       {node("llm.call", `prompt: "{{ state.x }}"`), "reflectory/llm-eval", `{"prompt":"{\"k\":1}","llm":{}}`},
-		"messages":              {node("llm.call", "messages: [{role: user, content: 'hi {{ state.s }}'}]\nparse: json\ntemperature: 0.5\nmax_tokens: 7"), "reflectory/llm-eval", `{"parse":"json","messages":[{"role":"user","content":"hi text"}],"temperature":0.5,"max_tokens":7,"llm":{}}`},
+		"action llm.call":       {node("llm.call", `{prompt: "{{ state.x }}", llm: {model: m}}`), "reflectory/llm-eval", `{"prompt":"{\"k\":1}","llm":{"model":"m"}}`},
+		"messages":              {node("llm.call", "messages: [{role: user, content: 'hi {{ state.s }}'}]\nparse: json\ntemperature: 0.5\nmax_tokens: 7\nllm: {model: m}"), "reflectory/llm-eval", `{"parse":"json","messages":[{"role":"user","content":"hi text"}],"temperature":0.5,"max_tokens":7,"llm":{"model":"m"}}`},
 		"action lua.run":        {node("lua.run", "code: 'return \"{{ x }}\"'"), "reflectory/lua-eval", `{"code":"return \"{{ x }}\""}`},
 		"action plugin.call":    {node("plugin.call", "plugin: acme/my-plugin\nconfig: {v: '{{ state.x }}', t: 'a {{ state.s }}', n: 9007199254740993}"), "acme/my-plugin", `{"v":{"k":1},"t":"a text","n":9007199254740993}`},
 		"plugin":                {node("reflection.evaluate", "evaluator: {plugin: acme/p, config: {out: '{{ output }}'}}"), "acme/p", `{"out":[1]}`},
@@ -205,6 +205,62 @@ func TestSettingsMergeAndEnvNames(t *testing.T) {
 	}
 }
 
+func TestAModelThatNothingNamesIsRefused(t *testing.T) {
+	for _, text := range []string{
+		node("llm.call", "prompt: 'hi {{ state.s }}'"),
+		node("reflection.evaluate", "evaluator: {type: llm}"),
+		"settings: {llm: {}}\n" + node("reflection.loop", "generator: {action: llm.call, prompt: p}\nevaluator: {run: x}"),
+	} {
+		_, err := load(text)
+		if err == nil || !strings.Contains(err.Error(), "needs a language model, and settings.llm is missing") || !strings.Contains(err.Error(), "settings: {llm: {provider: ollama") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestAConfigWhoseTemplatesGiveTextsHasASample(t *testing.T) {
+	for with, want := range map[string]string{
+		"prompt: 'a {{ state.s }}'\nmax_tokens: 7":           `{"prompt":"…","max_tokens":7,"llm":{"model":"m"}}`,
+		"messages: [{role: user, content: '{{ state.s }}'}]": `{"messages":[{"role":"user","content":"…"}],"llm":{"model":"m"}}`,
+	} {
+		p, err := load("settings: {llm: {model: m}}\n" + node("llm.call", with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(p.Nodes[0].Action.(*core.CallSpec).Step.Config.(core.Sampler).Sample()); got != want {
+			t.Errorf("%s: %s", with, got)
+		}
+	}
+	p, err := load(node("plugin.call", "plugin: acme/p\nconfig: {n: '{{ state.n }}'}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Nodes[0].Action.(*core.CallSpec).Step.Config.(core.Sampler).Sample(); got != nil {
+		t.Errorf("a template that may give anything has the sample %s", got)
+	}
+}
+
+func TestParseIsOfALoopAnEvaluatorOrAComposite(t *testing.T) {
+	p, err := load(loop("parse: json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Nodes[0].Action.(*core.LoopSpec); !s.Parse || s.Evaluator.Parse || !s.Judge().Parse {
+		t.Errorf("got %+v", s)
+	}
+	p, err = load(node("reflection.evaluate", "evaluator: {type: all, parse: json, evaluators: [{name: a, run: x, parse: json}, {name: b, run: y}]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator
+	if c := s.Composite.Children; !s.Parse || !c[0].Parse || c[1].Parse {
+		t.Errorf("got %+v", s)
+	}
+	if _, err := load(loop("parse: xml")); err == nil || !strings.Contains(err.Error(), `parse must be one of json, not "xml"`) {
+		t.Errorf("parse: xml: %v", err)
+	}
+}
+
 func TestLimitsAndComposites(t *testing.T) {
 	p, err := load("settings: {llm: {price: {in: 1, out: 2}}}\n" + loop(`timeout: 30s
 budget: {tokens: 100, cost_usd: 0.5}
@@ -213,6 +269,8 @@ stop_when: "yes"
 accept: "no"
 correct_mode: regenerate
 on_failure: raise
+on_generator_error: stop
+generator_retries: 0
 on_evaluator_error: fail_attempt
 evaluator_retries: 0
 history_limit: 5
@@ -225,6 +283,7 @@ max_iterations: 1000`))
 		MaxIterations: 1000, Timeout: 30 * time.Second, BudgetTokens: 100, BudgetUSD: 0.5, NoProgress: 2,
 		StopWhen: expression("yes"), Accept: expression("no"), CorrectMode: "regenerate", OnFailure: "raise",
 		OnEvaluatorError: "fail_attempt", EvaluatorRetries: -1, HistoryLimit: 5,
+		OnGeneratorError: "stop", GeneratorRetries: -1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -297,15 +356,15 @@ func TestProblems(t *testing.T) {
 		"half a token":              {loop("budget: {tokens: 1.5}"), `tokens must be a whole number, not 1.5`},
 		"weights of nothing":        {node("reflection.evaluate", "evaluator: {type: weighted, evaluators: [{name: a, weight: 0, run: x}]}"), `all weights are 0`},
 		"two children of a name":    {node("reflection.evaluate", "evaluator: {type: all, evaluators: [{name: a, run: x}, {name: a, run: x}]}"), `there are two evaluators named "a"`},
-		"a number that isn't JSON":  {"state: {a: .inf}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `w.yaml:1:12: this value can't be used here`},
+		"a number that isn't JSON":  {"state: {a: .inf}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `w.yaml:1:12: .inf: JSON has no such number`},
 		"deep nesting":              {"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200), "nested deeper than 100"},
 		"deep nesting by dashes":    {strings.Repeat("- ", 5000) + "x", "nested deeper than 100"},
 		"a control character":       {"name: x\n# \x1b[2J\n", `w.yaml:2:3: the control character U+001B can't stand in YAML`},
 		"a zero byte":               {"name: x\x00\n", `w.yaml:1:8: the control character U+0000`},
 		"not UTF-8":                 {"# ß\nname: \xff\n", `w.yaml:2:7: the file isn't UTF-8 text (save the file as UTF-8)`},
 		"a byte order mark":         {"\ufeffstat: {}\n", `w.yaml:1:1: the workflow has no key "stat"`},
-		"more than anybody wrote":   {"state:\n" + strings.Repeat("  k: 1\n", 17_000), `w.yaml:16668:3: the YAML has more than 50000`},
-		"signs without end":         {strings.Repeat("%", 1<<20), `the YAML has more than 50000 words and signs`},
+		"more than anybody reads":   {"state:\n" + strings.Repeat("  k: 1\n", 17_000), "and 9900 more"},
+		"signs without end":         {strings.Repeat("%", 1<<20), `w.yaml:1:1: anchors, aliases, merge keys, tags and directives aren't supported`},
 		"a large file":              {strings.Repeat("#", workflow.MaxFile+1), "the file has more than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,11 +1,14 @@
 package workflow
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/workflow/template"
 )
 
 // memory reads the with: block of a memory.* action. Its keys are those of the
@@ -24,6 +27,9 @@ func (l *loader) memory(b *block, verb core.MemoryVerb) core.Action {
 	case core.VerbRecall:
 		b.Need("query")
 		keys = jsonKeys(reflect.TypeFor[core.RecallRequest]())
+	case core.VerbFeedback:
+		b.outcome()
+		keys = jsonKeys(reflect.TypeFor[core.FeedbackRequest]())
 	}
 	request := object{}
 	for _, key := range keys {
@@ -32,6 +38,19 @@ func (l *loader) memory(b *block, verb core.MemoryVerb) core.Action {
 		}
 	}
 	return &core.MemorySpec{Verb: verb, Request: newValue(request, nil)}
+}
+
+// outcome checks what a feedback says, where no template says it.
+func (b *block) outcome() {
+	words := map[string][]string{
+		"outcome": {string(core.OutcomeSuccess), string(core.OutcomeFailure), string(core.OutcomePartial)},
+		"source":  {"user", "tool", "text"},
+	}
+	for _, key := range slices.Sorted(maps.Keys(words)) {
+		if n := b.Get(key); n != nil && (n.Kind != document.Text || !template.Is(n.Text)) {
+			b.oneOf(key, words[key]...)
+		}
+	}
 }
 
 // jsonKeys are the names of a struct's fields in JSON, sorted.

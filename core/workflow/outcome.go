@@ -16,6 +16,8 @@ type outcome struct {
 	StopReason core.StopReason `json:"stop_reason"`
 	Valid      bool            `json:"valid"`
 	Score      float64         `json:"score"`
+	Iteration  int             `json:"iteration"`
+	Best       core.Best       `json:"best"`
 	History    []struct{}      `json:"history"`
 	Usage      core.RunUsage   `json:"usage"`
 	Error      *core.ErrorInfo `json:"error"`
@@ -34,6 +36,7 @@ func (w *walk) finish(node *Node, v *core.Visit) (ended bool, err error) {
 	}
 	w.state.set(v.Node, v.Result)
 	w.results.Add(v)
+	w.turns.take(node, v, &o)
 
 	run := w.run
 	run.Status, run.StopReason, run.Error = core.StatusPassed, o.StopReason, o.Error

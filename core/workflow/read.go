@@ -22,14 +22,12 @@ const (
 	MaxNamedFiles = 100
 	// maxDepth bounds the nesting of mappings and lists.
 	maxDepth = 100
-	// maxWords bounds the words and signs of a file: some 10,000 lines.
-	maxWords = 50_000
 )
 
 // limits bound a file of so many bytes.
 func limits(size int) document.Limits {
 	return document.Limits{
-		Bytes: size, Words: maxWords, Depth: maxDepth,
+		Bytes: size, Depth: maxDepth,
 		Hint: "put large data into a file of its own: --state-file or --input take JSON",
 	}
 }

@@ -16,6 +16,10 @@ type Runner struct {
 	Actions core.Actions
 	// Recorder makes progress durable; nil records nothing.
 	Recorder core.RunRecorder
+	// Teacher lets the memories that a run recalled learn from its end. nil makes each
+	// recall one without a session, which nothing is learned from, as for a run that is
+	// only tried.
+	Teacher core.Teacher
 	// Events takes what happens, in order; nil takes nothing.
 	Events func(core.Event)
 	// Clock tells the time; nil is the machine's.
@@ -47,6 +51,9 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 		if ctx.Err() != nil && sdk.CodeOf(err) == sdk.Cancelled { // a plugin that says so doesn't cancel a run
 			run.Status, run.StopReason, run.Error = core.StatusCancelled, core.StopCancelled, nil
 		}
+	}
+	if w != nil {
+		w.teach(ctx)
 	}
 	run.UpdatedAt = r.clock().Now()
 	if recordErr := r.recordEnd(ctx, run, open); recordErr != nil {
@@ -89,6 +96,7 @@ type walk struct {
 	visits  int
 	trail   []string
 	results core.Results
+	turns   turns
 	// open is the visit that ended the run and isn't recorded, since a resume
 	// goes on in it.
 	open  *core.Visit
@@ -164,7 +172,7 @@ func (w *walk) visit(ctx context.Context, name string, attempts []core.Attempt) 
 	}
 	visit.Skipped = !runs
 	if runs {
-		if visit.Result, err = w.act(ctx, visit.Number, node, attempts); err != nil {
+		if visit.Result, err = w.act(ctx, visit, node, attempts); err != nil {
 			return false, "", sdk.Wrap("node "+name, err)
 		}
 		if _, isLoop := node.Action.(*core.LoopSpec); !isLoop {
@@ -195,18 +203,23 @@ func (w *walk) record(ctx context.Context, visit *core.Visit) error {
 }
 
 // act runs a node's action and returns its result as JSON.
-func (w *walk) act(ctx context.Context, visit int, node *Node, attempts []core.Attempt) (json.RawMessage, error) {
+func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts []core.Attempt) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	req := &core.ActionRequest{
-		RunID: w.run.ID, Visit: visit, Node: node.Name, Action: node.Action,
+		RunID: w.run.ID, Visit: visit.Number, Node: node.Name, Action: node.Action,
 		State: w.state.json(), Done: attempts, Used: w.run.Open,
 	}
 	if w.Recorder != nil {
-		req.Attempts = w.Recorder.Attempts(visit, node.Name)
+		req.Attempts = w.Recorder.Attempts(visit.Number, node.Name)
+	}
+	var notes notes
+	if w.Teacher != nil {
+		req.Session, req.Turn, req.Note = w.run.SessionID(), w.turns.open(), notes.add
 	}
 	result, err := w.Actions.Act(ctx, req)
+	notes.into(visit, &w.turns)
 	if err != nil {
 		return nil, err
 	}

@@ -41,9 +41,16 @@ var (
 func (l *loader) step(n *document.Node, kind sdk.Kind) core.Step {
 	b := l.block(n, string(kind))
 	s := l.form(b, kind, 0)
+	if kind == sdk.KindEvaluator {
+		s.Parse = b.parse()
+	}
+	s.Refers = refers(b.Node, &s)
 	b.Done()
 	return s
 }
+
+// parse reads parse: json of what judges.
+func (b *block) parse() bool { return b.oneOf("parse", "json") != "" }
 
 // form reads the keys of a step. The block's owner ends it.
 func (l *loader) form(b *block, kind sdk.Kind, depth int) core.Step {

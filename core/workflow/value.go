@@ -115,6 +115,36 @@ type value struct {
 	context part
 }
 
+// sampled reports whether all templates of a part give texts, and returns the part
+// with texts in their place.
+func sampled(p part) (part, bool) {
+	switch p := p.(type) {
+	case templated:
+		return constant(`"…"`), p.asText
+	case object:
+		out := make(object, len(p))
+		for i, f := range p {
+			v, ok := sampled(f.value)
+			if !ok {
+				return nil, false
+			}
+			out[i] = field{f.key, v}
+		}
+		return out, true
+	case list:
+		out := make(list, len(p))
+		for i, e := range p {
+			v, ok := sampled(e)
+			if !ok {
+				return nil, false
+			}
+			out[i] = v
+		}
+		return out, true
+	}
+	return p, true
+}
+
 // newValue makes a part a value; one without templates is encoded here, once.
 func newValue(p, context part) core.Value {
 	if isConstant(p) {
@@ -125,6 +155,16 @@ func newValue(p, context part) core.Value {
 }
 
 func (v *value) Constant() bool { return false }
+
+// Sample implements [core.Sampler].
+func (v *value) Sample() json.RawMessage {
+	p, ok := sampled(v.part)
+	if !ok {
+		return nil
+	}
+	data, _ := p.append(nil, nil) // only templates fail
+	return data
+}
 
 // Render implements [core.Value].
 func (v *value) Render(scope core.Scope) (json.RawMessage, error) {

@@ -1,4 +1,4 @@
-// Command embed is an agent in Go that checks and mends its own work in process:
+// Command embed is an agent in Go that checks and corrects its own work in process:
 // no plugin, no store, no workflow file.
 package main
 
@@ -21,5 +21,9 @@ func main() {
 			return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: good}}, nil
 		}),
 	})
-	fmt.Println(result.Status, string(result.Output), err)
+	if err != nil { // the options were wrong, and nothing ran
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Status, string(result.Output))
 }

@@ -2,5 +2,5 @@ package main
 
 func Example() {
 	main()
-	// Output: passed {"guess":6} <nil>
+	// Output: passed {"guess":6}
 }

@@ -32,7 +32,6 @@ func TestBounds(t *testing.T) {
 		"matches":    {"rule:\n  match:\n" + strings.Repeat("    - {output: '1'}\n", format.MaxMatches+1), "match has more than 1000 elements"},
 		"variables":  {variables + "  match: [{output: '1'}]\n", "variables has more than 100 elements"},
 		"expression": {"rule: {match: [{output: '" + strings.Repeat(" ", format.MaxExpressionBytes) + "1'}]}", "output has 16385 bytes, more than 16384"},
-		"words":      {"rule: [" + strings.Repeat("1,", 30_000) + "]", "more than 50000 words"},
 		"characters": {"rule: \x1b", "control character U+001B"},
 		"encoding":   {"rule: \xff", "isn't UTF-8"},
 		"masks":      {"mask: [" + strings.Repeat("a,", format.MaxList+1) + "]\nrule: {match: [{output: '1'}]}", "mask has more than 100 elements"},
@@ -169,6 +168,20 @@ func TestSchemaAgreesWithTheParser(t *testing.T) {
 		_, found := format.Parse("p.yaml", []byte(text))
 		if bySchema, byParser := schema.Validate(value) == nil, found.Err() == nil; bySchema != valid || byParser != valid {
 			t.Errorf("%s: schema %v, parser %v, want %v", text, bySchema, byParser, valid)
+		}
+	}
+}
+
+// TestAPatternNamesWhatCanBeANamespace: a policy that no namespace can have would
+// hold nowhere.
+func TestAPatternNamesWhatCanBeANamespace(t *testing.T) {
+	for pattern, valid := range map[string]bool{
+		"**": true, "a": true, "a/**": true, "café/x/**": true,
+		"caf\u00ad/**": false, "secure\u200b": false, "cafe\u0301/**": false, "a/../b": false, "a/.": false,
+	} {
+		_, found := format.Parse("p.yaml", []byte(`{"namespace": "`+pattern+`", "rule": {"match": [{"output": 1}]}}`))
+		if got := found.Err() == nil; got != valid {
+			t.Errorf("%q: %v", pattern, found.Err())
 		}
 	}
 }

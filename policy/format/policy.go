@@ -2,8 +2,10 @@ package format
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Bounds of a policy file.
@@ -23,8 +25,6 @@ const (
 
 	// maxDepth bounds the nesting of mappings and lists: 20 nested rules take 60.
 	maxDepth = 64
-	// maxWords bounds the words and signs of a file: some 10,000 lines.
-	maxWords = 50_000
 )
 
 // Policy is a policy file as it was read. What it holds is well-formed; its
@@ -71,8 +71,11 @@ type Match struct {
 	At Pos
 	// Path names the match within its file: "match[0].match[2]".
 	Path string
-	// Condition is nil where the match always holds.
-	Condition   *Text
+	// Condition is nil where the match always holds, and where it couldn't be read.
+	Condition *Text
+	// Conditional is whether the match has a condition, also one that couldn't be
+	// read: such a match doesn't always hold.
+	Conditional bool
 	Output      *Text
 	Explanation *Text
 	Rule        *Rule
@@ -105,6 +108,11 @@ func Parse(file string, text []byte) (*Policy, *Problems) {
 	policy.Description = m.text("description")
 	if ns := m.form("namespace", namespaceForm, "write a namespace such as a/b, a/** for all below a, or ** for all"); ns != nil {
 		policy.Namespace, policy.NamespaceAt = ns.Value, ns.At
+		if top := strings.TrimSuffix(ns.Value, "/**"); top != "**" {
+			if err := core.CheckNamespace(top); err != nil {
+				m.Add(ns.At, "no namespace has that name, so the policy would hold nowhere", "%s", sdk.AsError(err).Message)
+			}
+		}
 	}
 	policy.Shadow = m.flag("shadow")
 	policy.Mask = r.masks(m)

@@ -15,7 +15,7 @@ type reader struct {
 }
 
 func (r *reader) parse(text string) *document.Node {
-	limits := document.Limits{Bytes: MaxFileBytes, Words: maxWords, Depth: maxDepth, Hint: "split the file"}
+	limits := document.Limits{Bytes: MaxFileBytes, Depth: maxDepth, Hint: "split the file"}
 	return document.Read(text, limits, r.found.Problems)
 }
 

@@ -68,7 +68,7 @@ func (r *reader) variable(n *document.Node, seen map[string]bool) (Variable, boo
 func (r *reader) match(n *document.Node, path string, depth int) *Match {
 	m := r.mapping(n, "a match")
 	match := &Match{
-		At: n.FirstKey(), Path: path, Condition: m.expression("condition"),
+		At: n.FirstKey(), Path: path, Condition: m.expression("condition"), Conditional: m.Get("condition") != nil,
 		Output: m.expression("output"), Explanation: m.expression("explanation"),
 	}
 	nested := m.Get("rule")

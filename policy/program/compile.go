@@ -224,7 +224,7 @@ func (c *compiler) typed(s *scope, text *format.Text, want *cel.Type, message, h
 // entered by a condition keeps what follows it from being tried.
 func optional(matches []*compiledMatch) bool {
 	for _, m := range matches {
-		always := m.source.Condition == nil || m.condition != nil && m.condition.always()
+		always := !m.source.Conditional || m.condition != nil && m.condition.always()
 		switch {
 		case m.nested != nil && m.nested.optional:
 			if !always {
@@ -241,8 +241,8 @@ func optional(matches []*compiledMatch) bool {
 func (c *compiler) reachable(rule *compiledRule) {
 	seen := map[string]*format.Match{}
 	for i, m := range rule.matches {
-		if m.source.Condition != nil && m.condition == nil {
-			continue // it didn't compile
+		if m.source.Conditional && m.condition == nil {
+			continue // it couldn't be read, or didn't compile
 		}
 		if m.condition != nil && m.condition.constant == types.False {
 			c.found.Add(m.source.Condition.At, "remove it", "the match can never be reached: its condition is false")

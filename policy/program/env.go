@@ -31,7 +31,18 @@ type Field struct {
 	Values []string `json:"values,omitempty"`
 	// Optional is whether an output may leave it out.
 	Optional bool `json:"optional,omitempty"`
+	// Range is the least and the greatest number that it may be; nil is any.
+	Range *Range `json:"range,omitempty"`
 }
+
+// Range is from a least number to a greatest, both included.
+type Range struct {
+	Least    float64 `json:"least"`
+	Greatest float64 `json:"greatest"`
+}
+
+// holds reports whether a number is in the range.
+func (r *Range) holds(x float64) bool { return r == nil || x >= r.Least && x <= r.Greatest }
 
 // Options declare what the policies of one kind see and give.
 type Options struct {
@@ -70,6 +81,7 @@ func NewEnv(o Options) (*Env, error) {
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ParserErrorRecoveryLimit(maxParseErrors),
 	}
+	options = append(options, textFunctions()...)
 	for _, f := range functions() {
 		options = append(options, f.option())
 	}

@@ -84,6 +84,7 @@ func (c *compiler) check(s *scope, text *format.Text) *cel.Ast {
 	if issues.Err() == nil {
 		var checked *cel.Ast
 		if checked, issues = s.cel.Check(parsed); issues.Err() == nil {
+			c.checkDivisions(text, checked)
 			return checked
 		}
 		c.note(issues, parsed.NativeRep(), s, text)
@@ -131,6 +132,10 @@ func (c *compiler) note(issues *cel.Issues, parsed *ast.AST, s *scope, text *for
 		at := text.Place(max(1, issue.Location.Line()), max(1, issue.Location.Column()+1))
 		if issue.Location.Line() < 1 { // the parser's own limits have no place
 			at = text.Place(firstLine(text.Value))
+		}
+		if called := c.unknownFunction(parsed, issue.ExprID); called != "" {
+			c.found.Add(at, c.env.functionHint(called), "there is no function %q", called)
+			continue
 		}
 		name := nameAt(parsed, issue.ExprID)
 		if name == "" || slices.Contains(names, name) {

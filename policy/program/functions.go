@@ -2,12 +2,16 @@ package program
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Function is a function that policies have beyond CEL's own.
@@ -29,7 +33,7 @@ type Function struct {
 }
 
 // Functions lists the functions that policies have beyond CEL's own.
-func Functions() []Function { return functions() }
+func Functions() []Function { return append(functions(), textSignatures()...) }
 
 // functions is the one table of own functions. Each has its cost.
 func functions() []Function {
@@ -153,4 +157,40 @@ func (f Function) actual(args []ref.Val) uint64 {
 		}
 	}
 	return uint64(math.Ceil(cost))
+}
+
+// unknownFunction is the name of the call at an expression id, if no function has that
+// name, else "".
+func (c *compiler) unknownFunction(parsed *ast.AST, id int64) string {
+	if parsed == nil {
+		return ""
+	}
+	calls := ast.MatchDescendants(ast.NavigateAST(parsed), func(e ast.NavigableExpr) bool {
+		return e.ID() == id && e.Kind() == ast.CallKind
+	})
+	if len(calls) == 0 {
+		return ""
+	}
+	call := calls[0].AsCall()
+	if c.env.cel.HasFunction(call.FunctionName()) {
+		return ""
+	}
+	return call.FunctionName()
+}
+
+// functionHint names the function that is nearest to an unknown name, or lists what there
+// is beyond CEL's own.
+func (e *Env) functionHint(unknown string) string {
+	names := []string{"all", "exists", "exists_one", "filter", "has", "map"} // CEL's macros
+	for name := range e.cel.Functions() {
+		if !strings.ContainsAny(name, "_@!-") { // operators
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var own []string
+	for _, f := range Functions() {
+		own = append(own, f.Name)
+	}
+	return sdk.DidYouMean(unknown, names, "beyond CEL's own there are "+strings.Join(own, ", "))
 }

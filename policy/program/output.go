@@ -111,12 +111,13 @@ func (c *compiler) field(s *scope, text *format.Text, checked *cel.Ast, index in
 	x := c.expression(s, text, value)
 	if x != nil {
 		c.checkField(i, x, place(text, checked, entry.Value()))
+		c.checkLiterals(i, text, checked, entry.Value())
 		out.fields[i] = x
 	}
 	return x
 }
 
-// checkField checks a field's type, and its value if that is a constant.
+// checkField checks a field's type.
 func (c *compiler) checkField(i int, x *expression, at format.Pos) {
 	f, want := c.env.fields[i], c.env.types[i]
 	if !want.IsAssignableType(x.kind) && !x.kind.IsExactType(cel.DynType) {
@@ -125,10 +126,6 @@ func (c *compiler) checkField(i int, x *expression, at format.Pos) {
 			hint = "write the number with a point: 1.0"
 		}
 		c.found.Add(at, hint, "%s must be %s, not %s", f.Name, f.Type, x.kind)
-		return
-	}
-	if text, ok := x.constant.(types.String); ok && len(f.Values) > 0 && !slices.Contains(f.Values, string(text)) {
-		c.found.Add(at, nearest(string(text), f.Values, "it is one of "+strings.Join(f.Values, ", ")), "%s can't be %q", f.Name, string(text))
 	}
 }
 

@@ -87,12 +87,13 @@ func (d *decoder) signals(s *core.Signals) {
 	s.Successes = d.number(`,"success_count":`)
 	s.Partials = d.number(`,"partial_count":`)
 	s.Failures = d.number(`,"failure_count":`)
+	s.Assumed = d.counted(`,"assumed_count":`)
+	s.AssumedFailures = d.counted(`,"assumed_failure_count":`)
 	s.RelevantTurns = d.number(`,"relevant_turns":`)
 	s.Gated = d.skip(`,"gated":true`)
-	if d.peek(`,"gated_at":`) {
-		s.GatedAt = d.number(`,"gated_at":`)
-	}
+	s.GatedAt = d.counted(`,"gated_at":`)
 	s.Sessions = d.number(`,"sessions":`)
+	s.AssumedSessions = d.counted(`,"assumed_sessions":`)
 	s.LastOutcomeError = d.skip(`,"last_outcome_error":true`)
 	for opening := `,"recent":[{"session":`; d.peek(opening); opening = `,{"session":` {
 		s.Recent = append(s.Recent, core.TurnRef{Session: d.text(opening), Turn: d.number(`,"turn":`)})
@@ -101,6 +102,14 @@ func (d *decoder) signals(s *core.Signals) {
 		}
 	}
 	d.need(`}`)
+}
+
+// counted is a number that may be left out, which is 0.
+func (d *decoder) counted(name string) int64 {
+	if !d.peek(name) {
+		return 0
+	}
+	return d.number(name)
 }
 
 // peek reports whether the record goes on with a text.

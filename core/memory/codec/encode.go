@@ -68,14 +68,15 @@ func signals(b []byte, s *core.Signals) []byte {
 	b = number(b, `,"success_count":`, s.Successes)
 	b = number(b, `,"partial_count":`, s.Partials)
 	b = number(b, `,"failure_count":`, s.Failures)
+	b = counted(b, `,"assumed_count":`, s.Assumed)
+	b = counted(b, `,"assumed_failure_count":`, s.AssumedFailures)
 	b = number(b, `,"relevant_turns":`, s.RelevantTurns)
 	if s.Gated {
 		b = append(b, `,"gated":true`...)
 	}
-	if s.GatedAt != 0 {
-		b = number(b, `,"gated_at":`, s.GatedAt)
-	}
+	b = counted(b, `,"gated_at":`, s.GatedAt)
 	b = number(b, `,"sessions":`, s.Sessions)
+	b = counted(b, `,"assumed_sessions":`, s.AssumedSessions)
 	if s.LastOutcomeError {
 		b = append(b, `,"last_outcome_error":true`...)
 	}
@@ -103,6 +104,14 @@ func optional(b []byte, name, s string) []byte {
 
 func number(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(b, name...), n, 10)
+}
+
+// counted is a number that is left out where it is 0.
+func counted(b []byte, name string, n int64) []byte {
+	if n == 0 {
+		return b
+	}
+	return number(b, name, n)
 }
 
 // float renders as encoding/json does: the shortest form, with an exponent only

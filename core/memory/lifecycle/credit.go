@@ -1,6 +1,10 @@
 package lifecycle
 
-import "github.com/reflectory/reflectory/core"
+import (
+	"math"
+
+	"github.com/reflectory/reflectory/core"
+)
 
 // Place is where a recall put a memory among what it returned.
 type Place struct {
@@ -26,12 +30,25 @@ func (p Place) rankWeight() float64 {
 // Bias returns a session's bias after a turn, in [-1,1]: below 0 recall has been
 // of little help lately (spec 3.6).
 func Bias(before float64, o core.Outcome) float64 {
-	after := float64(.85 * before)
+	return min(1, max(-1, float64(biasKept*before)+biasOf(o)))
+}
+
+// AmendBias returns the bias of a session as it would be if the outcome of a turn had
+// been another. Of it each of the given number of turns since then has left .85.
+func AmendBias(bias float64, since int64, before, after core.Outcome) float64 {
+	return min(1, max(-1, bias+float64(math.Pow(biasKept, float64(since))*(biasOf(after)-biasOf(before)))))
+}
+
+// biasKept is how much of the bias a turn leaves.
+const biasKept = .85
+
+// biasOf is what an outcome adds to the bias.
+func biasOf(o core.Outcome) float64 {
 	switch o {
 	case core.OutcomeSuccess:
-		after += .15
+		return .15
 	case core.OutcomeFailure:
-		after -= .15
+		return -.15
 	}
-	return min(1, max(-1, after))
+	return 0
 }

@@ -29,7 +29,7 @@ func TestCreditByPlace(t *testing.T) {
 		if got := c.place.Weight(); !near(got, c.want) {
 			t.Errorf("%s: weight %v, want %v", c.name, got, c.want)
 		}
-		s := lifecycle.After(lifecycle.Initial(), &lifecycle.Turn{Outcome: core.OutcomeSuccess, Used: true, Place: c.place})
+		s := lifecycle.After(lifecycle.Initial(), &lifecycle.Turn{Outcome: core.OutcomeSuccess, Used: true, Weight: c.place.Weight()})
 		if want := .5 + .2*c.want*.5; !near(s.Q, want) {
 			t.Errorf("%s: q %v, want %v", c.name, s.Q, want)
 		}
@@ -60,7 +60,7 @@ func TestSignalsStayInTheirBounds(t *testing.T) {
 			turn := &lifecycle.Turn{
 				Number: int64(i), Used: rapid.Bool().Draw(t, "used"),
 				Outcome: rapid.SampledFrom([]core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}).Draw(t, "outcome"),
-				Place:   lifecycle.Place{Rank: rapid.IntRange(0, 9).Draw(t, "rank"), Of: 10, Score: rapid.Float64Range(-1, 2).Draw(t, "score")},
+				Weight:  lifecycle.Place{Rank: rapid.IntRange(0, 9).Draw(t, "rank"), Of: 10, Score: rapid.Float64Range(-1, 2).Draw(t, "score")}.Weight(),
 			}
 			before := s
 			s, bias = lifecycle.After(s, turn), lifecycle.Bias(bias, turn.Outcome)

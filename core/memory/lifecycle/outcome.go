@@ -12,6 +12,13 @@ const (
 	SourceText = "text" // it was read out of a text
 )
 
+// Better reports whether a source is a better one than another. One that isn't known
+// is the worst.
+func Better(source, than string) bool {
+	ranks := map[string]int{SourceText: 1, SourceTool: 2, SourceUser: 3}
+	return ranks[source] > ranks[than]
+}
+
 // Judge tells how a turn went by the best evidence of its feedback, and which
 // source that is: a user's word, else the outcomes of tools, else what a text
 // says. Without a word and without tools it is sdk.Invalid, reason

@@ -32,7 +32,7 @@ func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 // Evaluated reports whether the retention policy is asked about a memory in this
 // state. One that waits for the gate gets its score, but stays.
-func Evaluated(s core.MemoryState) bool { return s.Recallable() }
+func Evaluated(s core.MemoryState) bool { return s.Live() }
 
 // AfterRetain is the state that a retain leads to (spec 3.5): the score is the
 // last one that the retention policy gave.

@@ -23,12 +23,13 @@ type Turn struct {
 	// Number is the turn counter of the memory's namespace, this turn included.
 	Number  int64
 	Outcome core.Outcome
-	// Used is whether the memory was reported as used.
-	Used bool
-	// FirstOfSession is whether the session didn't use it before.
-	FirstOfSession bool
-	// Place is the one that recall gave it.
-	Place Place
+	// Used is whether the memory was used, Assumed whether nobody named that use.
+	Used, Assumed bool
+	// FirstOfSession is whether the session didn't use it before, FirstNamed whether
+	// the session didn't name a use of it before, and does now.
+	FirstOfSession, FirstNamed bool
+	// Weight is the share of the credit that its place in the recall gives it.
+	Weight float64
 }
 
 // Reward is what the memory earns in the turn: nothing where it wasn't used.
@@ -64,10 +65,21 @@ func After(s core.Signals, t *Turn) core.Signals {
 	s.LastHitTurn = t.Number
 	if t.FirstOfSession {
 		s.Sessions++
+		s.AssumedSessions++
+	}
+	if t.FirstNamed {
+		s.AssumedSessions--
 	}
 	s.Utility = toward(s.Utility, t.Reward(), rate)
-	s.Q = toward(s.Q, t.Reward(), rate*t.Place.Weight())
-	return count(s, t.Outcome)
+	s.Q = toward(s.Q, t.Reward(), rate*t.Weight)
+	s = count(s, t.Outcome)
+	if t.Assumed {
+		s.Assumed++
+		if s.LastOutcomeError {
+			s.AssumedFailures++
+		}
+	}
+	return s
 }
 
 // count counts a use by its outcome. A success, at least in part, ends a streak

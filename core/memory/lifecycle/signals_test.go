@@ -12,7 +12,6 @@ import (
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
 
 // first is the place of what was recalled alone, with a perfect score: weight 1.
-var first = lifecycle.Place{Rank: 0, Of: 1, Score: 1}
 
 func TestSignalsAfterOneTurn(t *testing.T) {
 	before := core.Signals{
@@ -44,7 +43,7 @@ func TestSignalsAfterOneTurn(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			ref := core.TurnRef{Session: "s", Turn: 3}
-			got := lifecycle.After(before, &lifecycle.Turn{TurnRef: ref, Number: 12, Outcome: c.outcome, Used: c.used, Place: first})
+			got := lifecycle.After(before, &lifecycle.Turn{TurnRef: ref, Number: 12, Outcome: c.outcome, Used: c.used, Weight: 1})
 			if !near(got.HitRate, c.want.HitRate) || !near(got.Utility, c.want.Utility) || !near(got.Q, c.want.Q) {
 				t.Errorf("hit rate %v, utility %v, q %v; want %v, %v, %v", got.HitRate, got.Utility, got.Q, c.want.HitRate, c.want.Utility, c.want.Q)
 			}

@@ -46,7 +46,7 @@ func (s *simulated) live(t *testing.T, p core.RetentionPolicy, turns string) {
 }
 
 func (s *simulated) turn(c rune) *lifecycle.Turn {
-	turn := &lifecycle.Turn{Number: s.number, TurnRef: core.TurnRef{Session: "one", Turn: s.number}, Place: first}
+	turn := &lifecycle.Turn{Number: s.number, TurnRef: core.TurnRef{Session: "one", Turn: s.number}, Weight: 1}
 	if strings.ContainsRune("sfp", c) {
 		turn.Session = "two"
 	}

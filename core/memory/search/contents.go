@@ -22,6 +22,13 @@ type Doc struct {
 	Tags    []string
 	Depth   int
 	Q       float64
+	// Uses are the turns that used it, and Failures those of them that failed.
+	Uses, Failures int64
+	// Content tells which documents are the same: those of equal content come once.
+	// "" is like no other.
+	Content string
+	// SupersededBy are the memories that supersede it, whatever their state.
+	SupersededBy []string
 	// Version tells the newer of two: changes may arrive in any order.
 	Version int64
 	// Text is what it is found by.
@@ -45,7 +52,12 @@ type contents struct {
 	gone    map[string]int64
 	words   *text.Index
 	vectors map[string]*vector.Index
-	damaged int
+	// same are the documents of each content, by its hash.
+	same map[uint64][]uint32
+	// superseded are the memories that supersede one, by its id. They are kept also
+	// for what can't be found now, since it may come back.
+	superseded map[string][]string
+	damaged    int
 }
 
 // doc is what is kept of a [Doc] besides words and vector.
@@ -57,16 +69,22 @@ type doc struct {
 	tags    []string
 	depth   int
 	q       float64
+	uses    int64
+	failed  int64
 	version int64
+	// content is a hash; 0 is like no other.
+	content uint64
 	// text is a hash, to leave the words be when only something else changed.
 	text  uint64
 	model string
 }
 
-func newContents() *contents {
+// newContents makes empty contents. Those of one index have one seed, so that what
+// is the same in two namespaces has one hash.
+func newContents(seed maphash.Seed) *contents {
 	c := &contents{
-		seed: maphash.MakeSeed(), numbers: map[string]uint32{}, gone: map[string]int64{},
-		vectors: map[string]*vector.Index{},
+		seed: seed, numbers: map[string]uint32{}, gone: map[string]int64{},
+		vectors: map[string]*vector.Index{}, same: map[uint64][]uint32{}, superseded: map[string][]string{},
 	}
 	c.words = text.New(c.order)
 	return c
@@ -79,11 +97,14 @@ func (c *contents) order(a, b uint32) int { return cmp.Compare(c.docs[a].id, c.d
 func (c *contents) apply(change Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if change.Doc == nil {
+	switch {
+	case change.SupersededBy != "":
+		c.supersede(change.ID, change.SupersededBy)
+	case change.Doc == nil:
 		c.remove(change.ID, change.Version)
-		return
+	default:
+		c.put(change.Doc)
 	}
-	c.put(change.Doc)
 }
 
 // count is the number of documents, and of those that couldn't be read.
@@ -104,6 +125,9 @@ func (c *contents) put(d *Doc) {
 // place does what put does but for the words, and reports whether they have to be
 // put in.
 func (c *contents) place(d *Doc) (n uint32, reworded bool) {
+	for _, by := range d.SupersededBy {
+		c.supersede(d.ID, by)
+	}
 	n, known := c.numbers[d.ID]
 	if known && d.Version <= c.docs[n].version || !known && d.Version <= c.gone[d.ID] {
 		c.catchUp(d)
@@ -121,8 +145,10 @@ func (c *contents) place(d *Doc) (n uint32, reworded bool) {
 	c.docs[n] = doc{
 		id: before.id, agent: intern(d.AgentID), kind: core.MemoryKind(intern(string(d.Kind))),
 		state: core.MemoryState(intern(string(d.State))), tags: interned(d.Tags),
-		depth: d.Depth, q: d.Q, version: d.Version, text: hash, model: intern(d.Model),
+		depth: d.Depth, q: d.Q, uses: d.Uses, failed: d.Failures, version: d.Version,
+		content: c.hashContent(d.Content), text: hash, model: intern(d.Model),
 	}
+	c.resame(n, before.content)
 	if before.model != d.Model {
 		c.removeVector(n, before.model)
 	}
@@ -180,7 +206,9 @@ func (c *contents) remove(id string, version int64) {
 	}
 	c.words.Remove(n)
 	c.removeVector(n, c.docs[n].model)
+	before := c.docs[n].content
 	c.docs[n] = doc{}
+	c.resame(n, before)
 	delete(c.numbers, id)
 	c.free = append(c.free, n)
 }
@@ -206,7 +234,7 @@ func (c *contents) number() uint32 {
 // bytes estimates the memory that the contents take. Only what changes them may
 // call it.
 func (c *contents) bytes() int64 {
-	const perDoc, perGone = 300, 100
+	const perDoc, perGone = 380, 100
 	sum := perDoc*int64(len(c.docs)) + perGone*int64(len(c.gone)) + c.words.Bytes()
 	for _, x := range c.vectors {
 		sum += x.Bytes()

@@ -11,9 +11,16 @@
 // # How it ranks
 //
 // Phase one finds candidates: the k1 nearest by vector and the k1 best by BM25,
-// fused by reciprocal rank; the first 1½·k1 go on. Phase two scores them:
+// fused by reciprocal rank; the first 1½·k1 go on. Of identical contents only the
+// most used is a candidate, and nothing that a recallable memory supersedes is one.
+// Phase two scores them:
 //
-//	score = ((1−λ)·fused + λ·q) · boost
+//	score = ((1−λ)·fused + λ·q) · boost · max(0.1, 1 − failures/(uses+2))
+//
+// Candidates whose fused is at least 0.7 of the best one's, and the two with the
+// highest in any case, come before all others; within each of the two groups the
+// score orders, and the cut to k2 comes last. So what failed once gives way to
+// another memory on the same matter, and not to whatever did well elsewhere.
 //
 // Fused stands for the similarity. It is the mean of two likenesses, both in
 // [0,1]: the cosine, and the share of the query's words, weighed by how rare they

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ type Options struct {
 type Index struct {
 	source  Source
 	options Options
+	seed    maphash.Seed
 
 	mu     sync.Mutex
 	spaces map[string]*space
@@ -64,7 +66,7 @@ func New(source Source, o Options) *Index {
 	if o.DepthBoost == 0 {
 		o.DepthBoost = DefaultDepthBoost
 	}
-	return &Index{source: source, options: o, spaces: map[string]*space{}}
+	return &Index{source: source, options: o, seed: maphash.MakeSeed(), spaces: map[string]*space{}}
 }
 
 // Apply keeps the index in step with a commit: call it after the commit, before
@@ -81,7 +83,7 @@ func (x *Index) space(namespace string) *space {
 	defer x.mu.Unlock()
 	s := x.spaces[namespace]
 	if s == nil {
-		s = &space{namespace: namespace}
+		s = &space{namespace: namespace, seed: x.seed}
 		x.spaces[namespace] = s
 	}
 	return s

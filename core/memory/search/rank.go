@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/top"
 )
 
-// The figures of the ranking (spec 3.6).
+// The figures of the ranking.
 const (
 	// rankConstant is k of the reciprocal rank fusion.
 	rankConstant = 60
@@ -19,11 +19,16 @@ const (
 	DefaultDepthBoost = 1.2
 	depthStep         = 0.05
 	maxDepth          = 3
+	// nearShare is how much of the best likeness makes a candidate near, and
+	// alwaysNear how many of the nearest are in any case.
+	nearShare  = 0.7
+	alwaysNear = 2
+	// leastFactor is what is left of the score of what always failed.
+	leastFactor = 0.1
 )
 
 // Widths are how many candidates a recall looks at (k1) and how many it returns
-// (k2): more where a session's turns went badly lately, fewer where they went well
-// (spec 3.6).
+// (k2): more where a session's turns went badly lately, fewer where they went well.
 func Widths(bias float64) (nearest, limit int) {
 	switch {
 	case bias <= -0.25:
@@ -59,10 +64,6 @@ func best(all []hit, k int) []hit {
 // fuse joins what was found by vector and by words by reciprocal rank, and returns
 // the first 1½·k: what is high in one list, or fair in both.
 func fuse(near, worded []hit, k int) []*candidate {
-	type place struct {
-		space  int
-		number uint32
-	}
 	known := map[place]*candidate{}
 	var list []*candidate
 	join := func(h hit) *candidate {
@@ -93,25 +94,48 @@ func (c *candidate) reciprocal() (sum float64) {
 	return sum
 }
 
-// rank is phase two.
+// rank is phase two. It reorders the candidates.
 func (x *Index) rank(candidates []*candidate, q *Query) []Found {
+	slices.SortFunc(candidates, func(a, b *candidate) int { return cmp.Or(cmp.Compare(b.fused, a.fused), byID(a, b)) })
 	found := make([]Found, 0, len(candidates))
-	for _, c := range candidates {
+	for i, c := range candidates {
 		why := core.Reasons{
-			Similarity: c.cosine, LexicalRank: c.wordRank, Fused: c.fused, Q: c.doc.q, DepthBoost: x.boost(c.doc.depth),
+			Similarity: c.cosine, LexicalRank: c.wordRank, Fused: c.fused, Q: c.doc.q,
+			DepthBoost: x.boost(c.doc.depth), FailureFactor: x.failureFactor(c.doc),
+			Near: i < alwaysNear || c.fused >= round(nearShare*candidates[0].fused),
 		}
-		f := Found{Namespace: c.name, ID: c.doc.id, Why: why, Score: round((float64((1-qWeight)*c.fused) + float64(qWeight*c.doc.q)) * why.DepthBoost)}
-		if x.options.Plain {
-			f.Score = why.Fused
+		f := Found{Namespace: c.name, ID: c.doc.id, Why: why, Score: why.Fused, candidate: c}
+		if !x.options.Plain {
+			f.Score = round((float64((1-qWeight)*c.fused) + float64(qWeight*c.doc.q)) * why.DepthBoost * why.FailureFactor)
 		}
 		if f.Score >= q.Filter.MinScore {
 			found = append(found, f)
 		}
 	}
 	slices.SortFunc(found, func(a, b Found) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Namespace, b.Namespace))
+		return cmp.Or(nearFirst(a.Why.Near, b.Why.Near), cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Namespace, b.Namespace))
 	})
 	return found[:min(len(found), q.Limit)]
+}
+
+// nearFirst orders what is near before what isn't.
+func nearFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// failureFactor lets what keeps failing sink. The two uses more than there were
+// leave something to what failed once or twice.
+func (x *Index) failureFactor(d *doc) float64 {
+	if x.options.Plain {
+		return 1
+	}
+	return max(leastFactor, 1-float64(d.failed)/float64(d.uses+2))
 }
 
 // boost is the factor for a depth: 1 for what isn't a reflection.

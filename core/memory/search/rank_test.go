@@ -110,3 +110,53 @@ func TestCandidatesAreFusedByReciprocalRank(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsNearComesFirst has candidates by their cosine: those of at least .7 of
+// the best one's, and the two nearest in any case, come before all others; the score
+// orders within each group, and the cut comes last.
+func TestWhatIsNearComesFirst(t *testing.T) {
+	at := func(id string, cosine, q float64, uses, failed int64) *search.Doc {
+		d := doc(id, id, float32(cosine), float32(math.Sqrt(1-cosine*cosine)))
+		d.Q, d.Uses, d.Failures = q, uses, failed
+		return d
+	}
+	cases := []struct {
+		name   string
+		corpus one
+		limit  int
+		want   string
+	}{
+		{"q orders within the groups", one{at("a", .6, .5, 0, 0), at("b", .45, 1, 0, 0), at("c", .4, .5, 0, 0), at("d", .3, 1, 0, 0)}, 9, "b a d c"},
+		{"a share of .7 is near", one{at("a", .8, 0, 0, 0), at("b", .6, 0, 0, 0), at("c", .56, 1, 0, 0), at("d", .5599, 1, 0, 0)}, 9, "c a b d"},
+		{"the second is near in any case", one{at("a", .9, 0, 40, 40), at("b", .1, 0, 40, 40), at("c", .099, 1, 0, 0)}, 9, "a b c"},
+		{"what keeps failing sinks", one{at("a", .6, .5, 40, 40), at("b", .45, .5, 0, 0), at("c", .2, 1, 0, 0)}, 9, "b a c"},
+		{"it may be cut off", one{at("a", .6, .5, 40, 40), at("b", .45, .5, 0, 0), at("c", .5, .5, 0, 0)}, 2, "c b"},
+		{"one failure isn't the end", one{at("a", .9, .5, 1, 1), at("b", .4, .5, 0, 0)}, 9, "a b"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			q := search.Query{Vector: []float32{1, 0}, Model: "m", Nearest: 20, Limit: c.limit}
+			if got := ids(find(t, search.New(c.corpus, search.Options{}), q)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A failure that was the only use leaves two thirds, and what always failed a tenth.
+func TestFailuresLowerTheScore(t *testing.T) {
+	for _, c := range []struct {
+		uses, failed int64
+		factor       float64
+	}{{0, 0, 1}, {5, 0, 1}, {1, 1, 2. / 3}, {8, 4, .6}, {40, 40, .1}, {18, 18, .1}} {
+		corpus := one{with(doc("a", "word"), func(d *search.Doc) { d.Uses, d.Failures = c.uses, c.failed })}
+		got := find(t, search.New(corpus, search.Options{}), search.Query{Text: "word"})[0]
+		if !near(got.Why.FailureFactor, c.factor) || !near(got.Score, .85*c.factor) {
+			t.Errorf("%d of %d uses failed: %+v, want factor %v", c.failed, c.uses, got, c.factor)
+		}
+		plain := find(t, search.New(corpus, search.Options{Plain: true}), search.Query{Text: "word"})[0]
+		if plain.Score != 1 || plain.Why.FailureFactor != 1 {
+			t.Errorf("plain: %+v", plain)
+		}
+	}
+}

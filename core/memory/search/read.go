@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"hash/maphash"
 
 	"github.com/reflectory/reflectory/core/memory/text"
 )
@@ -15,8 +16,8 @@ const (
 
 // read reads the contents of a namespace. The words are indexed beside that, since
 // either takes about as long.
-func read(ctx context.Context, source Source, namespace string) (*contents, error) {
-	c := newContents()
+func read(ctx context.Context, source Source, namespace string, seed maphash.Seed) (*contents, error) {
+	c := newContents(seed)
 	words := text.NewBuilder(c.order)
 	lots, indexed := make(chan []numbered, lotsWaiting), make(chan struct{})
 	go func() {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
@@ -17,6 +16,9 @@ type Query struct {
 	Vector []float32
 	Model  string
 	Filter core.RecallFilter
+	// Recallable reports whether a memory can be recalled that isn't in the namespace
+	// of what it supersedes; nil is that none can.
+	Recallable func(id string) (bool, error)
 	// Nearest is k1, how many candidates each of vectors and words gives, and Limit
 	// is k2, how many are returned.
 	Nearest, Limit int
@@ -28,6 +30,10 @@ type Found struct {
 	ID        string
 	Score     float64
 	Why       core.Reasons
+	// SameAs are the documents of the same content that it stands for.
+	SameAs []string
+
+	candidate *candidate
 }
 
 // Search returns what fits a query best, the best first, equal ones by id. It
@@ -51,7 +57,11 @@ func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.rank(candidates, q), nil
+	found := x.rank(candidates, q)
+	for i := range found {
+		found[i].SameAs = s.sameAs(found[i].candidate)
+	}
+	return found, s.failed
 }
 
 // scan is one search in locked contents.
@@ -62,6 +72,16 @@ type scan struct {
 	words    *text.Query
 	// worded is whether any document has words of the query.
 	worded bool
+	// groups are the documents of contents that come several times, by their hash.
+	groups map[uint64][]place
+	// failed is why what supersedes something couldn't be looked up.
+	failed error
+}
+
+// place is a document in one of several spaces.
+type place struct {
+	space  int
+	number uint32
 }
 
 // candidate is a document that may be returned.
@@ -112,7 +132,7 @@ func (s *scan) nearest() ([]hit, error) {
 		if x == nil {
 			continue
 		}
-		hits, err := x.Top(s.query.Vector, s.query.Nearest, c.filter(&s.query.Filter))
+		hits, err := x.Top(s.query.Vector, s.query.Nearest, func(n uint32) bool { return s.wants(i, n) })
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +145,7 @@ func (s *scan) nearest() ([]hit, error) {
 func (s *scan) byWords() []hit {
 	var all []hit
 	for i, c := range s.contents {
-		all = append(all, s.hits(i, c.words.Top(s.words, s.query.Nearest, c.filter(&s.query.Filter)))...)
+		all = append(all, s.hits(i, c.words.Top(s.words, s.query.Nearest, func(n uint32) bool { return s.wants(i, n) }))...)
 	}
 	return best(all, s.query.Nearest)
 }
@@ -155,20 +175,6 @@ func (s *scan) compare(c *candidate) {
 
 // round takes off the digits in which processors differ.
 func round(f float64) float64 { return math.Round(f*1e9) / 1e9 }
-
-// filter tells which documents a query wants; nil is all.
-func (c *contents) filter(f *core.RecallFilter) func(n uint32) bool {
-	if len(f.Kinds) == 0 && len(f.Tags) == 0 && len(f.States) == 0 && f.AgentID == "" {
-		return nil
-	}
-	return func(n uint32) bool {
-		d := &c.docs[n]
-		return (f.AgentID == "" || d.agent == f.AgentID) &&
-			(len(f.Kinds) == 0 || slices.Contains(f.Kinds, d.kind)) &&
-			(len(f.States) == 0 || slices.Contains(f.States, d.state)) &&
-			!slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(d.tags, tag) })
-	}
-}
 
 // byID is the order of equal ones.
 func byID(a, b *candidate) int {

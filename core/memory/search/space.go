@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
 )
 
@@ -13,12 +14,15 @@ type Change struct {
 	Version int64
 	// Doc is what it is now; nil where it can't be found any more.
 	Doc *Doc
+	// SupersededBy, where set, is all that changed: this memory supersedes it.
+	SupersededBy string
 }
 
 // space is a namespace: cold until its contents are loaded, and again once they
 // are given up.
 type space struct {
 	namespace string
+	seed      maphash.Seed
 	// used is the last search that needed it; the index's mutex guards it.
 	used int64
 
@@ -78,7 +82,7 @@ func (s *space) load(ctx context.Context, source Source) (*contents, int64, erro
 
 // fill reads the contents. Nothing is locked meanwhile, so commits go on.
 func (s *space) fill(ctx context.Context, source Source) (*contents, int64, error) {
-	fresh, err := read(ctx, source, s.namespace)
+	fresh, err := read(ctx, source, s.namespace, s.seed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	late := s.late

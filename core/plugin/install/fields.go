@@ -30,7 +30,6 @@ const (
 // Bounds of a file in YAML: nobody writes more by hand.
 const (
 	maxYAMLBytes = 64 << 10
-	maxYAMLWords = 5_000
 	maxYAMLDepth = 20
 )
 
@@ -42,7 +41,7 @@ func newReader(file string) *reader { return &reader{&document.Problems{File: fi
 // parse reads a file whose root is a mapping. Without one it returns nil and has
 // noted why.
 func (r *reader) parse(text []byte) *document.Node {
-	root := document.Read(string(text), document.Limits{Bytes: maxYAMLBytes, Words: maxYAMLWords, Depth: maxYAMLDepth}, r.Problems)
+	root := document.Read(string(text), document.Limits{Bytes: maxYAMLBytes, Depth: maxYAMLDepth}, r.Problems)
 	if root != nil && root.Kind != document.Mapping {
 		r.Add(root.At, "", "the file must be a mapping of keys to values")
 		return nil

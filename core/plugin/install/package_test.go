@@ -115,7 +115,7 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 		"no time":                {"limits: {timeout: 0s}", "timeout must be a duration from 1ms"},
 		"no instances":           {"limits: {instances: 0}", "instances must be a whole number from 1 to 256"},
 		"half an instance":       {"limits: {instances: 1.5}", "whole number"},
-		"a number that is none":  {"limits: {parallel: .nan}", "this value can't be used here"},
+		"a number that is none":  {"limits: {parallel: .nan}", "JSON has no such number"},
 		"fuel of a process":      {"limits: {fuel: 5}", "fuel is for runtime: wasm only"},
 		"an unknown limit":       {"limits: {cpu: 5}", `limits has no key "cpu"`},
 		"limits as a list":       {"limits: [1]", "limits must be a mapping"},
@@ -144,7 +144,6 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 		"text that isn't UTF-8":  {"description: \xff", "isn't UTF-8"},
 		"more than anyone reads": {"description: " + strings.Repeat("a", 70_000), "more than 65536 bytes"},
 		"a deep file":            {"description: " + strings.Repeat("[", 50) + strings.Repeat("]", 50), "nested deeper"},
-		"a file of many words":   {"description: [" + strings.Repeat("a,", 6000) + "]", "words and signs"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

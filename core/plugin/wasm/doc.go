@@ -1,7 +1,8 @@
 // Package wasm runs plugins as WebAssembly modules, on wazero. It is a
 // [plugin.Driver].
 //
-//	Driver.Start ─► load: read, hash, validate, meter, compile (cached by digest)
+//	Driver.Start ─► load: from the cache, by digest
+//	             └► else the compiler, a process: scan, validate, meter, compile
 //	             ─► Instance ─► guest: one module instance, warm
 //	                              ▲ restore: each call begins from a snapshot
 //

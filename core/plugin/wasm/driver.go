@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -18,9 +17,11 @@ import (
 // Options set up a [Driver]. The zero value of each field is its default.
 type Options struct {
 	// CacheDir is a private folder (0700) for compiled code and verdicts, which
-	// are trusted as they lie there. "" keeps compiled code in memory only, and
-	// no verdicts.
+	// are trusted as they lie there. "" is a temporary one, until Close, and no
+	// verdicts.
 	CacheDir string
+	// Compile bounds the compilation of each module, in a process of its own.
+	Compile CompileLimits
 	// VerdictCacheBytes bounds the verdicts on disk. Default 64 MiB (spec 2.4);
 	// a negative value keeps none.
 	VerdictCacheBytes int64
@@ -45,6 +46,7 @@ const (
 )
 
 func (o Options) withDefaults() Options {
+	o.Compile = o.Compile.withDefaults()
 	if o.VerdictCacheBytes == 0 {
 		o.VerdictCacheBytes = defaultVerdictCache
 	}
@@ -68,10 +70,14 @@ func (o Options) withDefaults() Options {
 type Driver struct {
 	options  Options
 	compiled wazero.CompilationCache
-	modules  string // the folder of metered modules; "" is none
+	cache    string // the folder of what is kept of modules
+	ownCache bool   // it ends with the driver
 	verdicts *verdictCache
 
-	loading sync.WaitGroup
+	life      context.Context // ends with Close, and compilations with it
+	end       context.CancelCauseFunc
+	compilers chan struct{} // holds a token for each compiler that runs
+	loading   sync.WaitGroup
 
 	mu       sync.Mutex
 	closed   bool
@@ -89,52 +95,23 @@ var settleVersion = sync.OnceFunc(func() {
 	_ = wazero.NewRuntime(ctx).Close(ctx) // nothing runs in it
 })
 
+// maxCompilers is how many compilers run at a time: each may take all processors,
+// and the memory of its limit.
+const maxCompilers = 2
+
 // New returns a driver. The error is about its folder.
 func New(o Options) (*Driver, error) {
 	settleVersion()
-	d := &Driver{options: o.withDefaults(), runtimes: map[class]wazero.Runtime{}, loads: map[moduleKey]*load{}}
-	if o.CacheDir == "" {
-		d.compiled = wazero.NewCompilationCache()
-		return d, nil
+	d := &Driver{
+		options: o.withDefaults(), runtimes: map[class]wazero.Runtime{}, loads: map[moduleKey]*load{},
+		compilers: make(chan struct{}, maxCompilers),
 	}
+	d.life, d.end = context.WithCancelCause(context.Background())
 	if err := d.openCache(); err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "cache_unusable", "the folder of compiled plugins: %w", err).
-			WithHint("make %s a folder that belongs to you, or name another", o.CacheDir)
+			WithHint("make %s a folder that belongs to you, or name another", d.cache)
 	}
 	return d, nil
-}
-
-// What is in the folder of [Options.CacheDir].
-const (
-	codeFolder     = "code"     // wazero's
-	modulesFolder  = "modules"  // see keepModule
-	verdictsFolder = "verdicts" // see verdictCache
-)
-
-func (d *Driver) openCache() error {
-	code := filepath.Join(d.options.CacheDir, codeFolder)
-	d.modules = filepath.Join(d.options.CacheDir, modulesFolder)
-	for _, dir := range []string{d.options.CacheDir, code, d.modules} {
-		if err := privateDir(dir); err != nil {
-			return err
-		}
-	}
-	var err error
-	if d.compiled, err = wazero.NewCompilationCacheWithDir(code); err != nil {
-		return err
-	}
-	if d.options.VerdictCacheBytes > 0 {
-		d.verdicts, err = openVerdicts(filepath.Join(d.options.CacheDir, verdictsFolder), d.options.VerdictCacheBytes)
-	}
-	return err
-}
-
-// privateDir makes sure of a folder that nobody else may enter.
-func privateDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return os.Chmod(dir, 0o700) //nolint:gosec // a folder needs its x bit
 }
 
 // Start starts one instance. See [plugin.Driver]. A module that isn't compiled
@@ -155,6 +132,9 @@ func (d *Driver) start(ctx context.Context, p plugin.Installed) (*instance, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := checkSize(p, m.info); err != nil {
+		return nil, err
+	}
 	i, err := newInstance(d, p, m)
 	if err != nil {
 		return nil, err
@@ -170,6 +150,17 @@ func (d *Driver) start(ctx context.Context, p plugin.Installed) (*instance, erro
 	return nil, err
 }
 
+// checkSize refuses a module whose instances hold more than the plugin may, before
+// they have any linear memory.
+func checkSize(p plugin.Installed, info Info) error {
+	if info.InstanceBytes <= p.Limits.MemoryBytes {
+		return nil
+	}
+	return sdk.Errorf(sdk.Exhausted, "guest_memory_exhausted", "plugin %s needs %d MiB for its globals and tables (limit %d MiB)",
+		p.Name, info.InstanceBytes>>20, p.Limits.MemoryBytes>>20).
+		WithHint("raise limits.memory in its plugin.yaml, or build it with smaller tables")
+}
+
 // Compile compiles a plugin's module into the cache, as installing it does, so
 // that its first start is quick. It refuses what could never start.
 func (d *Driver) Compile(ctx context.Context, p plugin.Installed) error {
@@ -177,15 +168,20 @@ func (d *Driver) Compile(ctx context.Context, p plugin.Installed) error {
 		return err
 	}
 	p.Limits = p.Limits.WithDefaults(plugin.RuntimeWASM)
-	_, err := d.load(ctx, p)
+	m, err := d.load(ctx, p)
+	if err == nil {
+		err = checkSize(p, m.info)
+	}
 	return sdk.Wrap("compile plugin "+p.Name, err)
 }
 
-// Close frees what was compiled. Its instances must be gone. It is idempotent.
+// Close frees what was compiled, and ends compilers that still run. Its instances
+// must be gone. It is idempotent.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
+	d.end(errClosed())
 	d.loading.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,7 +190,11 @@ func (d *Driver) Close() error {
 		errs = append(errs, r.Close(context.Background()))
 	}
 	clear(d.runtimes)
-	return errors.Join(append(errs, d.compiled.Close(context.Background()))...)
+	errs = append(errs, d.compiled.Close(context.Background()))
+	if d.ownCache {
+		errs = append(errs, os.RemoveAll(d.cache))
+	}
+	return errors.Join(errs...)
 }
 
 func errClosed() error {

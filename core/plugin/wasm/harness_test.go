@@ -26,6 +26,10 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
+	if path := os.Getenv(orphanVariable); path != "" {
+		compileForever(path)
+		return
+	}
 	dir, err := os.MkdirTemp("", "reflectory-wasm-")
 	if err != nil {
 		panic(err)
@@ -40,6 +44,18 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+// orphanVariable makes this test binary a host that compiles a module, until it is
+// killed.
+const orphanVariable = "REFLECTORY_TEST_COMPILE"
+
+func compileForever(path string) {
+	d, err := wasm.New(wasm.Options{CacheDir: filepath.Dir(path)})
+	if err == nil {
+		err = d.Compile(context.Background(), plugin.Installed{Name: "acme/bomb", Path: path})
+	}
+	panic(err)
 }
 
 // modules is where the modules written in C are.

@@ -222,19 +222,26 @@ func TestABadModuleIsRefusedWithItsReason(t *testing.T) {
 		"no plugin":      {[]byte("\x00asm\x01\x00\x00\x00"), "exports_invalid", "neither reflectory_call"},
 		"foreign import": {[]byte(strings.Replace(string(good), "reflectory:host", "reflectory:gone", 1)), "import_unsupported", "reflectory:gone."},
 	} {
-		_, err := wasm.Inspect(context.Background(), tt.module)
+		path := moduleFile(t, tt.module)
+		_, err := wasm.Inspect(t.Context(), plugin.Installed{Path: path})
 		if sdk.ReasonOf(err) != tt.reason || !strings.Contains(err.Error(), tt.text) || sdk.AsError(err).Hint == "" {
 			t.Errorf("%s: %s: %v", name, sdk.ReasonOf(err), err)
-		}
-		path := filepath.Join(t.TempDir(), "bad.wasm")
-		if err := os.WriteFile(path, tt.module, 0o600); err != nil {
-			t.Fatal(err)
 		}
 		_, err = newDriver(t, wasm.Options{}).Start(context.Background(), plugin.Installed{Name: "guest", Path: path})
 		if sdk.ReasonOf(err) != tt.reason || !strings.Contains(err.Error(), "guest") {
 			t.Errorf("%s: start: %v", name, err)
 		}
 	}
+}
+
+// moduleFile writes a module to a file.
+func moduleFile(t testing.TB, module []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plugin.wasm")
+	if err := os.WriteFile(path, module, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // swap exchanges two names of equal length class in a module by renaming both.
@@ -265,11 +272,7 @@ func TestInspectSaysWhatAModuleIs(t *testing.T) {
 		cTable:   {Kind: wasm.KindReactor, Metered: true, Restorable: false},
 		cCommand: {Kind: wasm.KindCommand, Metered: true, Restorable: true},
 	} {
-		module, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := wasm.Inspect(context.Background(), module)
+		info, err := wasm.Inspect(t.Context(), plugin.Installed{Path: path})
 		if err != nil || info.Kind != want.Kind || info.Metered != want.Metered || info.Restorable != want.Restorable || info.Services != want.Services {
 			b, _ := json.Marshal(info)
 			t.Errorf("%s: %s %v", path, b, err)

@@ -3,6 +3,8 @@ package wasm
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -56,28 +58,38 @@ type Info struct {
 	Network  bool `json:"network"`
 	Services bool `json:"services"`
 
+	// InstanceBytes is about what an instance takes next to its linear memory, which
+	// counts towards limits.memory.
+	InstanceBytes int64 `json:"instance_bytes,omitempty"`
+
 	// Globals are the names under which its mutable globals were exported.
 	Globals []string `json:"globals,omitempty"`
 }
 
-// Inspect says what a module is, or why it can't be a plugin. Nothing of it is
-// run.
-func Inspect(ctx context.Context, module []byte) (Info, error) {
-	ready, err := prepareModule(ctx, module)
+// Inspect says what a plugin's module is, or why it can't be a plugin. The module
+// must be what was installed. Nothing of it is run, and it is read in a process of
+// its own.
+func Inspect(ctx context.Context, p plugin.Installed) (Info, error) {
+	digest, err := digestOf(p)
 	if err != nil {
 		return Info{}, err
+	}
+	folder, err := os.MkdirTemp("", "reflectory-inspect-")
+	if err != nil {
+		return Info{}, cacheFailed(err)
+	}
+	defer os.RemoveAll(folder)
+	err = runCompiler(ctx, compileOrder{
+		Path: p.Path, Digest: digest, Folder: folder, Inspect: true, Limits: CompileLimits{}.withDefaults(),
+	})
+	if err != nil {
+		return Info{}, err
+	}
+	ready, err := readReady(filepath.Join(folder, moduleFile))
+	if err != nil {
+		return Info{}, cacheFailed(err)
 	}
 	return ready.Info, nil
-}
-
-// InspectInstalled is [Inspect] for a plugin's module, which must be what was
-// installed.
-func InspectInstalled(ctx context.Context, p plugin.Installed) (Info, error) {
-	module, _, err := readModule(p)
-	if err != nil {
-		return Info{}, err
-	}
-	return Inspect(ctx, module)
 }
 
 // Impure says why equal calls of a plugin may get different answers; "" where they

@@ -4,18 +4,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io"
 	"os"
-	"runtime"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/wasm/scan"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// maxModule bounds a module's file, in bytes: far above a Go guest's 3 MB.
-const maxModule = 256 << 20
 
 // pageBytes is WebAssembly's unit of memory.
 const pageBytes = 64 << 10
@@ -52,15 +52,15 @@ type load struct {
 }
 
 // load returns a plugin's compiled module. What is compiled is what was hashed:
-// the file is read once. A failure is told to whoever waited for it, and
-// forgotten.
+// the compiler looks at the digest again. A failure that follows from the module
+// is remembered; any other is told to those who waited for it, and forgotten.
 func (d *Driver) load(ctx context.Context, p plugin.Installed) (*module, error) {
-	original, digest, err := readModule(p)
+	digest, err := digestOf(p)
 	if err != nil {
 		return nil, err
 	}
 	key := moduleKey{digest: digest, pages: pagesOf(p.Limits.MemoryBytes)}
-	l, err := d.claim(key, original)
+	l, err := d.claim(key, p.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (d *Driver) load(ctx context.Context, p plugin.Installed) (*module, error) 
 	}
 }
 
-func (d *Driver) claim(key moduleKey, original []byte) (*load, error) {
+func (d *Driver) claim(key moduleKey, path string) (*load, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -84,8 +84,8 @@ func (d *Driver) claim(key moduleKey, original []byte) (*load, error) {
 	l := &load{done: make(chan struct{})}
 	d.loads[key] = l
 	d.loading.Go(func() {
-		l.module, l.err = d.compile(key, original)
-		if l.err != nil {
+		l.module, l.err = d.compile(key, path)
+		if code := sdk.CodeOf(l.err); l.err != nil && code != sdk.Invalid && code != sdk.Incompatible && code != sdk.Exhausted {
 			d.mu.Lock()
 			delete(d.loads, key)
 			d.mu.Unlock()
@@ -95,46 +95,62 @@ func (d *Driver) claim(key moduleKey, original []byte) (*load, error) {
 	return l, nil
 }
 
-func readModule(p plugin.Installed) (original []byte, digest string, err error) {
-	info, err := os.Stat(p.Path)
-	if err == nil && info.Size() > maxModule {
-		return nil, "", sdk.Errorf(sdk.Exhausted, "module_too_large", "the module of plugin %s is %d bytes, over the cap of %d", p.Name, info.Size(), maxModule).
-			WithHint("build the module without debug data, or with less in it")
-	}
-	if err == nil {
-		original, err = os.ReadFile(p.Path)
+// digestOf is the SHA-256 of a plugin's module, which has to be what was installed.
+// The host never holds the module itself.
+func digestOf(p plugin.Installed) (string, error) {
+	digest, err := hashFile(p.Path)
+	if e, ok := errors.AsType[*sdk.Error](err); ok {
+		return "", e
 	}
 	if err != nil {
-		return nil, "", sdk.Errorf(sdk.NotFound, "module_unreadable", "the module of plugin %s: %w", p.Name, p.ShownError(err)).
+		return "", sdk.Errorf(sdk.NotFound, "module_unreadable", "the module of plugin %s: %w", p.Name, p.ShownError(err)).
 			WithHint("add the plugin again")
 	}
-	sum := sha256.Sum256(original)
-	digest = hex.EncodeToString(sum[:])
 	if p.Digest != "" && p.Digest != digest {
-		return nil, "", sdk.Errorf(sdk.Denied, "checksum_mismatch", "the module of plugin %s has the SHA-256 %s, and %s was installed", p.Name, digest, p.Digest).
+		return "", sdk.Errorf(sdk.Denied, "checksum_mismatch", "the module of plugin %s has the SHA-256 %s, and %s was installed", p.Name, digest, p.Digest).
 			WithHint("the file was changed after it was installed; add the plugin again if that was you").
 			WithDetail("path", p.Shown(p.Path)).WithDetail("want", p.Digest).WithDetail("got", digest)
 	}
-	return original, digest, nil
+	return digest, nil
 }
 
-// compile makes a module ready for instances: from the cache where it can.
-func (d *Driver) compile(key moduleKey, original []byte) (*module, error) {
-	ctx := context.Background()
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && info.Size() > scan.MaxModule {
+		err = scan.TooLarge(info.Size())
+	}
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, scan.MaxModule)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// compile makes a module ready for instances: from the cache, into which it is
+// compiled first where it isn't there.
+func (d *Driver) compile(key moduleKey, path string) (*module, error) {
+	ctx := d.life
 	ready, err := d.fetchModule(key.digest)
 	if err != nil {
-		if ready, err = prepareModule(ctx, original); err != nil {
+		if ready, err = d.compileApart(ctx, path, key.digest); err != nil {
 			return nil, err
 		}
-		d.keepModule(key.digest, ready)
 	}
 	r, err := d.runtime(ctx, class{pages: key.pages, metered: ready.Info.Metered})
 	if err != nil {
 		return nil, err
 	}
-	workers := experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
-	compiled, err := r.CompileModule(workers, ready.code)
+	compiled, err := r.CompileModule(ctx, ready.code) // loads the machine code
 	if err != nil {
+		_ = os.Remove(d.modulePath(key.digest)) // it may be what is wrong
 		return nil, moduleInvalid(err)
 	}
 	return &module{
@@ -149,11 +165,7 @@ func (d *Driver) runtime(ctx context.Context, c class) (wazero.Runtime, error) {
 	if r := d.runtimes[c]; r != nil {
 		return r, nil
 	}
-	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().
-		WithCompilationCache(d.compiled).
-		WithMemoryLimitPages(c.pages).
-		WithCloseOnContextDone(!c.metered).
-		WithDebugInfoEnabled(false))
+	r := wazero.NewRuntimeWithConfig(ctx, c.config(d.compiled))
 	for _, provide := range []func(context.Context, wazero.Runtime) error{provideWASI, provideFuel, provideHost, provideExtism} {
 		if err := provide(ctx, r); err != nil {
 			return nil, sdk.Errorf(sdk.Internal, "runtime_failed", "set up the WASM runtime: %w", err)
@@ -161,6 +173,23 @@ func (d *Driver) runtime(ctx context.Context, c class) (wazero.Runtime, error) {
 	}
 	d.runtimes[c] = r
 	return r, nil
+}
+
+// features are what modules may use: WebAssembly 2.0, and what wazero 1.12 has
+// beyond that.
+const features = api.CoreFeaturesV2 | experimental.CoreFeaturesThreads | experimental.CoreFeaturesTailCall |
+	experimental.CoreFeaturesExtendedConst | experimental.CoreFeaturesExceptionHandling |
+	experimental.CoreFeaturesTypedFunctionReferences
+
+// config is a runtime's. Machine code depends on metered and on nothing else of
+// the class.
+func (c class) config(cache wazero.CompilationCache) wazero.RuntimeConfig {
+	return wazero.NewRuntimeConfig().
+		WithCoreFeatures(features).
+		WithCompilationCache(cache).
+		WithMemoryLimitPages(c.pages).
+		WithCloseOnContextDone(!c.metered).
+		WithDebugInfoEnabled(false)
 }
 
 // pagesOf rounds a limit down to whole pages, at least one.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,12 +22,8 @@ func unmetered(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "guest.wasm")
-	module = []byte(strings.Replace(string(module), "reserved_export", "reflectory:fuel", 1))
-	if err := os.WriteFile(path, module, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	info, err := wasm.Inspect(t.Context(), module)
+	path := moduleFile(t, []byte(strings.Replace(string(module), "reserved_export", "reflectory:fuel", 1)))
+	info, err := wasm.Inspect(t.Context(), plugin.Installed{Path: path})
 	if err != nil || info.Metered || !strings.Contains(info.Unmetered, "reserved") {
 		t.Fatalf("%+v %v", info, err)
 	}

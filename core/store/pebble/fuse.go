@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,16 +29,21 @@ import (
 // So these seem to succeed to Pebble, see stoicFile, and the commit asks the fuse
 // before it acknowledges anything. All else that is refused returns the error:
 // tables, which Pebble then tries to make again.
+//
+// While Pebble opens, nothing that it changes seems to fail. Where its Open fails half
+// way it closes its files under those of its goroutines that already read the tables it
+// has just made, and they end the program. So Open succeeds, and its caller asks the
+// fuse and closes the database, which waits for them.
 type fuse struct {
 	// left is what the next open finds, for the hint.
 	left  string
 	mu    sync.Mutex
 	cause error
 
-	// Before serving, while Pebble opens, every file seems to be written: Pebble
-	// would repeat a flush that fails then for ever. From serving on, until closing
-	// is closed, a refused create waits a little, since Pebble repeats a failed
-	// flush without a pause.
+	leftovers leftovers
+
+	// Before serving Pebble opens. From serving on, until closing is closed, a refused
+	// create waits a little, since Pebble repeats a failed flush without a pause.
 	serving   atomic.Bool
 	closing   chan struct{}
 	closeOnce sync.Once
@@ -129,6 +135,8 @@ type fuseFS struct {
 	vfs.FS
 	fuse *fuse
 	dir  string
+	// listed is what the folder held when it was last listed, while Pebble opens.
+	listed *[]string
 }
 
 // own reports whether a path is the store's folder, or a file in it.
@@ -140,7 +148,7 @@ func (s fuseFS) own(name string) bool {
 // stoic reports whether a file is one that Pebble can't bear to fail: a log, a
 // manifest, or the marker that names the manifest.
 func stoic(name string) bool {
-	base := name[strings.LastIndexAny(name, `/\`)+1:]
+	base := baseName(name)
 	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") || strings.HasPrefix(base, "marker.")
 }
 
@@ -154,6 +162,7 @@ func (s fuseFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 				return nil, err
 			}
 		}
+		s.fuse.leftovers.created(name, s.opening())
 		return s.FS.Create(name, c)
 	})
 }
@@ -177,11 +186,11 @@ func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, er
 		f, err = open()
 		return err
 	})
-	if stoic(name) || !s.fuse.serving.Load() {
+	if stoic(name) || s.opening() {
 		if err != nil {
 			f = vfs.NewMemFile(nil)
 		}
-		return stoicFile{fuseFile{f, s.fuse}}, nil
+		return stoicFile{fuseFile{f, s.fuse, manifestOf(name)}}, nil
 	}
 	if err != nil {
 		if blown {
@@ -189,7 +198,43 @@ func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, er
 		}
 		return nil, err
 	}
-	return fuseFile{f, s.fuse}, nil
+	return fuseFile{f, s.fuse, ""}, nil
+}
+
+// opening reports whether Pebble is being opened, and must meet no failure.
+func (s fuseFS) opening() bool { return !s.fuse.serving.Load() }
+
+// manifestOf is the name of a manifest; "" for other files.
+func manifestOf(name string) string {
+	if strings.HasPrefix(baseName(name), "MANIFEST-") {
+		return name
+	}
+	return ""
+}
+
+// change runs a change of a name in the store's folder.
+func (s fuseFS) change(change func() error) error {
+	if err := s.fuse.do(change); !s.opening() {
+		return err
+	}
+	return nil
+}
+
+// List implements vfs.FS. Pebble lists its folder several times while it opens; once it
+// has begun, a listing that fails is the one before.
+func (s fuseFS) List(name string) ([]string, error) {
+	names, err := s.FS.List(name)
+	if !s.own(name) || !s.opening() {
+		return names, err
+	}
+	switch {
+	case err == nil:
+		*s.listed = names
+	case *s.listed != nil:
+		s.fuse.blow(err)
+		return slices.Clone(*s.listed), nil
+	}
+	return names, err
 }
 
 // OpenDir implements vfs.FS. Syncing a directory is part of rotating the log.
@@ -198,7 +243,7 @@ func (s fuseFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil || !s.own(name) {
 		return f, err
 	}
-	return stoicFile{fuseFile{f, s.fuse}}, nil
+	return stoicFile{fuseFile{f, s.fuse, ""}}, nil
 }
 
 // Link implements vfs.FS.
@@ -206,7 +251,7 @@ func (s fuseFS) Link(from, to string) error {
 	if !s.own(to) {
 		return s.FS.Link(from, to)
 	}
-	return s.fuse.do(func() error { return s.FS.Link(from, to) })
+	return s.change(func() error { return s.FS.Link(from, to) })
 }
 
 // Rename implements vfs.FS.
@@ -214,12 +259,12 @@ func (s fuseFS) Rename(from, to string) error {
 	if !s.own(to) {
 		return s.FS.Rename(from, to)
 	}
-	return s.fuse.do(func() error { return s.FS.Rename(from, to) })
+	return s.change(func() error { return s.FS.Rename(from, to) })
 }
 
 // Remove implements vfs.FS. A file that can't be removed harms nobody.
 func (s fuseFS) Remove(name string) error {
-	if err := s.fuse.err(); err != nil && s.own(name) {
+	if stays, err := s.stays(name); stays {
 		return err
 	}
 	return s.FS.Remove(name)
@@ -227,10 +272,22 @@ func (s fuseFS) Remove(name string) error {
 
 // RemoveAll implements vfs.FS.
 func (s fuseFS) RemoveAll(name string) error {
-	if err := s.fuse.err(); err != nil && s.own(name) {
+	if stays, err := s.stays(name); stays {
 		return err
 	}
 	return s.FS.RemoveAll(name)
+}
+
+// stays reports whether a file mustn't go any more, and what Pebble hears of it.
+func (s fuseFS) stays(name string) (bool, error) {
+	err := s.fuse.err()
+	if err == nil || !s.own(name) {
+		return false, nil
+	}
+	if s.opening() {
+		return true, nil
+	}
+	return true, err
 }
 
 // Unwrap implements vfs.FS.

@@ -6,11 +6,16 @@ import "github.com/cockroachdb/pebble/v2/vfs"
 type fuseFile struct {
 	vfs.File
 	fuse *fuse
+	// manifest is its name, if it is one.
+	manifest string
 }
 
 // Write implements vfs.File.
 func (f fuseFile) Write(p []byte) (n int, err error) {
 	err = f.fuse.do(func() (err error) {
+		if f.manifest != "" {
+			f.fuse.leftovers.written(f.manifest)
+		}
 		n, err = f.File.Write(p)
 		return err
 	})

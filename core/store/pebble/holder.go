@@ -75,6 +75,7 @@ func tryLock(o *Options, fs vfs.FS) (*pebble.Lock, error) {
 	}
 	me := Holder{PID: os.Getpid(), Program: o.Program, Since: o.Clock.Now().UTC().Truncate(time.Second), Durability: o.Durability}
 	if err := writeHolder(fs, path, me); err != nil {
+		_ = fs.Remove(path) // it would say nothing
 		_ = lock.Close()
 		return nil, ioError("write "+path, err)
 	}

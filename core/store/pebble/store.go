@@ -69,7 +69,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 	f := newFuse(o.Durability)
 	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: newScheduler(), turns: store.NewTurns(), history: newHistory()}
 	if err = checkMarker(fs, o.Dir); err == nil {
-		s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, s.compactions))
+		s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir, new([]string)}, f, lock, s.compactions))
 	}
 	if err != nil {
 		f.close()
@@ -80,6 +80,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 	f.serving.Store(true)
 	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
+		f.leftovers.opened()
 		s.compactions.open()
 		err = store.Prepare(ctx, s)
 	}
@@ -151,6 +152,9 @@ func (s *Store) close() error {
 	reported := s.options.Durability == Full && s.fuse.err() != nil
 	s.fuse.close()
 	err := s.db.Close()
+	if s.fuse.err() != nil {
+		s.fuse.leftovers.remove(s.fs)
+	}
 	s.unlock()
 	switch {
 	case reported:

@@ -50,10 +50,24 @@ func (c *caller) call(ctx context.Context, idempotencyKey string, emit func(stri
 	}
 	output, err := c.output(r)
 	if err != nil {
-		// The tokens are spent all the same.
-		return nil, nil, sdk.AsError(err).WithDetail(sdk.UsageDetail, r.usage)
+		// The tokens are spent all the same, and a corrector may still make something
+		// of what they gave.
+		return nil, nil, sdk.AsError(err).WithDetail(sdk.UsageDetail, r.usage).WithDetail(sdk.RawDetail, raw(r))
 	}
 	return output, r, nil
+}
+
+// rawBytes bounds what an error quotes of a reply whole: its details have 64 KiB as
+// JSON, which may take six bytes for one.
+const rawBytes = 8 << 10
+
+// raw is what the model said in place of an output.
+func raw(r *reply) string {
+	text := r.text
+	if r.refusal != "" {
+		text = r.refusal
+	}
+	return strings.ToValidUTF8(text[:min(len(text), rawBytes)], "")
 }
 
 // output is what the reply says, or why it is no output.

@@ -99,14 +99,14 @@ func TestGeneratorLeavesTheTemperatureToTheEndpoint(t *testing.T) {
 
 func TestReplyThatIsNoOutput(t *testing.T) {
 	for name, test := range map[string]struct {
-		reply        llmtest.Reply
-		code         sdk.Code
-		reason, says string
+		reply             llmtest.Reply
+		code              sdk.Code
+		reason, says, raw string
 	}{
-		"not JSON":  {llmtest.Text("I can't do that"), sdk.Invalid, "llm_reply_not_json", "I can't do that"},
-		"cut off":   {llmtest.Text(`{"a":`).FinishedBy("length"), sdk.Exhausted, "llm_reply_cut", `{"a":`},
-		"a refusal": {llmtest.Reply{Refusal: "No."}, sdk.Invalid, "llm_refused", "No."},
-		"filtered":  {llmtest.Text("").FinishedBy("content_filter"), sdk.Invalid, "llm_reply_empty", "content_filter"},
+		"not JSON":  {llmtest.Text("I can't do that"), sdk.Invalid, "llm_reply_not_json", "I can't do that", "I can't do that"},
+		"cut off":   {llmtest.Text(`{"a":`).FinishedBy("length"), sdk.Exhausted, "llm_reply_cut", `{"a":`, `{"a":`},
+		"a refusal": {llmtest.Reply{Refusal: "No."}, sdk.Invalid, "llm_refused", "No.", "No."},
+		"filtered":  {llmtest.Text("").FinishedBy("content_filter"), sdk.Invalid, "llm_reply_empty", "content_filter", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := llmtest.New(t, test.reply)
@@ -117,6 +117,9 @@ func TestReplyThatIsNoOutput(t *testing.T) {
 			}
 			if e.Details["usage"] != (sdk.Usage{TokensIn: llmtest.TokensIn, TokensOut: llmtest.TokensOut}) {
 				t.Errorf("usage %v", e.Details["usage"])
+			}
+			if raw := e.Details[sdk.RawDetail]; raw != test.raw {
+				t.Errorf("raw %q, want %q", raw, test.raw)
 			}
 		})
 	}

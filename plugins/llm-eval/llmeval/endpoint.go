@@ -147,7 +147,8 @@ func (e *endpoint) unlock(getenv func(string) string) error {
 func (e *endpoint) keyMissing(why string) error {
 	name := e.variable()
 	return sdk.Errorf(sdk.Invalid, "llm_key_missing", "%s %s", name, why).
-		WithHint("set %s to the key of %s, or leave api_key_env out if it takes none", name, e.url)
+		WithHint("set %s to the key of %s, or leave api_key_env out if it takes none", name, e.url).
+		WithDetail(sdk.PermanentDetail, true)
 }
 
 // variable names the key's variable in messages. Some keys would pass as a name

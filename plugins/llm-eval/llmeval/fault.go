@@ -162,7 +162,8 @@ func (e *endpoint) explain(ctx context.Context, err error, tries int) error {
 	case f.status == 0:
 		return sdk.Errorf(sdk.Denied, "llm_endpoint_untrusted", "%s: %s", e.url, e.key.scrub(f.Error()))
 	}
-	return sdk.Errorf(sdk.Invalid, "llm_request_refused", "%s refuses the request to model %q: %s", e.url, e.model, f)
+	return sdk.Errorf(sdk.Invalid, "llm_request_refused", "%s refuses the request to model %q: %s", e.url, e.model, f).
+		WithDetail(sdk.PermanentDetail, true)
 }
 
 func (e *endpoint) stopped(ctx context.Context, err error, tries int) error {
@@ -189,6 +190,9 @@ func (e *endpoint) keyRejected(f *fault) error {
 func (e *endpoint) unavailable(f *fault, tries int) error {
 	err := sdk.Errorf(sdk.Unavailable, "llm_unavailable", "%s gave no reply after %d of %d tries: %s", e.url, tries, maxTries, e.key.scrub(f.Error())).
 		WithDetail("endpoint", e.url).WithDetail("tries", tries)
+	if f.wait > 0 {
+		err.WithDetail(sdk.RetryAfterDetail, f.wait.Milliseconds())
+	}
 	if f.status != 0 {
 		return err.WithDetail("status", f.status)
 	}

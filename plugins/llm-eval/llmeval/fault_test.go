@@ -55,6 +55,9 @@ func TestClearErrorsAtOnce(t *testing.T) {
 			if e.Code != test.code || e.Reason != test.reason {
 				t.Errorf("error %s %s: %s", e.Code, e.Reason, e.Message)
 			}
+			if sdk.Permanent(e) != (test.code != sdk.Exhausted) {
+				t.Errorf("%s: permanent %t", e.Reason, sdk.Permanent(e))
+			}
 			for _, want := range append(test.says, server.URL) {
 				if !strings.Contains(e.Message+" "+e.Hint, want) {
 					t.Errorf("no %q in %q, hint %q", want, e.Message, e.Hint)

@@ -65,7 +65,7 @@ func (e *endpoint) refused(res *http.Response) error {
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		return sdk.Errorf(sdk.Invalid, "llm_redirected", "%s redirects (%d) to %q, which isn't followed, since it would be sent the key",
 			e.url, res.StatusCode, excerpt(res.Header.Get("Location"), e.key)).
-			WithHint("if that is right, write the new address as llm.base_url")
+			WithHint("if that is right, write the new address as llm.base_url").WithDetail(sdk.PermanentDetail, true)
 	}
 	// What can't be read of a refusal is done without: the status says enough.
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusalBytes))
@@ -110,7 +110,8 @@ func (e *endpoint) reduce(res *http.Response, body []byte) ([]byte, error) {
 // malformed reports a reply that isn't one in the protocol.
 func (e *endpoint) malformed(what string) error {
 	return sdk.Errorf(sdk.Invalid, "llm_reply_malformed", "the reply of %s %s", e.url, what).
-		WithHint("check that llm.base_url is the base of an OpenAI-compatible endpoint; it usually ends in /v1")
+		WithHint("check that llm.base_url is the base of an OpenAI-compatible endpoint; it usually ends in /v1").
+		WithDetail(sdk.PermanentDetail, true)
 }
 
 func mediaType(res *http.Response) string {

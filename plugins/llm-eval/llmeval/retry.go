@@ -72,6 +72,7 @@ func (e *endpoint) tooLong(f *fault, wait, limit time.Duration, tries int) error
 	return sdk.Errorf(sdk.Unavailable, "llm_unavailable", "%s gave no reply after %d tries: %s; %s, and the call may last only %s more",
 		e.url, tries, e.key.scrub(f.Error()), reason, limit.Round(time.Millisecond)).
 		WithDetail("endpoint", e.url).WithDetail("tries", tries).WithDetail("status", f.status).
+		WithDetail(sdk.RetryAfterDetail, wait.Milliseconds()).
 		WithHint("try again later, or raise the timeout")
 }
 

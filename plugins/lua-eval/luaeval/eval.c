@@ -55,9 +55,13 @@ static void set_message(le_state *s, lua_State *L) {
 }
 
 // locate is the message handler of a run: it notes where the error was raised,
-// since not every error says so itself.
+// since not every error says so itself, and whether the script raised it on purpose.
 static int locate(lua_State *L) {
-	if (!le_ended(L, LUA_OK)) le_note_line(L, le_of(L));
+	if (le_ended(L, LUA_OK)) return 1;
+	le_note_line(L, le_of(L));
+	lua_Debug raiser;
+	if (lua_getstack(L, 1, &raiser) && lua_getinfo(L, "Sn", &raiser) && *raiser.what == 'C' && raiser.name != NULL)
+		le_of(L)->raised = strcmp(raiser.name, "error") == 0 || strcmp(raiser.name, "assert") == 0;
 	return 1;
 }
 
@@ -92,7 +96,8 @@ static int finish(le_state *s, int status) {
 	if (status == LUA_OK && s->end == LE_OK) return s->status;
 	if (le_ended(s->L, status)) return s->end;
 	set_message(s, s->L);
-	return s->status == LE_OK || s->status == LE_NIL ? LE_RUNTIME : s->status;
+	if (s->status != LE_OK && s->status != LE_NIL) return s->status;
+	return s->raised ? LE_RAISED : LE_RUNTIME;
 }
 
 le_state *le_new(const char *code, size_t len, const char *chunk, int64_t memory, int64_t steps, int *status) {
@@ -143,7 +148,7 @@ void le_reset(le_state *s) {
 	s->out_len = 0;
 	s->steps = s->check = 0;
 	s->end = s->status = LE_OK;
-	s->line = s->closing = 0;
+	s->line = s->closing = s->raised = 0;
 	s->message[0] = '\0';
 	atomic_store(&s->stop, 0);
 }

@@ -18,6 +18,7 @@ enum {
 	LE_MEMORY,       // the memory quota is used up
 	LE_STEPS,        // the instruction quota is used up
 	LE_STOPPED,      // le_stop was called
+	LE_RAISED,       // the script called error or assert
 };
 
 typedef struct le_state le_state;

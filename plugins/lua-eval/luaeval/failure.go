@@ -17,7 +17,7 @@ func (s *script) failure(o outcome) error {
 	case statusSyntax:
 		return sdk.Errorf(sdk.Invalid, "lua_syntax", "the script doesn't compile: %s", message).
 			WithHint("the number after %q is the line", c.Chunk+":").
-			WithDetail("line", s.line(message))
+			WithDetail("line", s.line(message)).WithDetail(sdk.PermanentDetail, true)
 	case statusMemory:
 		return withLine(sdk.Errorf(sdk.Exhausted, "lua_memory", "script %s used up its memory of %d bytes", c.Chunk, c.MemoryBytes), o.line).
 			WithHint("make the script hold less, or raise memory_bytes")
@@ -38,6 +38,9 @@ func (s *script) failure(o outcome) error {
 		e.WithDetail("line", line)
 	} else {
 		e = withLine(e, o.line)
+	}
+	if o.status != statusRaised { // a mistake in the script, which it will make again
+		e.WithDetail(sdk.PermanentDetail, true)
 	}
 	return e.
 		WithHint("a script that can't judge should return false or {valid=false, errors={…}} rather than raise an error")

@@ -30,6 +30,7 @@ const (
 	statusMemory      status = C.LE_MEMORY
 	statusSteps       status = C.LE_STEPS
 	statusStopped     status = C.LE_STOPPED
+	statusRaised      status = C.LE_RAISED
 )
 
 // state is a Lua state with a compiled script. One goroutine at a time may use

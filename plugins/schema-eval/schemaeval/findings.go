@@ -26,8 +26,14 @@ type place struct{ path, schemaPath string }
 // collection gathers findings, one per message at first.
 type collection struct {
 	base  string
-	found []sdk.Finding
+	found []weighed
 	cycle *kind.RefCycle
+}
+
+// weighed is a finding and how much it counts in the score.
+type weighed struct {
+	sdk.Finding
+	weight int
 }
 
 // collect turns an error tree into findings, sorted by path and schema path.
@@ -37,17 +43,22 @@ type collection struct {
 // their own. anyOf and oneOf are assertions over alternatives, none of which is
 // demanded by itself: each is one finding, and its message sums them up. The
 // same goes for contains and propertyNames.
-func collect(err *jsonschema.ValidationError, base string) ([]sdk.Finding, error) {
+//
+// weight is what they count together in the score: one each, but for members that
+// are missing or not allowed, which count each. Else an object that lacks all of
+// them would score better than one in which two are wrong.
+func collect(err *jsonschema.ValidationError, base string) (findings []sdk.Finding, weight int, failure error) {
 	c := collection{base: base}
 	c.add(err)
 	if c.cycle != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "schema_invalid",
+		return nil, 0, sdk.Errorf(sdk.Invalid, "schema_invalid",
 			"the schema refers back to itself without going into the value, at %s and at %s", c.cycle.KeywordLocation1, c.cycle.KeywordLocation2)
 	}
-	slices.SortFunc(c.found, func(a, b sdk.Finding) int {
+	slices.SortFunc(c.found, func(a, b weighed) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.SchemaPath, b.SchemaPath), strings.Compare(a.Message, b.Message))
 	})
-	return onePerPlace(c.found), nil
+	findings, weight = onePerPlace(c.found)
+	return findings, weight, nil
 }
 
 func (c *collection) add(err *jsonschema.ValidationError) {
@@ -60,28 +71,45 @@ func (c *collection) add(err *jsonschema.ValidationError) {
 		}
 	default:
 		keyword, rule := keywordOf(err, c.base)
-		c.found = append(c.found, sdk.Finding{
+		c.found = append(c.found, weighed{sdk.Finding{
 			Message: message(err), Path: pointerTo(err.InstanceLocation), SchemaPath: rule, Code: keyword,
-		})
+		}, weight(err.ErrorKind)})
 	}
 }
 
-// onePerPlace joins the messages of sorted findings at the same place.
-func onePerPlace(sorted []sdk.Finding) []sdk.Finding {
-	out := sorted[:0]
+// weight is how many members an assertion found missing or not allowed, 1 for any
+// other.
+func weight(k jsonschema.ErrorKind) int {
+	switch k := k.(type) {
+	case *kind.Required:
+		return len(k.Missing)
+	case *kind.Dependency:
+		return len(k.Missing)
+	case *kind.DependentRequired:
+		return len(k.Missing)
+	case *kind.AdditionalProperties:
+		return len(k.Properties)
+	}
+	return 1
+}
+
+// onePerPlace joins the messages of sorted findings at the same place, which count
+// once in the sum of their weights.
+func onePerPlace(sorted []weighed) (out []sdk.Finding, weight int) {
 	for i := 0; i < len(sorted); {
-		first := sorted[i]
+		first, most := sorted[i].Finding, sorted[i].weight
 		at := place{first.Path, first.SchemaPath}
 		messages := []string{first.Message}
 		for i++; i < len(sorted) && (place{sorted[i].Path, sorted[i].SchemaPath}) == at; i++ {
-			messages = append(messages, sorted[i].Message)
+			messages, most = append(messages, sorted[i].Message), max(most, sorted[i].weight)
 		}
+		weight += most
 		if len(messages) > 1 {
 			first.Message = joinMessages(slices.Compact(messages))
 		}
 		out = append(out, first)
 	}
-	return out
+	return out, weight
 }
 
 func joinMessages(messages []string) string {

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"text/template"
 
@@ -87,16 +86,8 @@ func Write(o Options) (dir string, files []string, err error) {
 	if err := refuseFull(dir); err != nil {
 		return "", nil, err
 	}
-	for name, data := range content {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644)); err != nil { //nolint:gosec // a project is as open as its folder
-			return "", nil, sdk.Errorf(sdk.Invalid, "project_unwritable", "can't write the new plugin: %w", err).
-				WithHint("choose another folder with --dir")
-		}
-		files = append(files, name)
-	}
-	slices.Sort(files)
-	return dir, files, nil
+	files, err = writeAll(dir, content)
+	return dir, files, err
 }
 
 func newProject(o Options, l Language, runtime string) (project, error) {
@@ -158,10 +149,7 @@ func render(language string, p project) (map[string][]byte, error) {
 				out = plain
 				data, err = execute(name, data, p)
 			}
-			if path.Base(out) == "gitignore" {
-				out = path.Join(path.Dir(out), ".gitignore")
-			}
-			content[out] = data
+			content[hidden(out)] = data
 			return err
 		})
 		if err != nil {
@@ -169,6 +157,15 @@ func render(language string, p project) (map[string][]byte, error) {
 		}
 	}
 	return content, nil
+}
+
+// hidden is the path of a file as it is written: go:embed leaves out what begins with a
+// dot.
+func hidden(name string) string {
+	if path.Base(name) == "gitignore" {
+		return path.Join(path.Dir(name), ".gitignore")
+	}
+	return name
 }
 
 func execute(name string, text []byte, p project) ([]byte, error) {

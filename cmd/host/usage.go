@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// What is wrong with a command line is said in the words of the command line: the
+// command's arguments by their names, a field of a request by the flag that sets it. The
+// command library's own words ("accepts 1 arg(s)") and the domain's ("priority is 99")
+// say neither.
+
+// argumentError says which arguments a command takes, for one that was given others.
+func argumentError(c *cobra.Command, given []string) error {
+	var names []string
+	for word := range strings.FieldsSeq(c.Use) {
+		if strings.ToUpper(word) == word && !strings.HasPrefix(word, "-") {
+			names = append(names, word)
+		}
+	}
+	message := fmt.Sprintf("%s takes %s, not %d arguments", c.CommandPath(), strings.Join(names, " "), len(given))
+	switch {
+	case len(names) == 0:
+		message = fmt.Sprintf("%s takes no arguments, not %q", c.CommandPath(), core.Cut(given[0]))
+	case len(given) < len(names):
+		message = fmt.Sprintf("%s needs %s", c.CommandPath(), strings.Join(names[len(given):], " "))
+	}
+	err := sdk.Errorf(sdk.Invalid, "usage", "%s", message)
+	if example, _, _ := strings.Cut(strings.TrimSpace(c.Example), "\n"); example != "" {
+		err = err.WithHint("for example: %s", example)
+	}
+	return usageError{err}
+}
+
+// missingFlags says which flags a command needs that it wasn't given, or is nil.
+func missingFlags(c *cobra.Command) error {
+	var missing []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, needed := f.Annotations[cobra.BashCompOneRequiredFlag]; needed && !f.Changed {
+			missing = append(missing, "--"+f.Name)
+		}
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s needs %s", c.CommandPath(), strings.Join(missing, " and "))}
+}
+
+// flagError says what is wrong with a flag: none has that name, or its value isn't of its
+// kind.
+func flagError(c *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := unknown.GetSpecifiedName()
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no flag %s", c.CommandPath(), dashed(name)).
+			WithHint("%s", sdk.DidYouMean(name, names, c.CommandPath()+" --help lists the flags"))}
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		kind := map[string]string{"bool": "true or false", "int": "a whole number", "int64": "a whole number", "float64": "a number", "duration": "a time such as 30s"}
+		f := bad.GetFlag()
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s can't be %q: it is %s", f.Name, core.Cut(bad.GetValue()), cmp.Or(kind[f.Value.Type()], "text"))}
+	}
+	return usageError{err}
+}
+
+// dashed is a flag as it is written.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// unknownCommand names the command that is nearest to a word that is none.
+func unknownCommand(parent *cobra.Command, word string) error {
+	var names []string
+	for _, c := range parent.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", parent.CommandPath(), core.Cut(word)).
+		WithHint("%s", sdk.DidYouMean(word, names, parent.CommandPath()+" --help lists the commands"))}
+}
+
+// unknownRoot is the error of a command line whose first word is no command, or nil.
+func unknownRoot(root *cobra.Command, args []string) error {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	if _, _, err := root.Find(args); err == nil || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil
+	}
+	if root.ParseFlags(args) != nil || root.Flags().NArg() == 0 {
+		return nil // the library finds more wrong with it
+	}
+	return unknownCommand(root, root.Flags().Arg(0))
+}
+
+// inFlags puts a refusal of a request's fields into the words of the flags that set them,
+// and reports whether all of it is about flags: then the command line is what is wrong.
+// A field of a file that a flag names keeps its name.
+func inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, all bool) {
+	if f := c.Flags().Lookup("file"); f != nil && f.Changed {
+		return info.Message, false
+	}
+	problems, _ := info.Details["problems"].([]*core.ErrorInfo)
+	if len(problems) == 0 {
+		problems = []*core.ErrorInfo{info}
+	}
+	all = true
+	var lines []string
+	for _, p := range problems {
+		field, _ := p.Details["field"].(string)
+		flag := flagOf(c, field)
+		line, rest := p.Message, strings.TrimPrefix(p.Message, field)
+		if flag != nil && rest != p.Message {
+			line = "--" + flag.Name + rest
+		} else {
+			all = false
+		}
+		if p.Hint != "" && len(problems) > 1 {
+			line += " (" + p.Hint + ")"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), all
+}
+
+// flagOf is the flag that sets a field, or nil: content is set by --content, agent_id by
+// --agent, states, which may be several, by --state.
+func flagOf(c *cobra.Command, field string) *pflag.Flag {
+	if field == "" {
+		return nil
+	}
+	name := strings.ReplaceAll(field, "_", "-")
+	for _, candidate := range []string{name, strings.TrimSuffix(name, "s"), strings.TrimSuffix(name, "-ids"), strings.TrimSuffix(name, "-id")} {
+		if f := c.Flags().Lookup(candidate); f != nil {
+			return f
+		}
+	}
+	return nil
+}

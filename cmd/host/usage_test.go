@@ -1,0 +1,47 @@
+package main
+
+import "testing"
+
+// A mistake on the command line is said in its words, whoever finds it: the command
+// library, the program or the domain. It ends with 2.
+func TestUsage_SaysWhatTheCommandLineLacks(t *testing.T) {
+	w := newPlainWorld(t)
+	w.file("messages.eml", "")
+	for line, want := range map[string][]string{
+		"runs show":                 {"error: reflectory runs show needs RUN\n", "hint: for example: reflectory runs show "},
+		"runs show a b":             {"error: reflectory runs show takes RUN, not 2 arguments\n"},
+		"version a":                 {`error: reflectory version takes no arguments, not "a"`},
+		"login":                     {`error: reflectory has no command "login"`, "hint: reflectory --help lists the commands"},
+		"runs shw":                  {`error: reflectory runs has no command "shw"`, `hint: did you mean "show"?`},
+		"runs list --status failed": {"--status \"failed\" is not one of running, passed,", "hint: write reflectory runs list"},
+		"memory list --limit x":     {`error: --limit can't be "x": it is a whole number`},
+		"memory list --limt 4":      {"has no flag --limt", `did you mean "limit"?`},
+		"memory list -x":            {"has no flag -x"},
+		"memory list --state lost":  {`error: --state has "lost", not one of open, active, cooling,`},
+		"memory observe":            {"error: --content is blank"},
+		"memory observe --content x --priority 99 --kind odd":                   {`error: --kind is "odd"`, "--priority is 99, not from 1 to 10"},
+		"memory feedback --session s --turn 1 --outcome good":                   {`error: --outcome is "good", not success, failure or partial`},
+		"memory observe --content x --namespace a//b":                           {`error: --namespace "a//b": a segment is empty`},
+		"memory reflect --source aaaaaaaa --content x --title t --confidence 7": {"error: --confidence is 7"},
+	} {
+		if _, stderr := w.line(exitUsage, "", line); stderr == "" {
+			t.Errorf("%s says nothing", line)
+		} else {
+			wantIn(t, stderr, want...)
+		}
+	}
+}
+
+// A file that isn't there is looked for where the user would look: among its neighbours.
+func TestMissingFile_NamesItsNeighbourOrItsFolder(t *testing.T) {
+	w := newPlainWorld(t)
+	w.file("outcomes.jsonl", "")
+	for line, want := range map[string]string{
+		"evidence tool --file outcome.jsonl":    `hint: did you mean "outcomes.jsonl"?`,
+		"evidence tool --file nowhere/x.jsonl":  "hint: there is no folder " + w.dir + "/nowhere",
+		"evidence tool --file something-else.x": "hint: it was looked for in " + w.dir,
+	} {
+		_, stderr := w.line(exitFailure, "", line)
+		wantIn(t, stderr, want)
+	}
+}

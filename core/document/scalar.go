@@ -1,0 +1,83 @@
+package document
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Texts without quotes are resolved by the core schema of YAML 1.2, whatever the
+// library makes of them: it knows the types of YAML 1.1, where yes is a boolean,
+// 01234 is octal and 1:30 is 90.
+//
+//	null     null Null NULL ~ and nothing
+//	boolean  true True TRUE false False FALSE
+//	integer  12 +12 -12 0o17 0x1F
+//	number   1.5 .5 5. 1e3 1E-8
+//
+// Refused is what another reader of YAML would take for another value, or what
+// JSON has no number for. Everything else is text: yes, 1_000, 0b11, 2001-01-01.
+var (
+	decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	based   = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
+	special = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+	zeros   = regexp.MustCompile(`^[-+]?0[0-9]+$`)
+)
+
+// resolve says what a text without quotes is, and how JSON writes it, if it is a
+// boolean or number; refused says why it is none of them and no text either.
+func resolve(text string) (kind Kind, json, refused string) {
+	switch text {
+	case "", "~", "null", "Null", "NULL":
+		return Null, "null", ""
+	case "true", "True", "TRUE", "false", "False", "FALSE":
+		return Bool, strings.ToLower(text), ""
+	}
+	if strings.IndexByte("+-.0123456789", text[0]) < 0 {
+		return Text, "", "" // most texts: no pattern needs to look at them
+	}
+	switch {
+	case special.MatchString(text):
+		return "", "", "JSON has no such number"
+	case zeros.MatchString(text):
+		return "", "", "a number that begins with 0 is ambiguous, octal for some readers and decimal for others"
+	case based.MatchString(text):
+		return integer(text)
+	case decimal.MatchString(text):
+		if f, _ := strconv.ParseFloat(text, 64); math.IsInf(f, 0) {
+			return "", "", "the number is out of range"
+		}
+		return Number, digits(text), ""
+	}
+	return Text, "", ""
+}
+
+// integer reads an octal or hexadecimal number.
+func integer(text string) (Kind, string, string) {
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return "", "", "the number is out of range"
+	}
+	return Number, strconv.FormatUint(n, 10), ""
+}
+
+// digits writes a decimal number as JSON has it, with the digits that it has.
+func digits(text string) string {
+	text = strings.TrimPrefix(text, "+")
+	sign := ""
+	if text[0] == '-' {
+		sign, text = "-", text[1:]
+	}
+	whole, rest := text, ""
+	if i := strings.IndexAny(text, ".eE"); i >= 0 {
+		whole, rest = text[:i], text[i:]
+	}
+	if whole = strings.TrimLeft(whole, "0"); whole == "" {
+		whole = "0"
+	}
+	if strings.HasPrefix(rest, ".") && (len(rest) == 1 || rest[1] == 'e' || rest[1] == 'E') {
+		rest = ".0" + rest[1:]
+	}
+	return sign + whole + rest
+}

@@ -1,0 +1,58 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/jsontext"
+)
+
+// parsing judges the JSON value in a text, where the attempt is one. The value is
+// the attempt's output from then on. A text without one is a bad attempt, no failure
+// to judge it.
+type parsing struct{ sdk.Evaluator }
+
+// Evaluate implements sdk.Evaluator.
+func (p parsing) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	var text *string // stays nil for null
+	if json.Unmarshal(req.Output, &text) != nil || text == nil {
+		return p.Evaluator.Evaluate(ctx, req)
+	}
+	value, _, err := jsontext.Extract(*text)
+	if err != nil {
+		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{
+			Errors: []sdk.Finding{{Message: "the text is not JSON: " + err.Error(), Code: sdk.ReasonOf(err)}},
+		}}, nil
+	}
+	parsed, err := withOutput(req, value)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := p.Evaluator.Evaluate(ctx, parsed)
+	if err != nil {
+		return nil, err
+	}
+	out := *resp
+	out.Verdict.Output = firstSet(out.Verdict.Output, value)
+	return &out, nil
+}
+
+// withOutput is a request for another output, which the state shows too.
+func withOutput(req *sdk.EvaluateRequest, output json.RawMessage) (*sdk.EvaluateRequest, error) {
+	out := *req
+	out.Output = output
+	if len(req.State) == 0 {
+		return &out, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(req.State, &members); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "state_invalid", "the state is not a JSON object: %w", err)
+	}
+	if _, shown := members[keyOutput]; shown {
+		members[keyOutput] = output
+		out.State = core.MustJSON(members)
+	}
+	return &out, nil
+}

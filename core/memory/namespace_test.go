@@ -1,0 +1,59 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// TestLocksHoldForNamesThatLookTheSame: a name that only looks like a locked
+// namespace, or like one below it, is refused wherever a namespace is given.
+func TestLocksHoldForNamesThatLookTheSame(t *testing.T) {
+	g := newGoverned(t, mem.Open(), nil)
+	g.set(t, "café", "max_reflection_depth=0", "locked=max_reflection_depth")
+	g.observe(t, core.ObserveRequest{ID: "a", Namespace: "café", Content: "a"})
+	for _, name := range []string{"cafe\u0301", "café\u200b", "\u202ecafé", "\u2066café\u2069/x", "caf\u00adé", "\ufeffcafé", "café/\u200d", "café\ufe0f"} {
+		ways := map[string]func() error{
+			"observe": func() error {
+				_, err := g.Observe(t.Context(), &core.ObserveRequest{Namespace: name, Content: "b"})
+				return err
+			},
+			"import": func() error {
+				_, _, err := g.ObserveAll(t.Context(), []*core.ObserveRequest{{Namespace: name, Content: "b"}})
+				return err
+			},
+			"reflect": func() error {
+				_, err := g.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{"a"}, Namespace: name, Title: "t", Content: "c"})
+				return err
+			},
+			"recall": func() error {
+				_, err := g.Recall(t.Context(), &core.RecallRequest{Query: "b", RecallFilter: core.RecallFilter{Namespace: name}})
+				return err
+			},
+			"recall of knowledge": func() error {
+				_, err := g.RecallKnowledge(t.Context(), &memory.KnowledgeQuery{Query: "b", Namespace: name})
+				return err
+			},
+			"list": func() error {
+				_, err := g.List(t.Context(), memory.ListFilter{Namespace: name})
+				return err
+			},
+			"pending": func() error { _, err := g.Pending(t.Context(), name); return err },
+			"sweep":   func() error { _, err := g.Sweep(t.Context(), name, ""); return err },
+			"reembed": func() error { _, err := g.Reembed(t.Context(), name, "", nil); return err },
+			"settings": func() error {
+				_, err := g.settings.Set(t.Context(), "ops", name, "max_reflection_depth=9")
+				return err
+			},
+			"no settings": func() error { _, err := g.settings.Unset(t.Context(), "ops", name); return err },
+		}
+		for way, call := range ways {
+			if err := call(); sdk.ReasonOf(err) != "namespace_invalid" {
+				t.Errorf("%s in %q: %v", way, name, err)
+			}
+		}
+	}
+}

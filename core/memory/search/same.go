@@ -1,0 +1,148 @@
+package search
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Which documents a search may return besides what its filter says: of identical
+// contents one, and nothing that a recallable memory supersedes. Both are decided
+// while candidates are chosen, so that copies and what is out of date take no
+// candidate's place.
+
+// hashContent is 0 for no content.
+func (c *contents) hashContent(content string) uint64 {
+	if content == "" {
+		return 0
+	}
+	return max(1, maphash.String(c.seed, content))
+}
+
+// resame keeps a document's number under the hash of its content, where that was
+// another before.
+func (c *contents) resame(n uint32, before uint64) {
+	now := c.docs[n].content
+	if before == now {
+		return
+	}
+	if before != 0 {
+		numbers := c.same[before]
+		if i := slices.Index(numbers, n); i >= 0 {
+			numbers = slices.Delete(numbers, i, i+1)
+		}
+		if c.same[before] = numbers; len(numbers) == 0 {
+			delete(c.same, before)
+		}
+	}
+	if now != 0 {
+		c.same[now] = append(c.same[now], n)
+	}
+}
+
+// supersede notes that one memory supersedes another.
+func (c *contents) supersede(id, by string) {
+	if !slices.Contains(c.superseded[id], by) {
+		c.superseded[strings.Clone(id)] = append(c.superseded[id], strings.Clone(by))
+	}
+}
+
+// wants reports whether a search may return a document.
+func (s *scan) wants(space int, n uint32) bool {
+	c := s.contents[space]
+	if !s.fits(space, n) {
+		return false
+	}
+	content := c.docs[n].content
+	if content == 0 || !s.repeated(content) {
+		return true
+	}
+	first := s.group(content)[0]
+	return first.space == space && first.number == n
+}
+
+// fits reports whether a document is of those that the filter selects, and isn't
+// superseded.
+func (s *scan) fits(space int, n uint32) bool {
+	c, f := s.contents[space], &s.query.Filter
+	d := &c.docs[n]
+	return (f.AgentID == "" || d.agent == f.AgentID) &&
+		(len(f.Kinds) == 0 || slices.Contains(f.Kinds, d.kind)) &&
+		(len(f.States) == 0 || slices.Contains(f.States, d.state)) &&
+		!slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(d.tags, tag) }) &&
+		(f.IncludeSuperseded || !s.superseded(c, d.id))
+}
+
+// superseded reports whether a recallable memory supersedes another. What is in
+// the same namespace is known here; the query's Recallable knows the rest. Where it
+// fails, the search does.
+func (s *scan) superseded(c *contents, id string) bool {
+	for _, by := range c.superseded[id] {
+		if _, here := c.numbers[by]; here {
+			return true
+		}
+		if s.query.Recallable == nil {
+			continue
+		}
+		recallable, err := s.query.Recallable(by)
+		if err != nil {
+			s.failed = err
+		}
+		if recallable {
+			return true
+		}
+	}
+	return false
+}
+
+// repeated reports whether a content is in several documents of the scope.
+func (s *scan) repeated(content uint64) bool {
+	count := 0
+	for _, c := range s.contents {
+		count += len(c.same[content])
+	}
+	return count > 1
+}
+
+// group are the documents of one content that fit, the one that stands for all
+// first: the most used, and of these the one with the first id.
+func (s *scan) group(content uint64) []place {
+	if known, ok := s.groups[content]; ok {
+		return known
+	}
+	var list []place
+	for space, c := range s.contents {
+		for _, n := range c.same[content] {
+			if s.fits(space, n) {
+				list = append(list, place{space, n})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b place) int {
+		x, y := s.doc(a), s.doc(b)
+		return cmp.Or(cmp.Compare(y.uses, x.uses), cmp.Compare(x.id, y.id), cmp.Compare(a.space, b.space))
+	})
+	if s.groups == nil {
+		s.groups = map[uint64][]place{}
+	}
+	s.groups[content] = list
+	return list
+}
+
+func (s *scan) doc(p place) *doc { return &s.contents[p.space].docs[p.number] }
+
+// sameAs are the ids of what a candidate stands for, in order, at most
+// [core.MaxRelated].
+func (s *scan) sameAs(c *candidate) (ids []string) {
+	if c.doc.content == 0 || !s.repeated(c.doc.content) {
+		return nil
+	}
+	for _, p := range s.group(c.doc.content)[1:] {
+		ids = append(ids, s.doc(p).id)
+	}
+	slices.Sort(ids)
+	return ids[:min(len(ids), core.MaxRelated)]
+}

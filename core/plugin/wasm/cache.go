@@ -1,0 +1,177 @@
+package wasm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"golang.org/x/sys/cpu"
+)
+
+// What is in the folder of [Options.CacheDir], and in that of a compiler.
+const (
+	codeFolder     = "code"     // wazero's: machine code
+	modulesFolder  = "modules"  // rewritten modules, by digest and kind of machine
+	verdictsFolder = "verdicts" // see verdictCache
+	moduleFile     = "module"   // of a compiler: what becomes a file of modulesFolder
+)
+
+// readyModule is a module that was validated, detected, rewritten and compiled. A
+// file of it is its JSON, a newline, and the rewritten module.
+type readyModule struct {
+	Info Info   `json:"info"`
+	Sum  string `json:"sum"` // SHA-256 of code
+	// Code are the files of machine code, below the folder for these.
+	Code []codeFile `json:"code"`
+	code []byte
+}
+
+// codeFile is a file of machine code. Its size is looked at before it is loaded:
+// the engine would compile the module itself where the file is gone.
+type codeFile struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+}
+
+// openCache makes the folders that are missing.
+func (d *Driver) openCache() error {
+	d.cache = d.options.CacheDir
+	if d.cache == "" {
+		folder, err := os.MkdirTemp("", "reflectory-modules-")
+		if err != nil {
+			return err
+		}
+		d.cache, d.ownCache = folder, true
+	}
+	code := filepath.Join(d.cache, codeFolder)
+	for _, dir := range []string{d.cache, code, filepath.Join(d.cache, modulesFolder)} {
+		if err := privateDir(dir); err != nil {
+			return err
+		}
+	}
+	sweepWork(d.cache, d.options.Now(), 2*d.options.Compile.Wall)
+	var err error
+	if d.compiled, err = wazero.NewCompilationCacheWithDir(code); err != nil {
+		return err
+	}
+	if d.options.VerdictCacheBytes > 0 && !d.ownCache {
+		d.verdicts, err = openVerdicts(filepath.Join(d.cache, verdictsFolder), d.options.VerdictCacheBytes)
+	}
+	return err
+}
+
+// privateDir makes sure of a folder that nobody else may enter.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o700) //nolint:gosec // a folder needs its x bit
+}
+
+var errStale = errors.New("the file isn't what was written")
+
+// fetchModule reads a module that was compiled before, for this kind of machine.
+func (d *Driver) fetchModule(digest string) (*readyModule, error) {
+	ready, err := readReady(d.modulePath(digest))
+	if err != nil {
+		return nil, err
+	}
+	if len(ready.Code) == 0 {
+		return nil, errStale
+	}
+	for _, code := range ready.Code {
+		info, err := os.Stat(filepath.Join(d.cache, codeFolder, code.Name))
+		if err != nil || info.Size() != code.Size {
+			return nil, errStale
+		}
+	}
+	return ready, nil
+}
+
+func readReady(path string) (*readyModule, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	header, code, _ := bytes.Cut(data, []byte("\n"))
+	ready := &readyModule{code: code}
+	if err := json.Unmarshal(header, ready); err != nil {
+		return nil, err
+	}
+	if ready.Sum != hexDigest(code) {
+		return nil, errStale
+	}
+	return ready, nil
+}
+
+// write writes what readReady reads.
+func (m *readyModule) write(path string) error {
+	m.Sum = hexDigest(m.code)
+	header, err := json.Marshal(m)
+	if err == nil {
+		err = writeWhole(path, header, []byte("\n"), m.code)
+	}
+	if err != nil {
+		return cacheFailed(err)
+	}
+	return nil
+}
+
+func hexDigest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func (d *Driver) modulePath(digest string) string {
+	return filepath.Join(d.cache, modulesFolder, digest+"-"+machine())
+}
+
+// machine names what machine code depends on: how modules are rewritten, the
+// engine's version, and the processor. Where a folder was copied from another
+// machine, or the program is another one, modules are compiled again.
+var machine = sync.OnceValue(func() string {
+	return hexDigest(fmt.Appendln(nil, rewriteVersion, engineVersion(), runtime.GOOS, runtime.GOARCH, cpu.X86, cpu.ARM64))[:16]
+})
+
+// engineVersion is wazero's, as the build noted it.
+func engineVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == "github.com/tetratelabs/wazero" {
+				return m.Version
+			}
+		}
+	}
+	return ""
+}
+
+// writeWhole writes a file that is there as a whole or not at all, as far as a
+// crash of the program goes. After one of the machine its checksum tells.
+func writeWhole(path string, parts ...[]byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

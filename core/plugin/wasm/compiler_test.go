@@ -1,0 +1,158 @@
+package wasm_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/wasm"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// bomb is the file of a module of coretest.CompileBombs.
+func bomb(t testing.TB, name string) string {
+	t.Helper()
+	for _, b := range coretest.CompileBombs() {
+		if b.Name == name {
+			return moduleFile(t, b.Module())
+		}
+	}
+	t.Fatal("no such bomb: " + name)
+	return ""
+}
+
+// A module that would cost the host too much is refused before an engine sees it,
+// and the driver goes on.
+func TestCompile_RefusesBombsBeforeTheEngine(t *testing.T) {
+	d := newDriver(t, wasm.Options{})
+	for _, b := range coretest.CompileBombs() {
+		if !b.Refused {
+			continue
+		}
+		p := plugin.Installed{Name: "acme/bomb", Runtime: plugin.RuntimeWASM, Path: moduleFile(t, b.Module())}
+		err := d.Compile(t.Context(), p)
+		if sdk.ReasonOf(err) != "module_too_complex" || !strings.Contains(err.Error(), "acme/bomb") || sdk.AsError(err).Hint == "" {
+			t.Errorf("%s: %v", b.Name, err)
+		}
+		if _, err := d.Start(t.Context(), p); sdk.ReasonOf(err) != "module_too_complex" {
+			t.Errorf("%s: start: %v", b.Name, err)
+		}
+		if _, err := wasm.Inspect(t.Context(), p); sdk.ReasonOf(err) != "module_too_complex" {
+			t.Errorf("%s: inspect: %v", b.Name, err)
+		}
+	}
+	if got := feedback(t, start(t, d, plugin.Installed{Path: cGuest}), do("count")); got != "1" {
+		t.Errorf("a good module after them: %s", got)
+	}
+}
+
+// Each limit of a compilation is named when it is passed.
+func TestCompile_NamesTheLimitThatIsPassed(t *testing.T) {
+	for limit, tt := range map[string]struct {
+		bomb   string
+		limits wasm.CompileLimits
+		says   string
+	}{
+		"cpu":  {"a br_table of 999,999", wasm.CompileLimits{CPU: time.Second}, "more than 1s of processor time"},
+		"time": {"a br_table of 999,999", wasm.CompileLimits{Wall: 100 * time.Millisecond}, "longer than 100ms"},
+		"load": {"200 functions of 49,999 locals", wasm.CompileLimits{}, "MiB to load (limit 64 MiB)"},
+	} {
+		d := newDriver(t, wasm.Options{Compile: tt.limits, CacheDir: t.TempDir()})
+		err := d.Compile(t.Context(), plugin.Installed{Name: "acme/bomb", Path: bomb(t, tt.bomb)})
+		if sdk.ReasonOf(err) != "compile_limit" || sdk.AsError(err).Details["limit"] != limit || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v", limit, err)
+		}
+	}
+}
+
+// Who gives up waiting needn't wait for the compiler's end, and neither does the
+// end of the driver.
+func TestCompile_EndsWithTheDriver(t *testing.T) {
+	dir := t.TempDir()
+	d, err := wasm.New(wasm.Options{CacheDir: dir, Compile: wasm.CompileLimits{CPU: time.Hour, Wall: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := d.Compile(ctx, plugin.Installed{Name: "acme/bomb", Path: bomb(t, "a br_table of 999,999")}); err == nil {
+		t.Error("it compiled")
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	entries, err := filepath.Glob(filepath.Join(dir, "compile-*"))
+	if err != nil || len(entries) > 0 {
+		t.Errorf("%v is left of the compiler (%v)", entries, err)
+	}
+}
+
+// What is kept of a module is looked at before it is trusted: the host never
+// compiles in the place of what is gone.
+func TestCompile_MakesAgainWhatIsGone(t *testing.T) {
+	dir := t.TempDir()
+	run := func() {
+		t.Helper()
+		i := start(t, newDriver(t, wasm.Options{CacheDir: dir, VerdictCacheBytes: -1}), plugin.Installed{Path: cGuest})
+		if got := feedback(t, i, do("count")); got != "1" {
+			t.Error(got)
+		}
+	}
+	run()
+	files := func(pattern string) []string {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %v %v", pattern, found, err)
+		}
+		return found
+	}
+	whole, err := os.Stat(files("code/*/*")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damage := range []func(){
+		func() { _ = os.Remove(files("code/*/*")[0]) },
+		func() { _ = os.Truncate(files("code/*/*")[0], 100) },
+		func() { _ = os.Truncate(files("modules/*")[0], 100) },
+		func() { _ = os.Remove(files("modules/*")[0]) },
+	} {
+		damage()
+		run()
+		if now, err := os.Stat(files("code/*/*")[0]); err != nil || now.Size() != whole.Size() {
+			t.Errorf("%v %v", now, err)
+		}
+	}
+}
+
+func TestTheFoldersOfModulesArePrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	start(t, newDriver(t, wasm.Options{CacheDir: dir}), plugin.Installed{Path: cGuest})
+	for _, folder := range []string{"", "code", "modules", "verdicts"} {
+		if info, err := os.Stat(filepath.Join(dir, folder)); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%q: %v %v", folder, info, err)
+		}
+	}
+}
+
+// A driver without a folder of its own leaves nothing behind.
+func TestATemporaryCacheEndsWithItsDriver(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	d, err := wasm.New(wasm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Compile(t.Context(), plugin.Installed{Name: "guest", Path: cGuest}); err != nil {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(entries) > 0 {
+		t.Errorf("%v %v", entries, err)
+	}
+}

@@ -1,0 +1,314 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
+)
+
+// A run teaches the memories that it recalled: each memory.recall begins a turn, and
+// the run's end is its feedback. What was used is what somebody named. Where nobody
+// did, it is the first result of a recall that a prompt or a script read: credit to
+// everything that was recalled would promote what rides along, and teach nothing.
+// All of it follows from the recorded visits, so that a resumed run gives the feedback
+// that it would have given uninterrupted.
+
+// turn is a recall of the run.
+type turn struct {
+	core.TurnRef
+	node     string
+	visit    int
+	ids      []string
+	referred bool
+	named    []string
+	closed   bool // by memory.feedback
+}
+
+// turns is what a run's visits say of its recalls.
+type turns struct {
+	list []*turn
+	// loops are the loops that ended, and the names of what judged them.
+	loops []judged
+}
+
+type judged struct {
+	visit   int
+	tool    string
+	outcome outcome
+}
+
+// take takes in a finished visit.
+func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
+	for _, name := range v.Refers {
+		t.refer(name)
+	}
+	for _, at := range t.list {
+		at.name(v.Used)
+	}
+	switch s := node.Action.(type) {
+	case *core.LoopSpec:
+		t.loops = append(t.loops, judged{v.Number, toolOf(s.Evaluator), *o})
+	case *core.MemorySpec:
+		t.remember(s.Verb, v)
+	}
+}
+
+// remember takes in a recall or a feedback.
+func (t *turns) remember(verb core.MemoryVerb, v *core.Visit) {
+	var r struct {
+		core.TurnRef
+		Outcome  core.Outcome          `json:"outcome"`
+		Used     []string              `json:"used"`
+		Memories []struct{ ID string } `json:"memories"`
+	}
+	if json.Unmarshal(v.Result, &r) != nil || r.Session == "" {
+		return // a recall without a session
+	}
+	switch verb {
+	case core.VerbRecall:
+		at := &turn{TurnRef: r.TurnRef, node: v.Node, visit: v.Number}
+		for _, m := range r.Memories {
+			at.ids = append(at.ids, m.ID)
+		}
+		t.list = append(t.list, at)
+	case core.VerbFeedback:
+		for _, at := range t.list {
+			if at.TurnRef != r.TurnRef {
+				continue
+			}
+			if at.closed = at.closed || r.Outcome != ""; r.Outcome == "" {
+				at.name(r.Used)
+			}
+		}
+	}
+}
+
+// name notes which of the turn's memories were used.
+func (t *turn) name(ids []string) {
+	for _, id := range ids {
+		if !t.closed && slices.Contains(t.ids, id) && !slices.Contains(t.named, id) {
+			t.named = append(t.named, id)
+		}
+	}
+}
+
+// refer notes that what a node recalled last was read.
+func (t *turns) refer(node string) {
+	seen := map[string]bool{}
+	for i := len(t.list) - 1; i >= 0; i-- {
+		at := t.list[i]
+		if !seen[at.node] && (node == at.node || node == core.RefersToAll) {
+			at.referred = true
+		}
+		seen[at.node] = true
+	}
+}
+
+// recalls reports whether a recall of the node came before.
+func (t *turns) recalls(node string) bool {
+	return slices.ContainsFunc(t.list, func(at *turn) bool { return node == at.node || node == core.RefersToAll })
+}
+
+// open is the newest turn without a feedback.
+func (t *turns) open() core.TurnRef {
+	for i := len(t.list) - 1; i >= 0; i-- {
+		if !t.list[i].closed {
+			return t.list[i].TurnRef
+		}
+	}
+	return core.TurnRef{}
+}
+
+// teach gives the run's turns their feedback. A run that can go on gives none yet.
+func (w *walk) teach(ctx context.Context) {
+	if w.Teacher == nil || w.run.Status.Resumable() {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	requests := w.turns.feedbacks(w.run)
+	if len(requests) == 0 {
+		return
+	}
+	if dag := w.plan.dag(w.turns.list); dag != nil { // first: the gate may ask for it at once
+		if err := w.Teacher.AddDAG(ctx, dag); err != nil {
+			w.emit(core.FeedbackFailed{Err: err})
+		}
+	}
+	for _, r := range requests {
+		if _, err := w.Teacher.Feedback(ctx, r); err != nil {
+			w.emit(core.FeedbackFailed{Err: err})
+		}
+	}
+}
+
+// feedbacks are those of the turns that nothing closed, in the run's order.
+func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
+	var all []*core.FeedbackRequest
+	for _, at := range t.list {
+		if at.closed {
+			continue
+		}
+		r := &core.FeedbackRequest{Session: at.Session, Turn: at.Turn, Outcome: t.outcome(), Source: "tool", Used: at.named}
+		if len(at.named) == 0 && at.referred && len(at.ids) > 0 {
+			r.Assumed = at.ids[:1]
+		}
+		if len(r.Used)+len(r.Assumed) > 0 {
+			r.ToolOutcomes = t.tools(at, run.ID)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// goodEnough is the best score from which a run that didn't pass is a partial success.
+const goodEnough = 0.5
+
+// outcome is how the run went: as its last loop did, or without one well, since it
+// ended.
+func (t *turns) outcome() core.Outcome {
+	if len(t.loops) == 0 {
+		return core.OutcomeSuccess
+	}
+	switch last := t.loops[len(t.loops)-1].outcome; {
+	case last.Status == core.StatusPassed:
+		return core.OutcomeSuccess
+	case last.Best.Score >= goodEnough:
+		return core.OutcomePartial
+	}
+	return core.OutcomeFailure
+}
+
+// tools are the loops that came after a recall, as outcomes of what judged them.
+func (t *turns) tools(at *turn, ref string) []core.ToolOutcome {
+	var all []core.ToolOutcome
+	for _, l := range t.loops {
+		if l.visit < at.visit {
+			continue
+		}
+		passed := l.outcome.Status == core.StatusPassed
+		all = append(all, core.ToolOutcome{
+			Tool: l.tool, OK: passed && l.outcome.Iteration == 1, Recovered: passed && l.outcome.Iteration > 1, Ref: ref,
+		})
+	}
+	return all
+}
+
+// toolOf names an evaluator.
+func toolOf(s core.Step) string {
+	if s.Composite != nil {
+		return string(s.Composite.Kind)
+	}
+	return s.Plugin
+}
+
+// dag is the plan's graph with the nodes that recalled a memory, nil where none was
+// recalled or no node is an end. Edges that lead back are left out: a graph shows
+// what leads to what.
+func (p *Plan) dag(recalled []*turn) *core.WorkflowDAG {
+	d := &core.WorkflowDAG{Workflow: p.Name, Entry: []string{p.Nodes[0].Name}, Memories: map[string][]string{}}
+	for _, at := range recalled {
+		for _, id := range at.ids {
+			if !slices.Contains(d.Memories[id], at.node) {
+				d.Memories[id] = append(d.Memories[id], at.node)
+			}
+		}
+	}
+	for i := range p.Nodes {
+		for _, to := range p.ways(i) {
+			switch at := p.index(to); {
+			case to == End:
+				d.Exits = append(d.Exits, p.Nodes[i].Name)
+			case at > i:
+				d.Edges = append(d.Edges, [2]string{p.Nodes[i].Name, to})
+			}
+		}
+	}
+	if len(d.Memories) == 0 || len(d.Exits) == 0 {
+		return nil
+	}
+	return d
+}
+
+// ways are where a node may lead.
+func (p *Plan) ways(i int) []string {
+	ways := map[string]bool{}
+	falls := true // on to the next in the file
+	for _, g := range p.Nodes[i].Goto {
+		ways[g.To] = true
+		falls = falls && (g.When != nil || p.Nodes[i].When != nil)
+	}
+	if falls && i+1 < len(p.Nodes) {
+		ways[p.Nodes[i+1].Name] = true
+	} else if falls {
+		ways[End] = true
+	}
+	return slices.Sorted(maps.Keys(ways))
+}
+
+// notes collects what the calls of a visit referred to and used.
+type notes struct {
+	mu           sync.Mutex
+	refers, used map[string]bool
+}
+
+func (n *notes) add(refers, used []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.refers == nil {
+		n.refers, n.used = map[string]bool{}, map[string]bool{}
+	}
+	for _, name := range refers {
+		n.refers[name] = true
+	}
+	for _, id := range used {
+		n.used[id] = true
+	}
+}
+
+// into puts what bears on the run's turns into the visit's record.
+func (n *notes) into(v *core.Visit, t *turns) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.refers, func(name string, _ bool) bool { return !t.recalls(name) })
+	v.Refers, v.Used = slices.Sorted(maps.Keys(n.refers)), slices.Sorted(maps.Keys(n.used))
+}
+
+// reads finds the names that a template or a script reads of the state.
+var reads = regexp.MustCompile(`\bstate(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([^"'\]]+)["']\s*\])`)
+
+// refers are the names that a step's block reads of the state, sorted. A plugin that
+// is no built-in one and names nothing is given the state to find there what it needs.
+func refers(n *document.Node, s *core.Step) []string {
+	if s.Composite != nil {
+		return nil // its children are asked
+	}
+	names := map[string]bool{}
+	gather(n, names)
+	if len(names) == 0 && s.Plugin != "" && !slices.Contains([]string{LLMPlugin, luaPlugin, schemaPlugin}, s.Plugin) {
+		return []string{core.RefersToAll}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func gather(n *document.Node, names map[string]bool) {
+	if n == nil {
+		return
+	}
+	if n.Kind == document.Text {
+		for _, m := range reads.FindAllStringSubmatch(n.Text, -1) {
+			names[m[1]+m[2]] = true
+		}
+	}
+	for _, e := range n.Entries {
+		gather(e.Value, names)
+	}
+	for _, item := range n.Items {
+		gather(item, names)
+	}
+}

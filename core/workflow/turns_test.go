@@ -1,0 +1,231 @@
+package workflow_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow"
+)
+
+// class is a teacher that notes what it is given.
+type class struct {
+	feedbacks []*core.FeedbackRequest
+	dags      []*core.WorkflowDAG
+	err       error
+}
+
+func (c *class) Feedback(_ context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
+	c.feedbacks = append(c.feedbacks, r)
+	return &core.FeedbackResult{}, c.err
+}
+
+func (c *class) AddDAG(_ context.Context, dag *core.WorkflowDAG) error {
+	c.dags = append(c.dags, dag)
+	return c.err
+}
+
+// pupils answer the nodes of recalling workflows: each recall finds two memories
+// under its node's name, in the session's next turn.
+type pupils struct {
+	loop   *core.LoopResult // what every loop comes to
+	fail   error            // of the node named last
+	used   []string         // named by plugins
+	closes bool             // what feedback does
+	asked  []*core.ActionRequest
+}
+
+func (p *pupils) Act(_ context.Context, req *core.ActionRequest) (any, error) {
+	p.asked = append(p.asked, req)
+	note := func(s core.Step) {
+		if req.Note != nil {
+			req.Note(s.Refers, p.used)
+		}
+	}
+	switch s := req.Action.(type) {
+	case *core.MemorySpec:
+		if s.Verb == core.VerbFeedback && p.closes {
+			return &core.FeedbackResult{Session: req.Turn.Session, Turn: req.Turn.Turn, Outcome: core.OutcomeFailure}, nil
+		}
+		if s.Verb == core.VerbFeedback {
+			return &core.UsesNamed{Session: req.Turn.Session, Turn: req.Turn.Turn, Used: []string{"tips-2", "stranger"}}, nil
+		}
+		result := &core.RecallResult{Session: req.Session, Turn: int64(req.Visit)}
+		for n := range 2 {
+			result.Memories = append(result.Memories, core.Recalled{Memory: &core.Memory{ID: fmt.Sprintf("%s-%d", req.Node, n+1)}})
+		}
+		return result, nil
+	case *core.LoopSpec:
+		note(s.Generator)
+		return p.loop, nil
+	case *core.CallSpec:
+		note(s.Step)
+	}
+	if req.Node == "last" && p.fail != nil {
+		return nil, p.fail
+	}
+	return &core.CallResult{Output: json.RawMessage(`1`)}, nil
+}
+
+const (
+	recallNode   = "- {name: %s, action: memory.recall, with: {query: q}}\n"
+	feedbackNode = "- {name: f, action: memory.feedback, with: {outcome: failure}}\n"
+	loopNode     = "- {name: work, action: reflection.loop, with: {generator: {run: 'return state.tips'}, evaluator: {run: x}}}\n"
+	callNode     = "- {name: last, action: lua.run, with: {code: '%s'}}\n"
+)
+
+func loopOf(status core.Status, iteration int, best float64) *core.LoopResult {
+	return &core.LoopResult{Status: status, Iteration: iteration, Best: core.Best{Score: best}}
+}
+
+func teach(t *testing.T, p *pupils, nodes string) (*class, *core.Run, []core.Visit) {
+	t.Helper()
+	plan, err := load("name: lesson\nnodes:\n" + nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, r := &class{}, &recorder{}
+	run := &core.Run{ID: "run", State: json.RawMessage(`{}`)}
+	runner := workflow.Runner{Actions: p, Recorder: r, Teacher: c, Clock: fixedClock{}}
+	if err := runner.Run(t.Context(), plan, run, core.Progress{}); err != nil && p.fail == nil {
+		t.Fatal(err)
+	}
+	return c, run, r.visits
+}
+
+func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
+	tips := fmt.Sprintf(recallNode, "tips")
+	tool := func(ok, recovered bool) []core.ToolOutcome {
+		return []core.ToolOutcome{{Tool: "reflectory/lua-eval", OK: ok, Recovered: recovered, Ref: "run"}}
+	}
+	passed := loopOf(core.StatusPassed, 1, 1)
+	for name, c := range map[string]struct {
+		pupils *pupils
+		nodes  string
+		want   []core.FeedbackRequest
+	}{
+		"passed at once": {&pupils{loop: passed}, tips + loopNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(true, false)}}},
+		"passed later": {&pupils{loop: loopOf(core.StatusPassed, 3, 1)}, tips + loopNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, true)}}},
+		"exhausted": {&pupils{loop: loopOf(core.StatusExhausted, 3, 0.4)}, tips + loopNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "failure", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
+		"exhausted, nearly right": {&pupils{loop: loopOf(core.StatusExhausted, 3, 0.5)}, tips + loopNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "partial", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
+		"raised, nearly right": {&pupils{loop: loopOf(core.StatusRaised, 3, 0.9)}, tips + loopNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "partial", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
+		"without a loop": {&pupils{}, tips + fmt.Sprintf(callNode, `return state["tips"].memories`),
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}}}},
+		"nothing read it": {&pupils{}, tips + fmt.Sprintf(callNode, "return state.tipsy"),
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success"}}},
+		"a plugin that is given the state": {&pupils{}, tips + "- {name: last, action: plugin.call, with: {plugin: acme/p}}\n",
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}}}},
+		"a plugin named it": {&pupils{loop: passed, used: []string{"tips-2", "other"}}, tips + loopNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Used: []string{"tips-2"}, ToolOutcomes: tool(true, false)}}},
+		"memory.feedback named it": {&pupils{loop: passed}, tips + loopNode + "- {name: f, action: memory.feedback, with: {used: [tips-2]}}\n",
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Used: []string{"tips-2"}, ToolOutcomes: tool(true, false)}}},
+		"memory.feedback closed it": {&pupils{loop: passed, closes: true}, tips + feedbackNode + loopNode, nil},
+		"memory.feedback closed the second": {&pupils{loop: passed, closes: true}, tips + fmt.Sprintf(recallNode, "more") + feedbackNode + loopNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(true, false)}}},
+		"two recalls, of which one was read": {&pupils{loop: passed}, fmt.Sprintf(recallNode, "more") + tips + loopNode, []core.FeedbackRequest{
+			{Turn: 1, Outcome: "success"},
+			{Turn: 2, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(true, false)},
+		}},
+		"an error":         {&pupils{fail: errors.New("down")}, tips + fmt.Sprintf(callNode, "x"), nil},
+		"a cancelled loop": {&pupils{loop: loopOf(core.StatusCancelled, 0, 0)}, tips + loopNode, nil},
+		"no recall":        {&pupils{loop: passed}, loopNode, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			class, _, _ := teach(t, c.pupils, c.nodes)
+			var got []core.FeedbackRequest
+			for _, r := range class.feedbacks {
+				if r.Session != "run" || r.Source != "tool" {
+					t.Errorf("session %q, source %q", r.Session, r.Source)
+				}
+				r.Session, r.Source = "", ""
+				got = append(got, *r)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(class.dags) != min(1, len(c.want)) {
+				t.Errorf("%d graphs", len(class.dags))
+			}
+		})
+	}
+}
+
+func TestAResumedRunGivesTheFeedbackOfItsRecordedVisits(t *testing.T) {
+	nodes := fmt.Sprintf(recallNode, "tips") + loopNode + fmt.Sprintf(callNode, "x")
+	whole, _, visits := teach(t, &pupils{loop: loopOf(core.StatusPassed, 2, 1)}, nodes)
+	plan, err := load("name: lesson\nnodes:\n" + nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, p := &class{}, &pupils{}
+	run := &core.Run{ID: "run", State: json.RawMessage(`{}`)}
+	runner := workflow.Runner{Actions: p, Recorder: &recorder{}, Teacher: again, Clock: fixedClock{}}
+	if err := runner.Run(t.Context(), plan, run, core.Progress{Visits: visits[:2]}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(whole.feedbacks, again.feedbacks); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(p.asked) != 1 || p.asked[0].Turn != (core.TurnRef{Session: "run", Turn: 1}) {
+		t.Errorf("%d nodes ran again", len(p.asked))
+	}
+}
+
+func TestARunRecordsItsGraphWithTheNodesThatRecalled(t *testing.T) {
+	class, _, _ := teach(t, &pupils{loop: loopOf(core.StatusPassed, 1, 1)},
+		"- {name: ask, action: memory.recall, with: {query: q}, goto: [{when: 'yes', to: work}, {when: 'no', to: end}]}\n"+
+			fmt.Sprintf(recallNode, "tips")+
+			"- {name: work, action: reflection.loop, goto: [{when: 'no', to: ask}], with: {generator: {run: x}, evaluator: {run: x}}}\n")
+	want := []*core.WorkflowDAG{{
+		Workflow: "lesson", Entry: []string{"ask"}, Exits: []string{"ask", "work"},
+		Edges:    [][2]string{{"ask", "tips"}, {"ask", "work"}, {"tips", "work"}},
+		Memories: map[string][]string{"ask-1": {"ask"}, "ask-2": {"ask"}},
+	}}
+	if diff := cmp.Diff(want, class.dags); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestARunThatNothingIsLearnedFromRecallsWithoutASession(t *testing.T) {
+	plan, err := load("nodes:\n" + fmt.Sprintf(recallNode, "tips"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pupils{}
+	runner := workflow.Runner{Actions: p, Clock: fixedClock{}}
+	if err := runner.Run(t.Context(), plan, &core.Run{ID: "run", Session: "s", State: json.RawMessage(`{}`)}, core.Progress{}); err != nil {
+		t.Fatal(err)
+	}
+	if p.asked[0].Session != "" {
+		t.Errorf("the session is %q", p.asked[0].Session)
+	}
+}
+
+func TestAFeedbackThatFailsDoesNotChangeHowTheRunEnded(t *testing.T) {
+	plan, err := load("nodes:\n" + fmt.Sprintf(recallNode, "tips"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []core.Event
+	run := &core.Run{ID: "run", Session: "s", State: json.RawMessage(`{}`)}
+	c := &class{err: errors.New("full")}
+	runner := workflow.Runner{Actions: &pupils{}, Teacher: c, Clock: fixedClock{}, Events: func(e core.Event) { events = append(events, e) }}
+	if err := runner.Run(t.Context(), plan, run, core.Progress{}); err != nil || run.Status != core.StatusPassed {
+		t.Errorf("%s, %v", run.Status, err)
+	}
+	failed := func(e core.Event) bool { _, is := e.(core.FeedbackFailed); return is }
+	if !slices.ContainsFunc(events, failed) || c.feedbacks[0].Session != "s" {
+		t.Errorf("events %v, feedback %+v", events, c.feedbacks[0])
+	}
+}
