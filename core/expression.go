@@ -12,6 +12,9 @@ const (
 	// PointStop decides whether a loop gives up: iteration, score, best_score,
 	// errors, history, usage.
 	PointStop Point = "stop"
+	// PointVerdict makes a verdict of what a plug-in outputs that wasn't written for
+	// this host: output.
+	PointVerdict Point = "verdict"
 )
 
 // Expressions compiles conditions. The error of a bad one is sdk.Invalid,
@@ -26,4 +29,17 @@ type Expression interface {
 	// Eval decides. The variables are those of the expression's point, as
 	// encoding/json and DecodeJSON make them. A missing key is an error.
 	Eval(ctx context.Context, vars map[string]any) (bool, error)
+}
+
+// ValueExpressions compiles expressions that give a value of any type. The errors
+// are those of [Expressions].
+type ValueExpressions interface {
+	CompileValue(point Point, source string) (ValueExpression, error)
+}
+
+// ValueExpression is a compiled one. It is safe for concurrent use.
+type ValueExpression interface {
+	// Value is what it gives, as encoding/json would have it: nil, bool, a number,
+	// string, []any or map[string]any. The variables are those of its point.
+	Value(ctx context.Context, vars map[string]any) (any, error)
 }

@@ -16,6 +16,17 @@ type Store interface {
 	Update(ctx context.Context, fn func(Tx) error) error
 }
 
+// Scrubber is a [Store] that keeps what was deleted in files until it is overwritten,
+// and can remove it at once.
+type Scrubber interface {
+	// Scrub removes from the store's files what keys held before their last commit,
+	// and those of the keys that were deleted. Where a reader that began before holds
+	// it for longer, held names that reader, and what is left goes with the next
+	// Scrub, or when the store is closed. A deleted key that bounds a file may stay in
+	// the store's list of files until it is closed; values never do.
+	Scrub(ctx context.Context, keys [][]byte) (held string, err error)
+}
+
 // Reader reads one snapshot. It is valid only inside its View or Update and is
 // not safe for concurrent use.
 type Reader interface {

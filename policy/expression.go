@@ -22,18 +22,37 @@ var _ core.Expression = (*expression)(nil)
 // "expression_too_dear".
 func (e *expression) Eval(ctx context.Context, vars map[string]any) (bool, error) {
 	decided, err := e.condition.Eval(ctx, vars)
+	return decided, failed(ctx, "condition", e.source, err)
+}
+
+// valueExpression is a compiled expression that gives a value.
+type valueExpression struct {
+	formula *program.Formula
+	source  string
+}
+
+var _ core.ValueExpression = (*valueExpression)(nil)
+
+// Value implements [core.ValueExpression], with the errors of conditions.
+func (e *valueExpression) Value(ctx context.Context, vars map[string]any) (any, error) {
+	value, err := e.formula.Value(ctx, vars)
+	return value, failed(ctx, "expression", e.source, err)
+}
+
+// failed says in our words why an evaluation failed, if it did.
+func failed(ctx context.Context, what, source string, err error) error {
 	switch {
 	case err == nil:
-		return decided, nil
+		return nil
 	case ctx.Err() != nil:
-		return false, sdk.Wrap("decide "+e.source, ctx.Err())
+		return sdk.Wrap("decide "+source, ctx.Err())
 	case errors.Is(err, program.ErrTooLong):
-		return false, sdk.Errorf(sdk.Exhausted, "expression_too_dear", "the condition %q was stopped: %w", e.source, err).
+		return sdk.Errorf(sdk.Exhausted, "expression_too_dear", "the %s %q was stopped: %w", what, source, err).
 			WithHint("look at fewer elements: some 10,000 are no trouble")
 	case errors.Is(err, program.ErrTooDear):
-		return false, sdk.Errorf(sdk.Exhausted, "expression_too_dear", "the condition %q was stopped: %w", e.source, err).
+		return sdk.Errorf(sdk.Exhausted, "expression_too_dear", "the %s %q was stopped: %w", what, source, err).
 			WithHint("look at fewer elements, or at one level of nesting less")
 	}
-	return false, sdk.Errorf(sdk.Invalid, "expression_failed", "the condition %q failed: %w", e.source, err).
+	return sdk.Errorf(sdk.Invalid, "expression_failed", "the %s %q failed: %w", what, source, err).
 		WithHint("where a key may be missing, ask first: has(state.x) && …")
 }

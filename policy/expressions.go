@@ -25,7 +25,13 @@ type expressions struct {
 // exact, and a key that is missing is an error, which has() avoids. An
 // expression must decide yes or no: one whose type is known to be another
 // doesn't compile, and one whose type shows only at run time is checked there.
-func NewExpressions() core.Expressions {
+func NewExpressions() core.Expressions { return newExpressions() }
+
+// NewValueExpressions returns the compiler of expressions that give a value, such
+// as a verdict over what a plug-in outputs. It is safe for concurrent use.
+func NewValueExpressions() core.ValueExpressions { return newExpressions() }
+
+func newExpressions() *expressions {
 	e := &expressions{points: map[core.Point]*program.Env{}}
 	for point, variables := range pointVariables() {
 		env, err := program.NewEnv(program.Options{Variables: variables})
@@ -41,7 +47,8 @@ func NewExpressions() core.Expressions {
 func pointVariables() map[core.Point][]program.Variable {
 	const object, list = "map(string, dyn)", "list(dyn)"
 	return map[core.Point][]program.Variable{
-		core.PointWhen: {{Name: "state", Type: object}},
+		core.PointWhen:    {{Name: "state", Type: object}},
+		core.PointVerdict: {{Name: "output", Type: "dyn"}},
 		core.PointAccept: {
 			{Name: "valid", Type: "bool"}, {Name: "score", Type: "double"}, {Name: "errors", Type: list},
 			{Name: "output", Type: "dyn"}, {Name: "iteration", Type: "int"},
@@ -56,9 +63,32 @@ func pointVariables() map[core.Point][]program.Variable {
 // Compile implements [core.Expressions]. The error's details also hold
 // "problems": every problem, as maps of line, column, message and hint.
 func (e *expressions) Compile(point core.Point, source string) (core.Expression, error) {
+	x := &expression{source: source}
+	err := e.compile(point, source, func(env *program.Env, text *format.Text, found *format.Problems) {
+		x.condition = program.CompileCondition(env, text, found)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// CompileValue implements [core.ValueExpressions], with the same errors.
+func (e *expressions) CompileValue(point core.Point, source string) (core.ValueExpression, error) {
+	x := &valueExpression{source: source}
+	err := e.compile(point, source, func(env *program.Env, text *format.Text, found *format.Problems) {
+		x.formula = program.CompileFormula(env, text, found)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+func (e *expressions) compile(point core.Point, source string, compile func(*program.Env, *format.Text, *format.Problems)) error {
 	env, ok := e.points[point]
 	if !ok {
-		return nil, sdk.Errorf(sdk.Internal, "policy_point_unknown", "there is no policy point %q", point)
+		return sdk.Errorf(sdk.Internal, "policy_point_unknown", "there is no policy point %q", point)
 	}
 	text, found := format.Source(source)
 	begin := format.Pos{Line: 1, Column: 1}
@@ -68,11 +98,12 @@ func (e *expressions) Compile(point core.Point, source string) (core.Expression,
 	case strings.TrimSpace(source) == "":
 		found.Add(begin, "", "the expression is empty")
 	default:
-		if condition := program.CompileCondition(env, text, found); condition != nil {
-			return &expression{condition: condition, source: source}, nil
-		}
+		compile(env, text, found)
 	}
-	return nil, invalid(found.List())
+	if found.Len() > 0 {
+		return invalid(found.List())
+	}
+	return nil
 }
 
 // invalid makes the one error that reports every problem of an expression.

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/core/plugin/wasm"
+	"github.com/reflectory/reflectory/policy"
 )
 
 // drivers are what starts plugins, by their runtime.
@@ -52,6 +53,7 @@ func (a *App) openDrivers(installed []plugin.Installed, o driverOptions) (*drive
 	d.modules, err = wasm.New(wasm.Options{
 		CacheDir:          a.wasmCacheDir(),
 		VerdictCacheBytes: o.verdictBytes, Log: o.log, Services: o.services,
+		Expressions: policy.NewValueExpressions(),
 	})
 	if err != nil {
 		return nil, err
@@ -61,12 +63,17 @@ func (a *App) openDrivers(installed []plugin.Installed, o driverOptions) (*drive
 }
 
 // compile compiles a package's module, if it is one, so that its first start, which
-// has a deadline, is quick. What is compiled is what is pinned.
-func (d *drivers) compile(ctx context.Context, p *install.Plugin) error {
+// has a deadline, is quick, and says what the module is. What is compiled is what is
+// pinned.
+func (d *drivers) compile(ctx context.Context, p *install.Plugin) (*wasm.Info, error) {
 	if d.modules == nil || p.Package.Module() == "" {
-		return nil
+		return nil, nil
 	}
-	return d.modules.Compile(ctx, p.Installed())
+	info, err := d.modules.Compile(ctx, p.Installed())
+	if err != nil {
+		return nil, err
+	}
+	return &info, nil
 }
 
 // Close frees what the modules hold, once their instances are gone.

@@ -56,7 +56,7 @@ var imports = map[string][]string{
 	"core/plugin/wasm/fuel": {"sdk"},
 	"core/plugin/wasm/scan": {"sdk"},
 	"core/plugin/wasm": {
-		"core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "core/plugin/wasm/scan", "sdk", "sdk/abi", "sdk/check",
+		"core", "core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "core/plugin/wasm/scan", "sdk", "sdk/abi", "sdk/check",
 	},
 	"core/store":             {"core", "core/journal", "sdk"},
 	"core/store/mem":         {"core", "core/store"},
@@ -115,6 +115,7 @@ var holders = map[string][]string{
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"google.golang.org/grpc":                {"core/plugin/process", "sdk/process", "sdk/wire", "sdk/wire/wirepb"},
 	"google.golang.org/protobuf":            {"core/plugin/process", "sdk/wire", "sdk/wire/wirepb"},
+	"golang.org/x/mod/semver":               {"core/plugin/install"},
 	"golang.org/x/net/bpf":                  {"core/plugin/process/sandbox"},
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
 	"github.com/viterin/vek":                {"core/memory/vector"},

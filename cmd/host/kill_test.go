@@ -159,6 +159,9 @@ func (w *killWorld) recorded() (shownRun, bool) {
 	if code := w.json(&run, "runs", "show", list.Runs[0].ID); code != 0 {
 		w.t.Fatalf("runs show: exit %d", code)
 	}
+	if run.Status == core.StatusRunning {
+		w.t.Errorf("run %s is shown as running, and nobody runs it", run.ID)
+	}
 	return run, true
 }
 

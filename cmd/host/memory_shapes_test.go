@@ -106,7 +106,7 @@ var shapes = []struct {
 	{line: "audit show", keys: "more streams", parts: map[string]string{"streams.0": "hash seq stream"}},
 	{line: "audit show namespace/n", keys: "entries head stream", parts: map[string]string{"entries.0": "at data hash prev seq type", "head": "hash seq"}},
 	{line: "audit show --types", keys: "types", parts: map[string]string{"types.0": "fields type", "types.0.fields.0": "kind name"}},
-	{line: "store backup backup", keys: "folder"},
+	{line: "store backup backup", keys: "folder left_out"},
 	{line: "store restore backup --data-dir restored", keys: "folder"},
 	{line: "store export all.jsonl", keys: movedKeys},
 	{line: "memory recall --namespace n --queries queries.jsonl", keys: "results", parts: map[string]string{"results.0": "memories"}},

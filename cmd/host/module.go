@@ -45,18 +45,23 @@ func (m *moduleFacts) rows() [][2]string {
 	if m.Problem != nil {
 		return [][2]string{{"file", m.File}, {"problem", m.Problem.Message}, {"hint", m.Problem.Hint}}
 	}
-	metered, pure := "no, so it has a deadline and no fuel: "+m.Unmetered, "no: "+m.Impure
-	if m.Metered {
-		metered = "yes"
-	}
+	pure := "no: " + m.Impure
 	if m.Pure {
 		pure = "yes: equal calls get the same answer, which is kept"
 	}
 	return [][2]string{
 		{"file", m.File}, {"kind", string(m.Kind)}, {"abi", m.ABI},
 		{"exports", strings.Join(m.Exports, ", ")}, {"imports", m.imports()},
-		{"metered", metered}, {"state", m.state()}, {"pure", pure},
+		{"metered", meteredText(m.Info)}, {"state", m.state()}, {"pure", pure},
 	}
+}
+
+// meteredText says whether fuel bounds a module, and if not why.
+func meteredText(info *wasm.Info) string {
+	if info.Metered {
+		return "yes"
+	}
+	return "no, so it has a deadline and no fuel: " + info.Unmetered
 }
 
 // wasi begins the names of functions that every host has, and most guests import.

@@ -82,3 +82,11 @@ func size(bytes int64) string {
 	}
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 }
+
+// plural is a count with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -23,7 +23,7 @@ without one, in the data folder. The shipped plugins have a lock of their own,
 beside the program; the first counts where both pin a name.`,
 		RunE: needsCommand,
 	}
-	c.AddCommand(a.pluginListCommand(), a.pluginAddCommand(), a.pluginRemoveCommand(),
+	c.AddCommand(a.pluginListCommand(), a.pluginAddCommand(), a.pluginRemoveCommand(), a.pluginPruneCommand(),
 		a.pluginInspectCommand(), a.pluginVerifyCommand(), a.pluginLogsCommand(), a.pluginSignCommand(),
 		a.pluginNewCommand(), a.pluginTestCommand())
 	return c

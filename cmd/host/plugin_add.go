@@ -12,6 +12,8 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/core/plugin/wasm"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -31,11 +33,12 @@ file, for all platforms, and the capabilities that it is granted. What it asks f
 is shown. On a terminal you are asked; elsewhere, --grant has to name exactly that.
 A module is compiled first, and one that can't be is refused. Its files are copied
 to the plugin folder, unless --in-place keeps them where they are, for plugins that
-belong to the lock's own folder. The copy of the version that it replaces stays, since
-other locks may pin it too, unless --purge deletes it.`,
+belong to the lock's own folder. What it replaces is named, a downgrade too; that
+version's copy stays, since other locks may pin it, unless --purge deletes it
+(plugin prune deletes every copy that no lock names).`,
 		Example: `  reflectory plugin add words`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.addPlugin(c.Context(), args[0], f) },
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return a.addPlugin(c.Context(), args[0], f) },
 	}
 	c.Flags().StringSliceVar(&f.grant, "grant", nil, "the `capabilities` that it asks for, such as network:example.org:443,fs:system")
 	c.Flags().BoolVar(&f.inPlace, "in-place", false, "use the folder where it is, below the lock's, instead of a copy")
@@ -53,38 +56,81 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 		return err
 	}
 	var asked install.Request
+	var module *wasm.Info // nil of a process
+	var undescribed error
 	p, err := install.Add(ctx, path, install.AddOptions{
 		Place: place, InPlace: f.inPlace, Purge: f.purge, Trust: trust,
 		Approve: func(r install.Request) error {
 			asked = r
 			return a.approve(ctx, r, f.grant)
 		},
-		Check: a.compilePlugin,
+		Check: func(ctx context.Context, p *install.Plugin) (err error) {
+			module, undescribed, err = a.tryPlugin(ctx, p)
+			return err
+		},
 	})
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return printJSON(a.Stdout, summarize(p))
+	added := addedPlugin{pluginSummary: summarize(p), Limits: newLimits(p.Package), Replaced: asked.Replaced(), Described: undescribed == nil}
+	if module != nil {
+		added.Metered, added.Unmetered = &module.Metered, module.Unmetered
 	}
-	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\npinned in %s\n",
-		p.Name, p.Version, len(p.Locked.Files), orNothing(p.Locked.Granted.List()), place.Lock)
-	fmt.Fprintf(a.Stdout, "limits of an instance: %s\n", newLimits(p.Package))
+	if a.flags.json {
+		return printJSON(a.Stdout, added)
+	}
+	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\nlimits %s\n",
+		p.Name, p.Version, len(p.Locked.Files), orNothing(p.Locked.Granted.List()), added.Limits)
+	if module != nil {
+		fmt.Fprintf(a.Stdout, "metered %s\n", meteredText(module))
+	}
+	if len(added.Replaced) > 0 {
+		fmt.Fprintf(a.Stdout, "replaces %s\n", strings.Join(added.Replaced, "; "))
+	}
+	if undescribed != nil {
+		a.term.Line("note: it couldn't be asked what it is, so only its plugin.yaml is known: %v", undescribed)
+	}
+	fmt.Fprintf(a.Stdout, "pinned in %s\n", place.Lock)
 	if asked.Signer != "" {
 		fmt.Fprintf(a.Stdout, "signed by key %s\n", asked.Signer)
 	}
 	return nil
 }
 
-// compilePlugin compiles what is about to be pinned, if it is a module: one that
-// can't be isn't pinned, and the first start of one that can is quick.
-func (a *App) compilePlugin(ctx context.Context, p *install.Plugin) (err error) {
-	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Package.Runtime}}, driverOptions{})
+// addedPlugin is a plugin that was pinned, and what holds it.
+type addedPlugin struct {
+	pluginSummary
+	Limits *limits `json:"limits"`
+	// Metered is whether fuel bounds a module; if not, Unmetered says why. A process
+	// has neither.
+	Metered   *bool  `json:"metered,omitempty"`
+	Unmetered string `json:"unmetered,omitempty"`
+	// Replaced says how it differs from what was pinned under its name.
+	Replaced []string `json:"replaced,omitempty"`
+	// Described is whether the plugin said of itself what its plugin.yaml says; false
+	// where it can't be started on this machine.
+	Described bool `json:"described"`
+}
+
+// tryPlugin tries what is about to be pinned: a module is compiled, so that the first
+// start of it is quick, and one that can't be isn't pinned; and the plugin is asked what it
+// is, so that one that lies in its plugin.yaml isn't pinned either. A plugin that can't be
+// started here, for want of its interpreter perhaps, may be right elsewhere: undescribed
+// says why.
+func (a *App) tryPlugin(ctx context.Context, p *install.Plugin) (module *wasm.Info, undescribed, err error) {
+	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Package.Runtime}}, driverOptions{log: func(plugin.LogLine) {}})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	defer closing(&err, drivers)
-	return drivers.compile(ctx, p)
+	if module, err = drivers.compile(ctx, p); err != nil {
+		return nil, nil, err
+	}
+	err = install.Describe(ctx, p, process.TempDir(), drivers)
+	if err == nil || ctx.Err() != nil || sdk.ReasonOf(err) == "manifest_mismatch" {
+		return module, nil, err
+	}
+	return module, err, nil
 }
 
 // approve shows what a plugin asks for and finds out whether it is granted.

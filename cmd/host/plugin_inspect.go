@@ -36,7 +36,8 @@ With --json:
             missing and notes (texts), reads (paths), reaches (host:port)
   module    of a module: file, kind (reactor, extism, command), abi, exports, imports,
             metered or unmetered (why not), restorable or unrestorable (why not),
-            network and services (whether it imports these), globals, pure or impure
+            network and services (whether it imports these), instance_bytes (what it
+            holds next to its memory), shared, globals, pure or impure
             (why not); or only problem: why it can't be called`,
 		Example: `  reflectory plugin inspect reflectory/schema-eval
   reflectory plugin inspect words --json`,

@@ -51,7 +51,7 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer closing(&err, drivers)
-	if err := drivers.compile(ctx, set.Plugins()[0]); err != nil {
+	if _, err := drivers.compile(ctx, set.Plugins()[0]); err != nil {
 		return err
 	}
 	s := newSubject(installed[0].Name, func() *plugin.Supervisor {

@@ -22,10 +22,15 @@ func (a *App) root() *cobra.Command {
 		Use: "reflectory", Short: "Run reflection workflows on plugins", Long: about,
 		Example: "  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml",
 		// --version and -v, which work with any configuration, also a broken one.
-		Version:           currentVersion().String(),
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.load() },
+		Version:       currentVersion().String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := a.load(); err != nil {
+				return err
+			}
+			return a.checkDataDir(c)
+		},
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}")

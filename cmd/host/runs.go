@@ -25,12 +25,14 @@ func (a *App) runsListCommand() *cobra.Command {
 	var status string
 	c := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first",
+		Long: `List runs, the newest first. One whose program was killed is interrupted: resume goes
+on with it.`,
 		Example: "  reflectory runs list --status error --limit 10",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkFilter(status, filter.Limit); err != nil {
 				return err
 			}
-			filter.Status = core.Status(status)
+			filter.Status = stored(core.Status(status))
 			return a.withRuns(c.Context(), func(runs *store.Runs) error {
 				list, err := runs.List(c.Context(), filter)
 				if err != nil {
@@ -46,8 +48,28 @@ func (a *App) runsListCommand() *cobra.Command {
 	return c
 }
 
+// interrupted is how a run is shown that is recorded as running. Whoever looks at it has
+// the store alone: so nobody runs it any more, its program was killed.
+const interrupted core.Status = "interrupted"
+
+// shown is a run's status as it is shown.
+func shown(s core.Status) core.Status {
+	if s == core.StatusRunning {
+		return interrupted
+	}
+	return s
+}
+
+// stored is what shown shows so.
+func stored(s core.Status) core.Status {
+	if s == interrupted {
+		return core.StatusRunning
+	}
+	return s
+}
+
 func statuses() []string {
-	all := []core.Status{core.StatusRunning, core.StatusPassed, core.StatusExhausted, core.StatusRaised, core.StatusError, core.StatusCancelled}
+	all := []core.Status{interrupted, core.StatusPassed, core.StatusExhausted, core.StatusRaised, core.StatusError, core.StatusCancelled}
 	names := make([]string, len(all))
 	for i, s := range all {
 		names[i] = string(s)
@@ -81,7 +103,7 @@ type runSummary struct {
 }
 
 func summary(r *core.Run) runSummary {
-	return runSummary{r.ID, r.Workflow, r.Status, r.StopReason, r.Score, r.Iterations, r.StartedAt, r.UpdatedAt, r.Usage}
+	return runSummary{r.ID, r.Workflow, shown(r.Status), r.StopReason, r.Score, r.Iterations, r.StartedAt, r.UpdatedAt, r.Usage}
 }
 
 func (a *App) printRuns(list []core.Run) error {
@@ -119,6 +141,7 @@ func (a *App) runsShowCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				run.Status = shown(run.Status)
 				return a.printRunDetails(run, loops)
 			})
 		},
@@ -150,7 +173,9 @@ func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error 
 			a.printAttempt(&l.Attempts[i])
 		}
 	}
-	if hint := resumeHint(run); hint != "" {
+	asStored := *run
+	asStored.Status = stored(run.Status)
+	if hint := resumeHint(&asStored); hint != "" {
 		a.term.Line("hint: %s", hint)
 	}
 	return nil

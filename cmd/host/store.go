@@ -31,6 +31,9 @@ func (a *App) storeDir() string { return filepath.Join(a.config.DataDir.Value, "
 
 // openStore opens the store of the state folder.
 func (a *App) openStore(ctx context.Context) (*openedStore, error) {
+	if err := a.makeDataDir(); err != nil {
+		return nil, err
+	}
 	db, err := pebble.Open(ctx, a.storeOptions())
 	if err != nil {
 		return nil, err
@@ -169,43 +172,6 @@ func (a *App) printStoreChecked(checked storeChecked) error {
 		a.term.Line("%s", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
 	}
 	return exitNotValidUnless(checked.Valid, nil)
-}
-
-func (a *App) storeBackupCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "backup DIR", Short: "Copy the store, as it is now, to a new folder",
-		Long: `Copy the store, as it is now, to a new folder, which appears once it is complete. Files
-that never change are linked where the folder is on the same disk.`,
-		Example: "  reflectory store backup backups/monday",
-		Args:    cobra.ExactArgs(1),
-		RunE: a.onStoreThere(func(ctx context.Context, db *openedStore, args []string) error {
-			a.term.Status("copying …")
-			if err := db.Backup(ctx, args[0]); err != nil {
-				return err
-			}
-			return a.printDone(map[string]any{"folder": args[0]}, "the store is in %s", args[0])
-		}),
-	}
-}
-
-func (a *App) storeRestoreCommand() *cobra.Command {
-	var replace bool
-	c := &cobra.Command{
-		Use: "restore DIR", Short: "Put a backup in the place of the store",
-		Long: `Put a backup in the place of the store, as a whole or not at all. The store must be
-empty, or be meant to be replaced.`,
-		Example: "  reflectory store restore backups/monday --data-dir restored",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			a.term.Status("copying …")
-			if err := pebble.Restore(c.Context(), args[0], a.storeOptions(), replace); err != nil {
-				return err
-			}
-			return a.printDone(map[string]any{"folder": a.storeDir()}, "the store in %s is that of %s", a.storeDir(), args[0])
-		},
-	}
-	replaceFlag(c, &replace)
-	return c
 }
 
 func replaceFlag(c *cobra.Command, replace *bool) {

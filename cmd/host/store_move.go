@@ -99,6 +99,9 @@ standard input.`,
 
 // importFrom makes a store of an export, and puts it in its place.
 func (a *App) importFrom(ctx context.Context, in io.Reader, replace bool) (moved store.Moved, err error) {
+	if err := a.makeDataDir(); err != nil {
+		return moved, err
+	}
 	staged, err := pebble.Stage(ctx, a.storeOptions(), replace)
 	if err != nil {
 		return moved, err

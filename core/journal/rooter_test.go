@@ -123,12 +123,12 @@ func TestAHeadThatCannotBeReadKeepsNoOtherFromTheRoot(t *testing.T) {
 func TestSubscribersAreToldAfterTheCommit(t *testing.T) {
 	b := newBook(t)
 	var lines []string
-	var counters journal.Counters
+	counts := map[string]int{}
 	b.Subscribers = []journal.Subscriber{
 		journal.LogTo(func(message string, args ...any) {
 			lines = append(lines, fmt.Sprintln(append([]any{message}, args[:4]...)...))
 		}),
-		counters.Subscribe,
+		func(_ string, e journal.Entry) { counts[e.Type]++ },
 	}
 	b.append("run/a", "run/a")
 	failed := errors.New("no")
@@ -140,7 +140,7 @@ func TestSubscribersAreToldAfterTheCommit(t *testing.T) {
 		t.Error(err)
 	}
 	b.record()
-	if got := fmt.Sprint(counters.Counts()); got != "map[heads_recorded:1 run_resumed:2]" {
+	if got := fmt.Sprint(counts); got != "map[heads_recorded:1 run_resumed:2]" {
 		t.Errorf("counted %s", got)
 	}
 	want := "run_resumed stream run/a seq 1\nrun_resumed stream run/a seq 2\nheads_recorded stream root seq 1\n"

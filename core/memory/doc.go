@@ -33,6 +33,9 @@
 // of them. What a run was given to work with, such as a prompt that quotes what was
 // recalled, is the run's own record: no purge reaches into it.
 //
+// What it removes leaves the store's files before the call returns, see
+// [core.Scrubber].
+//
 // # Contention
 //
 // A namespace has a head of its journal stream, a counter of what it holds and

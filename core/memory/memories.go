@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -90,6 +91,27 @@ type tx struct {
 	// counts are what namespaces hold, of those that it changed. They are written at
 	// the end.
 	counts map[string]*Count
+	// purged are the keys that a purge wrote, so that the store's files can be rid of
+	// what they held; nil where nothing is purged.
+	purged [][]byte
+}
+
+// Put implements [core.Tx].
+func (t *tx) Put(key, value []byte) error {
+	t.note(key)
+	return t.Tx.Put(key, value)
+}
+
+// Delete implements [core.Tx].
+func (t *tx) Delete(key []byte) error {
+	t.note(key)
+	return t.Tx.Delete(key)
+}
+
+func (t *tx) note(key []byte) {
+	if t.purged != nil {
+		t.purged = append(t.purged, bytes.Clone(key))
+	}
 }
 
 // update runs fn in a transaction and after the commit tells the indices what fn

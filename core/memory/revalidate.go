@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -38,7 +39,11 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	d, err := m.revalidate(ctx, id, &r)
+	var gone residue
+	d, err := m.revalidate(ctx, id, &r, &gone)
+	if err == nil {
+		err = gone.finish(ctx, m.options.Store)
+	}
 	if err != nil {
 		return nil, sdk.Wrap("revalidate memory "+cut(id), err)
 	}
@@ -52,12 +57,13 @@ func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids [
 		return nil
 	}
 	request := &RevalidateRequest{AgentID: r.AgentID, Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
+	var gone residue
 	for _, id := range ids {
-		if _, err := m.revalidate(ctx, id, request); err != nil && !left(err) {
-			return sdk.Wrap("gate of memory "+id, err)
+		if _, err := m.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
+			return errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
 		}
 	}
-	return nil
+	return gone.finish(ctx, m.options.Store)
 }
 
 // left reports whether a memory is left as it is: it doesn't wait for the gate
@@ -69,8 +75,9 @@ func left(err error) bool {
 
 const unreadableReason = "governance_unreadable"
 
-// revalidate is [Memories.Revalidate] with a request that is sound.
-func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateRequest) (*core.GateDecision, error) {
+// revalidate is [Memories.Revalidate] with a request that is sound. A purge is noted
+// in gone, which its caller finishes.
+func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateRequest, gone *residue) (*core.GateDecision, error) {
 	if m.options.Gate == nil {
 		return nil, gateMissing()
 	}
@@ -85,6 +92,7 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 	made := verdict{request: r, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
 	err = m.updateAsking(ctx, func(ctx context.Context, t *tx) error { return m.conclude(ctx, t, id, &made) })
 	if err == nil {
+		gone.keys = append(gone.keys, made.purged...)
 		err = made.refusal
 	}
 	return made.decision, err
@@ -144,11 +152,13 @@ type verdict struct {
 	latency  float64 // of the gate, in milliseconds
 	// refusal is why there is no decision though the transaction is committed.
 	refusal error
+	// purged are the keys that a purge wrote.
+	purged [][]byte
 }
 
 // conclude decides within a transaction, records that, and carries it out.
 func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) error {
-	v.decision, v.refusal = nil, nil
+	v.decision, v.refusal, v.purged = nil, nil, nil
 	began := m.options.Clock.Now()
 	c, d, err := m.decide(ctx, t, id, v.request)
 	if sdk.ReasonOf(err) == unreadableReason {
@@ -212,12 +222,14 @@ func (v *verdict) purge(t *tx) error {
 // decision stay; the event holds digests only.
 func (v *verdict) bury(t *tx) error {
 	memory := v.memory
+	t.purged = [][]byte{}
 	if err := remove(t, memory); err != nil {
 		return err
 	}
 	if err := forgetUsers(t, memory.ID); err != nil {
 		return err
 	}
+	v.purged, t.purged = t.purged, nil
 	event := v.transitioned()
 	event.MemoryID, event.Before, event.After = memory.ID, memory.State, core.StatePurged
 	event.TTLScore = memory.Signals.TTLScore

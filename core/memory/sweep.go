@@ -63,6 +63,7 @@ type sweep struct {
 	// halted is whether the namespace's settings can't be read: that is told once,
 	// and nothing is evaluated.
 	halted bool
+	gone   residue
 	result SweepResult
 }
 
@@ -81,7 +82,11 @@ func (s *sweep) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return s.pages(ctx, core.StateRevalidatePending, func(ids []string) error { return s.gate(ctx, ids) })
+	err = s.pages(ctx, core.StateRevalidatePending, func(ids []string) error { return s.gate(ctx, ids) })
+	if finished := s.gone.finish(ctx, s.memories.options.Store); err == nil {
+		err = finished
+	}
+	return err
 }
 
 // pages calls fn with the ids of the memories in a state, page by page.
@@ -195,7 +200,7 @@ func (s *sweep) gate(ctx context.Context, ids []string) error {
 		return nil
 	}
 	for _, id := range ids {
-		d, err := s.memories.revalidate(ctx, id, &RevalidateRequest{AgentID: s.agentID})
+		d, err := s.memories.revalidate(ctx, id, &RevalidateRequest{AgentID: s.agentID}, &s.gone)
 		switch {
 		case sdk.ReasonOf(err) == unreadableReason:
 			s.result.Pending = append(s.result.Pending, id)

@@ -15,6 +15,12 @@ type Installed struct {
 	Name string
 	// Version is its package's version.
 	Version string
+	// Kinds are what its package says that it can do, sorted. A plugin that describes
+	// itself has to say the same; one that doesn't, is these. Empty means that it may
+	// be all of them.
+	Kinds []sdk.Kind
+	// Extism says that a module is an Extism plug-in, whatever it imports (abi: extism).
+	Extism bool
 	// Runtime says which driver starts it. "" is [RuntimeProcess].
 	Runtime Runtime
 	// Dir is the folder of its files, which it may read. "" is Path's folder.

@@ -27,12 +27,44 @@ type Condition struct{ expression *expression }
 // returns nil. Unlike a policy's, its values may be of any size: one that could
 // be dear is watched, and refused only if it is dear in any case.
 func CompileCondition(env *Env, text *format.Text, found *format.Problems) *Condition {
+	return compileAlone(env, text, found, func(c *compiler, s *scope) *expression {
+		return c.typed(s, text, cel.BoolType, "a condition must give bool", `compare it with something, as in "size(errors) == 0"`)
+	})
+}
+
+// Formula is an expression by itself that gives a value of any type. It is
+// immutable and safe for concurrent use.
+type Formula struct{ alone *Condition }
+
+// CompileFormula is [CompileCondition] for a formula.
+func CompileFormula(env *Env, text *format.Text, found *format.Problems) *Formula {
+	alone := compileAlone(env, text, found, func(c *compiler, s *scope) *expression { return c.compile(s, text) })
+	if alone == nil {
+		return nil
+	}
+	return &Formula{alone}
+}
+
+// Value is what the formula gives, as JSON holds it. It fails as [Condition.Eval].
+func (f *Formula) Value(ctx context.Context, vars map[string]any) (any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	value, err := f.alone.eval(ctx, vars)
+	if err != nil {
+		return nil, stopped(ctx, err)
+	}
+	left := maxValues
+	return native(value, &left)
+}
+
+func compileAlone(env *Env, text *format.Text, found *format.Problems, compile func(*compiler, *scope) *expression) *Condition {
 	c := &compiler{env: env, found: found}
 	s := &scope{cel: env.cel, slots: map[string]int{}}
 	for i, v := range env.variables {
 		s.slots[v.Name] = i
 	}
-	x := c.typed(s, text, cel.BoolType, "a condition must give bool", `compare it with something, as in "size(errors) == 0"`)
+	x := compile(c, s)
 	if x != nil && x.costs.least > CostLimit {
 		found.Add(text.Place(1, 1), "", "the expression costs at least %d units, more than %d", x.costs.least, CostLimit)
 	}

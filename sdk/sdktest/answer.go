@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -121,6 +123,42 @@ func same(a, b answer) bool {
 		return sdk.CodeOf(a.err) == sdk.CodeOf(b.err) && sdk.ReasonOf(a.err) == sdk.ReasonOf(b.err)
 	}
 	return sameJSON(encoded(a.Verdict), encoded(b.Verdict)) && sameJSON(a.Output, b.Output)
+}
+
+// alike is [same] but for the order of lists.
+func alike(a, b answer) bool {
+	if a.err != nil || b.err != nil {
+		return same(a, b)
+	}
+	return sameJSON(sorted(encoded(a.Verdict)), sorted(encoded(b.Verdict))) && sameJSON(sorted(a.Output), sorted(b.Output))
+}
+
+// sorted is a value with its lists sorted. What isn't JSON stays as it is.
+func sorted(raw json.RawMessage) json.RawMessage {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return raw
+	}
+	out, err := json.Marshal(sortLists(v))
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+func sortLists(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			v[key] = sortLists(member)
+		}
+	case []any:
+		for i, element := range v {
+			v[i] = sortLists(element)
+		}
+		slices.SortFunc(v, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	return v
 }
 
 // encoded is a verdict as JSON; one that has no JSON form is told elsewhere.

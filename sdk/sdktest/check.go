@@ -161,3 +161,16 @@ func (s *suite) each(f func(sample) error) error {
 	}
 	return nil
 }
+
+// eachKind runs f on the first sample of each kind until one fails. Without samples the
+// case is skipped.
+func (s *suite) eachKind(f func(sample) error) error {
+	tried := map[sdk.Kind]bool{}
+	return s.each(func(q sample) error {
+		if tried[q.kind] {
+			return nil
+		}
+		tried[q.kind] = true
+		return f(q)
+	})
+}

@@ -23,32 +23,43 @@ const (
 	large = 1 << 20
 )
 
-// inputs makes a case of unusual values. Each takes the place of the output, and
-// stands in the state.
+// inputs makes a case of unusual values, for each kind of the plugin.
 func inputs(values func() []string) func(*suite, context.Context) error {
 	return func(s *suite, ctx context.Context) error {
-		if len(s.samples) == 0 {
-			return s.each(nil)
-		}
-		q := s.samples[0]
-		before := s.ask(ctx, q)
-		for _, value := range values() {
-			for _, r := range []Request{
-				{Output: json.RawMessage(value), State: q.request.State},
-				{Output: q.request.Output, State: json.RawMessage(`{"text":` + value + `}`)},
-			} {
-				odd := q
-				odd.request = r
-				if err := survived(odd, s.ask(ctx, odd)); err != nil {
-					return fmt.Errorf("asked with %s: %w", cut(value), err)
-				}
-				if err := s.compare(q, before, s.ask(ctx, q)); err != nil {
-					return fmt.Errorf("after a call with %s: %w", cut(value), err)
-				}
+		return s.eachKind(func(q sample) error { return s.checkInputs(ctx, q, values()) })
+	}
+}
+
+// checkInputs asks with unusual values. Each takes the place of the output, and is in the
+// state.
+func (s *suite) checkInputs(ctx context.Context, q sample, values []string) error {
+	before := s.ask(ctx, q)
+	for _, value := range values {
+		for _, r := range []Request{
+			{Output: json.RawMessage(value), State: q.request.State},
+			{Output: q.request.Output, State: json.RawMessage(`{"text":` + value + `}`)},
+		} {
+			odd := q
+			odd.request = r
+			if err := survived(odd, s.ask(ctx, odd)); err != nil {
+				return fmt.Errorf("asked with %s: %w", shown(value), err)
+			}
+			if err := s.compare(q, before, s.ask(ctx, q)); err != nil {
+				return fmt.Errorf("after a call with %s: %w", shown(value), err)
 			}
 		}
-		return nil
 	}
+	return nil
+}
+
+// shown names a value by its beginning and its size, so that what a plugin says of it
+// isn't pushed out of sight.
+func shown(value string) string {
+	const most = 40
+	if len(value) <= most {
+		return value
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(value[:most], ""), len(value))
 }
 
 // survived reports whether a plugin answered an unusual question, or refused it
@@ -124,18 +135,16 @@ func (s *suite) checkCancel(ctx context.Context) error {
 // checkForgotten prepares more configs than an instance keeps, equal ones that
 // differ in white space, and then uses the first.
 func (s *suite) checkForgotten(ctx context.Context) error {
-	if len(s.samples) == 0 {
-		return s.each(nil)
-	}
-	q := s.samples[0]
-	before := s.ask(ctx, q)
-	for i := range manyConfigs {
-		padded := slices.Concat(q.config, []byte(strings.Repeat(" ", i+1)))
-		if _, err := s.prepare(ctx, q.kind, padded); err != nil {
-			return fmt.Errorf("config %d of %d, which differs in white space only: %w", i+1, manyConfigs, err)
+	return s.eachKind(func(q sample) error {
+		before := s.ask(ctx, q)
+		for i := range manyConfigs {
+			padded := slices.Concat(q.config, []byte(strings.Repeat(" ", i+1)))
+			if _, err := s.prepare(ctx, q.kind, padded); err != nil {
+				return fmt.Errorf("config %d of %d, which differs in white space only: %w", i+1, manyConfigs, err)
+			}
 		}
-	}
-	return s.compare(q, before, s.ask(ctx, q))
+		return s.compare(q, before, s.ask(ctx, q))
+	})
 }
 
 // checkRestart uses what was prepared before a restart.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -42,6 +44,8 @@ type Request struct {
 	Before *Locked
 	// Signer is the key that signed it; "" where the trust file names none.
 	Signer string
+	// Files are the SHA-256 of its files.
+	Files map[string]string
 }
 
 // New lists the capabilities that it asks for and hadn't been granted before.
@@ -50,6 +54,29 @@ func (r Request) New() []string {
 		return r.Package.Capabilities.List()
 	}
 	return r.Package.Capabilities.Beyond(r.Before.Granted)
+}
+
+// Replaced says in words how it differs from what it replaces, from the most important
+// on: a downgrade, another version, other files under the same version, capabilities that
+// it no longer asks for. It is empty where nothing is replaced or nothing differs.
+func (r Request) Replaced() []string {
+	if r.Before == nil {
+		return nil
+	}
+	var words []string
+	before, after := r.Before.Version, r.Package.Version
+	switch order := semver.Compare("v"+after, "v"+before); {
+	case order < 0:
+		words = append(words, before+", so it is a downgrade")
+	case before != after:
+		words = append(words, "version "+before)
+	case contents(r.Before.Files) != contents(r.Files):
+		words = append(words, "other files of the same version")
+	}
+	if dropped := r.Before.Granted.Beyond(r.Package.Capabilities); len(dropped) > 0 {
+		words = append(words, "what was granted "+strings.Join(dropped, ", "))
+	}
+	return words
 }
 
 // Add copies the package in a folder to its place, and pins it there with the
@@ -101,6 +128,9 @@ func (o AddOptions) pin(l *Locked) error {
 		lock.put(*l)
 		return nil
 	})
+	if err == nil && !o.InPlace {
+		err = o.Place.use()
+	}
 	if err != nil || !o.Purge || replaced == o.Place.copyOf(l) {
 		return err
 	}
@@ -216,7 +246,7 @@ func (o AddOptions) approve(ctx context.Context, p *Plugin) error {
 		return err
 	}
 	if o.Approve != nil {
-		if err := o.Approve(Request{Package: p.Package, Before: lock.find(p.Name), Signer: p.Locked.Signer}); err != nil {
+		if err := o.Approve(Request{Package: p.Package, Before: lock.find(p.Name), Signer: p.Locked.Signer, Files: p.Locked.Files}); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -48,6 +49,20 @@ func (d driver) Start(ctx context.Context, i plugin.Installed) (plugin.Instance,
 		return nil, err
 	}
 	return instance, nil
+}
+
+// Describe starts a plugin that isn't pinned yet, as it would be started, and ends it: one
+// that says otherwise of itself than its plugin.yaml is refused with the reason
+// "manifest_mismatch"; any other error says why it can't be started here. What it runs is
+// a private copy of the folder that was hashed, below tempDir.
+func Describe(ctx context.Context, p *Plugin, tempDir string, next plugin.Driver) (err error) {
+	set := &Set{options: Options{TempDir: tempDir}, plugins: []*Plugin{p}}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	instance, err := set.Driver(next).Start(ctx, p.Installed())
+	if err != nil {
+		return err
+	}
+	return instance.Close()
 }
 
 // lies compares what a plugin says of itself with its plugin.yaml.

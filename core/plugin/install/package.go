@@ -47,6 +47,9 @@ type Package struct {
 	Limits plugin.Limits `json:"-"`
 	// PlainText is tls: false, for a subprocess that can't speak it.
 	PlainText bool `json:"plain_text,omitempty"`
+	// Extism (abi: extism) says that a module is an Extism plug-in, though it imports
+	// nothing of Extism.
+	Extism bool `json:"extism,omitempty"`
 	// Stateful lets a module keep its memory between calls; Isolated
 	// (isolation: call) gives each call pristine memory.
 	Stateful bool `json:"stateful,omitempty"`
@@ -85,7 +88,7 @@ func ParsePackage(file string, text []byte) (*Package, error) {
 
 func (r *reader) readPackage(n *document.Node, p *Package) {
 	r.Known(n, "plugin.yaml", "name", "version", "kinds", "description", "runtime", "entry",
-		"capabilities", "limits", "tls", "stateful", "isolation")
+		"capabilities", "limits", "tls", "abi", "stateful", "isolation")
 	for _, key := range []string{"name", "version", "kinds", "entry"} {
 		if n.Get(key) == nil {
 			r.Add(n.At, "", "plugin.yaml needs the key %q", key)
@@ -103,13 +106,14 @@ func (r *reader) readPackage(n *document.Node, p *Package) {
 	p.Capabilities = r.capabilities(n.Get("capabilities"))
 	p.Limits = r.limits(n.Get("limits"), p.Runtime)
 	p.PlainText = n.Get("tls") != nil && !r.flag(n.Get("tls"), "tls")
+	p.Extism = r.oneOf(n.Get("abi"), "abi", "detected", "extism") == "extism"
 	p.Stateful = r.flag(n.Get("stateful"), "stateful")
 	p.Isolated = r.oneOf(n.Get("isolation"), "isolation", "none", "call") == "call"
 	if p.Stateful && p.Isolated {
 		r.Add(n.Get("stateful").At, "leave one of them out", "stateful and isolation: call contradict each other")
 	}
 	r.only(n, p.Runtime, plugin.RuntimeProcess, "tls")
-	r.only(n, p.Runtime, plugin.RuntimeWASM, "stateful", "isolation")
+	r.only(n, p.Runtime, plugin.RuntimeWASM, "abi", "stateful", "isolation")
 }
 
 // only refuses keys that mean nothing to the package's runtime.

@@ -248,6 +248,7 @@ func (p *Plugin) Installed() plugin.Installed {
 		return i
 	}
 	i.Runtime, i.Granted, i.Limits = cmp.Or(pkg.Runtime, plugin.RuntimeProcess), pkg.Capabilities, pkg.Limits
+	i.Kinds, i.Extism = pkg.Kinds, pkg.Extism
 	i.PlainText, i.Stateful, i.Isolated = pkg.PlainText, pkg.Stateful, pkg.Isolated
 	if file := pkg.Module(); file != "" {
 		i.Dir, i.Path, i.Digest = p.Folder, p.path(file), p.want(file)

@@ -80,8 +80,8 @@ func privateDir(dir string) error {
 var errStale = errors.New("the file isn't what was written")
 
 // fetchModule reads a module that was compiled before, for this kind of machine.
-func (d *Driver) fetchModule(digest string) (*readyModule, error) {
-	ready, err := readReady(d.modulePath(digest))
+func (d *Driver) fetchModule(key moduleKey) (*readyModule, error) {
+	ready, err := readReady(d.modulePath(key))
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +131,12 @@ func hexDigest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (d *Driver) modulePath(digest string) string {
-	return filepath.Join(d.cache, modulesFolder, digest+"-"+machine())
+func (d *Driver) modulePath(key moduleKey) string {
+	name := key.digest + "-" + machine()
+	if key.extism {
+		name += "-extism"
+	}
+	return filepath.Join(d.cache, modulesFolder, name)
 }
 
 // machine names what machine code depends on: how modules are rewritten, the

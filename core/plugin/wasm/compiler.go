@@ -75,6 +75,7 @@ func (l CompileLimits) withDefaults() CompileLimits {
 type compileOrder struct {
 	Path   string `json:"path"`   // of the module
 	Digest string `json:"digest"` // its SHA-256
+	Extism bool   `json:"extism"` // it is an Extism plug-in, whatever it imports
 	Folder string `json:"folder"` // where the results go
 	// Inspect leaves the compilation out: only what the module is is wanted.
 	Inspect bool          `json:"inspect,omitempty"`
@@ -196,7 +197,7 @@ func compilerFailed(format string, args ...any) *sdk.Error {
 const workFolder = "compile-"
 
 // compileApart has a module compiled into the cache, and returns it.
-func (d *Driver) compileApart(ctx context.Context, path, digest string) (*readyModule, error) {
+func (d *Driver) compileApart(ctx context.Context, path string, key moduleKey) (*readyModule, error) {
 	select {
 	case d.compilers <- struct{}{}:
 		defer func() { <-d.compilers }()
@@ -208,12 +209,12 @@ func (d *Driver) compileApart(ctx context.Context, path, digest string) (*readyM
 		return nil, cacheFailed(err)
 	}
 	defer os.RemoveAll(folder)
-	if err := runCompiler(ctx, compileOrder{Path: path, Digest: digest, Folder: folder, Limits: d.options.Compile}); err != nil {
+	if err := runCompiler(ctx, compileOrder{Path: path, Digest: key.digest, Extism: key.extism, Folder: folder, Limits: d.options.Compile}); err != nil {
 		return nil, err
 	}
 	ready, err := readReady(filepath.Join(folder, moduleFile))
 	if err == nil {
-		err = d.adopt(folder, digest, ready)
+		err = d.adopt(folder, key, ready)
 	}
 	if err != nil {
 		return nil, cacheFailed(err)
@@ -222,14 +223,14 @@ func (d *Driver) compileApart(ctx context.Context, path, digest string) (*readyM
 }
 
 // adopt moves what a compiler made to where it is looked for.
-func (d *Driver) adopt(folder, digest string, ready *readyModule) error {
+func (d *Driver) adopt(folder string, key moduleKey, ready *readyModule) error {
 	for _, code := range ready.Code {
 		from, to := filepath.Join(folder, codeFolder, code.Name), filepath.Join(d.cache, codeFolder, code.Name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(from, to)); err != nil {
 			return err
 		}
 	}
-	return os.Rename(filepath.Join(folder, moduleFile), d.modulePath(digest))
+	return os.Rename(filepath.Join(folder, moduleFile), d.modulePath(key))
 }
 
 func cacheFailed(err error) *sdk.Error {

@@ -92,7 +92,7 @@ func (o compileOrder) carryOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ready, err := prepareModule(ctx, original)
+	ready, err := prepareModule(ctx, original, o.Extism)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 func TestCompile_NamesTheMemoryThatIsPassed(t *testing.T) {
 	d := newDriver(t, wasm.Options{Compile: wasm.CompileLimits{MemoryBytes: 256 << 20}, CacheDir: t.TempDir()})
-	err := d.Compile(t.Context(), plugin.Installed{Name: "acme/bomb", Path: bomb(t, "500,000 functions")})
+	_, err := d.Compile(t.Context(), plugin.Installed{Name: "acme/bomb", Path: bomb(t, "500,000 functions")})
 	if sdk.ReasonOf(err) != "compile_limit" || sdk.AsError(err).Details["limit"] != "memory" || !strings.Contains(err.Error(), "more than 256 MiB of memory") {
 		t.Error(err)
 	}
@@ -43,7 +43,7 @@ func TestCompile_TheHostDoesNotGrow(t *testing.T) {
 		if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins here
 			t.Fatal(err)
 		}
-		err := d.Compile(t.Context(), plugin.Installed{Name: "acme/bomb", Path: path})
+		_, err := d.Compile(t.Context(), plugin.Installed{Name: "acme/bomb", Path: path})
 		grown := memory(t, "VmHWM:") - before
 		t.Logf("%s: %d MiB, %v", b.Name, grown>>20, err)
 		if reason := sdk.ReasonOf(err); grown > maxGrowth || reason != "" && reason != "module_too_complex" && reason != "compile_limit" && reason != "exports_invalid" {

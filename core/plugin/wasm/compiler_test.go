@@ -35,7 +35,7 @@ func TestCompile_RefusesBombsBeforeTheEngine(t *testing.T) {
 			continue
 		}
 		p := plugin.Installed{Name: "acme/bomb", Runtime: plugin.RuntimeWASM, Path: moduleFile(t, b.Module())}
-		err := d.Compile(t.Context(), p)
+		_, err := d.Compile(t.Context(), p)
 		if sdk.ReasonOf(err) != "module_too_complex" || !strings.Contains(err.Error(), "acme/bomb") || sdk.AsError(err).Hint == "" {
 			t.Errorf("%s: %v", b.Name, err)
 		}
@@ -63,7 +63,7 @@ func TestCompile_NamesTheLimitThatIsPassed(t *testing.T) {
 		"load": {"200 functions of 49,999 locals", wasm.CompileLimits{}, "MiB to load (limit 64 MiB)"},
 	} {
 		d := newDriver(t, wasm.Options{Compile: tt.limits, CacheDir: t.TempDir()})
-		err := d.Compile(t.Context(), plugin.Installed{Name: "acme/bomb", Path: bomb(t, tt.bomb)})
+		_, err := d.Compile(t.Context(), plugin.Installed{Name: "acme/bomb", Path: bomb(t, tt.bomb)})
 		if sdk.ReasonOf(err) != "compile_limit" || sdk.AsError(err).Details["limit"] != limit || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v", limit, err)
 		}
@@ -80,7 +80,7 @@ func TestCompile_EndsWithTheDriver(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := d.Compile(ctx, plugin.Installed{Name: "acme/bomb", Path: bomb(t, "a br_table of 999,999")}); err == nil {
+	if _, err := d.Compile(ctx, plugin.Installed{Name: "acme/bomb", Path: bomb(t, "a br_table of 999,999")}); err == nil {
 		t.Error("it compiled")
 	}
 	if err := d.Close(); err != nil {
@@ -146,7 +146,7 @@ func TestATemporaryCacheEndsWithItsDriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Compile(t.Context(), plugin.Installed{Name: "guest", Path: cGuest}); err != nil {
+	if _, err := d.Compile(t.Context(), plugin.Installed{Name: "guest", Path: cGuest}); err != nil {
 		t.Error(err)
 	}
 	if err := d.Close(); err != nil {

@@ -17,10 +17,12 @@
 //	input     generators only: the key of the state whose value is the input;
 //	          by default the whole state
 //
+//	verdict   evaluators only: an expression over output that makes a verdict of it
+//
 // Its input is the output to judge or to correct: a JSON string as plain text,
 // anything else as JSON. What it outputs is the new output: an object or an
-// array is taken as JSON and anything else as text; an evaluator outputs the
-// JSON of a verdict. Every entry of the config can be read with config_get,
+// array is taken as JSON and anything else as text; an evaluator without verdict
+// outputs the JSON of one. Every entry of the config can be read with config_get,
 // strings as they are and anything else as JSON.
 //
 // # No call leaks to the next

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/guard"
 	"github.com/reflectory/reflectory/sdk"
@@ -31,6 +32,9 @@ type Options struct {
 	RecycleAge   time.Duration
 	// Log takes what plugins write, line by line. Default is to drop it.
 	Log func(plugin.LogLine)
+	// Expressions compiles the verdicts in the configs of Extism plug-ins. Nil means
+	// that such configs are refused.
+	Expressions core.ValueExpressions
 	// Services answers what plugins ask of the host. Nil means that there are none.
 	Services plugin.Services
 	// Resolver finds the addresses of names that plugins reach. Default the system's.
@@ -162,17 +166,21 @@ func checkSize(p plugin.Installed, info Info) error {
 }
 
 // Compile compiles a plugin's module into the cache, as installing it does, so
-// that its first start is quick. It refuses what could never start.
-func (d *Driver) Compile(ctx context.Context, p plugin.Installed) error {
+// that its first start is quick, and says what it is. It refuses what could never
+// start.
+func (d *Driver) Compile(ctx context.Context, p plugin.Installed) (Info, error) {
 	if err := checkGrants(p); err != nil {
-		return err
+		return Info{}, err
 	}
 	p.Limits = p.Limits.WithDefaults(plugin.RuntimeWASM)
 	m, err := d.load(ctx, p)
 	if err == nil {
 		err = checkSize(p, m.info)
 	}
-	return sdk.Wrap("compile plugin "+p.Name, err)
+	if err != nil {
+		return Info{}, sdk.Wrap("compile plugin "+p.Name, err)
+	}
+	return m.info, nil
 }
 
 // Close frees what was compiled, and ends compilers that still run. Its instances

@@ -53,7 +53,7 @@ const orphanVariable = "REFLECTORY_TEST_COMPILE"
 func compileForever(path string) {
 	d, err := wasm.New(wasm.Options{CacheDir: filepath.Dir(path)})
 	if err == nil {
-		err = d.Compile(context.Background(), plugin.Installed{Name: "acme/bomb", Path: path})
+		_, err = d.Compile(context.Background(), plugin.Installed{Name: "acme/bomb", Path: path})
 	}
 	panic(err)
 }

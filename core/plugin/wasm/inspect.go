@@ -61,6 +61,9 @@ type Info struct {
 	// InstanceBytes is about what an instance takes next to its linear memory, which
 	// counts towards limits.memory.
 	InstanceBytes int64 `json:"instance_bytes,omitempty"`
+	// Shared is whether its memory may be shared between threads, so that it must not
+	// move. A guest has one thread all the same.
+	Shared bool `json:"shared,omitempty"`
 
 	// Globals are the names under which its mutable globals were exported.
 	Globals []string `json:"globals,omitempty"`
@@ -80,7 +83,7 @@ func Inspect(ctx context.Context, p plugin.Installed) (Info, error) {
 	}
 	defer os.RemoveAll(folder)
 	err = runCompiler(ctx, compileOrder{
-		Path: p.Path, Digest: digest, Folder: folder, Inspect: true, Limits: CompileLimits{}.withDefaults(),
+		Path: p.Path, Digest: digest, Extism: p.Extism, Folder: folder, Inspect: true, Limits: CompileLimits{}.withDefaults(),
 	})
 	if err != nil {
 		return Info{}, err
@@ -116,8 +119,9 @@ var hostModules = map[string][]string{
 	extismModule:   extismNames(),
 }
 
-// detect finds a validated module's kind by its exports and imports.
-func detect(compiled wazero.CompiledModule) (Info, error) {
+// detect finds a validated module's kind: by its exports and imports, unless it is
+// said to be an Extism plug-in.
+func detect(compiled wazero.CompiledModule, extism bool) (Info, error) {
 	info := Info{Imports: []string{}, Exports: []string{}}
 	var unknown []string
 	for _, f := range compiled.ImportedFunctions() {
@@ -141,18 +145,18 @@ func detect(compiled wazero.CompiledModule) (Info, error) {
 	}
 	info.Network = slices.Contains(info.Imports, abi.HostModule+"."+abi.HostHTTP) || slices.Contains(info.Imports, extismModule+".http_request")
 	info.Services = slices.Contains(info.Imports, abi.HostModule+"."+abi.HostService)
-	return info, info.setKind(compiled)
+	return info, info.setKind(compiled, extism)
 }
 
 // setKind sets the kind and the exports that go with it.
-func (info *Info) setKind(compiled wazero.CompiledModule) error {
+func (info *Info) setKind(compiled wazero.CompiledModule, said bool) error {
 	functions := compiled.ExportedFunctions()
 	has := func(name string) bool { return functions[name] != nil }
-	extism := slices.ContainsFunc(info.Imports, func(name string) bool { return strings.HasPrefix(name, extismModule+".") })
+	extism := said || slices.ContainsFunc(info.Imports, func(name string) bool { return strings.HasPrefix(name, extismModule+".") })
 	// A program in Go exports the reactor's functions too, and has to be run.
 	program := has(commandStart) && !has(abi.ExportInitialize)
 	switch {
-	case !program && (has(abi.ExportCall) || has(abi.ExportVersion) || has(abi.ExportAlloc)):
+	case !said && !program && (has(abi.ExportCall) || has(abi.ExportVersion) || has(abi.ExportAlloc)):
 		info.Kind = KindReactor
 		return info.checkExports(compiled, reactorExports())
 	case extism:
@@ -210,7 +214,7 @@ func (info *Info) checkExports(compiled wazero.CompiledModule, exports []export)
 
 func exportsInvalid(problems []string) error {
 	return sdk.Errorf(sdk.Incompatible, "exports_invalid", "the module can't be called: %s", strings.Join(problems, "; ")).
-		WithHint("build it as a reactor with sdk/guest, as an Extism plug-in, or as a WASI command").
+		WithHint("build it as a reactor with sdk/guest, as an Extism plug-in, or as a WASI command; an Extism plug-in that imports nothing of Extism needs abi: extism in its plugin.yaml").
 		WithDetail("problems", problems)
 }
 

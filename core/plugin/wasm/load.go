@@ -33,6 +33,7 @@ type class struct {
 type moduleKey struct {
 	digest string
 	pages  uint32
+	extism bool // it is an Extism plug-in, whatever it imports
 }
 
 // module is a compiled module, and what is known of it.
@@ -59,7 +60,7 @@ func (d *Driver) load(ctx context.Context, p plugin.Installed) (*module, error) 
 	if err != nil {
 		return nil, err
 	}
-	key := moduleKey{digest: digest, pages: pagesOf(p.Limits.MemoryBytes)}
+	key := moduleKey{digest: digest, pages: pagesOf(p.Limits.MemoryBytes), extism: p.Extism}
 	l, err := d.claim(key, p.Path)
 	if err != nil {
 		return nil, err
@@ -138,9 +139,9 @@ func hashFile(path string) (string, error) {
 // compiled first where it isn't there.
 func (d *Driver) compile(key moduleKey, path string) (*module, error) {
 	ctx := d.life
-	ready, err := d.fetchModule(key.digest)
+	ready, err := d.fetchModule(key)
 	if err != nil {
-		if ready, err = d.compileApart(ctx, path, key.digest); err != nil {
+		if ready, err = d.compileApart(ctx, path, key); err != nil {
 			return nil, err
 		}
 	}
@@ -150,7 +151,7 @@ func (d *Driver) compile(key moduleKey, path string) (*module, error) {
 	}
 	compiled, err := r.CompileModule(ctx, ready.code) // loads the machine code
 	if err != nil {
-		_ = os.Remove(d.modulePath(key.digest)) // it may be what is wrong
+		_ = os.Remove(d.modulePath(key)) // it may be what is wrong
 		return nil, moduleInvalid(err)
 	}
 	return &module{

@@ -14,13 +14,14 @@ type linear struct {
 	max      uint64
 	reserved bool   // room is mapped, not Go's, and max long
 	size     uint64 // as the engine knows it
+	fixed    bool   // it may not move
 	forced   uint64 // the size that the engine is given next, whatever it asks for
 	shown    *image // what is mapped at the begin of room; nil is nothing
 }
 
 // allocate is the engine's way to a memory.
 func (g *guest) allocate(_, most uint64) experimental.LinearMemory {
-	g.linear = &linear{max: most}
+	g.linear = &linear{max: most, fixed: g.module.info.Shared}
 	return g.linear
 }
 
@@ -42,10 +43,14 @@ func (m *linear) Reallocate(size uint64) []byte {
 // enlarge makes more room, by a copy.
 func (m *linear) enlarge(size uint64) {
 	old := m.room
-	if size >= imageFrom {
+	if size >= imageFrom || m.fixed {
 		m.room, m.reserved = reserve(m.max)
 	}
-	if !m.reserved {
+	switch {
+	case m.reserved:
+	case m.fixed:
+		m.room = make([]byte, m.max)
+	default:
 		m.room = make([]byte, max(size, min(2*uint64(len(old)), m.max)))
 	}
 	copy(m.room, old[:m.size])

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/abi"
 	"github.com/reflectory/reflectory/sdk/check"
@@ -58,6 +59,9 @@ func (s *extismSpeaker) manifest(g *guest) *sdk.Manifest {
 		kind sdk.Kind
 		op   abi.Op
 	}{{sdk.KindCorrector, abi.OpCorrect}, {sdk.KindEvaluator, abi.OpEvaluate}, {sdk.KindGenerator, abi.OpGenerate}} {
+		if len(g.plugin.Kinds) > 0 && !slices.Contains(g.plugin.Kinds, k.kind) {
+			continue // its package says that it isn't for that
+		}
 		if s.plain || s.exported(k.op.String()) {
 			m.Kinds = append(m.Kinds, k.kind)
 		}
@@ -69,6 +73,9 @@ func (s *extismSpeaker) manifest(g *guest) *sdk.Manifest {
 type plainConfig struct {
 	Function string `json:"function"`
 	Input    string `json:"input"`
+	Verdict  string `json:"verdict"`
+
+	verdict core.ValueExpression // nil where the output is itself the verdict
 
 	values map[string]string // all of it, as Extism has it
 	json   json.RawMessage   // what it was read from
@@ -82,11 +89,17 @@ func (s *extismSpeaker) configOf(g *guest, r *request) (*plainConfig, error) {
 	c := &plainConfig{json: bytes.Clone(r.config.JSON), values: configValues(r.config.JSON)}
 	if err := json.Unmarshal(r.config.JSON, c); err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "config_invalid", "the config of plugin %s: %w", g.plugin.Name, err).
-			WithHint("set function, and input if need be, to strings")
+			WithHint("set function, and where they are needed input and verdict, to strings")
 	}
 	if !s.exported(c.Function) {
 		return nil, sdk.Errorf(sdk.Invalid, "config_invalid", "plugin %s has no function %q", g.plugin.Name, c.Function).
 			WithHint("set function in its config to one of: %s", strings.Join(s.exports, ", "))
+	}
+	if c.Verdict != "" {
+		var err error
+		if c.verdict, err = compileVerdict(g, c.Verdict); err != nil {
+			return nil, err
+		}
 	}
 	s.last = c
 	return c, nil
@@ -125,6 +138,11 @@ func speakItem(g *guest, op abi.Op, c *plainConfig, item json.RawMessage) (json.
 	field := `{"output":`
 	if op == abi.OpEvaluate {
 		field = `{"verdict":`
+		if c.verdict != nil {
+			if output, err = c.judge(g.ctx, output); err != nil {
+				return nil, err
+			}
+		}
 	} else if first := bytes.TrimLeft(output, " \t\r\n"); len(first) == 0 || first[0] != '{' && first[0] != '[' || check.JSON(output) != nil {
 		if output, err = encode(string(output)); err != nil {
 			return nil, err

@@ -18,16 +18,16 @@ const rewriteVersion = "2"
 // before everything else that looks at it. The original is validated before it is
 // rewritten: an invalid module could otherwise become a valid one, with code of
 // its own choice between the charges. It is for the compiler's process only.
-func prepareModule(ctx context.Context, original []byte) (*readyModule, error) {
+func prepareModule(ctx context.Context, original []byte, extism bool) (*readyModule, error) {
 	cost, err := scan.Scan(original)
 	if err != nil {
 		return nil, err
 	}
-	info, err := validate(ctx, original)
+	info, err := validate(ctx, original, extism)
 	if err != nil {
 		return nil, err
 	}
-	info.InstanceBytes = cost.InstanceBytes
+	info.InstanceBytes, info.Shared = cost.InstanceBytes, cost.Shared
 	code, err := info.rewrite(original)
 	if err != nil {
 		return nil, err
@@ -37,14 +37,14 @@ func prepareModule(ctx context.Context, original []byte) (*readyModule, error) {
 
 // validate has wazero read the module, with its interpreter, which reads a module
 // as its compiler does and takes a fraction of the time.
-func validate(ctx context.Context, module []byte) (Info, error) {
+func validate(ctx context.Context, module []byte, extism bool) (Info, error) {
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features).WithDebugInfoEnabled(false))
 	defer func() { _ = r.Close(ctx) }() // nothing runs in it
 	compiled, err := r.CompileModule(ctx, module)
 	if err != nil {
 		return Info{}, moduleInvalid(err)
 	}
-	return detect(compiled)
+	return detect(compiled, extism)
 }
 
 // rewrite makes a module's state reachable and meters it, as far as that goes,

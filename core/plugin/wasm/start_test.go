@@ -91,7 +91,7 @@ func TestAStartThatHangsEndsAtItsDeadline(t *testing.T) {
 	d := newDriver(t, wasm.Options{})
 	for kind, path := range starting(t, "hang") {
 		p := plugin.Installed{Name: "guest", Path: path, Limits: plugin.Limits{Fuel: 1 << 60, StartTimeout: 50 * time.Millisecond}}
-		if err := d.Compile(t.Context(), p); err != nil {
+		if _, err := d.Compile(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()

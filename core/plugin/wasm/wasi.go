@@ -44,9 +44,9 @@ func unsupported(*guest, []uint64) errno   { return errnoNosys }
 // wasiFunctions is a table: all of preview 1 but proc_exit.
 func wasiFunctions() map[string]wasiFunction {
 	return map[string]wasiFunction{
-		"args_get":          {"ii", func(*guest, []uint64) errno { return errnoSuccess }},
-		"args_sizes_get":    {"ii", func(g *guest, p []uint64) errno { return g.putSizes(p[0], p[1], nil) }},
-		"environ_get":       {"ii", environGet},
+		"args_get":          {"ii", func(g *guest, p []uint64) errno { return g.putTexts(p[0], p[1], g.args()) }},
+		"args_sizes_get":    {"ii", func(g *guest, p []uint64) errno { return g.putSizes(p[0], p[1], g.args()) }},
+		"environ_get":       {"ii", func(g *guest, p []uint64) errno { return g.putTexts(p[0], p[1], g.plugin.Env) }},
 		"environ_sizes_get": {"ii", func(g *guest, p []uint64) errno { return g.putSizes(p[0], p[1], g.plugin.Env) }},
 		"clock_res_get":     {"ii", func(g *guest, p []uint64) errno { return g.putClock(p[0], p[1], clockStep) }},
 		"clock_time_get":    {"iIi", func(g *guest, p []uint64) errno { return g.putClock(p[0], p[2], g.streams.now(p[0])) }},
@@ -151,9 +151,13 @@ func (g *guest) putSizes(countAt, sizeAt uint64, values []string) errno {
 	return max(g.put32(countAt, uint64(len(values))), g.put32(sizeAt, uint64(size)))
 }
 
-func environGet(g *guest, p []uint64) errno {
-	at, buf := uint32(p[0]), uint32(p[1])
-	for _, v := range g.plugin.Env {
+// args are a program's: its name alone, which runtimes of some languages need.
+func (g *guest) args() []string { return []string{g.plugin.Name} }
+
+// putTexts writes texts to a buffer, and where each begins to a list.
+func (g *guest) putTexts(listAt, bufAt uint64, values []string) errno {
+	at, buf := uint32(listAt), uint32(bufAt)
+	for _, v := range values {
 		if !g.memory.WriteUint32Le(at, buf) || !g.memory.WriteString(buf, v+"\x00") {
 			return errnoFault
 		}

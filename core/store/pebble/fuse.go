@@ -47,13 +47,18 @@ type fuse struct {
 	serving   atomic.Bool
 	closing   chan struct{}
 	closeOnce sync.Once
+
+	// blown is closed with the first cause.
+	blown chan struct{}
+	// reuse is held while a log is used again, or made ready for that.
+	reuse sync.Mutex
 }
 
 // retryPause slows Pebble's endless retries of a flush down to a trickle.
 const retryPause = 100 * time.Millisecond
 
 func newFuse(d Durability) *fuse {
-	f := &fuse{left: allLeft, closing: make(chan struct{})}
+	f := &fuse{left: allLeft, closing: make(chan struct{}), blown: make(chan struct{})}
 	if d == Relaxed {
 		f.left = "what was acknowledged is there, but for the newest"
 	}
@@ -66,6 +71,7 @@ func (f *fuse) blow(cause error) {
 	defer f.mu.Unlock()
 	if f.cause == nil {
 		f.cause = cause
+		close(f.blown)
 	}
 }
 
@@ -169,6 +175,8 @@ func (s fuseFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 
 // ReuseForWrite implements vfs.FS.
 func (s fuseFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	s.fuse.reuse.Lock()
+	defer s.fuse.reuse.Unlock()
 	return s.open(to, func() (vfs.File, error) { return s.FS.ReuseForWrite(from, to, c) })
 }
 

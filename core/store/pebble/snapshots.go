@@ -1,9 +1,14 @@
 package pebble
 
 import (
+	"fmt"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // snapshots hands out snapshots of the newest state. While nothing is committed all
@@ -14,9 +19,12 @@ type snapshots struct {
 	db *pebble.DB
 	// commits counts what is visible.
 	commits func() uint64
+	clock   core.Clock
 
 	mu      sync.Mutex
 	current *snapshot
+	// open are all that aren't closed, by when they were taken.
+	open map[*snapshot]time.Time
 }
 
 // snapshot is one that may be shared.
@@ -36,6 +44,7 @@ func (s *snapshots) take() *snapshot {
 	before := s.current
 	if before == nil || before.commits != commits {
 		s.current = &snapshot{Snapshot: s.db.NewSnapshot(), commits: commits, users: 1}
+		s.open[s.current] = s.clock.Now()
 	} else {
 		before = nil
 	}
@@ -54,17 +63,35 @@ func (s *snapshots) give(back *snapshot) {
 	s.mu.Lock()
 	back.users--
 	unused := back.users == 0
+	if unused {
+		delete(s.open, back)
+	}
 	s.mu.Unlock()
 	if unused {
 		_ = back.Close() // fails only for a snapshot that is closed already
 	}
 }
 
-// close gives the current one up. Nobody may take another.
-func (s *snapshots) close() {
+// renew gives the current one up, and returns those that are read still.
+func (s *snapshots) renew() map[*snapshot]time.Time {
 	s.mu.Lock()
 	last := s.current
 	s.current = nil
 	s.mu.Unlock()
 	s.give(last)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.open)
+}
+
+// held names one of the readers of earlier snapshots that still reads; "" for none.
+func (s *snapshots) held(earlier map[*snapshot]time.Time) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for snapshot, since := range earlier {
+		if _, reads := s.open[snapshot]; reads {
+			return fmt.Sprintf("a reader that began at %s", since.Format(time.RFC3339))
+		}
+	}
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -41,6 +42,12 @@ type Store struct {
 	// newest is the newest group of commits, which may be visible and not yet
 	// durable. It is changed under mu, but for a group that failed.
 	newest atomic.Pointer[group]
+
+	// scrubbing guards what is to be scrubbed still, since a reader held it, and
+	// whether Close has to write the list of tables again.
+	scrubbing  sync.Mutex
+	unscrubbed [][]byte
+	relist     bool
 }
 
 // Open opens the store in a directory, or creates it, and brings its format up
@@ -76,7 +83,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 		s.unlock()
 		return nil, ioError("open "+o.Dir, err)
 	}
-	s.snapshots = &snapshots{db: s.db, commits: s.Commits}
+	s.snapshots = &snapshots{db: s.db, commits: s.Commits, clock: o.Clock, open: map[*snapshot]time.Time{}}
 	f.serving.Store(true)
 	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
@@ -146,7 +153,10 @@ func (s *Store) close() error {
 	s.closed = true
 	s.gate.Unlock()
 	s.users.Wait()
-	s.snapshots.close()
+	if len(s.unscrubbed) > 0 {
+		_, _ = s.scrub(context.Background(), s.unscrubbed) // who held it is gone; the fuse tells of the disk
+	}
+	s.snapshots.renew()
 	// The call that met a failure told of it, and lost nothing but its own commit;
 	// Relaxed lost what it had acknowledged.
 	reported := s.options.Durability == Full && s.fuse.err() != nil
@@ -154,6 +164,8 @@ func (s *Store) close() error {
 	err := s.db.Close()
 	if s.fuse.err() != nil {
 		s.fuse.leftovers.remove(s.fs)
+	} else if err == nil && s.relist {
+		err = s.rewriteList()
 	}
 	s.unlock()
 	switch {

@@ -47,6 +47,9 @@ type Cost struct {
 	// InstanceBytes is about what each instance takes in the host next to its linear
 	// memory: its globals, and the entries that its tables begin with.
 	InstanceBytes int64
+	// Shared is whether its memory is declared as shared between threads, and so may
+	// never move.
+	Shared bool
 }
 
 // What wazero keeps of each, in bytes (measured).
@@ -70,7 +73,7 @@ func Scan(module []byte) (Cost, error) {
 	for r.err == nil && r.more() {
 		s.section()
 	}
-	return Cost{InstanceBytes: s.globals*globalBytes + s.entries*entryBytes}, r.err
+	return Cost{InstanceBytes: s.globals*globalBytes + s.entries*entryBytes, Shared: s.shared}, r.err
 }
 
 // TooLarge is the error for a file of that many bytes.
@@ -85,6 +88,7 @@ type scanner struct {
 	locals  uint64 // of all functions
 	globals int64
 	entries int64 // that tables begin with
+	shared  bool  // whether a memory is
 
 	// Of the function that is being read: the blocks that are open, and the loops
 	// among them.
@@ -98,6 +102,7 @@ const (
 	sectionImport   = 2
 	sectionFunction = 3
 	sectionTable    = 4
+	sectionMemory   = 5
 	sectionGlobal   = 6
 	sectionExport   = 7
 	sectionElement  = 9
@@ -108,7 +113,7 @@ const (
 
 // counted names the entries of the sections that are lists.
 var counted = map[byte]string{
-	sectionType: "types", sectionImport: "imports", sectionFunction: "functions", sectionTable: "tables",
+	sectionType: "types", sectionImport: "imports", sectionFunction: "functions", sectionTable: "tables", sectionMemory: "memories",
 	sectionGlobal: "globals", sectionExport: "exports", sectionElement: "element segments",
 	sectionCode: "function bodies", sectionData: "data segments", sectionTag: "tags",
 }
@@ -129,6 +134,9 @@ func (s *scanner) entriesOf(id byte, n uint32) {
 	switch id {
 	case sectionGlobal:
 		s.globals += int64(n)
+	case sectionMemory: // engines take one at most
+		const shared = 0x02
+		s.shared = s.shared || n > 0 && s.byte()&shared != 0
 	case sectionTable:
 		for range n {
 			s.table()

@@ -1,0 +1,44 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Who adds a module learns what bounds it, and so does who looks at it.
+func TestPluginAdd_SaysWhatBoundsAModule(t *testing.T) {
+	w := newModuleWorld(t, suspect{module: "guest.wasm"})
+	guest, err := os.ReadFile(filepath.Join(guests, "guest.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unmetered := bytes.Replace(guest, []byte("reserved_export"), []byte("reflectory:fuel"), 1)
+	installModule(t, filepath.Join(w.dir, "plugins"), "bad/guest", "1.0.0", []sdk.Kind{sdk.KindEvaluator, sdk.KindGenerator}, unmetered)
+	lock := filepath.Join(w.dir, "other", install.LockFile)
+	for folder, want := range map[string]string{
+		"test/guest": "metered yes",
+		"bad/guest":  "metered no, so it has a deadline and no fuel: the module can't be metered: an export of the name \"reflectory:fuel\", which is reserved,",
+	} {
+		path := filepath.Join(w.dir, "plugins", folder)
+		out, _ := w.ok("plugin", "add", path, "--lock", lock)
+		if !strings.Contains(out, "limits memory 64 MiB, timeout 30s, output 8192 KiB, instances 2, fuel 20000000\n") || !strings.Contains(out, want) {
+			t.Errorf("%s: %s", folder, out)
+		}
+		result := w.parsed(exitPassed, "plugin add "+path+" --json --lock "+lock)
+		limits, _ := result["limits"].(map[string]any)
+		if result["metered"] != (folder == "test/guest") || limits["fuel"] != 2e7 || (result["unmetered"] == nil) != (folder == "test/guest") {
+			t.Errorf("%s: %v", folder, result)
+		}
+		if out, _ := w.ok("plugin", "inspect", path); !strings.Contains(out, strings.TrimPrefix(want, "metered ")) || !strings.Contains(out, "fuel 20000000") {
+			t.Errorf("%s: %s", folder, out)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/memory/embed"
+)
+
+// pending has each memory that is looked at wait for the gate.
+type pending struct{}
+
+func (pending) Retention(_ context.Context, in *core.RetentionInput) core.RetentionOutcome {
+	return core.RetentionOutcome{State: string(core.StateRevalidatePending)}
+}
+
+// purger is a gate that purges all that it is asked about.
+type purger struct{}
+
+func (purger) Decide(context.Context, core.Reader, *core.GateCase) (*core.GateDecision, error) {
+	return &core.GateDecision{Verdict: "obsolete", NextAction: core.NextPurge, Confidence: 1}, nil
+}
+
+// TestPurge_LeavesNothingInTheDataFolder purges one of many memories, and looks for its
+// title, content, tag and metadata in every file of the folder: as they are, and in
+// what tables hold compressed.
+func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
+	others := 3_000
+	if os.Getenv("REFLECTORY_STRESS") != "" {
+		others = 30_000
+	}
+	dir := filepath.Join(t.TempDir(), "db")
+	s, err := Open(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m := newMemories(t, s)
+	observeMany(t, m, 0, others/2)
+	_, err = m.Observe(t.Context(), &core.ObserveRequest{
+		ID: "doomed", Namespace: "doomed", Title: "a title that goes", Content: "the content that goes", AgentID: "agent",
+		Tags: []string{"tag-that-goes"}, Metadata: json.RawMessage(`{"metadata":"that goes"}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	observeMany(t, m, others/2, others)
+	if _, err := m.Sweep(t.Context(), "doomed", "me"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Get(t.Context(), "doomed"); err == nil {
+		t.Fatal("it wasn't purged")
+	}
+	checkFolder(t, dir, !s.relist)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	checkFolder(t, dir, true)
+}
+
+// newMemories returns memories of which the gate purges all that are swept.
+func newMemories(t *testing.T, s core.Store) *memory.Memories {
+	t.Helper()
+	m, err := memory.New(memory.Options{Store: s, Retention: pending{}, Gate: purger{}, Embedder: embed.Hashed{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// observeMany makes memories, a thousand at a time.
+func observeMany(t *testing.T, m *memory.Memories, from, to int) {
+	t.Helper()
+	var all []*core.ObserveRequest
+	for i := from; i < to; i++ {
+		all = append(all, &core.ObserveRequest{
+			ID: fmt.Sprintf("m-%06d", i), Namespace: fmt.Sprintf("n%d", i%7), Title: fmt.Sprint("memory ", i), Tags: []string{fmt.Sprint("tag-", i%50)},
+			Content: fmt.Sprintf("what was learned the %d-th time of %d", i, i*7919%1000),
+		})
+		if len(all) == 1000 || i == to-1 {
+			if _, _, err := m.ObserveAll(t.Context(), all); err != nil {
+				t.Fatal(err)
+			}
+			all = nil
+		}
+	}
+}
+
+// checkFolder looks for what went. The lists of tables may name it until the store is
+// closed.
+func checkFolder(t *testing.T, dir string, lists bool) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d files, error %v", len(paths), err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // compacted meanwhile
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, gone := range []string{"that goes", "that-goes"} {
+			if bytes.Contains(data, []byte(gone)) && (lists || !strings.Contains(path, "MANIFEST-")) {
+				t.Errorf("%s holds %q", path, gone)
+			}
+			if strings.HasSuffix(path, ".sst") {
+				checkTable(t, vfs.Default, path, gone)
+			}
+		}
+	}
+}

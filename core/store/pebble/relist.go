@@ -1,0 +1,81 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Pebble names the first and the last key of each table in its list of tables, a
+// manifest, appends to that, and keeps the one before. It writes all of it again with
+// the first change after an open, and otherwise only when it has grown: so what is to
+// be scrubbed of it goes as the store is closed.
+
+// names reports whether a list of tables has one of the keys.
+func (s *Store) names(keys [][]byte) (bool, error) {
+	lists, err := s.lists()
+	for _, name := range lists {
+		data, err := readFile(s.fs, s.fs.PathJoin(s.options.Dir, name))
+		if err != nil {
+			return false, ioError("read "+name, err)
+		}
+		for _, key := range keys {
+			if bytes.Contains(data, key) {
+				return true, nil
+			}
+		}
+	}
+	return false, err
+}
+
+// lists are the lists of tables: the one in use, and the one before.
+func (s *Store) lists() ([]string, error) {
+	names, err := s.fs.List(s.options.Dir)
+	if err != nil {
+		return nil, ioError("list "+s.options.Dir, err)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "MANIFEST-") }), nil
+}
+
+func readFile(fs vfs.FS, path string) ([]byte, error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// rewriteList writes the list of tables again, and removes those before. The store is
+// closed, and its lock held.
+func (s *Store) rewriteList() error {
+	o := s.options
+	again, err := openLocked(context.Background(), o, s.fs, s.lock)
+	if err != nil {
+		return err
+	}
+	again.keepsLock = true
+	err = again.flush() // the first change since it was opened writes all
+	if closed := again.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	inUse, err := pebble.Peek(o.Dir, s.fs)
+	if err != nil {
+		return ioError("look at "+o.Dir, err)
+	}
+	lists, err := s.lists()
+	for _, name := range lists {
+		if name != s.fs.PathBase(inUse.ManifestFilename) {
+			_ = s.fs.Remove(s.fs.PathJoin(o.Dir, name))
+		}
+	}
+	return err
+}

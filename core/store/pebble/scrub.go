@@ -1,0 +1,297 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// What was deleted stays in four kinds of files, which Scrub goes through in turn:
+//
+//   - The log. A flush ends its use, and Pebble keeps the file to write the next log over
+//     it, whose end then holds what the first one held. Scrub overwrites each log that
+//     isn't in use with zeros, and flushes again, so that the log that comes next is
+//     one of those.
+//   - Tables. Those that may hold one of the keys are merged with what deletes it, down
+//     to the lowest level, where the deletion goes as well. Nothing else is compacted.
+//   - Tables that the merge replaced. They go once nobody reads them.
+//   - The list of tables, which names the first and last key of each. It is written again
+//     by the next open where one of the keys is in it; Close sees to that.
+//
+// A View that began before keeps what it sees. Scrub waits for it, up to scrubWait.
+
+const (
+	// scrubWait is how long Scrub waits for those who read what it is to remove: longer
+	// than any command's read, shorter than an export of a large store.
+	scrubWait = 5 * time.Second
+	// scrubPause is how long lies between two looks at that.
+	scrubPause = 2 * time.Millisecond
+)
+
+// Scrub implements [core.Scrubber].
+func (s *Store) Scrub(ctx context.Context, keys [][]byte) (held string, err error) {
+	if err := s.enter(ctx); err != nil {
+		return "", err
+	}
+	defer s.users.Done()
+	s.scrubbing.Lock()
+	defer s.scrubbing.Unlock()
+	keys = append(s.unscrubbed, keys...)
+	slices.SortFunc(keys, bytes.Compare)
+	keys = slices.CompactFunc(keys, bytes.Equal)
+	if held, err = s.scrub(ctx, keys); err != nil || held != "" {
+		s.unscrubbed = keys
+		return held, err
+	}
+	s.unscrubbed = nil
+	return "", nil
+}
+
+// scrub is Scrub of sorted keys.
+func (s *Store) scrub(ctx context.Context, keys [][]byte) (held string, err error) {
+	deadline := time.NewTimer(scrubWait)
+	defer deadline.Stop()
+	if held, err = s.awaitReaders(ctx, deadline.C); err != nil || held != "" {
+		return held, err
+	}
+	if err := s.scrubLogs(keys); err != nil {
+		return "", err
+	}
+	tables, err := s.scrubTables(ctx, keys)
+	if err != nil {
+		return "", err
+	}
+	moved, err := s.tables(nil) // to a lower level, where nothing was to be merged
+	if err != nil {
+		return "", err
+	}
+	tables = slices.DeleteFunc(tables, func(name string) bool { return moved[name] })
+	if held, err = s.awaitRemoval(ctx, deadline.C, tables); err != nil || held != "" {
+		return held, err
+	}
+	names, err := s.names(keys)
+	s.relist = s.relist || names
+	return "", err
+}
+
+// scrubLogs takes the keys out of the log, as deletions, and out of its files. The
+// first round leaves only logs of zeros to be used again, and the second begins one.
+// Between them the keys are deleted once more: so the deletions are in two tables, which
+// are merged, where one alone would be moved as it is.
+func (s *Store) scrubLogs(keys [][]byte) error {
+	if err := s.emptyLogs(); err != nil {
+		return err
+	}
+	if err := s.deleteAgain(keys); err != nil {
+		return err
+	}
+	return s.emptyLogs()
+}
+
+// emptyLogs makes tables of all that the logs hold, and overwrites all but the one that
+// is begun then.
+func (s *Store) emptyLogs() error {
+	for begun := 2; begun > 1; { // while others fill logs as well
+		before, err := s.files(".log")
+		if err != nil {
+			return err
+		}
+		if err := s.flush(); err != nil {
+			return err
+		}
+		for _, name := range before {
+			if err := s.overwrite(name); err != nil {
+				return err
+			}
+		}
+		now, err := s.files(".log")
+		if err != nil {
+			return err
+		}
+		begun = len(slices.DeleteFunc(now, func(name string) bool { return slices.Contains(before, name) }))
+	}
+	return nil
+}
+
+// againAtOnce is how many keys are looked up while no commit comes in between.
+const againAtOnce = 64
+
+// deleteAgain deletes those of the keys that aren't there. To readers that changes
+// nothing, so it is no commit.
+func (s *Store) deleteAgain(keys [][]byte) error {
+	for some := range slices.Chunk(keys, againAtOnce) {
+		durable, err := s.deleteAbsent(some)
+		if err == nil {
+			err = durable()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) deleteAbsent(keys [][]byte) (durable func() error, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fuse.err(); err != nil {
+		return nil, err
+	}
+	batch := s.db.NewBatch()
+	for _, key := range keys {
+		_, found, err := get(s.db, key)
+		if err == nil && !found {
+			err = batch.Delete(key, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.apply(batch), nil
+}
+
+// flush makes a table of all that the log holds, and begins another log.
+func (s *Store) flush() error {
+	flushed, err := s.db.AsyncFlush()
+	if err != nil {
+		return ioError("flush", err)
+	}
+	select {
+	case <-flushed:
+	case <-s.fuse.blown:
+	}
+	return s.fuse.err()
+}
+
+// overwrite fills a log that Pebble may use again with zeros. It takes none while
+// that goes on.
+func (s *Store) overwrite(name string) error {
+	s.fuse.reuse.Lock()
+	defer s.fuse.reuse.Unlock()
+	path := s.fs.PathJoin(s.options.Dir, name)
+	info, err := s.fs.Stat(path)
+	if err != nil {
+		return nil // it is gone, or was used again: under another name
+	}
+	return s.fuse.do(func() error { return zero(s.fs, path, info.Size()) })
+}
+
+// zero fills a file with zeros.
+func zero(fs vfs.FS, path string, size int64) error {
+	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	zeros := make([]byte, 64<<10)
+	for at := int64(0); at < size && err == nil; at += int64(len(zeros)) {
+		_, err = f.WriteAt(zeros[:min(size-at, int64(len(zeros)))], at)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// scrubTables merges the tables that may hold one of the keys, and returns the files
+// that had them.
+func (s *Store) scrubTables(ctx context.Context, keys [][]byte) (merged []string, err error) {
+	suspects, err := s.tables(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		here, err := s.tables(key)
+		if err != nil {
+			return nil, err
+		}
+		before := len(merged)
+		for name := range here {
+			if suspects[name] { // not one that a merge of this loop has made
+				merged = append(merged, name)
+			}
+		}
+		if len(merged) == before {
+			continue
+		}
+		if err := s.db.Compact(ctx, key, after(key), false); err != nil {
+			return nil, ioError("compact", err)
+		}
+	}
+	return merged, s.fuse.err()
+}
+
+func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
+
+// tables are the names of the files of tables that may hold a key; nil is any.
+func (s *Store) tables(key []byte) (map[string]bool, error) {
+	var options []pebble.SSTablesOption
+	if key != nil {
+		options = append(options, pebble.WithKeyRangeFilter(key, after(key)))
+	}
+	levels, err := s.db.SSTables(options...)
+	if err != nil {
+		return nil, ioError("look at its tables", err)
+	}
+	names := map[string]bool{}
+	for _, level := range levels {
+		for i := range level {
+			names[fmt.Sprintf("%06d.sst", level[i].BackingSSTNum)] = true
+		}
+	}
+	return names, nil
+}
+
+// awaitReaders waits for the Views that began before.
+func (s *Store) awaitReaders(ctx context.Context, deadline <-chan time.Time) (held string, err error) {
+	earlier := s.snapshots.renew()
+	return s.await(ctx, deadline, func() (string, error) { return s.snapshots.held(earlier), nil })
+}
+
+// awaitRemoval waits until the files of tables are gone: a transaction may still read
+// one.
+func (s *Store) awaitRemoval(ctx context.Context, deadline <-chan time.Time, tables []string) (held string, err error) {
+	return s.await(ctx, deadline, func() (string, error) {
+		there, err := s.files(".sst")
+		for _, name := range tables {
+			if slices.Contains(there, name) {
+				return "a reader that has " + name + " open", err
+			}
+		}
+		return "", err
+	})
+}
+
+// await calls held until it names nothing, or time is up.
+func (s *Store) await(ctx context.Context, deadline <-chan time.Time, held func() (string, error)) (string, error) {
+	for {
+		by, err := held()
+		if by == "" || err != nil {
+			return "", err
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-deadline:
+			return by, nil
+		case <-time.After(scrubPause):
+		}
+	}
+}
+
+// files are the names of the store's files with an ending.
+func (s *Store) files(ending string) ([]string, error) {
+	names, err := s.fs.List(s.options.Dir)
+	if err != nil {
+		return nil, ioError("list "+s.options.Dir, err)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ending) }), nil
+}
