@@ -15,6 +15,9 @@ import (
 // machine's memory is short.
 func limitSelf(l CompileLimits) error {
 	seconds := uint64((l.CPU + time.Second - 1) / time.Second)
+	if raceDetector { // which computes for longer
+		seconds *= 10
+	}
 	if err := setLimit(syscall.RLIMIT_CPU, seconds); err != nil {
 		return compilerFailed("limit its processor time: %w", err)
 	}
