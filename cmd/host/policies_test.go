@@ -264,3 +264,33 @@ func TestARefusalOutsideARunIsRecorded(t *testing.T) {
 	}
 	end()
 }
+
+// A replay is after the host's own conditions: what a candidate wants and the gate refuses
+// is no change, and is told with the memory's id and the conditions.
+func TestPolicyReplay_IsAfterTheEnginesConditions(t *testing.T) {
+	at := "2026-11-02T08:00:00Z"
+	gate := `{"at":"` + at + `","point":"gate","namespace":"ns","file":"default/gate.yaml","digest":"d","path":"match[2]",` +
+		`"inputs":{"memory_id":"%s","named_uses":%d,"named_sessions":2,"minimum_confidence":0.7,"react_refs":1,"graph_refs":1,"gated":false,"uses":9,"success_count":9},` +
+		`"output":{"verdict":"retain","confidence":0.5,"reason":"r"}}` + "\n"
+	retention := `{"at":"` + at + `","point":"retention","namespace":"ns","file":"default/retention.yaml","digest":"d","path":"match[0]",` +
+		`"inputs":{"memory_id":"resting-1","state":"active","gated":true,"since_gate":3,"gate_rest":10,"ttl_score":0.5},"output":{"ttl_score":0.5,"state":"active"}}` + "\n"
+	w := newPlainWorld(t)
+	w.file("log.jsonl", fmt.Sprintf(gate, "proven-1", 8)+fmt.Sprintf(gate, "hearsay-1", 2)+retention)
+	for name, text := range map[string]string{
+		"gate/all.yaml":      `rule: {match: [{output: '{"verdict": "promote", "confidence": 1.0, "reason": "all of them"}'}]}`,
+		"retention/all.yaml": `rule: {match: [{output: '{"ttl_score": 0.5, "state": "revalidate_pending"}'}]}`,
+	} {
+		path := filepath.Join(w.dir, "candidate", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, _ := w.line(exitNotValid, "", "policy replay candidate --log log.jsonl")
+	wantIn(t, stdout,
+		"gate ns proven-1\n", "gate ns hearsay-1\n", "retention ns resting-1\n",
+		"which the engine refuses: named_uses\n", "which the engine refuses: gate_rest\n",
+		"1 of 3 decisions would change; 2 more would want something else, which the engine refuses")
+}

@@ -81,7 +81,7 @@ func (c *checker) outcome(e *journal.Entry, event *journal.ToolEvidenceRecorded,
 	if json.Unmarshal(value, &stored) != nil {
 		return nil // told by tool
 	}
-	right := outcome{Seq: seq, Tool: stored.Tool, OK: event.OK, Recovered: event.Recovered, Ref: stored.Ref, At: e.At}
+	right := outcome{Seq: seq, Tool: stored.Tool, OK: event.OK, Recovered: event.Recovered, Ref: stored.Ref, At: e.At, Used: stored.Used}
 	if string(core.MustJSON(right)) != string(value) || core.Digest(core.MustJSON([]string{stored.Tool, stored.Ref})) != event.Outcome {
 		c.problem(key, false, "the outcome isn't what its event says")
 	}
