@@ -80,10 +80,14 @@ func told(t *testing.T, db core.Store) (types map[string]int, places []string) {
 	return types, places
 }
 
-// until waits for what another goroutine brings about.
+// patience ends a test that waits for what never comes. It measures nothing: on a
+// machine however busy, what comes comes sooner.
+const patience = 5 * time.Minute
+
+// until waits for what another goroutine or process brings about.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !done(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("in vain: " + what)
 		}
@@ -205,12 +209,9 @@ func kept(t *testing.T, db core.Store) []string {
 	return list
 }
 
-// A journal of 100,000 decisions is decided again; make test takes a tenth of it.
+// How long the replay of a large journal takes is a figure of package policy.
 func TestReplayDecidesTheRecordedDecisionsAgain(t *testing.T) {
-	n := 10_000
-	if os.Getenv("REFLECTORY_STRESS") != "" {
-		n = 100_000
-	}
+	const n = 2000
 	w := newWorld(t)
 	l, _, end := w.governed()
 	for i := range n {
@@ -225,7 +226,7 @@ func TestReplayDecidesTheRecordedDecisionsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.file("candidate/gate/a.yaml", `rule: {match: [{condition: success_count == 3, output: '{"verdict": "promote", "confidence": 1.0}'}]}`)
-	code, out, errs := w.run(t.Context(), "policy", "replay", filepath.Dir(candidate), "--since", "1h", "--json")
+	code, out, errs := w.run(t.Context(), "policy", "replay", filepath.Dir(candidate), "--since", "24h", "--json")
 	var r struct{ Decided, Changed, Skipped int }
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitNotValid {
 		t.Fatalf("exit %d: %v\n%s", code, err, errs)
