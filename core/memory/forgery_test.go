@@ -42,6 +42,11 @@ func rich(t *testing.T) *governed {
 	g.recall(t, core.RecallRequest{Session: "idle", Turn: 300, Query: "nothing", RecallFilter: core.RecallFilter{Namespace: "empty"}})
 	_, err = g.Feedback(ctx, &core.FeedbackRequest{Session: "idle", Turn: 300, Outcome: core.OutcomeFailure})
 	must(t, err)
+	half := .5
+	for range 2 {
+		_, err = g.evidence.RecordOmega(ctx, &core.OmegaEvidence{MemoryID: "semantic", Note: "seen", OmegaFactors: core.OmegaFactors{UpstreamStatus: &half}})
+		must(t, err)
+	}
 	g.sound(t)
 	return g
 }
