@@ -225,7 +225,9 @@ func (a *Actions) call(ctx context.Context, req *core.ActionRequest, s *core.Cal
 	if err != nil {
 		return nil, err
 	}
-	resp, err := gen.Generate(ctx, &sdk.GenerateRequest{Call: callOf(req, sdk.RoleGenerate), State: req.State})
+	resp, err := gen.Generate(ctx, &sdk.GenerateRequest{
+		Call: callOf(req, sdk.RoleGenerate), State: req.State, Emit: emitter(a.Events, a.Pieces, req.Node, 1),
+	})
 	if err != nil {
 		return nil, err
 	}
