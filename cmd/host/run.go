@@ -135,6 +135,7 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	}
 	actions.Memories, actions.AgentID = memories, a.config.Agent.Value
 	runs := store.NewRuns(db, core.SystemClock{})
+	runs.Purged = memory.Purged
 	plugins.services.ConnectMemory(&memory.Recaller{Memories: memories, Runs: runs})
 	progress, err := begin(ctx, runs)
 	if err != nil {
