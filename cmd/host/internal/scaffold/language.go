@@ -21,6 +21,9 @@ type Language struct {
 	Runtimes []string
 
 	title, needs, note string
+	// host is the file that says what the host does for a plugin. A language that has
+	// one shows every kind of plugin, another an evaluator alone.
+	host string
 	// command is plugin.yaml's entry where the plugin is no executable of its own.
 	command string
 	// capabilities and limits are what plugin.yaml says of them; "" is nothing.
@@ -46,6 +49,7 @@ func Languages() []Language {
 				{"assembly/reflectory.ts", "the author's side of the contract"},
 				{"assembly/json.ts", "JSON"},
 			},
+			host: "assembly/reflectory.ts",
 		},
 		{
 			Name: "c", Runtimes: []string{wasm}, title: "C",
@@ -54,7 +58,9 @@ func Languages() []Language {
 				{"plugin.c", "the plugin"},
 				{"reflectory.h", "the author's side of the contract: what a plugin calls, and what it defines"},
 				{"reflectory.c", "how that works"},
+				{"json.c", "JSON"},
 			},
+			host: "reflectory.h",
 		},
 		{
 			Name: "go", Runtimes: []string{process, wasm}, title: "Go",

@@ -59,6 +59,7 @@ type project struct {
 	Title, Needs, Note      string
 	Build                   string
 	Files                   []file
+	Host                    string
 	SDK                     string
 }
 
@@ -99,7 +100,7 @@ func newProject(o Options, l Language, runtime string) (project, error) {
 		Name: name, FullName: publisher + "/" + name, Version: firstVersion,
 		Runtime: runtime, Entry: l.entry(name, runtime),
 		Capabilities: l.capabilities, Limits: l.limits, Grant: l.grant,
-		Title: l.title, Needs: l.needs, Note: l.note, Build: l.build, Files: l.files,
+		Title: l.title, Needs: l.needs, Note: l.note, Build: l.build, Files: l.files, Host: l.host,
 	}
 	if o.SDK == "" {
 		return p, nil
@@ -135,7 +136,11 @@ func refuseFull(dir string) error {
 // render makes every file of a new plugin, by its path with / in it.
 func render(language string, p project) (map[string][]byte, error) {
 	content := map[string][]byte{}
-	for _, root := range []string{"templates/common", "templates/" + language} {
+	roots := []string{"templates/common", "templates/" + language}
+	if p.Host != "" {
+		roots = append(roots, "templates/kinds")
+	}
+	for _, root := range roots {
 		err := fs.WalkDir(templates, root, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
