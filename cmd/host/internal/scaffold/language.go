@@ -64,9 +64,7 @@ func Languages() []Language {
 		},
 		{
 			Name: "go", Runtimes: []string{process, wasm}, title: "Go",
-			needs: "Go 1.26, and Reflectory's Go module or a checkout of it", build: "make",
-			note: "`make` downloads that module, unless go.mod says to take a checkout: `plugin new --sdk DIR` writes\n" +
-				"that, and so does `go mod edit -replace github.com/reflectory/reflectory=DIR`.",
+			needs: "Go 1.26, and a checkout of Reflectory", build: "make",
 			files: []file{{"main.go", "the plugin"}, {"main_test.go", "the contract and the fixtures, in `go test`"}},
 		},
 		{
@@ -83,14 +81,18 @@ func Languages() []Language {
 		{
 			Name: "rust", Runtimes: []string{wasm}, title: "Rust",
 			needs: "Rust with the target wasm32-unknown-unknown (`rustup target add wasm32-unknown-unknown`)",
-			note:  "No test of Reflectory's builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87.",
+			note:  "No test of Reflectory's builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87,\n" +
+				"what asks the host excepted.",
+			host:  "src/reflectory.rs",
 			build: "make",
 			files: []file{{"src/lib.rs", "the plugin"}, {"src/reflectory.rs", "the author's side of the contract"}},
 		},
 		{
 			Name: "zig", Runtimes: []string{wasm}, title: "Zig", needs: "Zig 0.12 or later",
-			note: "No test of Reflectory's builds this; it was tried by hand with Zig 0.11, which has\n" +
-				"`zig build-lib -dynamic` in the place of the Makefile's `zig build-exe -fno-entry`.",
+			note:  "Untested: nobody has built this template as it stands. An earlier one, which only judged, was\n" +
+				"tried by hand with Zig 0.11, which has `zig build-lib -dynamic` in the place of the Makefile's\n" +
+				"`zig build-exe -fno-entry`.",
+			host:  "src/reflectory.zig",
 			build: "make",
 			files: []file{{"src/main.zig", "the plugin"}, {"src/reflectory.zig", "the author's side of the contract"}},
 		},
