@@ -81,7 +81,7 @@ func Languages() []Language {
 		{
 			Name: "rust", Runtimes: []string{wasm}, title: "Rust",
 			needs: "Rust with the target wasm32-unknown-unknown (`rustup target add wasm32-unknown-unknown`)",
-			note:  "No test of Reflectory's builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87,\n" +
+			note: "No test of Reflectory's builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87,\n" +
 				"what asks the host excepted.",
 			host:  "src/reflectory.rs",
 			build: "make",
@@ -89,7 +89,7 @@ func Languages() []Language {
 		},
 		{
 			Name: "zig", Runtimes: []string{wasm}, title: "Zig", needs: "Zig 0.12 or later",
-			note:  "Untested: nobody has built this template as it stands. An earlier one, which only judged, was\n" +
+			note: "Untested: nobody has built this template as it stands. An earlier one, which only judged, was\n" +
 				"tried by hand with Zig 0.11, which has `zig build-lib -dynamic` in the place of the Makefile's\n" +
 				"`zig build-exe -fno-entry`.",
 			host:  "src/reflectory.zig",
