@@ -42,6 +42,11 @@ func rich(t *testing.T) *governed {
 	g.recall(t, core.RecallRequest{Session: "idle", Turn: 300, Query: "nothing", RecallFilter: core.RecallFilter{Namespace: "empty"}})
 	_, err = g.Feedback(ctx, &core.FeedbackRequest{Session: "idle", Turn: 300, Outcome: core.OutcomeFailure})
 	must(t, err)
+	half := .5
+	for range 2 {
+		_, err = g.evidence.RecordOmega(ctx, &core.OmegaEvidence{MemoryID: "semantic", Note: "seen", OmegaFactors: core.OmegaFactors{UpstreamStatus: &half}})
+		must(t, err)
+	}
 	g.sound(t)
 	return g
 }
@@ -207,7 +212,7 @@ func TestAForgedExportIsRefused(t *testing.T) {
 	}
 }
 
-// TestATombstoneTellsNothing: whoever knows all that is left of a purged memory can't
+// TestATombstoneTellsNothing: one who knows all that is left of a purged memory can't
 // tell whether a guess at its content is right, while what it was could be proven
 // before.
 func TestATombstoneTellsNothing(t *testing.T) {

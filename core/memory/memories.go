@@ -38,6 +38,8 @@ type Options struct {
 	// Evidence keeps the tool outcomes that feedback brings; without it they only
 	// help to judge the turn.
 	Evidence Evidence
+	// Forget removes, within a purge, what else the store keeps of the memory.
+	Forget []core.Forgetter
 	// Summarizer says what is reusable in a memory that is promoted; without it
 	// that is its title and beginning.
 	Summarizer Summarizer

@@ -155,6 +155,8 @@ type verdict struct {
 	refusal error
 	// purged are the keys that a purge wrote.
 	purged [][]byte
+	// forget is [Options.Forget].
+	forget []core.Forgetter
 }
 
 // conclude decides within a transaction, records that, and carries it out.
@@ -177,7 +179,7 @@ func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) e
 func (m *Memories) carryOut(ctx context.Context, t *tx, v *verdict, c *core.GateCase, d *core.GateDecision) (err error) {
 	made := *d
 	made.ID, made.MemoryID, made.Namespace = v.decisionID, c.Memory.ID, c.Memory.Namespace
-	v.decision, v.memory, v.turn = &made, c.Memory, c.Turn
+	v.decision, v.memory, v.turn, v.forget = &made, c.Memory, c.Turn, m.options.Forget
 	if v.after, err = m.settled(ctx, c, d, v.request); err != nil {
 		return err
 	}
@@ -238,6 +240,11 @@ func (v *verdict) bury(t *tx) error {
 	}
 	if err := forgetUsers(t, memory); err != nil {
 		return err
+	}
+	for _, part := range v.forget {
+		if err := part.Forget(t, memory.ID); err != nil {
+			return err
+		}
 	}
 	v.purged, t.purged = t.purged, nil
 	event := v.transitioned()
