@@ -12,7 +12,7 @@ import (
 
 // told checks the evidence against the journal: each event of an outcome, a graph or
 // what is known of a memory has its record, which is exactly what this program writes
-// of it, and there are no other records. Where the journal is broken, that is told
+// of it, and there are no other records. Where the journal is broken, that is reported
 // there.
 func (c *checker) told(ctx context.Context) error {
 	told := map[string]int{} // records by prefix
@@ -20,8 +20,8 @@ func (c *checker) told(ctx context.Context) error {
 		if !strings.HasPrefix(s.Stream, journal.NamespaceStream("")) && !strings.HasPrefix(s.Stream, DAGStream("")) {
 			return true, nil
 		}
-		t := teller{uses: map[turnOf]bool{}, omegas: map[string]*omegaTold{}}
-		if err := journal.Read(c.r, s.Stream, func(e journal.Entry) error { t.add(&e); return ctx.Err() }); err != nil {
+		t, err := readTold(ctx, c.r, s.Stream)
+		if err != nil {
 			return false, err
 		}
 		told[toolPrefix] += len(t.outcomes)
@@ -29,7 +29,7 @@ func (c *checker) told(ctx context.Context) error {
 		if t.graph != nil {
 			told[dagPrefix]++
 		}
-		return true, c.stream(&t)
+		return true, c.stream(t)
 	})
 	if journal.IsBroken(err) {
 		return nil
@@ -75,6 +75,39 @@ type graphTold struct {
 	at    journal.Entry
 }
 
+// readTold reads what a stream tells of evidence.
+func readTold(ctx context.Context, r core.Reader, stream string) (*teller, error) {
+	t := &teller{uses: map[turnOf]bool{}, omegas: map[string]*omegaTold{}}
+	err := journal.Read(r, stream, func(e journal.Entry) error { t.add(&e); return ctx.Err() })
+	return t, err
+}
+
+// Proven implements [core.Prover]: a namespace's stream proves the outcomes of its
+// memories, and what is known of them.
+func (Evidence) Proven(ctx context.Context, r core.Reader, stream string) ([]core.Proven, error) {
+	t, err := readTold(ctx, r, stream)
+	if err != nil {
+		return nil, err
+	}
+	var list []core.Proven
+	for i := range t.outcomes {
+		list = append(list, core.Proven{Key: outcomeKey(&t.outcomes[i].event)})
+	}
+	for memory := range t.omegas {
+		list = append(list, core.Proven{Key: omegaKey(memory)})
+	}
+	if t.graph != nil {
+		list = append(list, core.Proven{Key: dagKey(t.graph.event.Workflow)})
+	}
+	return list, nil
+}
+
+// outcomeKey is where the outcome of an event is kept.
+func outcomeKey(e *journal.ToolEvidenceRecorded) []byte {
+	sum, _ := hex.DecodeString(strings.TrimPrefix(e.Outcome, "sha256:"))
+	return append(turnKey(e.MemoryID, core.TurnRef{Session: e.SessionID, Turn: e.TurnID}), sum...)
+}
+
 func (t *teller) add(e *journal.Entry) {
 	if event, is := journal.As[journal.ToolEvidenceRecorded](e); is {
 		t.outcomes = append(t.outcomes, outcomeTold{event, *e})
@@ -102,7 +135,7 @@ func (c *checker) stream(t *teller) error {
 			Seq: counts[o.event.MemoryID], OK: o.event.OK, Recovered: o.event.Recovered, At: o.at.At,
 			Used: t.uses[turnOf{o.event.MemoryID, turn}],
 		}
-		if err := c.outcome(&o.event, turn, right); err != nil {
+		if err := c.outcome(&o.event, right); err != nil {
 			return err
 		}
 	}
@@ -132,9 +165,8 @@ func (c *checker) more(ctx context.Context, prefix string, told int) error {
 
 // outcome checks the record of an outcome, of which right is what its events say. Of
 // the tool and the reference they have the digest, which is a part of the record's key.
-func (c *checker) outcome(event *journal.ToolEvidenceRecorded, turn core.TurnRef, right outcome) error {
-	sum, _ := hex.DecodeString(strings.TrimPrefix(event.Outcome, "sha256:"))
-	key := append(turnKey(event.MemoryID, turn), sum...)
+func (c *checker) outcome(event *journal.ToolEvidenceRecorded, right outcome) error {
+	key := outcomeKey(event)
 	value, found, err := c.r.Get(key)
 	if err != nil {
 		return err
