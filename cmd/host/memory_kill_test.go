@@ -179,13 +179,8 @@ func TestASecondProcessIsToldWhoHoldsTheStore(t *testing.T) {
 		_ = holder.Process.Kill()
 		_ = holder.Wait()
 	}()
-	deadline := time.Now().Add(time.Minute)
 	held := Status{}
-	for ; held.Store.Holder == nil; w.json(&held, "status") {
-		if time.Now().After(deadline) {
-			t.Fatal("the store is never held")
-		}
-	}
+	until(t, "the store is held", func() bool { w.json(&held, "status"); return held.Store.Holder != nil })
 	if d := held.Store.Holder.Durability; d != pebble.Relaxed {
 		t.Errorf("the holder's durability is %q", d)
 	}

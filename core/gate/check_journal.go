@@ -12,7 +12,7 @@ import (
 
 // told checks the evidence against the journal: each event of an outcome, a graph or
 // what is known of a memory has its record, which is exactly what this program writes
-// of it, and there are no other records. Where the journal is broken, that is told
+// of it, and there are no other records. Where the journal is broken, that is reported
 // there.
 func (c *checker) told(ctx context.Context) error {
 	told := map[string]int{} // records by prefix

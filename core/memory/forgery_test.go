@@ -380,7 +380,7 @@ func TestAForgedExportIsRefused(t *testing.T) {
 	}
 }
 
-// TestATombstoneTellsNothing: whoever knows all that is left of a purged memory can't
+// TestATombstoneTellsNothing: one who knows all that is left of a purged memory can't
 // tell whether a guess at its content is right, while what it was could be proven
 // before.
 func TestATombstoneTellsNothing(t *testing.T) {

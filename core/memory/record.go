@@ -156,6 +156,12 @@ func readTombstone(r core.Reader, id string) (*tombstone, error) {
 	return &gone, nil
 }
 
+// Purged reports whether a memory was purged.
+func Purged(r core.Reader, memoryID string) (bool, error) {
+	_, found, err := r.Get(purgedKey(memoryID))
+	return found, err
+}
+
 // reindex makes the indices fit: before and after are nil for a memory that
 // wasn't, or is no longer, there.
 func reindex(t *tx, before, after *core.Memory) error {
@@ -208,4 +214,10 @@ func (m *Memories) Get(ctx context.Context, id string) (memory *core.Memory, err
 		return err
 	})
 	return memory, err
+}
+
+// IsPurged reports whether a memory was purged.
+func IsPurged(r core.Reader, id string) (bool, error) {
+	_, found, err := r.Get(purgedKey(id))
+	return found, err
 }
