@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -32,8 +33,11 @@ func rich(t *testing.T) *governed {
 	g := newGoverned(t, mem.Open(), nil)
 	g.set(t, "a/b", "retention.w_hit=0.6", "locked=max_reflection_depth")
 	g.script(t)
+	occurred := g.clock.Now().Add(-time.Hour).Format(time.RFC3339)
 	for _, kind := range []core.MemoryKind{core.KindSemantic, core.KindProcedural, core.KindNotification} {
-		g.observe(t, core.ObserveRequest{ID: string(kind), Namespace: "c", Kind: kind, Content: "of kind " + string(kind)})
+		g.observe(t, core.ObserveRequest{
+			ID: string(kind), Namespace: "c", Kind: kind, Content: "of kind " + string(kind), OccurredAt: occurred,
+		})
 	}
 	_, err := g.Link(ctx, &memory.LinkRequest{From: "semantic", Relation: "supersedes", To: "procedural", Metadata: []byte(`{"why":"newer"}`)})
 	must(t, err)
@@ -237,6 +241,70 @@ func TestEveryForgeryShows(t *testing.T) {
 	}
 }
 
+// TestAForgedFieldIsntImported exports what was forged, with an end that fits, and
+// imports that: one field of a record of each kind and its loss, or all fields with
+// REFLECTORY_STRESS=1.
+func TestAForgedFieldIsntImported(t *testing.T) {
+	g := rich(t)
+	derived, list := store.Derived(g.parts()), unheld(t)
+	whole := dump(t, g.store)
+	looked, tried := map[string]bool{}, 0
+	try := func(key, what string, done func(tx core.Tx) error) {
+		tried++
+		change(t, g.store, done)
+		if _, err := imported(t, g.export(t)); sdk.ReasonOf(err) != "import_refused" {
+			t.Errorf("%q %s: %v", key, what, err)
+		}
+		change(t, g.store, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(whole[key])) })
+	}
+	for _, key := range slices.Sorted(maps.Keys(whole)) {
+		kind := kindOf(key, whole[key])
+		if strings.HasPrefix(key, "meta/") || looked[kind] || slices.ContainsFunc(derived, func(p string) bool { return strings.HasPrefix(key, p) }) {
+			continue
+		}
+		looked[kind] = true
+		if !isUnheld(list, whole, key, "dropped") {
+			try(key, "dropped", func(tx core.Tx) error { return tx.Delete([]byte(key)) })
+		}
+		forged := forgeries([]byte(whole[key]))
+		for _, path := range slices.Sorted(maps.Keys(forged)) {
+			if isUnheld(list, whole, key, path) {
+				continue
+			}
+			try(key, path, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(forged[path])) })
+			if os.Getenv("REFLECTORY_STRESS") == "" {
+				break
+			}
+		}
+	}
+	if tried < 50 {
+		t.Errorf("only %d exports were forged", tried)
+	}
+}
+
+// TestALineTwiceIsntImported repeats a line of each kind in turn.
+func TestALineTwiceIsntImported(t *testing.T) {
+	lines := strings.SplitAfter(rich(t).export(t), "\n")
+	last := ""
+	for _, line := range lines[1 : len(lines)-2] {
+		kind, _, _ := strings.Cut(line, "/")
+		if kind == last {
+			continue
+		}
+		last = kind
+		text := forged(strings.Join(lines, ""), func(l string) string {
+			if l == line {
+				return line + line
+			}
+			return l
+		})
+		s := mem.Open()
+		if _, err := store.Import(t.Context(), s, strings.NewReader(text), nil, nil); sdk.ReasonOf(err) != "import_invalid" {
+			t.Errorf("%.100s twice: %v", line, err)
+		}
+	}
+}
+
 // TestAnExportOfFormat1IsTaken imports what the last program of format 1 exported of
 // the same calls. Its events prove less; once it is of format 2 all is proven. What
 // says format 1 and isn't is refused.
@@ -285,6 +353,12 @@ func TestAForgedExportIsRefused(t *testing.T) {
 		{"memory/plain", `"metadata":{"of":"plain"}`, `"metadata":{"of":"x"}`},
 		{"memory/plain", `"created_at":"2000`, `"created_at":"1999`},
 		{"memory/useful", `"access_count":13`, `"access_count":14`},
+		{"memory/semantic", `"occurred_at":"`, `"occurred_turn":7,"occurred_at":"`},
+		{"memory/semantic", `"occurred_at":"1`, `"occurred_at":"0`},
+		{"session/idle", `"next_turn":301`, `"next_turn":302`},
+		{"session/idle", `"feedbacks":1`, `"feedbacks":2`},
+		{"evidence-omega/semantic", `"upstream_status":0.5`, `"upstream_status":0.9`},
+		{"evidence-omega/semantic", `"note":"seen"`, `"note":"heard"`},
 		{"link/semantic/supersedes/procedural", `{"why":"newer"}`, `{"why":"older"}`},
 		{"session/idle", `"bias":-0.15`, `"bias":0.15`},
 		{"memory-turn/a/b", `"value":16`, `"value":17`},
