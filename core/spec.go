@@ -22,6 +22,8 @@ type Step struct {
 	Refers []string
 	// Parse, of an evaluator, has the JSON value in a text judged in its place.
 	Parse bool
+	// Cache has a reply given again to a call that would ask the same.
+	Cache bool
 	// Composite, where not nil, makes the step a composite, and Plugin empty.
 	Composite *Composite
 }
@@ -241,6 +243,8 @@ type ActionRequest struct {
 	Session string
 	// Turn is the run's newest turn without a feedback; zero where there is none.
 	Turn TurnRef
+	// Memories are the ids of those whose content the run was given so far, sorted.
+	Memories []string
 	// Note takes what a call referred to in the state (see [Step]) and the memories
 	// that its plugin said it used. It is safe for concurrent use; nil takes nothing.
 	Note func(refers, used []string)

@@ -128,6 +128,7 @@ func (a *App) withRuns(ctx context.Context, fn func(*store.Runs) error) (err err
 func (a *App) actions(plugins core.Plugins, policies *livePolicies, run *core.Run) *loop.Actions {
 	return &loop.Actions{
 		Plugins: plugins, Events: a.events(), Policy: policies, Namespace: namespaceOf(run), Workflow: run.Workflow,
+		Pieces: a.term.Live() && !a.flags.json,
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
 
@@ -210,4 +212,68 @@ func TestAJudgeThatIsRefusedIsAFailureAndNoDenial(t *testing.T) {
 	if code != exitFailure || !strings.Contains(errs, "401 Unauthorized") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
+}
+
+// repliesKept is how many replies of models the store keeps.
+func repliesKept(w *world) (n int) {
+	w.t.Helper()
+	db, err := pebble.Open(w.t.Context(), pebble.Options{Dir: filepath.Join(w.env["REFLECTORY_DATA_DIR"], "store")})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	err = db.View(w.t.Context(), func(r core.Reader) error {
+		digests, err := core.Suffixes(r, []byte("llm-reply/"), 10)
+		n = len(digests)
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+func TestCachedReply_CostsNothingAndLeavesWithItsMemory(t *testing.T) {
+	server := llmtest.New(t, llmtest.Text("The harbour closes at six.").Usage(7, 5), llmtest.Text("At six, they say."))
+	w := newWorld(t)
+	w.allow(server)
+	w.ok("memory", "observe", "--id", "harbour-1", "--content", "The harbour closes at six in the evening.")
+	file := w.file("w.yaml", `settings: {llm: {provider: ollama, model: m, base_url: "`+server.URL+`"}}
+nodes:
+  - {name: known, action: memory.recall, with: {query: when does the harbour close}}
+  - name: answer
+    action: llm.call
+    with: {cache: true, temperature: "{{ state.t }}", prompt: "Known: {{ state.known.memories[0].content }} When does it close?"}
+`)
+	ask := func(temperature string) (output string, tokens int64) {
+		t.Helper()
+		out, _ := w.ok("run", "--json", "--state", "t="+temperature, file)
+		var r struct {
+			Output string
+			Usage  core.RunUsage
+		}
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return r.Output, r.Usage.Tokens()
+	}
+	for i, c := range []struct {
+		temperature, output string
+		tokens              int64
+	}{{"0", "The harbour closes at six.", 12}, {"0", "The harbour closes at six.", 0}, {"1", "At six, they say.", 2}} {
+		output, tokens := ask(c.temperature)
+		if output != c.output || (tokens > 0) != (c.tokens > 0) {
+			t.Errorf("run %d: %q for %d tokens", i+1, output, tokens)
+		}
+	}
+	if asked := len(server.Requests()); asked != 2 {
+		t.Errorf("the model was asked %d times", asked)
+	}
+	if n := repliesKept(w); n != 2 {
+		t.Errorf("%d replies are kept", n)
+	}
+	w.ok("gate", "request", "harbour-1", "--erase", "--reason", "wrong")
+	if n := repliesKept(w); n != 0 {
+		t.Errorf("%d replies are kept after the purge of what they were given", n)
+	}
+	w.ok("store", "check")
 }

@@ -63,12 +63,17 @@ func (a *App) memoryOn(db core.Store, policies *livePolicies) *memory.Memories {
 	memories, err := memory.New(memory.Options{
 		Store: db, IDs: a.newIDs(), Governor: governance.New(a.writer(db)), Reflection: policies, Retention: policies,
 		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: a.summarizer(policies),
-		Forgetters: []core.Forgetter{store.RunMemories{}}, DepthBoost: boost, Subscribers: a.subscribers(),
+		Forgetters: []core.Forgetter{store.RunMemories{}, replies(db)}, DepthBoost: boost, Subscribers: a.subscribers(),
 	})
 	if err != nil {
 		panic("memory: " + err.Error()) // no option can be wrong but a missing store
 	}
 	return memories
+}
+
+// replies are what models said, for calls with cache: true.
+func replies(db core.Store) *store.Replies {
+	return &store.Replies{Store: db, Clock: core.SystemClock{}, Purged: memory.IsPurged}
 }
 
 // writer changes a store, and shows the events of it where that is asked.

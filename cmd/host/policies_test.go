@@ -263,7 +263,7 @@ func TestARefusalOutsideARunIsRecorded(t *testing.T) {
 }
 
 // A replay is after the host's own conditions: what a candidate wants and the gate refuses
-// is no change, and is told with the memory's id and the conditions.
+// is no change, and is reported with the memory's id and the conditions.
 func TestPolicyReplay_IsAfterTheEnginesConditions(t *testing.T) {
 	at := "2026-11-02T08:00:00Z"
 	gate := `{"at":"` + at + `","point":"gate","namespace":"ns","file":"default/gate.yaml","digest":"d","path":"match[2]",` +

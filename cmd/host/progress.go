@@ -32,6 +32,8 @@ func (a *App) show(e core.Event) {
 		}
 	case core.IterationStarted:
 		a.term.Status("  %d/%d  %s …", e.Iteration, e.Max, doing[e.Role])
+	case core.OutputChunk:
+		a.term.Stream(e.Text)
 	case core.AttemptJudged:
 		a.term.Line("%s", a.attemptLine(e))
 	case core.CallRetried:

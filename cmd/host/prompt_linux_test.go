@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
 
 // terminal opens a pseudo terminal: what is written to person is what the
@@ -63,6 +64,64 @@ func TestAPersonIsShownWhatAPluginAsksForAndAsked(t *testing.T) {
 				t.Errorf("the lock: %v", err)
 			}
 		})
+	}
+}
+
+// TestStream_ShowsAModelsTextOnATerminal runs a workflow with a terminal of 22 columns for
+// what it says, and counts on nothing of when pieces come.
+func TestStream_ShowsAModelsTextOnATerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	const faint, over, up = "\x1b[2m", "\x1b[0m", "\r\x1b[K\x1b[A\r\x1b[K"
+	for name, c := range map[string]struct {
+		with, action string
+		flags        []string
+		streams      bool
+		want         []string
+	}{
+		"a loop": {
+			action: "reflection.loop", with: "{generator: {action: llm.call, prompt: p}, evaluator: {run: return true}}", streams: true,
+			want: []string{"generating …" + over + "\n" + faint, faint + "ngs    [2J at the end" + over + up},
+		},
+		"a call":      {action: "llm.call", with: "{prompt: p}", streams: true, want: []string{faint + "ngs    [2J at the end" + over + "\r\x1b[K"}},
+		"with --json": {action: "llm.call", with: "{prompt: p}", flags: []string{"--json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.New(t, llmtest.Text("a line\nand more things\r\n\x1b\x1b[2J at the end"))
+			w := newWorld(t)
+			w.allow(server)
+			file := w.file("w.yaml", `settings: {llm: {provider: ollama, model: m, base_url: "`+server.URL+`"}}
+nodes: [{name: n, action: `+c.action+`, with: `+c.with+"}]\n")
+			person, program := terminal(t)
+			if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 5, Col: 22}); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			code := run(t.Context(), append([]string{"run", file}, c.flags...), program, &out, program, func(k string) string { return w.env[k] })
+			if err := program.Close(); err != nil {
+				t.Fatal(err)
+			}
+			shown, _ := io.ReadAll(person) // ends with an error, since nobody is there any more
+			text := strings.ReplaceAll(string(shown), "\r\n", "\n")
+			if got := server.Requests()[0].Stream; code != exitPassed || got != c.streams {
+				t.Errorf("exit %d, streams %v: %s%q", code, got, &out, text)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("shows %q, want %q", text, want)
+				}
+			}
+			if !c.streams && strings.Contains(text, "at the end") {
+				t.Errorf("shows %q", text)
+			}
+		})
+	}
+	server := llmtest.New(t, llmtest.Text("t"))
+	w := newWorld(t)
+	w.allow(server)
+	w.ok("run", w.file("w.yaml", `{settings: {llm: {provider: ollama, model: m, base_url: "`+server.URL+`"}}, nodes: [{name: n, action: llm.call, with: {prompt: p}}]}`))
+	if server.Requests()[0].Stream {
+		t.Error("without a terminal a reply is streamed")
 	}
 }
 

@@ -133,7 +133,7 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	if recalls(plan) {
 		memories.Warm(run.Namespace)
 	}
-	actions.Memories, actions.AgentID = memories, a.config.Agent.Value
+	actions.Memories, actions.AgentID, actions.Replies = memories, a.config.Agent.Value, replies(db)
 	runs := store.NewRuns(db, core.SystemClock{})
 	runs.Purged = memory.Purged
 	plugins.services.ConnectMemory(&memory.Recaller{Memories: memories, Runs: runs})

@@ -16,6 +16,8 @@ type Actions struct {
 	Plugins core.Plugins
 	// Memories is what memory.* actions work on; nil refuses them.
 	Memories core.Memories
+	// Replies keeps what models said for calls with cache: true; nil keeps nothing.
+	Replies core.Replies
 	// AgentID is who acts, where an action's request doesn't say.
 	AgentID string
 	// Events is told what happens in loops; nil tells nobody.
@@ -125,7 +127,7 @@ func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.Loo
 		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Pieces: a.Pieces, Clock: a.Clock,
 		Policy: a.Policy, Namespace: a.Namespace, Workflow: a.Workflow,
 	}
-	gen, err := newStep(a.Plugins, s.Generator, req.Note)
+	gen, err := a.step(req, s.Generator)
 	if err != nil {
 		return nil, sdk.Wrap("generator", err)
 	}
@@ -134,7 +136,7 @@ func (a *Actions) loop(ctx context.Context, req *core.ActionRequest, s *core.Loo
 		return nil, sdk.Wrap("evaluator", err)
 	}
 	if s.Corrector != nil {
-		corr, err := newStep(a.Plugins, *s.Corrector, req.Note)
+		corr, err := a.step(req, *s.Corrector)
 		if err != nil {
 			return nil, sdk.Wrap("corrector", err)
 		}
@@ -196,7 +198,7 @@ func (a *Actions) evaluate(ctx context.Context, req *core.ActionRequest, s *core
 }
 
 func (a *Actions) correct(ctx context.Context, req *core.ActionRequest, s *core.CorrectSpec) (any, error) {
-	corr, err := newStep(a.Plugins, s.Corrector, req.Note)
+	corr, err := a.step(req, s.Corrector)
 	if err != nil {
 		return nil, err
 	}
@@ -219,11 +221,13 @@ func (a *Actions) correct(ctx context.Context, req *core.ActionRequest, s *core.
 }
 
 func (a *Actions) call(ctx context.Context, req *core.ActionRequest, s *core.CallSpec) (any, error) {
-	gen, err := newStep(a.Plugins, s.Step, req.Note)
+	gen, err := a.step(req, s.Step)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := gen.Generate(ctx, &sdk.GenerateRequest{Call: callOf(req, sdk.RoleGenerate), State: req.State})
+	resp, err := gen.Generate(ctx, &sdk.GenerateRequest{
+		Call: callOf(req, sdk.RoleGenerate), State: req.State, Emit: emitter(a.Events, a.Pieces, req.Node, 1),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -250,12 +250,17 @@ func (d *driver) generateRequest() *sdk.GenerateRequest {
 	}
 	req := &sdk.GenerateRequest{Call: d.call(sdk.RoleGenerate)}
 	req.State = d.engine.view.state(d.engine.reflection(req.Iteration, output))
-	if d.o.Events != nil && d.o.Pieces {
-		req.Emit = func(chunk string) {
-			d.tell(core.OutputChunk{Node: d.o.Node, Iteration: req.Iteration, Text: chunk})
-		}
-	}
+	req.Emit = emitter(d.o.Events, d.o.Pieces, d.o.Node, req.Iteration)
 	return req
+}
+
+// emitter takes the pieces of an output where somebody sees them, else it is nil, so that
+// none are made.
+func emitter(events func(core.Event), pieces bool, node string, iteration int) func(chunk string) {
+	if events == nil || !pieces {
+		return nil
+	}
+	return func(chunk string) { events(core.OutputChunk{Node: node, Iteration: iteration, Text: chunk}) }
 }
 
 func (d *driver) evaluateRequest() *sdk.EvaluateRequest {

@@ -15,9 +15,13 @@ type step struct {
 	plugins core.Plugins
 	target  core.Target
 	config  core.Value
-	// refers is what the config reads of the state, of which note is told.
+	// refers is what the config reads of the state; the recorder notes it.
 	refers []string
 	note   note
+	// replies, where not nil, gives a reply again to a call that would ask the same;
+	// memories are those that the run was given before it.
+	replies  core.Replies
+	memories []string
 }
 
 // note takes what a call read of the state, and the memories that it used; nil takes
@@ -87,10 +91,15 @@ func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.Gen
 	if err != nil {
 		return nil, err
 	}
+	if known := s.cached(ctx, target, req.Iteration); known != nil {
+		s.called(known.Metadata)
+		return &sdk.GenerateResponse{Output: known.Output, Metadata: known.Metadata}, nil
+	}
 	resp, err := core.PluginGenerator(s.plugins, target).Generate(ctx, req)
 	if err != nil {
 		return nil, err
 	}
+	s.keep(ctx, target, req.Iteration, &core.Reply{Output: resp.Output, Metadata: resp.Metadata})
 	s.called(resp.Metadata)
 	return resp, nil
 }
@@ -101,10 +110,15 @@ func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corre
 	if err != nil {
 		return nil, err
 	}
+	if known := s.cached(ctx, target, req.Iteration); known != nil {
+		s.called(known.Metadata)
+		return &sdk.CorrectResponse{Output: known.Output, Metadata: known.Metadata}, nil
+	}
 	resp, err := core.PluginCorrector(s.plugins, target).Correct(ctx, req)
 	if err != nil {
 		return nil, err
 	}
+	s.keep(ctx, target, req.Iteration, &core.Reply{Output: resp.Output, Metadata: resp.Metadata})
 	s.called(resp.Metadata)
 	return resp, nil
 }

@@ -46,8 +46,8 @@ type Options struct {
 	// IndexBytes is about how much memory the index of memories may take, and that
 	// of knowledge as well; 0 is [search.DefaultMaxBytes].
 	IndexBytes int64
-	// Forgetters keep contents of memories elsewhere, and remove that of a memory which
-	// is purged.
+	// Forgetters keep contents of memories elsewhere, or what models made of them, and
+	// remove those of a memory that is purged.
 	Forgetters []core.Forgetter
 	// Random is where the salts of records come from, 16 bytes each; the default is
 	// crypto/rand's. It is read by several goroutines at once.

@@ -215,3 +215,9 @@ func (m *Memories) Get(ctx context.Context, id string) (memory *core.Memory, err
 	})
 	return memory, err
 }
+
+// IsPurged reports whether a memory was purged.
+func IsPurged(r core.Reader, id string) (bool, error) {
+	_, found, err := r.Get(purgedKey(id))
+	return found, err
+}

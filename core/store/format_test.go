@@ -151,6 +151,9 @@ func TestKeyLayout(t *testing.T) {
 		{store.TimeKey(started, "id"), "run-time/\xff\xff\xff\xff\xff\xff\xff\xfe/id"},
 		{store.VisitKey("id", 258), "visit/id/\x00\x00\x01\x02"},
 		{store.AttemptKey("id", 1, 258), "attempt/id/\x00\x00\x00\x01\x00\x00\x01\x02"},
+		{store.ReplyKey("sha256:d"), "llm-reply/sha256:d"},
+		{store.ReplyTimeKey(258, "sha256:d"), "llm-reply-time/\x00\x00\x00\x00\x00\x00\x01\x02/sha256:d"},
+		{store.ReplyMemoryKey("m", "sha256:d"), "llm-reply-memory/m/sha256:d"},
 	}
 	for _, c := range cases {
 		if string(c.got) != c.want {

@@ -103,7 +103,10 @@ func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
 	l.use(LLMPlugin, kind, settings.text("api_key_env"))
 	l.reach(LLMPlugin, settings.text("base_url"))
 	l.llmSteps = append(l.llmSteps, settings)
-	return core.Step{Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout)}
+	return core.Step{
+		Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout),
+		Cache: !judge && b.Flag("cache"),
+	}
 }
 
 // llmHint shows how a model is named.

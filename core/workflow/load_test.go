@@ -334,6 +334,8 @@ func TestProblems(t *testing.T) {
 		"half a seed":               {node("llm.call", "prompt: p\nseed: 1.5"), `seed must be a whole number`},
 		"a stop that is a number":   {node("llm.call", "prompt: p\nstop: 1"), `stop must be text or a list of texts, not a number`},
 		"a reply's schema as text":  {node("llm.call", "prompt: p\nresponse_schema: x"), `response_schema must be a mapping or a boolean, not text`},
+		"a cache that is text":      {node("llm.call", "prompt: p\ncache: 'yes'"), `w.yaml:6:12: cache must be a boolean, not text`},
+		"a cached judge":            {node("reflection.evaluate", "evaluator: {type: llm, cache: true}"), `no key "cache"`},
 		"two prompts":               {node("llm.call", "prompt: p\nprompt_file: p.txt"), `takes only one of prompt and prompt_file`},
 		"a template in a block":     {node("llm.call", "prompt: |\n  one\n  two {{ stat.x }}"), `w.yaml:7:14: template: nothing here is named "stat" (did you mean "state"?)`},
 		"a template on a line":      {node("llm.call", "prompt: 'a {{ output }}'"), `w.yaml:5:19: template: nothing here is named "output"`},

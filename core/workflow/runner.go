@@ -209,7 +209,7 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 	}
 	req := &core.ActionRequest{
 		RunID: w.run.ID, Visit: visit.Number, Node: node.Name, Action: node.Action,
-		State: w.state.json(), Done: attempts, Used: w.run.Open,
+		State: w.state.json(), Done: attempts, Used: w.run.Open, Memories: w.turns.given(),
 	}
 	if w.Recorder != nil {
 		req.Attempts = w.Recorder.Attempts(visit.Number, node.Name)

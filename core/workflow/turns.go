@@ -30,6 +30,8 @@ type turn struct {
 // turns is what a run's visits say of its recalls.
 type turns struct {
 	list []*turn
+	// memories are the ids of all memories in the results of memory.* nodes.
+	memories map[string]bool
 	// loops are the loops that ended, and the names of what judged them.
 	loops []judged
 }
@@ -60,11 +62,22 @@ func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
 func (t *turns) remember(verb core.MemoryVerb, v *core.Visit) {
 	var r struct {
 		core.TurnRef
-		Outcome  core.Outcome          `json:"outcome"`
-		Used     []string              `json:"used"`
-		Memories []struct{ ID string } `json:"memories"`
+		Outcome  core.Outcome `json:"outcome"`
+		Used     []string     `json:"used"`
+		ID       string       `json:"id"` // of what an observation or reflection made
+		Memories []struct {
+			ID     string
+			SameAs []string `json:"same_as"`
+		} `json:"memories"`
 	}
-	if json.Unmarshal(v.Result, &r) != nil || r.Session == "" {
+	if json.Unmarshal(v.Result, &r) != nil {
+		return
+	}
+	t.give(r.ID)
+	for _, m := range r.Memories {
+		t.give(append(m.SameAs, m.ID)...)
+	}
+	if r.Session == "" {
 		return // a recall without a session
 	}
 	switch verb {
@@ -85,6 +98,21 @@ func (t *turns) remember(verb core.MemoryVerb, v *core.Visit) {
 		}
 	}
 }
+
+// give notes that the state holds what memories say.
+func (t *turns) give(ids ...string) {
+	if t.memories == nil {
+		t.memories = map[string]bool{}
+	}
+	for _, id := range ids {
+		if id != "" {
+			t.memories[id] = true
+		}
+	}
+}
+
+// given are the memories whose content is in the state, sorted.
+func (t *turns) given() []string { return slices.Sorted(maps.Keys(t.memories)) }
 
 // name notes which of the turn's memories were used.
 func (t *turn) name(ids []string) {

@@ -22,8 +22,11 @@ type Printer struct {
 	w        io.Writer
 	terminal bool
 
-	mu     sync.Mutex
-	status bool // a status line stands
+	mu   sync.Mutex
+	rows int // how many stand that the next line takes the place of: the status, and a stream
+	// streaming is whether the last of them is a stream, of which stream is the end.
+	streaming bool
+	stream    string
 }
 
 // New makes a printer. NO_COLOR or TERM=dumb make a terminal a plain stream.
@@ -58,7 +61,7 @@ func (p *Printer) Status(format string, args ...any) {
 	defer p.mu.Unlock()
 	p.clear()
 	fmt.Fprintf(p.w, "\x1b[2m"+format+"\x1b[0m", args...)
-	p.status = true
+	p.rows = 1
 }
 
 // Over is a stream whose writes take the place of the status line, where both are
@@ -90,10 +93,13 @@ func (p *Printer) Clear() {
 }
 
 func (p *Printer) clear() {
-	if p.status {
+	for ; p.rows > 0; p.rows-- {
 		fmt.Fprint(p.w, "\r\x1b[K")
-		p.status = false
+		if p.rows > 1 {
+			fmt.Fprint(p.w, "\x1b[A") // one up
+		}
 	}
+	p.streaming, p.stream = false, ""
 }
 
 // Good colours a text that tells of success.

@@ -1,0 +1,72 @@
+package term
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// defaultWidth is how wide a terminal is taken to be that doesn't say.
+const defaultWidth = 80
+
+// Live reports whether the printer shows what changes: the status line and streams.
+func (p *Printer) Live() bool { return p.terminal }
+
+// Stream shows the end of a text that arrives in pieces on a line of its own, under the
+// status line where there is one, until the next line or status. It is cleaned by
+// [Clean] and cut to the terminal's width, since a line that wraps couldn't be taken
+// away. Only a terminal shows it.
+func (p *Printer) Stream(piece string) {
+	if !p.terminal {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	width := p.width()
+	p.stream = tail(p.stream+Clean(piece), width)
+	switch {
+	case p.streaming:
+		fmt.Fprint(p.w, "\r\x1b[K")
+	case p.rows > 0:
+		fmt.Fprint(p.w, "\n")
+		p.rows++
+	default:
+		p.rows = 1
+	}
+	p.streaming = true
+	fmt.Fprintf(p.w, "\x1b[2m%s\x1b[0m", p.stream)
+}
+
+// width is how many columns a line can have without wrapping.
+func (p *Printer) width() int {
+	width := 0
+	if f, is := p.w.(*os.File); is {
+		width = columns(f)
+	}
+	if width < 2 {
+		width = defaultWidth
+	}
+	return width - 1
+}
+
+// tail is the end of a text that fits into so many columns.
+func tail(text string, columns int) string {
+	runes := []rune(strings.TrimLeft(text, " "))
+	from := len(runes)
+	for from > 0 {
+		if columns -= columnsOf(runes[from-1]); columns < 0 {
+			break
+		}
+		from--
+	}
+	return string(runes[from:])
+}
+
+// columnsOf is the most columns that a character takes: two from U+1100 on, where the
+// scripts begin that have wide ones.
+func columnsOf(r rune) int {
+	if r >= 0x1100 {
+		return 2
+	}
+	return 1
+}
