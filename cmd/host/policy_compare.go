@@ -142,7 +142,7 @@ func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.
 
 func (a *App) printPolicyReplay(r *policy.Replay) {
 	for _, c := range r.Changes {
-		fmt.Fprintf(a.Stdout, "%s  %s %s\n", c.At.UTC().Format(time.RFC3339), c.Point, term.Clean(c.Namespace))
+		fmt.Fprintf(a.Stdout, "%s  %s %s\n", term.Time(c.At), c.Point, term.Clean(c.Namespace))
 		fmt.Fprintf(a.Stdout, "  - %s  (%s)\n  + %s  (%s)\n", outputLine(c.Before), term.Clean(c.FileBefore), outputLine(c.After), term.Clean(c.FileAfter))
 	}
 	if more := r.Changed - len(r.Changes); more > 0 {
