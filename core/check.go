@@ -34,3 +34,20 @@ type Rebuilder interface {
 	// size. It may be repeated after it was interrupted.
 	Rebuild(ctx context.Context, s Store) error
 }
+
+// Prover is a [Checker] whose part keeps records that events prove, so that both can be
+// copied to another store together.
+type Prover interface {
+	Checker
+	// Proven lists the records that a stream of the journal proves.
+	Proven(ctx context.Context, r Reader, stream string) ([]Proven, error)
+}
+
+// Proven is a record that events prove.
+type Proven struct {
+	Key []byte
+	// Excludes is a key that no store may have together with this one; nil for none.
+	Excludes []byte
+	// Needs are keys of which one has to come along; none for no such need.
+	Needs [][]byte
+}

@@ -4,6 +4,7 @@ import "math"
 
 // MemoryFacts are what a memory is, apart from what its use has shown, for policies.
 type MemoryFacts struct {
+	MemoryID               string
 	Kind, AgentID          string
 	Tags                   []string
 	Priority               int64
@@ -17,7 +18,7 @@ type MemoryFacts struct {
 // FactsOf are the facts of a memory. Its tags must not change while a policy decides.
 func FactsOf(m *Memory) MemoryFacts {
 	f := MemoryFacts{
-		Kind: string(m.Kind), AgentID: m.AgentID, Tags: m.Tags, Priority: int64(m.Priority),
+		MemoryID: m.ID, Kind: string(m.Kind), AgentID: m.AgentID, Tags: m.Tags, Priority: int64(m.Priority),
 		Importance: m.Importance, Confidence: m.Confidence, ReflectionDepth: int64(m.ReflectionDepth),
 	}
 	if m.Signals.Revalidation != nil {
@@ -110,8 +111,13 @@ type RetentionOutcome struct {
 type GateInput struct {
 	Namespace                     string
 	Successes, Partials, Failures int64
-	// Named counts the uses that somebody named.
-	Named                   int64
+	// Named counts the uses that somebody named, NamedSessions the sessions that they
+	// were in, NamedFailures the turns in which they failed.
+	Named, NamedSessions, NamedFailures int64
+	// MinConfidence is what a purge or promotion needs at least, by governance;
+	// SettingsFail is whether the namespace's settings can't be read.
+	MinConfidence           float64
+	SettingsFail            bool
 	RelevantTurns, Sessions int64
 	// AgeTurns are the turns since what it tells of happened, else since it was
 	// written.

@@ -50,6 +50,9 @@ type GateDecision struct {
 	Unmet              []string `json:"unmet,omitempty"`
 	Intended           string   `json:"intended,omitempty"`
 	IntendedConfidence float64  `json:"intended_confidence,omitempty"`
+	// GivenTo names who was given the memory, in the answer to who asked for a decision
+	// that purged it. It isn't recorded.
+	GivenTo *GivenTo `json:"given_to,omitempty"`
 }
 
 // GateCondition is one of the engine's conditions for a purge or promotion: it

@@ -193,6 +193,9 @@ type FeedbackResult struct {
 	// Revalidate are the memories that came before the gate by this feedback. What it
 	// decided is read with the decisions on a memory.
 	Revalidate []string `json:"revalidate"`
+	// Purged names, for each memory that the gate purged right after, who was given it.
+	// It isn't recorded, so that the same feedback again doesn't have it.
+	Purged []GivenTo `json:"purged,omitempty"`
 }
 
 // FeedbackItem is what a feedback did to one memory.

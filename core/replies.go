@@ -23,9 +23,3 @@ type Replies interface {
 	// too large, isn't kept.
 	KeepReply(ctx context.Context, digest string, r *Reply, memories []string) error
 }
-
-// Forgetter keeps what memories led to. A purge calls it in its own transaction.
-type Forgetter interface {
-	// Forget removes what was made of a memory that is being purged.
-	Forget(tx Tx, memoryID string) error
-}

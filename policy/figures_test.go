@@ -41,7 +41,7 @@ func TestFigures(t *testing.T) {
 
 	began := time.Now()
 	record := gateRecord(began, map[string]any{"verdict": "retain"})
-	if _, err := points.Defaults().Replay(ctx, recordsOf(record, 100_000), time.Time{}); err != nil {
+	if _, err := points.Defaults().Replay(ctx, recordsOf(record, 100_000), policy.ReplayOptions{Since: time.Time{}}); err != nil {
 		t.Fatal(err)
 	}
 	coretest.Figure{Name: "replay of 100,000 gate decisions", Value: time.Since(began).Seconds(), Unit: "s", Target: 10}.Print(os.Stdout)

@@ -101,7 +101,7 @@ func TestReplayTellsWhatWouldChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	r, err := set.Replay(context.Background(), recordsOf(gateRecord(at, map[string]any{"verdict": "retain"}), 3), at)
+	r, err := set.Replay(context.Background(), recordsOf(gateRecord(at, map[string]any{"verdict": "retain"}), 3), policy.ReplayOptions{Since: at})
 	if err != nil || r.Decided != 3 || r.Changed != 3 {
 		t.Fatalf("got %+v, %v", r, err)
 	}
@@ -114,20 +114,20 @@ func TestReplayTellsWhatWouldChange(t *testing.T) {
 		t.Error(diff)
 	}
 	same := map[string]any{"verdict": "obsolete", "confidence": int64(1), "reason": "four"} // 1.0 went through JSON
-	if r, err = set.Replay(context.Background(), recordsOf(gateRecord(at, same), 2), time.Time{}); err != nil || r.Decided != 2 || r.Changed != 0 {
+	if r, err = set.Replay(context.Background(), recordsOf(gateRecord(at, same), 2), policy.ReplayOptions{Since: time.Time{}}); err != nil || r.Decided != 2 || r.Changed != 0 {
 		t.Errorf("nothing changes: got %+v, %v", r, err)
 	}
-	if r, err = set.Replay(context.Background(), recordsOf(gateRecord(at, nil), 2), at.Add(1)); err != nil || r.Decided != 0 {
+	if r, err = set.Replay(context.Background(), recordsOf(gateRecord(at, nil), 2), policy.ReplayOptions{Since: at.Add(1)}); err != nil || r.Decided != 0 {
 		t.Errorf("nothing is as new: got %+v, %v", r, err)
 	}
 	masked := gateRecord(at, nil)
 	masked.Masked = []string{"uses"}
-	if r, err = set.Replay(context.Background(), recordsOf(masked, 2), at); err != nil || r.Skipped != 2 || r.Decided != 0 {
+	if r, err = set.Replay(context.Background(), recordsOf(masked, 2), policy.ReplayOptions{Since: at}); err != nil || r.Skipped != 2 || r.Decided != 0 {
 		t.Errorf("masked inputs: got %+v, %v", r, err)
 	}
 	other := gateRecord(at, nil)
 	other.Point = "gone"
-	if _, err = set.Replay(context.Background(), recordsOf(other, 1), at); sdk.ReasonOf(err) != "policy_point_unknown" {
+	if _, err = set.Replay(context.Background(), recordsOf(other, 1), policy.ReplayOptions{Since: at}); sdk.ReasonOf(err) != "policy_point_unknown" {
 		t.Errorf("another point: got %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestReplayTellsWhatWouldChange(t *testing.T) {
 // 100,000 within 10 s is a figure of make bench.
 func TestReplayCountsAllAndListsTheFirst(t *testing.T) {
 	set, record := policy.NewPoints().Defaults(), gateRecord(time.Now(), map[string]any{"verdict": "retain"})
-	r, err := set.Replay(context.Background(), recordsOf(record, 3000), time.Time{})
+	r, err := set.Replay(context.Background(), recordsOf(record, 3000), policy.ReplayOptions{Since: time.Time{}})
 	if err != nil || r.Decided != 3000 || r.Changed != 3000 || len(r.Changes) != 1000 {
 		t.Fatalf("got %d, %d, %d, %v", r.Decided, r.Changed, len(r.Changes), err)
 	}

@@ -44,6 +44,8 @@ type definition struct {
 	failure string
 	// safe gives the outcome's fields where no policy could decide.
 	safe func(named) []any
+	// subject is the input that names what a decision is about.
+	subject string
 	// ranges are those of the outcome's numbers, by field.
 	ranges map[string]program.Range
 	// notable is whether a decision is always logged. nil is never.

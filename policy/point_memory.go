@@ -20,7 +20,8 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 	type in = core.RetentionInput
 	return point[in, core.RetentionOutcome]{
 		definition: definition{
-			name: core.PointRetention, doc: "Which state a memory is in, after feedback or a sweep.",
+			subject: "memory_id",
+			name:    core.PointRetention, doc: "Which state a memory is in, after feedback or a sweep.",
 			failure: "no transition",
 			safe:    func(n named) []any { return []any{n.get("ttl_score"), n.get("state")} },
 			notable: func(n named, out []any) bool { return n.get("state") != out[1] },
@@ -63,6 +64,7 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 // facts are the inputs that say what a memory is.
 func facts[I any](of func(*I) *core.MemoryFacts) []input[I] {
 	return []input[I]{
+		{"memory_id", "string", "the memory's id", func(x *I) program.Value { return program.Text(of(x).MemoryID) }, []uint64{wordSize}},
 		{"kind", "string", "observation, reflection, semantic, procedural or notification", func(x *I) program.Value { return program.Text(of(x).Kind) }, []uint64{wordSize}},
 		{"agent_id", "string", "who wrote it", func(x *I) program.Value { return program.Text(of(x).AgentID) }, []uint64{wordSize}},
 		{"tags", "list(string)", "its tags", func(x *I) program.Value { return program.Any(of(x).Tags) }, []uint64{tagCount, wordSize}},
@@ -92,7 +94,8 @@ func gatePoint() point[core.GateInput, core.GateOutcome] {
 	type in = core.GateInput
 	return point[in, core.GateOutcome]{
 		definition: definition{
-			name: core.PointGate, doc: "Whether a memory is kept, purged or promoted. What a purge or promotion needs besides, the gate checks itself.",
+			subject: "memory_id",
+			name:    core.PointGate, doc: "Whether a memory is kept, purged or promoted. What a purge or promotion needs besides, the gate checks itself.",
 			failure: "retain, with confidence 0",
 			safe:    func(named) []any { return []any{core.VerdictRetain, 0.0, "the policy failed"} },
 			ranges:  map[string]program.Range{"confidence": {Least: 0, Greatest: 1}},
@@ -109,6 +112,10 @@ func gatePoint() point[core.GateInput, core.GateOutcome] {
 			{"age_turns", "int", "turns since what it tells of happened (occurred_at), else since it was written", func(x *in) program.Value { return program.Int(x.AgeTurns) }, nil},
 			{"last_outcome_error", "bool", "whether the last outcome was an error", func(x *in) program.Value { return program.Bool(x.LastOutcomeError) }, nil},
 			{"named_uses", "int", "uses that somebody named", func(x *in) program.Value { return program.Int(x.Named) }, nil},
+			{"named_sessions", "int", "sessions of those uses", func(x *in) program.Value { return program.Int(x.NamedSessions) }, nil},
+			{"named_failures", "int", "turns in which they failed", func(x *in) program.Value { return program.Int(x.NamedFailures) }, nil},
+			{"minimum_confidence", "double", "governance: what a purge or promotion needs at least", func(x *in) program.Value { return program.Double(x.MinConfidence) }, nil},
+			{"settings_fail", "bool", "whether the namespace's settings can't be read: nothing is purged or promoted then", func(x *in) program.Value { return program.Bool(x.SettingsFail) }, nil},
 			{"gated", "bool", "whether the gate decided on it before", func(x *in) program.Value { return program.Bool(x.Gated) }, nil},
 			{"utility_score", "double", "moving average of its uses' rewards, 0 to 1", func(x *in) program.Value { return program.Double(x.Utility) }, nil},
 			{"q_value", "double", "what recall learned of it, 0 to 1", func(x *in) program.Value { return program.Double(x.Q) }, nil},
@@ -148,7 +155,7 @@ func gateLanes() []input[core.GateInput] {
 func reflectPoint() point[core.ReflectInput, core.Permission] {
 	type in = core.ReflectInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointReflect, "Whether a reflection may be written. The namespace's depth cap holds whatever a policy says.", true),
+		definition: denying(core.PointReflect, "agent_id", "Whether a reflection may be written. The namespace's depth cap holds whatever a policy says.", true),
 		inputs: []input[in]{
 			{"ns", "string", "where the reflection goes", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"agent_id", "string", "who reflects", func(x *in) program.Value { return program.Text(x.AgentID) }, []uint64{wordSize}},
@@ -168,10 +175,10 @@ func reflectPoint() point[core.ReflectInput, core.Permission] {
 }
 
 // denying is the definition of a point that says yes or no, and no where it
-// fails. everything is whether what it allows is logged too.
-func denying(name core.Point, doc string, everything bool) definition {
+// fails. subject is the input that names what it decides on, everything whether what it allows is logged too.
+func denying(name core.Point, subject, doc string, everything bool) definition {
 	return definition{
-		name: name, doc: doc, failure: "deny",
+		name: name, subject: subject, doc: doc, failure: "deny",
 		safe:    func(named) []any { return []any{false, "policy_failed", "the policy failed"} },
 		notable: func(_ named, out []any) bool { return everything || out[0] == false },
 	}

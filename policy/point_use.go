@@ -14,7 +14,8 @@ func loopPoint() point[core.LoopInput, core.LoopOutcome] {
 	type in = core.LoopInput
 	return point[in, core.LoopOutcome]{
 		definition: definition{
-			name: core.PointLoop, doc: "Whether an attempt passes, and whether a loop gives up, after each verdict.",
+			subject: "workflow",
+			name:    core.PointLoop, doc: "Whether an attempt passes, and whether a loop gives up, after each verdict.",
 			failure: "not accepted, and stop; the run ends with status error",
 			safe:    func(named) []any { return []any{false, true} },
 			notable: func(n named, out []any) bool { return out[0] != n.get("accepted") || out[1] == true },
@@ -168,7 +169,7 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 func admissionPoint() point[core.AdmissionInput, core.Permission] {
 	type in = core.AdmissionInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointAdmission, "Whether a plugin may run, asked before each start of an instance.", true),
+		definition: denying(core.PointAdmission, "plugin", "Whether a plugin may run, asked before each start of an instance.", true),
 		inputs: []input[in]{
 			{"ns", "string", "where it is to run", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"plugin", "string", "publisher/name", func(x *in) program.Value { return program.Text(x.Plugin) }, []uint64{wordSize}},
@@ -187,7 +188,7 @@ func admissionPoint() point[core.AdmissionInput, core.Permission] {
 func accessPoint() point[core.AccessInput, core.Permission] {
 	type in = core.AccessInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointAccess, "Whether somebody may do something in a namespace.", false),
+		definition: denying(core.PointAccess, "operation", "Whether somebody may do something in a namespace.", false),
 		inputs: []input[in]{
 			{"subject", "string", "who asks: a token's subject, or the agent", func(x *in) program.Value { return program.Text(x.Subject) }, []uint64{wordSize}},
 			{"local", "bool", "whether it is the command line on this machine", func(x *in) program.Value { return program.Bool(x.Local) }, nil},

@@ -89,7 +89,7 @@ func TestARecordIsOfBoundedSize(t *testing.T) {
 	if err != nil || !read.Omitted || len(read.Inputs) != 0 || read.Output["accept"] != true {
 		t.Errorf("got %+v, %v", read, err)
 	}
-	if r, err := set.Replay(context.Background(), recordsOf(*read, 2), time.Time{}); err != nil || r.Skipped != 2 || r.Decided != 0 {
+	if r, err := set.Replay(context.Background(), recordsOf(*read, 2), policy.ReplayOptions{Since: time.Time{}}); err != nil || r.Skipped != 2 || r.Decided != 0 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	large.Output = map[string]any{"reason": strings.Repeat("x", policy.MaxRecordBytes)}

@@ -20,21 +20,31 @@ type Replay struct {
 	// that couldn't be, because inputs are masked, or were too large to keep.
 	Decided int `json:"decided"`
 	Skipped int `json:"skipped"`
-	// Changed counts the decisions with another output, and Failed those of them
-	// that no policy could make.
+	// Changed counts the decisions of which something else would have come, and Failed
+	// those of them that no policy could make.
 	Changed int `json:"changed"`
 	Failed  int `json:"failed"`
-	// Changes are the first of them.
+	// Refused counts those where the policy wants something else, and the engine's own
+	// conditions keep what comes of it as it is.
+	Refused int `json:"refused"`
+	// Changes are the first of them, changed and refused.
 	Changes []Change `json:"changes,omitempty"`
 }
 
 // Change is a decision that a set would have made otherwise.
 type Change struct {
-	At        time.Time      `json:"at"`
-	Point     core.Point     `json:"point"`
-	Namespace string         `json:"namespace,omitempty"`
-	Before    map[string]any `json:"before"`
-	After     map[string]any `json:"after"`
+	At        time.Time  `json:"at"`
+	Point     core.Point `json:"point"`
+	Namespace string     `json:"namespace,omitempty"`
+	// Subject is what it is about: a memory's id, a plugin, a workflow.
+	Subject string `json:"subject,omitempty"`
+	// Before and After are what came of it, and would come, as the engine has it.
+	Before map[string]any `json:"before"`
+	After  map[string]any `json:"after"`
+	// Wanted is the candidate's output where the engine refuses it, and Unmet names the
+	// conditions that it falls short of.
+	Wanted map[string]any `json:"wanted,omitempty"`
+	Unmet  []string       `json:"unmet,omitempty"`
 	// FileBefore and FileAfter are the policies that decided, with the paths of
 	// their matches.
 	FileBefore string          `json:"file_before"`
@@ -42,28 +52,43 @@ type Change struct {
 	Failure    *core.ErrorInfo `json:"failure,omitempty"`
 }
 
-// Replay decides recorded decisions again, those from a time on, and tells which
-// would have come out otherwise. The zero time is all of them.
-func (s *Set) Replay(ctx context.Context, records iter.Seq2[*Record, error], since time.Time) (*Replay, error) {
+// Engine says what comes of a policy's output: what of it has an effect, after the host's
+// own conditions, with the names of those that it falls short of.
+type Engine func(point core.Point, inputs, output map[string]any) (effect map[string]any, unmet []string)
+
+// ReplayOptions say what is decided again.
+type ReplayOptions struct {
+	// Since leaves out earlier decisions. The zero time is all of them.
+	Since time.Time
+	// Engine is what outputs go through; nil takes each whole, as it is.
+	Engine Engine
+}
+
+// Replay decides recorded decisions again, and tells which would have come out
+// otherwise.
+func (s *Set) Replay(ctx context.Context, records iter.Seq2[*Record, error], o ReplayOptions) (*Replay, error) {
+	if o.Engine == nil {
+		o.Engine = func(_ core.Point, _, output map[string]any) (map[string]any, []string) { return output, nil }
+	}
 	r := &Replay{}
 	for record, err := range records {
 		if err != nil {
 			return nil, err
 		}
-		if record.At.Before(since) {
+		if record.At.Before(o.Since) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := s.replay(ctx, record, r); err != nil {
+		if err := s.replay(ctx, record, o.Engine, r); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-func (s *Set) replay(ctx context.Context, record *Record, r *Replay) error {
+func (s *Set) replay(ctx context.Context, record *Record, engine Engine, r *Replay) error {
 	d, err := s.points.find(record.Point)
 	if err != nil {
 		return err
@@ -78,19 +103,32 @@ func (s *Set) replay(ctx context.Context, record *Record, r *Replay) error {
 	}
 	made := s.decide(ctx, d, record.Namespace, in)
 	r.Decided++
-	after := d.output(made.fields)
-	if made.Failure == nil && sameOutput(record.Output, after) {
+	output := d.output(made.fields)
+	if made.Failure == nil && sameOutput(record.Output, output) {
 		return nil
 	}
-	r.Changed++
-	if made.Failure != nil {
+	c := Change{
+		At: record.At, Point: record.Point, Namespace: record.Namespace,
+		FileBefore: at(record.Decision), FileAfter: at(made.Decision), Failure: made.Failure,
+	}
+	c.Subject, _ = record.Inputs[d.subject].(string)
+	c.Before, _ = engine(record.Point, record.Inputs, record.Output)
+	if c.After, c.Unmet = engine(record.Point, record.Inputs, output); len(c.Unmet) > 0 {
+		c.Wanted = output
+	}
+	switch {
+	case made.Failure != nil:
 		r.Failed++
+		r.Changed++
+	case !sameOutput(c.Before, c.After):
+		r.Changed++
+	case len(c.Unmet) > 0:
+		r.Refused++
+	default: // what differs has no effect
+		return nil
 	}
 	if len(r.Changes) < maxChanges {
-		r.Changes = append(r.Changes, Change{
-			At: record.At, Point: record.Point, Namespace: record.Namespace, Before: record.Output, After: after,
-			FileBefore: at(record.Decision), FileAfter: at(made.Decision), Failure: made.Failure,
-		})
+		r.Changes = append(r.Changes, c)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Details by which a failed call says what may come of another try. A loop acts on
-// them whoever sets them: a built-in plugin has no other way to say it.
+// them no matter who sets them: a built-in plugin has no other way to say it.
 const (
 	// PermanentDetail is true where nothing changes by trying again: a wrong
 	// config, key, model, template or script. See [Permanent].

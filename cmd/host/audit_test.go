@@ -39,10 +39,10 @@ func TestATamperedJournalIsFoundAndNamed(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return tx.Put(key(3), bytes.Replace(value, []byte("fact-0003"), []byte("fact-0009"), 1))
+			return tx.Put(key(3), bytes.Replace(value, []byte("fact-0002"), []byte("fact-0009"), 1))
 		}, 3, "was edited"},
 		{"dropped", func(tx core.Tx, key func(byte) []byte) error { return tx.Delete(key(2)) }, 2, "is gone"},
-		{"the last dropped", func(tx core.Tx, key func(byte) []byte) error { return tx.Delete(key(4)) }, 4, "is gone"},
+		{"the last dropped", func(tx core.Tx, key func(byte) []byte) error { return tx.Delete(key(8)) }, 8, "is gone"},
 		{"reordered", func(tx core.Tx, key func(byte) []byte) error {
 			two, _, err := tx.Get(key(2))
 			if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -83,8 +84,33 @@ func (a *App) gateRun(ctx context.Context, prefix string, request memory.Revalid
 		if request.DryRun {
 			dry = " (nothing was written)"
 		}
+		a.showGivenTo(d.GivenTo)
 		return a.printResult(d, "%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
 	})
+}
+
+// maxGiven is how many runs, and how many reflections, are named for people. With
+// --json all are.
+const maxGiven = 10
+
+// showGivenTo says for people who was given a memory that was purged; nil is none.
+func (a *App) showGivenTo(given *core.GivenTo) {
+	if given == nil || a.flags.json {
+		return
+	}
+	for _, to := range []struct {
+		what string
+		ids  []string
+	}{{"runs", given.Runs}, {"reflections", given.Reflections}} {
+		if len(to.ids) > 0 {
+			more := ""
+			if len(to.ids) > maxGiven {
+				more = ", …"
+			}
+			a.term.Line("%s was given to %d %s, whose own words may repeat it: %s%s", given.MemoryID,
+				len(to.ids), to.what, strings.Join(to.ids[:min(maxGiven, len(to.ids))], ", "), more)
+		}
+	}
 }
 
 func (a *App) gateExplainCommand() *cobra.Command {
@@ -157,7 +183,9 @@ func (a *App) gateRequestCommand() *cobra.Command {
 		Long: `Ask the gate to erase a memory, such as for a person's right to be forgotten, or
 since it is wrong: the request is evidence enough, whatever state the memory is in, but
 for what became knowledge. The decision is recorded with the reason, and the memory is
-purged like any other.`,
+purged like any other: its content leaves what runs recalled as well, where [purged] is
+shown instead. What a model wrote from it isn't found: the answer names the runs and the
+reflections that were given it.`,
 		Example: "  reflectory gate request old-notes --erase --reason 'it names a person'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -183,6 +211,7 @@ func (a *App) gateErase(ctx context.Context, prefix, reason string) error {
 		if err != nil {
 			return err
 		}
+		a.showGivenTo(d.GivenTo)
 		return a.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
 	})
 }

@@ -95,10 +95,10 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 func TestAnOperatorsPoliciesDecideWithinTheEngine(t *testing.T) {
 	w := newPlainWorld(t)
 	seedMemory(t, "data", "m", 3)
-	seedMemory(t, "data", "other", 0)
+	seedMemory(t, "data", "spare", 0)
 	w.policy("retention/a.yaml", `rule: {match: [{output: '{"ttl_score": 0.75, "state": "active"}'}]}`)
-	w.line(exitPassed, "", "memory recall --namespace team/a --session t --turn 1 other")
-	out, _ := w.line(exitPassed, "", "memory feedback --session t --turn 1 --outcome failure --used other --json")
+	w.line(exitPassed, "", "memory recall --namespace team/a --session t --turn 1 spare")
+	out, _ := w.line(exitPassed, "", "memory feedback --session t --turn 1 --outcome failure --used spare --json")
 	wantIn(t, out, `"ttl_score": 0.75`, `"state_before": "open"`, `"state_after": "active"`)
 
 	for verdict, lacks := range map[string]string{

@@ -27,7 +27,7 @@ func TestAHostOutlivesTheWholeSuite(t *testing.T) {
 	before := measure(t)
 	s.round(s.suspects)
 	after := measure(t)
-	for deadline := time.Now().Add(5 * time.Second); after.goroutines > before.goroutines && time.Now().Before(deadline); <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(patience); after.goroutines > before.goroutines && time.Now().Before(deadline); <-time.After(time.Millisecond) {
 		after.goroutines = runtime.NumGoroutine() // one that has nothing more to do may not be gone yet
 	}
 	if after.goroutines > before.goroutines {

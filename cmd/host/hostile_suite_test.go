@@ -196,13 +196,13 @@ func (s *suite) closeBusy(h *pluginHost, suspects map[string]suspect) {
 			}
 		})
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for working := 0; working < busy && time.Now().Before(deadline); <-time.After(time.Millisecond) {
-		working = 0
+	until(s.t, "each call is at work", func() bool {
+		working := 0
 		for _, st := range h.Status() {
 			working += st.Busy
 		}
-	}
+		return working >= busy
+	})
 	if err := h.Close(); err != nil {
 		s.t.Errorf("close: %v", err)
 	}

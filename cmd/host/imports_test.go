@@ -88,7 +88,7 @@ var imports = map[string][]string{
 
 	"cmd/host": {
 		"cmd/host/internal/scaffold", "cmd/host/internal/term",
-		"core", "core/decisions", "core/document", "core/gate", "core/governance", "core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/search",
+		"core", "core/decisions", "core/document", "core/gate", "core/governance", "core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/search",
 		"core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
 		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",

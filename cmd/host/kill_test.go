@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -126,18 +127,7 @@ func session(t *testing.T, id int) (pids []int) {
 // waitEmpty waits until a session has no process left.
 func waitEmpty(t *testing.T, id int) {
 	t.Helper()
-	deadline := time.After(time.Minute)
-	for {
-		left := session(t, id)
-		if len(left) == 0 {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("processes %v outlive the host", left)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	until(t, fmt.Sprintf("no process outlives the host %d", id), func() bool { return len(session(t, id)) == 0 })
 }
 
 type shownRun struct {
@@ -263,29 +253,26 @@ func (w *killWorld) checkTally() {
 
 func TestAPluginKilledInACallDoesNotEndTheRun(t *testing.T) {
 	w := newKillWorld(t).count()
-	const passes = 300 // long enough that a busy machine comes to kill two
-	w.workflow(tallyWorkflow, w.tally, passes)
+	const passes = 8
+	holds := filepath.Join(w.dir, "holds")
+	holdAt := func(notes string) {
+		if err := os.WriteFile(holds, []byte(notes), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holdAt("3")
+	w.workflow(strings.ReplaceAll(tallyWorkflow, "works: 1000000", "holds: %[3]q"), w.tally, passes, holds)
 	cmd, out := w.start("run", "workflow.yaml", "--json")
-	deadline := time.After(time.Minute)
-	killed := map[int]bool{}
-	for notes := 0; len(killed) < 2; {
-		select {
-		case <-deadline:
-			t.Fatalf("no plugin to kill after %d: %s", len(killed), out)
-		case <-time.After(time.Millisecond):
+	for _, notes := range []int{3, 6} {
+		until(t, "a call is held", func() bool {
+			text, _ := os.ReadFile(w.tally)
+			return bytes.Count(text, []byte("\n")) >= notes
+		})
+		plugins := slices.DeleteFunc(session(t, cmd.Process.Pid), func(pid int) bool { return pid == cmd.Process.Pid })
+		if len(plugins) == 0 || syscall.Kill(plugins[0], syscall.SIGKILL) != nil {
+			t.Errorf("no plugin to kill: %v", plugins)
 		}
-		text, _ := os.ReadFile(w.tally)
-		if now := bytes.Count(text, []byte("\n")); now < notes+5 {
-			continue // let it work meanwhile
-		} else {
-			notes = now
-		}
-		for _, pid := range session(t, cmd.Process.Pid) {
-			if pid != cmd.Process.Pid && !killed[pid] && len(killed) < 2 {
-				killed[pid] = syscall.Kill(pid, syscall.SIGKILL) == nil
-				break
-			}
-		}
+		holdAt(map[int]string{3: "6", 6: "1000"}[notes])
 	}
 	_ = cmd.Wait()
 	waitEmpty(t, cmd.Process.Pid)

@@ -68,7 +68,6 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		{"audit show nothing", exitFailure, "stream_not_found"},
 		{"store restore nowhere --data-dir other", exitFailure, "backup_missing"},
 		{"store import nowhere --data-dir other", exitFailure, "file_not_found"},
-		{"memory recall --namespace n --session s x", exitUsage, "usage"},
 		{"memory recall --namespace n --turn 1 x", exitUsage, "usage"},
 		{"memory recall --namespace n", exitUsage, "usage"},
 		{"memory recall --namespace n x --queries queries.jsonl", exitUsage, "usage"},

@@ -125,6 +125,46 @@ func TestAKilledImportLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
+// TestAKilledImportIntoAStoreLeavesAllOrNothing kills imports of namespaces into a store
+// that has a memory of its own, which each finds as the one before left it.
+func TestAKilledImportIntoAStoreLeavesAllOrNothing(t *testing.T) {
+	const count = memory.MaxBatch
+	w := newKillWorld(t)
+	w.took("memory", "observe", "--file", w.manyMemories(count))
+	export := filepath.Join(w.dir, "export.jsonl")
+	w.took("store", "export", export)
+	data := filepath.Join(w.dir, "data-into")
+	into := []string{"store", "import", export, "--into", "--data-dir", data}
+	for n := range 4 {
+		into = append(into, "--namespace", fmt.Sprintf("n%d", n))
+	}
+	begin := func() {
+		_ = os.RemoveAll(data)
+		w.took("memory", "observe", "--namespace", "n-mine", "--id", "mine-1", "--content", "x", "--data-dir", data)
+	}
+	begin()
+	length := w.took(into...)
+	begin()
+	for i, hits := 0, 0; hits < batchKills; i++ {
+		if i == 10*batchKills {
+			t.Fatal("no kill meets a running command")
+		}
+		if !w.killed(length, into...) {
+			begin()
+			continue
+		}
+		hits++
+		stored := w.memories(data)
+		if stored != 0 && stored != count {
+			t.Errorf("%d memories are imported", stored)
+		}
+		w.took("memory", "get", "mine-1", "--data-dir", data)
+		if stored == count {
+			begin()
+		}
+	}
+}
+
 func TestASecondProcessIsToldWhoHoldsTheStore(t *testing.T) {
 	w := newKillWorld(t)
 	w.took("memory", "observe", "--content", "x")
@@ -139,13 +179,8 @@ func TestASecondProcessIsToldWhoHoldsTheStore(t *testing.T) {
 		_ = holder.Process.Kill()
 		_ = holder.Wait()
 	}()
-	deadline := time.Now().Add(time.Minute)
 	held := Status{}
-	for ; held.Store.Holder == nil; w.json(&held, "status") {
-		if time.Now().After(deadline) {
-			t.Fatal("the store is never held")
-		}
-	}
+	until(t, "the store is held", func() bool { w.json(&held, "status"); return held.Store.Holder != nil })
 	if d := held.Store.Holder.Durability; d != pebble.Relaxed {
 		t.Errorf("the holder's durability is %q", d)
 	}

@@ -65,6 +65,9 @@ func (a *App) feedback(ctx context.Context, r *core.FeedbackRequest) error {
 		for _, id := range result.Revalidate {
 			a.term.Line("gate: asked about %s; what it decided: reflectory gate explain %s", id, id)
 		}
+		for i := range result.Purged {
+			a.showGivenTo(&result.Purged[i])
+		}
 		return nil
 	})
 }
@@ -121,5 +124,8 @@ func (a *App) showSweep(result *memory.SweepResult) {
 	}
 	if n := len(result.Pending); n > 0 {
 		a.term.Line("%d wait for the gate", n)
+	}
+	for i := range result.Purged {
+		a.showGivenTo(&result.Purged[i])
 	}
 }

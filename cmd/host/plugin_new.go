@@ -29,7 +29,7 @@ publisher it is local/name. The languages and their runtimes:
 	c.Flags().StringVar(&o.Language, "lang", "", "`language` of the plugin (required)")
 	c.Flags().StringVar(&o.Runtime, "runtime", "", "what runs it: process or wasm (default: the first one of the language)")
 	c.Flags().StringVar(&o.Dir, "dir", "", "`folder` to write (default: the plugin's name)")
-	c.Flags().StringVar(&o.SDK, "sdk", "", "for Go: a `checkout` of Reflectory to build with, in the place of the published module")
+	c.Flags().StringVar(&o.SDK, "sdk", "", "for Go: a `checkout` of Reflectory to build with (needed until its module is published)")
 	required(c, "lang")
 	return c
 }
@@ -56,5 +56,8 @@ func (a *App) newPlugin(o scaffold.Options) error {
 		fmt.Fprintln(a.Stdout, filepath.Join(dir, filepath.FromSlash(name)))
 	}
 	a.term.Line("next: %s says how to build, test and add it", filepath.Join(dir, "README.md"))
+	for line := range strings.Lines(o.Lacks()) {
+		a.term.Line("%s", strings.TrimSuffix(line, "\n"))
+	}
 	return nil
 }

@@ -80,10 +80,14 @@ func told(t *testing.T, db core.Store) (types map[string]int, places []string) {
 	return types, places
 }
 
-// until waits for what another goroutine brings about.
+// patience ends a test that waits for what never comes. It measures nothing: on a
+// machine however busy, what comes comes sooner.
+const patience = 5 * time.Minute
+
+// until waits for what another goroutine or process brings about.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !done(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("in vain: " + what)
 		}
@@ -205,37 +209,30 @@ func kept(t *testing.T, db core.Store) []string {
 	return list
 }
 
-// A journal of 100,000 decisions is decided again within 10 s (BENCH); make test
-// takes a tenth of it.
+// How long the replay of a large journal takes is a figure of package policy.
 func TestReplayDecidesTheRecordedDecisionsAgain(t *testing.T) {
-	n := 10_000
-	if os.Getenv("REFLECTORY_STRESS") != "" {
-		n = 100_000
-	}
+	const n = 2000
 	w := newWorld(t)
 	l, _, end := w.governed()
 	for i := range n {
-		l.Gate(context.Background(), &core.GateInput{Namespace: "team/a", Successes: int64(i % 7), RelevantTurns: 9, Sessions: 2, Q: 0.5})
+		l.Gate(context.Background(), &core.GateInput{
+			Namespace: "team/a", Successes: int64(i % 7), RelevantTurns: 9, Sessions: 2, Q: 0.5, Named: 8, NamedSessions: 2,
+			React: core.ReactEvidence{Refs: 1}, Graph: core.GraphEvidence{Refs: 1},
+		})
 	}
 	end()
 	candidate := filepath.Join(w.dir, "candidate", "gate")
 	if err := os.MkdirAll(candidate, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	w.file("candidate/gate/a.yaml", `rule: {match: [{condition: success_count == 3, output: '{"verdict": "promote", "confidence": 0.5}'}]}`)
-	began := time.Now()
-	code, out, errs := w.run(t.Context(), "policy", "replay", filepath.Dir(candidate), "--since", "1h", "--json")
-	took := time.Since(began)
+	w.file("candidate/gate/a.yaml", `rule: {match: [{condition: success_count == 3, output: '{"verdict": "promote", "confidence": 1.0}'}]}`)
+	code, out, errs := w.run(t.Context(), "policy", "replay", filepath.Dir(candidate), "--since", "24h", "--json")
 	var r struct{ Decided, Changed, Skipped int }
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitNotValid {
 		t.Fatalf("exit %d: %v\n%s", code, err, errs)
 	}
 	if r.Decided != n || r.Changed != (n+3)/7 || r.Skipped != 0 {
 		t.Errorf("decided %d, changed %d, skipped %d", r.Decided, r.Changed, r.Skipped)
-	}
-	t.Logf("%d decisions in %s", n, took)
-	if took > 10*time.Second {
-		t.Errorf("it took %s", took)
 	}
 }
 
@@ -263,4 +260,34 @@ func TestARefusalOutsideARunIsRecorded(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	end()
+}
+
+// A replay is after the host's own conditions: what a candidate wants and the gate refuses
+// is no change, and is reported with the memory's id and the conditions.
+func TestPolicyReplay_IsAfterTheEnginesConditions(t *testing.T) {
+	at := "2026-11-02T08:00:00Z"
+	gate := `{"at":"` + at + `","point":"gate","namespace":"ns","file":"default/gate.yaml","digest":"d","path":"match[2]",` +
+		`"inputs":{"memory_id":"%s","named_uses":%d,"named_sessions":2,"minimum_confidence":0.7,"react_refs":1,"graph_refs":1,"gated":false,"uses":9,"success_count":9},` +
+		`"output":{"verdict":"retain","confidence":0.5,"reason":"r"}}` + "\n"
+	retention := `{"at":"` + at + `","point":"retention","namespace":"ns","file":"default/retention.yaml","digest":"d","path":"match[0]",` +
+		`"inputs":{"memory_id":"resting-1","state":"active","gated":true,"since_gate":3,"gate_rest":10,"ttl_score":0.5},"output":{"ttl_score":0.5,"state":"active"}}` + "\n"
+	w := newPlainWorld(t)
+	w.file("log.jsonl", fmt.Sprintf(gate, "proven-1", 8)+fmt.Sprintf(gate, "hearsay-1", 2)+retention)
+	for name, text := range map[string]string{
+		"gate/all.yaml":      `rule: {match: [{output: '{"verdict": "promote", "confidence": 1.0, "reason": "all of them"}'}]}`,
+		"retention/all.yaml": `rule: {match: [{output: '{"ttl_score": 0.5, "state": "revalidate_pending"}'}]}`,
+	} {
+		path := filepath.Join(w.dir, "candidate", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, _ := w.line(exitNotValid, "", "policy replay candidate --log log.jsonl")
+	wantIn(t, stdout,
+		"gate ns proven-1\n", "gate ns hearsay-1\n", "retention ns resting-1\n",
+		"which the engine refuses: named_uses\n", "which the engine refuses: gate_rest\n",
+		"1 of 3 decisions would change; 2 more would want something else, which the engine refuses")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,8 @@ func (a *App) policyReplayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "replay NEW", Short: "Decide recorded decisions again under a candidate, and show what would change",
 		Long: `Decide recorded decisions again under a candidate policy folder, and show what
-would have come out otherwise, before it is rolled out. The decisions are those of
+would have come out otherwise, before it is rolled out: by name, after the host's
+own conditions, and apart from that what the candidate wants and those refuse. The decisions are those of
 the store, or with --log those of a file that policy eval wrote. What was recorded
 without its inputs, since they are masked or too large, is counted and passed over.
 Exit codes: 0 nothing would change, 3 something would.`,
@@ -102,7 +104,7 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 		return err
 	}
 	defer closing(&err, closer)
-	replay, err := set.Replay(ctx, records, from)
+	replay, err := set.Replay(ctx, records, policy.ReplayOptions{Since: from, Engine: engine})
 	if err != nil {
 		return err
 	}
@@ -142,8 +144,11 @@ func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.
 
 func (a *App) printPolicyReplay(r *policy.Replay) {
 	for _, c := range r.Changes {
-		fmt.Fprintf(a.Stdout, "%s  %s %s\n", term.Time(c.At), c.Point, term.Clean(c.Namespace))
+		fmt.Fprintf(a.Stdout, "%s  %s %s %s\n", term.Time(c.At), c.Point, term.Clean(c.Namespace), term.Clean(c.Subject))
 		fmt.Fprintf(a.Stdout, "  - %s  (%s)\n  + %s  (%s)\n", outputLine(c.Before), term.Clean(c.FileBefore), outputLine(c.After), term.Clean(c.FileAfter))
+		if len(c.Unmet) > 0 {
+			fmt.Fprintf(a.Stdout, "    it wants %s, which the engine refuses: %s\n", outputLine(c.Wanted), strings.Join(c.Unmet, ", "))
+		}
 	}
 	if more := r.Changed - len(r.Changes); more > 0 {
 		fmt.Fprintf(a.Stdout, "and %d more\n", more)
@@ -151,6 +156,9 @@ func (a *App) printPolicyReplay(r *policy.Replay) {
 	fmt.Fprintf(a.Stdout, "%d of %d decisions would change", r.Changed, r.Decided)
 	if r.Failed > 0 {
 		fmt.Fprintf(a.Stdout, ", %d of them because the policy fails", r.Failed)
+	}
+	if r.Refused > 0 {
+		fmt.Fprintf(a.Stdout, "; %d more would want something else, which the engine refuses", r.Refused)
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(a.Stdout, "; %d more can't be decided again: inputs are masked or weren't kept", r.Skipped)

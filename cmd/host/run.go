@@ -135,6 +135,7 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	}
 	actions.Memories, actions.AgentID, actions.Replies = memories, a.config.Agent.Value, replies(db)
 	runs := store.NewRuns(db, core.SystemClock{})
+	runs.Purged = memory.Purged
 	plugins.services.ConnectMemory(&memory.Recaller{Memories: memories, Runs: runs})
 	progress, err := begin(ctx, runs)
 	if err != nil {

@@ -67,7 +67,7 @@ func storeParts(s core.Store) []core.Checker {
 		panic("memory: " + err.Error()) // no option can be wrong but a missing store
 	}
 	return []core.Checker{
-		journal.Checker{}, store.RunChecker{}, store.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
+		journal.Checker{}, store.RunChecker{Purged: memory.Purged}, store.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
 		decisions.Checker{},
 	}
 }

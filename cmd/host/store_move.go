@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -70,22 +72,38 @@ func (a *App) printMoved(m store.Moved, path, verb string) error {
 }
 
 func (a *App) storeImportCommand() *cobra.Command {
-	var replace bool
+	var into, replace bool
+	var namespaces []string
 	c := &cobra.Command{
-		Use: "import FILE", Short: "Put an export in the place of the store",
+		Use: "import FILE", Short: "Put an export in the place of the store, or namespaces of it into the store",
 		Long: `Put an export in the place of the store, as a whole or not at all. What doesn't hold
 together is refused: broken chains of events, records that contradict each other, what
-no decision allowed. The store must be empty, or be meant to be replaced: two stores
-can't be made one, since the journal of each is a chain of its own. FILE may be - for
-standard input.`,
-		Example: "  reflectory store import everything.jsonl --data-dir imported",
-		Args:    cobra.ExactArgs(1),
+no decision allowed. The store must be empty, or be meant to be replaced. FILE may be -
+for standard input.
+--into adds namespaces of the export to a store that has others: their memories,
+knowledge, settings and evidence, with the chain of events that proves them, and the
+sessions that used them. All of it keeps its ids: what the store has already, such as
+a namespace, is refused, and named. Workflows' graphs, runs, decisions of policies and
+settings for all namespaces stay behind. It needs room for a copy of the store.`,
+		Example: "  reflectory store import everything.jsonl --data-dir imported\n" +
+			"  reflectory store import everything.jsonl --into --namespace 'team/**' --data-dir other",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkInto(into, replace, namespaces); err != nil {
+				return err
+			}
 			in, err := a.input.open(args[0])
 			if err != nil {
 				return err
 			}
 			defer func() { _ = in.Close() }() // only reads
+			if into {
+				merged, err := a.importInto(c.Context(), in, namespaces)
+				if err != nil {
+					return err
+				}
+				return a.printMerged(&merged)
+			}
 			moved, err := a.importFrom(c.Context(), in, replace)
 			if err != nil {
 				return err
@@ -94,7 +112,63 @@ standard input.`,
 		},
 	}
 	replaceFlag(c, &replace)
+	c.Flags().BoolVar(&into, "into", false, "add the namespaces of --namespace to a store that has others")
+	c.Flags().StringArrayVar(&namespaces, "namespace", nil, "with --into: a `NAMESPACE` of the export, or NAMESPACE/** with all below it; repeatable")
 	return c
+}
+
+func (a *App) printMerged(m *store.Merged) error {
+	result := map[string]any{"namespaces": m.Namespaces, "sessions": m.Sessions, "records": m.Records}
+	return a.printDone(result, "imported %s, with %d sessions: %d records", strings.Join(m.Namespaces, ", "), len(m.Sessions), m.Records)
+}
+
+// checkInto refuses flags that don't go together.
+func checkInto(into, replace bool, namespaces []string) error {
+	switch {
+	case into && replace:
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--into and --replace don't go together")}
+	case into && len(namespaces) == 0:
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--into needs --namespace: say what is to be imported")}
+	case !into && len(namespaces) > 0:
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--namespace needs --into: without it an import is of everything")}
+	}
+	return nil
+}
+
+// importInto adds namespaces of an export to the store: to a copy of it, which then
+// takes its place. The export is checked as a whole before.
+func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string) (merged store.Merged, err error) {
+	if err := a.makeDataDir(); err != nil {
+		return merged, err
+	}
+	staged, err := pebble.StageCopy(ctx, a.storeOptions())
+	if err != nil {
+		return merged, err
+	}
+	defer staged.Discard()
+	dir, err := staged.Scratch()
+	if err != nil {
+		return merged, err
+	}
+	source, err := pebble.Open(ctx, pebble.Options{Dir: dir, Durability: pebble.Relaxed}) // it goes again
+	if err != nil {
+		return merged, err
+	}
+	defer closing(&err, source)
+	if _, err := store.Import(ctx, source, in, storeParts(source), a.moving); err != nil {
+		return merged, err
+	}
+	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close makes it last
+	if err != nil {
+		return merged, err
+	}
+	a.term.Status("merging …")
+	merged, err = store.Merge(ctx, &journal.Writer{Store: db}, source, namespaces, storeParts(db))
+	closing(&err, db)
+	if err != nil {
+		return merged, err
+	}
+	return merged, staged.Install()
 }
 
 // importFrom makes a store of an export, and puts it in its place.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -47,6 +49,7 @@ type tallyman struct {
 	Passes int           `json:"passes"`
 	Works  time.Duration `json:"works"`
 	Fails  bool          `json:"fails"`
+	Holds  string        `json:"holds"` // a file: the number of notes at which a call waits for a larger one
 }
 
 func newTallyman(config json.RawMessage) (t tallyman, err error) {
@@ -71,5 +74,17 @@ func (t *tallyman) note(key string) error {
 		return err
 	}
 	t.work()
+	t.hold()
 	return f.Close()
+}
+
+func (t *tallyman) hold() {
+	for t.Holds != "" {
+		text, _ := os.ReadFile(t.Holds)
+		most, _ := strconv.Atoi(string(text)) // 0 while it is written
+		if notes, _ := os.ReadFile(t.File); bytes.Count(notes, []byte("\n")) < most {
+			return
+		}
+		<-time.After(time.Millisecond)
+	}
 }

@@ -29,7 +29,7 @@ func TestAStateFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	}
 }
 
-// A data folder that can't be one is told as that, with the part of the path that is
+// A data folder that can't be one is reported as that, with the part of the path that is
 // wrong, whatever the command looks for in it first.
 func TestADataFolderThatCannotBeOneIsTold(t *testing.T) {
 	dir := t.TempDir()

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// A mistake on the command line is said in its words, whoever finds it: the command
+// A mistake on the command line is said in its words, no matter who finds it: the command
 // library, the program or the domain. It ends with 2.
 func TestUsage_SaysWhatTheCommandLineLacks(t *testing.T) {
 	w := newPlainWorld(t)

@@ -13,7 +13,10 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-var _ core.Rebuilder = Evidence{}
+var (
+	_ core.Rebuilder = Evidence{}
+	_ core.Prover    = Evidence{}
+)
 
 // Derived implements [core.Rebuilder]: tallies follow from the outcomes, and the
 // index from the graphs.

@@ -10,34 +10,26 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// told checks the evidence against the journal: each event of an outcome or a graph
-// has its record, which is exactly what this program writes of it, and there are no
-// other records. Where the journal is broken, that is told there.
+// told checks the evidence against the journal: each event of an outcome, a graph or
+// what is known of a memory has its record, which is exactly what this program writes
+// of it, and there are no other records. Where the journal is broken, that is reported
+// there.
 func (c *checker) told(ctx context.Context) error {
-	outcomes, graphs := 0, 0
-	counts := map[string]int64{} // outcomes by memory
+	told := map[string]int{} // records by prefix
 	err := journal.Streams(c.r, func(s journal.StreamHead) (bool, error) {
 		if !strings.HasPrefix(s.Stream, journal.NamespaceStream("")) && !strings.HasPrefix(s.Stream, DAGStream("")) {
 			return true, nil
 		}
-		var newest *journal.DAGEvidenceRecorded
-		var at journal.Entry
-		err := journal.Read(c.r, s.Stream, func(e journal.Entry) error {
-			if event, is := journal.As[journal.ToolEvidenceRecorded](&e); is {
-				outcomes++
-				counts[event.MemoryID]++
-				return c.outcome(&e, &event, counts[event.MemoryID])
-			}
-			if event, is := journal.As[journal.DAGEvidenceRecorded](&e); is {
-				newest, at = &event, e
-			}
-			return ctx.Err()
-		})
-		if err == nil && newest != nil {
-			graphs++
-			err = c.graph(&at, newest)
+		t, err := readTold(ctx, c.r, s.Stream)
+		if err != nil {
+			return false, err
 		}
-		return err == nil, err
+		told[toolPrefix] += len(t.outcomes)
+		told[omegaPrefix] += len(t.omegas)
+		if t.graph != nil {
+			told[dagPrefix]++
+		}
+		return true, c.stream(t)
 	})
 	if journal.IsBroken(err) {
 		return nil
@@ -45,10 +37,117 @@ func (c *checker) told(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.more(ctx, toolPrefix, outcomes); err != nil {
-		return err
+	for _, prefix := range []string{toolPrefix, dagPrefix, omegaPrefix} {
+		if err := c.more(ctx, prefix, told[prefix]); err != nil {
+			return err
+		}
 	}
-	return c.more(ctx, dagPrefix, graphs)
+	return nil
+}
+
+// teller collects what a stream tells of evidence.
+type teller struct {
+	outcomes []outcomeTold
+	// uses are whether turns used memories, the last that was said of each.
+	uses   map[turnOf]bool
+	omegas map[string]*omegaTold // the newest of each memory
+	graph  *graphTold            // the newest
+}
+
+// turnOf is a turn that a memory had to do with.
+type turnOf struct {
+	memory string
+	turn   core.TurnRef
+}
+
+type outcomeTold struct {
+	event journal.ToolEvidenceRecorded
+	at    journal.Entry
+}
+
+type omegaTold struct {
+	event journal.OmegaEvidenceRecorded
+	at    journal.Entry
+}
+
+type graphTold struct {
+	event journal.DAGEvidenceRecorded
+	at    journal.Entry
+}
+
+// readTold reads what a stream tells of evidence.
+func readTold(ctx context.Context, r core.Reader, stream string) (*teller, error) {
+	t := &teller{uses: map[turnOf]bool{}, omegas: map[string]*omegaTold{}}
+	err := journal.Read(r, stream, func(e journal.Entry) error { t.add(&e); return ctx.Err() })
+	return t, err
+}
+
+// Proven implements [core.Prover]: a namespace's stream proves the outcomes of its
+// memories, and what is known of them.
+func (Evidence) Proven(ctx context.Context, r core.Reader, stream string) ([]core.Proven, error) {
+	t, err := readTold(ctx, r, stream)
+	if err != nil {
+		return nil, err
+	}
+	var list []core.Proven
+	for i := range t.outcomes {
+		list = append(list, core.Proven{Key: outcomeKey(&t.outcomes[i].event)})
+	}
+	for memory := range t.omegas {
+		list = append(list, core.Proven{Key: omegaKey(memory)})
+	}
+	if t.graph != nil {
+		list = append(list, core.Proven{Key: dagKey(t.graph.event.Workflow)})
+	}
+	return list, nil
+}
+
+// outcomeKey is where the outcome of an event is kept.
+func outcomeKey(e *journal.ToolEvidenceRecorded) []byte {
+	sum, _ := hex.DecodeString(strings.TrimPrefix(e.Outcome, "sha256:"))
+	return append(turnKey(e.MemoryID, core.TurnRef{Session: e.SessionID, Turn: e.TurnID}), sum...)
+}
+
+func (t *teller) add(e *journal.Entry) {
+	if event, is := journal.As[journal.ToolEvidenceRecorded](e); is {
+		t.outcomes = append(t.outcomes, outcomeTold{event, *e})
+	}
+	if event, is := journal.As[journal.ToolEvidenceUsed](e); is {
+		t.uses[turnOf{event.MemoryID, core.TurnRef{Session: event.SessionID, Turn: event.TurnID}}] = event.Used
+	}
+	if event, is := journal.As[journal.OmegaEvidenceRecorded](e); is {
+		t.omegas[event.MemoryID] = &omegaTold{event, *e}
+	}
+	if event, is := journal.As[journal.DAGEvidenceRecorded](e); is {
+		t.graph = &graphTold{event, *e}
+	}
+}
+
+// stream checks the records that a stream tells of. A memory is of one namespace, so
+// that its outcomes are counted here.
+func (c *checker) stream(t *teller) error {
+	counts := map[string]int64{}
+	for i := range t.outcomes {
+		o := &t.outcomes[i]
+		counts[o.event.MemoryID]++
+		turn := core.TurnRef{Session: o.event.SessionID, Turn: o.event.TurnID}
+		right := outcome{
+			Seq: counts[o.event.MemoryID], OK: o.event.OK, Recovered: o.event.Recovered, At: o.at.At,
+			Used: t.uses[turnOf{o.event.MemoryID, turn}],
+		}
+		if err := c.outcome(&o.event, right); err != nil {
+			return err
+		}
+	}
+	for _, known := range t.omegas {
+		if err := c.known(known); err != nil {
+			return err
+		}
+	}
+	if t.graph == nil {
+		return nil
+	}
+	return c.graph(t.graph)
 }
 
 // more reports records that no event tells of.
@@ -64,11 +163,10 @@ func (c *checker) more(ctx context.Context, prefix string, told int) error {
 	return err
 }
 
-// outcome checks the record of an outcome, the seq-th of its memory. The event has
-// the digest of the tool and the reference, which is a part of the record's key.
-func (c *checker) outcome(e *journal.Entry, event *journal.ToolEvidenceRecorded, seq int64) error {
-	sum, _ := hex.DecodeString(strings.TrimPrefix(event.Outcome, "sha256:"))
-	key := append(turnKey(event.MemoryID, core.TurnRef{Session: event.SessionID, Turn: event.TurnID}), sum...)
+// outcome checks the record of an outcome, of which right is what its events say. Of
+// the tool and the reference they have the digest, which is a part of the record's key.
+func (c *checker) outcome(event *journal.ToolEvidenceRecorded, right outcome) error {
+	key := outcomeKey(event)
 	value, found, err := c.r.Get(key)
 	if err != nil {
 		return err
@@ -81,16 +179,47 @@ func (c *checker) outcome(e *journal.Entry, event *journal.ToolEvidenceRecorded,
 	if json.Unmarshal(value, &stored) != nil {
 		return nil // told by tool
 	}
-	right := outcome{Seq: seq, Tool: stored.Tool, OK: event.OK, Recovered: event.Recovered, Ref: stored.Ref, At: e.At}
+	right.Tool, right.Ref = stored.Tool, stored.Ref
 	if string(core.MustJSON(right)) != string(value) || core.Digest(core.MustJSON([]string{stored.Tool, stored.Ref})) != event.Outcome {
-		c.problem(key, false, "the outcome isn't what its event says")
+		c.problem(key, false, "the outcome isn't what its events say")
+	}
+	return nil
+}
+
+// known checks the record of what is known of a memory. The event has the digest of
+// its note.
+func (c *checker) known(told *omegaTold) error {
+	event := &told.event
+	key := omegaKey(event.MemoryID)
+	value, found, err := c.r.Get(key)
+	if err != nil {
+		return err
+	}
+	if !found {
+		c.problem(key, false, "what is known of the memory is gone")
+		return nil
+	}
+	stored, err := readOmega(c.r, event.MemoryID)
+	if isBroken(err) {
+		return nil // told by omega
+	}
+	if err != nil {
+		return err
+	}
+	right := keptOmega{
+		Seq: event.Seq, At: told.at.At, Note: stored.Note,
+		factors: factors{event.UpstreamStatus, event.CodebaseVerification, event.RuntimeUtilityTrend},
+	}
+	if string(core.MustJSON(right)) != string(value) || noteDigest(stored.Note) != event.Note {
+		c.problem(key, false, "what is known of the memory isn't what its event says")
 	}
 	return nil
 }
 
 // graph checks the record of a workflow's newest graph.
-func (c *checker) graph(e *journal.Entry, event *journal.DAGEvidenceRecorded) error {
-	key := dagKey(event.Workflow)
+func (c *checker) graph(told *graphTold) error {
+	workflow := told.event.Workflow
+	key := dagKey(workflow)
 	value, found, err := c.r.Get(key)
 	if err != nil {
 		return err
@@ -99,14 +228,14 @@ func (c *checker) graph(e *journal.Entry, event *journal.DAGEvidenceRecorded) er
 		c.problem(key, false, "the graph is gone")
 		return nil
 	}
-	kept, err := readDAG(c.r, event.Workflow)
+	kept, err := readDAG(c.r, workflow)
 	if isBroken(err) {
 		return nil // told by dag
 	}
 	if err != nil {
 		return err
 	}
-	right := keptDAG{Digest: event.Graph, At: e.At, Graph: kept.Graph}
+	right := keptDAG{Digest: told.event.Graph, At: told.at.At, Graph: kept.Graph}
 	if string(core.MustJSON(right)) != string(value) {
 		c.problem(key, false, "the graph isn't what its event says")
 	}

@@ -95,7 +95,7 @@ func TestWhatIsWrongWithEvidenceIsFoundAndMended(t *testing.T) {
 		{"no graph", func(d *desk) { del(d, gate.DAGKey("w")); del(d, gate.IndexKey("m", "w")) }, "evidence-dag/w", "the graph is gone", false},
 		{"another outcome", func(d *desk) {
 			put(d, gate.ToolKey(&first), strings.Replace(pairs(d)[string(gate.ToolKey(&first))], `"tool":"`, `"tool":"x`, 1))
-		}, "evidence-tool/m/s/", "the outcome isn't what its event says", false},
+		}, "evidence-tool/m/s/", "the outcome isn't what its events say", false},
 		{"a graph that can't be read", func(d *desk) { put(d, gate.DAGKey("x"), "?") }, "evidence-dag/x", "the graph of workflow x can't be read", false},
 	}
 	for _, c := range cases {

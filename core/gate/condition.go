@@ -18,38 +18,37 @@ const (
 	needFailedTurns  = 3
 )
 
-// conditions checks what a purge or promotion needs beyond the policy. An
-// outcome that retains needs nothing.
-func conditions(c *core.GateCase, in *core.GateInput, out core.GateOutcome) []core.GateCondition {
+// Conditions checks what a purge or promotion needs beyond the policy. An outcome
+// that retains needs nothing.
+func Conditions(in *core.GateInput, out core.GateOutcome) []core.GateCondition {
 	var list []core.GateCondition
-	s := &c.Memory.Signals
 	need := func(name string, need, have float64) {
 		list = append(list, core.GateCondition{Name: name, Need: need, Have: have, Met: rounded(have) >= rounded(need)})
 	}
 	if out.Verdict == core.VerdictRetain {
 		return nil
 	}
-	if c.Governance != nil && c.Governance.Failure != nil { // it fails closed
+	if in.SettingsFail { // it fails closed
 		need("governance_readable", 1, 0)
 	}
-	need("confidence", minimumConfidence(c.Governance), out.Confidence)
+	need("confidence", max(core.DefaultMinGateConfidence, in.MinConfidence), out.Confidence)
 	need("react_evidence_refs", needRefs, float64(in.React.Refs))
 	need("graph_evidence_refs", needRefs, float64(in.Graph.Refs))
 	if out.Verdict == core.VerdictPromote {
-		need("named_uses", needNamed, float64(s.Named()))
-		need("sessions", needSessions, float64(s.NamedSessions()))
-		if s.Revalidation != nil {
-			need("revalidation_score", needRevalidation, *s.Revalidation)
+		need("named_uses", needNamed, float64(in.Named))
+		need("sessions", needSessions, float64(in.NamedSessions))
+		if in.Gated {
+			need("revalidation_score", needRevalidation, in.Facts.Revalidation)
 		}
 	}
 	if out.Verdict == core.VerdictObsolete && in.Uses() > 0 {
-		need("failed_turns", needFailedTurns, float64(s.NamedFailures()))
+		need("failed_turns", needFailedTurns, float64(in.NamedFailures))
 	}
 	return list
 }
 
-// unmet names the conditions that aren't met.
-func unmet(list []core.GateCondition) (names []string) {
+// Unmet names the conditions that aren't met.
+func Unmet(list []core.GateCondition) (names []string) {
 	for _, c := range list {
 		if !c.Met {
 			names = append(names, c.Name)

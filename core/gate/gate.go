@@ -75,10 +75,12 @@ func collect(r core.Reader, m *core.Memory) (e evidence, err error) {
 func (e *evidence) input(c *core.GateCase) *core.GateInput {
 	m, s := c.Memory, &c.Memory.Signals
 	return &core.GateInput{
-		Namespace: m.Namespace, Successes: s.Successes, Partials: s.Partials, Failures: s.Failures, Named: s.Named(),
+		NamedSessions: s.NamedSessions(), NamedFailures: s.NamedFailures(), MinConfidence: minimumConfidence(c.Governance),
+		SettingsFail: c.Governance != nil && c.Governance.Failure != nil,
+		Namespace:    m.Namespace, Successes: s.Successes, Partials: s.Partials, Failures: s.Failures, Named: s.Named(),
 		RelevantTurns: s.RelevantTurns, Sessions: s.Sessions, LastOutcomeError: s.LastOutcomeError,
 		Q: s.Q, Utility: s.Utility, React: e.tools, Graph: e.graph.GraphEvidence, Omega: e.omega.above(c.Omega),
-		AgeTurns: m.AgeTurns(c.Turn), Gated: s.Gated, Facts: core.FactsOf(m),
+		AgeTurns: m.AgeTurns(c.Turn), Gated: s.Gated || s.Revalidation != nil, Facts: core.FactsOf(m),
 	}
 }
 
@@ -116,9 +118,9 @@ func (g *Gate) decide(ctx context.Context, c *core.GateCase, in *core.GateInput)
 	d := &core.GateDecision{
 		MemoryID: c.Memory.ID, Namespace: c.Memory.Namespace,
 		Verdict: out.Verdict, Confidence: out.Confidence, Reason: out.Reason, Policy: out.Decision,
-		Conditions: conditions(c, in, out),
+		Conditions: Conditions(in, out),
 	}
-	if d.Unmet = unmet(d.Conditions); len(d.Unmet) > 0 {
+	if d.Unmet = Unmet(d.Conditions); len(d.Unmet) > 0 {
 		d.Intended, d.IntendedConfidence = out.Verdict, out.Confidence
 		d.Verdict, d.Confidence = core.VerdictRetain, retainConfidence(utility(in))
 		d.Reason = shortfall(out.Verdict, d.Conditions)

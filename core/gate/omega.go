@@ -49,12 +49,17 @@ func (e Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.Omeg
 	}
 	event := journal.OmegaEvidenceRecorded{
 		AgentID: e.AgentID, MemoryID: known.MemoryID, Seq: kept.Seq, UpstreamStatus: f.UpstreamStatus,
-		CodebaseVerification: f.CodebaseVerification, RuntimeUtilityTrend: f.RuntimeUtilityTrend,
-	}
-	if known.Note != "" {
-		event.Note = core.Digest([]byte(known.Note))
+		CodebaseVerification: f.CodebaseVerification, RuntimeUtilityTrend: f.RuntimeUtilityTrend, Note: noteDigest(known.Note),
 	}
 	return &OmegaRecorded{MemoryID: known.MemoryID, Seq: kept.Seq}, tx.Append(journal.NamespaceStream(namespace), event)
+}
+
+// noteDigest is the digest of a note; "" for none.
+func noteDigest(note string) string {
+	if note == "" {
+		return ""
+	}
+	return core.Digest([]byte(note))
 }
 
 // readOmega reads the newest factors of a memory, none where nobody gave any.

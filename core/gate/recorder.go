@@ -80,13 +80,14 @@ func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (rec
 			}
 			recorded += n
 		}
-		return r.noteUses(tx, outcomes)
+		return r.noteUses(tx, homes, outcomes)
 	})
 	return recorded, err
 }
 
-// noteUses notes which of the outcomes are of turns that used their memory.
-func (r *Recorder) noteUses(tx *journal.Tx, outcomes []core.ToolOutcome) error {
+// noteUses notes which of the outcomes are of turns that used their memory, by the
+// namespaces of the memories.
+func (r *Recorder) noteUses(tx *journal.Tx, homes map[string]string, outcomes []core.ToolOutcome) error {
 	type use struct {
 		memory string
 		turn   core.TurnRef
@@ -103,7 +104,7 @@ func (r *Recorder) noteUses(tx *journal.Tx, outcomes []core.ToolOutcome) error {
 			return err
 		}
 		if used {
-			if err := (Evidence{r.AgentID}).Used(tx, u.memory, u.turn, true); err != nil {
+			if err := (Evidence{r.AgentID}).Used(tx, homes[u.memory], u.memory, u.turn, true); err != nil {
 				return err
 			}
 		}

@@ -136,9 +136,10 @@ func recordTool(tx *journal.Tx, o *core.ToolOutcome) (isNew bool, err error) {
 	return true, tx.Put(key, core.MustJSON(kept))
 }
 
-// Used notes whether a turn used a memory: only then do its outcomes speak for the
-// memory. It changes those that were recorded before.
-func (Evidence) Used(tx *journal.Tx, memory string, turn core.TurnRef, used bool) error {
+// Used notes whether a turn used a memory of a namespace: only then do its outcomes
+// speak for the memory. It changes those that were recorded before, and tells of that on
+// the namespace's stream.
+func (e Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnRef, used bool) error {
 	changed := map[string]*outcome{}
 	t, err := readTally(tx, memory)
 	if err != nil {
@@ -169,7 +170,12 @@ func (Evidence) Used(tx *journal.Tx, memory string, turn core.TurnRef, used bool
 			return err
 		}
 	}
-	return tx.Put(tallyKey(memory), core.MustJSON(t))
+	if err := tx.Put(tallyKey(memory), core.MustJSON(t)); err != nil {
+		return err
+	}
+	return tx.Append(journal.NamespaceStream(namespace), journal.ToolEvidenceUsed{
+		AgentID: e.AgentID, MemoryID: memory, SessionID: turn.Session, TurnID: turn.Turn, Used: used,
+	})
 }
 
 func (e Evidence) event(o *core.ToolOutcome) journal.Event {

@@ -41,8 +41,12 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 		if n.ToolFailures != 5 || n.RecoverySuccess != 0 {
 			t.Errorf("failures %d, recoveries %d", n.ToolFailures, n.RecoverySuccess)
 		}
-		if events := d.entries("namespace/team/a"); len(events) != 6 {
-			t.Errorf("%d events", len(events))
+		types := map[string]int{}
+		for _, e := range d.entries("namespace/team/a") {
+			types[e.Type]++
+		}
+		if types["agent.evidence.tool_recorded"] != 6 || types["agent.evidence.tool_used"] != 6 {
+			t.Errorf("events: %v", types)
 		}
 	})
 }
@@ -67,8 +71,12 @@ func TestEventsOfToolsHoldNoContent(t *testing.T) {
 		"namespace/team/b": `{"memory_id":"x","session_id":"s","turn_id":2,"ok":true,"recovered":true,"outcome":"` + core.Digest([]byte(`["secret-tool","secret-ref"]`)) + `"}`,
 	} {
 		events := d.entries(stream)
-		if len(events) != 1 || events[0].Type != "agent.evidence.tool_recorded" || string(events[0].Data) != want {
-			t.Errorf("%s: %+v, want %s", stream, events, want)
+		if len(events) != 2 || events[0].Type != "agent.evidence.tool_recorded" || string(events[0].Data) != want {
+			t.Fatalf("%s: %+v, want %s", stream, events, want)
+		}
+		want, _, _ = strings.Cut(want, `"ok"`)
+		if want += `"used":true}`; events[1].Type != "agent.evidence.tool_used" || string(events[1].Data) != want {
+			t.Errorf("%s: %s %s, want %s", stream, events[1].Type, events[1].Data, want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-var _ core.Checker = (*Governor)(nil)
+var _ core.Prover = (*Governor)(nil)
 
 // Check implements [core.Checker]: every stored record can be read, and is what the
 // newest event of its level left.
@@ -72,4 +72,17 @@ func levels(ctx context.Context, r core.Reader, fn func(level string, after []by
 		}
 		return err == nil, err
 	})
+}
+
+// Proven implements [core.Prover]: a level's stream proves its settings.
+func (g *Governor) Proven(_ context.Context, r core.Reader, stream string) ([]core.Proven, error) {
+	level, ok := strings.CutPrefix(stream, journal.NamespaceStream(""))
+	if !ok {
+		return nil, nil
+	}
+	_, found, err := r.Get(key(level))
+	if err != nil || !found {
+		return nil, err
+	}
+	return []core.Proven{{Key: key(level)}}, nil
 }

@@ -13,6 +13,16 @@ type ToolEvidenceRecorded struct {
 	AgentID string `json:"agent_id,omitempty"`
 }
 
+// ToolEvidenceUsed says whether a turn used a memory, where that changes what the
+// outcomes that are kept of the turn speak for.
+type ToolEvidenceUsed struct {
+	MemoryID  string `json:"memory_id"`
+	SessionID string `json:"session_id"`
+	TurnID    int64  `json:"turn_id"`
+	Used      bool   `json:"used"`
+	AgentID   string `json:"agent_id,omitempty"`
+}
+
 // DAGEvidenceRecorded says that a workflow's graph was kept as evidence for the
 // gate.
 type DAGEvidenceRecorded struct {
@@ -42,10 +52,11 @@ type OmegaEvidenceRecorded struct {
 }
 
 func (ToolEvidenceRecorded) eventType() string { return "agent.evidence.tool_recorded" }
+func (ToolEvidenceUsed) eventType() string     { return "agent.evidence.tool_used" }
 func (DAGEvidenceRecorded) eventType() string  { return "agent.evidence.dag_recorded" }
 
 func (OmegaEvidenceRecorded) eventType() string { return "agent.evidence.omega_recorded" }
 
 func evidenceEvents() []Event {
-	return []Event{ToolEvidenceRecorded{}, DAGEvidenceRecorded{}, OmegaEvidenceRecorded{}}
+	return []Event{ToolEvidenceRecorded{}, ToolEvidenceUsed{}, DAGEvidenceRecorded{}, OmegaEvidenceRecorded{}}
 }

@@ -19,10 +19,23 @@ type RecordDigest struct {
 	Digest string `json:"digest,omitempty"`
 }
 
+// NamespaceImported says that a namespace came from another store, with all of its
+// stream up to here.
+type NamespaceImported struct {
+	Namespace string `json:"namespace"`
+	// Head is that of the stream in the other store, and Root its root's, as audit head
+	// prints them: "" where the root had recorded nothing yet.
+	Head string `json:"head"`
+	Root string `json:"root,omitempty"`
+	// Records counts what came along.
+	Records int `json:"records"`
+}
+
 // SessionStream is the stream of a session's turns.
 func SessionStream(session string) string { return "session/" + session }
 
-func (RecordsWritten) eventType() string { return "agent.records.written" }
+func (RecordsWritten) eventType() string    { return "agent.records.written" }
+func (NamespaceImported) eventType() string { return "agent.namespace.imported" }
 
 // recordEvents has one of each type above, for the catalogue.
-func recordEvents() []Event { return []Event{RecordsWritten{}} }
+func recordEvents() []Event { return []Event{RecordsWritten{}, NamespaceImported{}} }

@@ -40,15 +40,25 @@ type VisitRecorded struct {
 	Node    string `json:"node"`
 	Skipped bool   `json:"skipped,omitempty"`
 	Next    string `json:"next,omitempty"`
-	// Result is a digest.
+	// Result is the digest of the result without the texts of Memories.
 	Result string `json:"result"`
+	// Memories are those that the result holds.
+	Memories []MemoryDigest `json:"memories,omitempty"`
+}
+
+// MemoryDigest is a memory as it was when a run got it.
+type MemoryDigest struct {
+	MemoryID string `json:"memory_id"`
+	// Digest is that of a record with the memory's texts and a random salt, so that it
+	// tells nothing once that is gone; "" says that the memory was purged before.
+	Digest string `json:"digest,omitempty"`
 }
 
 // RunEnded says that a run ended, for good or resumably.
 type RunEnded struct {
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`
-	// Result is a digest.
+	// Result is the digest of the result, without the texts of memories.
 	Result string `json:"result"`
 }
 

@@ -15,7 +15,7 @@ type step struct {
 	plugins core.Plugins
 	target  core.Target
 	config  core.Value
-	// refers is what the config reads of the state, of which note is told.
+	// refers is what the config reads of the state; the recorder notes it.
 	refers []string
 	note   note
 	// replies, where not nil, gives a reply again to a call that would ask the same;

@@ -13,7 +13,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-var _ core.Rebuilder = (*Memories)(nil)
+var (
+	_ core.Rebuilder = (*Memories)(nil)
+	_ core.Prover    = (*Memories)(nil)
+)
 
 // Derived implements [core.Rebuilder]: the prefixes of what follows from the
 // records and links.

@@ -8,7 +8,7 @@ import (
 )
 
 // bounds checks that a memory is one that the program could have made. What only an
-// edit can have made is told by its digest; this finds what was written together with
+// edit can have made is reported by its digest; this finds what was written together with
 // a journal that fits. Metadata of reflections may be larger than what a caller gives.
 func (c *checker) bounds(key string, m *core.Memory) {
 	var p problems

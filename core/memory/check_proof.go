@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -127,4 +128,31 @@ func (c *checker) unproven(proven int64) error {
 		}
 	}
 	return nil
+}
+
+// Proven implements [core.Prover]: a stream proves the records whose digests it has. An
+// id is a memory's or a tombstone's, and a link needs the memory that it ends at.
+func (m *Memories) Proven(ctx context.Context, r core.Reader, stream string) ([]core.Proven, error) {
+	c := &checker{ctx: ctx, r: r}
+	digests, err := c.digests(stream)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]core.Proven, 0, len(digests))
+	for _, name := range slices.Sorted(maps.Keys(digests)) {
+		p := core.Proven{Key: textKey(name)}
+		if id, is := strings.CutPrefix(name, memoryPrefix); is {
+			p.Excludes = purgedKey(id)
+		}
+		if id, is := strings.CutPrefix(name, purgedPrefix); is {
+			p.Excludes = memoryKey(id)
+		}
+		if strings.HasPrefix(name, linkPrefix) {
+			_, _, to, _ := splitLink(name)
+			to = strings.TrimPrefix(to, purgedMark)
+			p.Needs = [][]byte{memoryKey(to), purgedKey(to)}
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }

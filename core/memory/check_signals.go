@@ -9,7 +9,7 @@ import (
 // replayed checks that a memory is in the state that its last transition led to. Its
 // signals are what the digest of its record proves: computing them again would have
 // to know each formula that ever counted. Of a long history only the newest entries
-// are read. Where the journal is broken, that is told there.
+// are read. Where the journal is broken, that is reported there.
 func (c *checker) replayed(key string, m *core.Memory) error {
 	history, err := readHistory(c.r, m.Namespace, m.ID)
 	switch {

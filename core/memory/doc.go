@@ -30,8 +30,9 @@
 // reflections on it that wait for an approval. What stays names it by its id and by
 // digests: the tombstone, its events, the gate's decisions, links to it. The record of
 // a decision of the reflect policy has neither title and tags nor what the policy made
-// of them. What a run was given to work with, such as a prompt that quotes what was
-// recalled, is the run's own record: no purge reaches into it.
+// of them. What is kept elsewhere, such as what runs recalled, goes by
+// [Options.Forgetters]. What a model wrote from the memory isn't found: the answer names
+// the runs and reflections that were given it.
 //
 // What it removes leaves the store's files before the call returns, see
 // [core.Scrubber].

@@ -110,7 +110,7 @@ func (s slowEvidence) RecordTools(*journal.Tx, string, []core.ToolOutcome) (int,
 	return 0, nil
 }
 
-func (slowEvidence) Used(*journal.Tx, string, core.TurnRef, bool) error { return nil }
+func (slowEvidence) Used(*journal.Tx, string, string, core.TurnRef, bool) error { return nil }
 
 // TestEventsOfATurnTellItsNumbersAndHowLongItTook holds the whole data of both
 // events of a turn.

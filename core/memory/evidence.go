@@ -12,7 +12,7 @@ import (
 type Evidence interface {
 	RecordTools(tx *journal.Tx, namespace string, outcomes []core.ToolOutcome) (recorded int, err error)
 	// Used notes whether a turn used a memory, for all outcomes of that turn.
-	Used(tx *journal.Tx, memoryID string, turn core.TurnRef, used bool) error
+	Used(tx *journal.Tx, namespace, memoryID string, turn core.TurnRef, used bool) error
 }
 
 // UsedIn reports whether the feedback of a turn said that it used a memory, for those

@@ -35,7 +35,7 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 		return err
 	})
 	if err == nil && !m.options.DeferGate {
-		err = m.gateAfter(ctx, r, result.Revalidate)
+		result.Purged, err = m.gateAfter(ctx, r, result.Revalidate)
 	}
 	if err != nil {
 		return nil, sdk.Wrap(fmt.Sprintf("feedback of turn %d of session %s", r.Turn, r.Session), err)

@@ -147,7 +147,7 @@ func (k *kept) RecordTools(_ *journal.Tx, namespace string, outcomes []core.Tool
 	return len(outcomes), k.err
 }
 
-func (k *kept) Used(*journal.Tx, string, core.TurnRef, bool) error { return nil }
+func (k *kept) Used(*journal.Tx, string, string, core.TurnRef, bool) error { return nil }
 
 func TestToolOutcomesAreEvidence(t *testing.T) {
 	evidence := &kept{}

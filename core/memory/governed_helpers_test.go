@@ -100,7 +100,7 @@ func (g *governed) turn(t *testing.T, r core.RecallRequest, f core.FeedbackReque
 
 // parts are all that check what a store of memories holds.
 func (g *governed) parts() []core.Checker {
-	return []core.Checker{journal.Checker{}, g.settings, gate.Evidence{}, decisions.Checker{}, g.Memories}
+	return []core.Checker{journal.Checker{}, store.RunChecker{}, g.settings, gate.Evidence{}, decisions.Checker{}, g.Memories}
 }
 
 // export is what "store export" writes of the store.

@@ -258,7 +258,7 @@ func (l *lesson) keepEvidence(t *tx, memory *core.Memory, used bool) error {
 	if !used && l.first == nil {
 		return nil // nothing was noted of the turn
 	}
-	return evidence.Used(t.Tx, memory.ID, l.turn, used)
+	return evidence.Used(t.Tx, memory.Namespace, memory.ID, l.turn, used)
 }
 
 func (l *lesson) event(number int64, items []core.FeedbackItem) journal.Event {

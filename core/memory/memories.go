@@ -38,8 +38,6 @@ type Options struct {
 	// Evidence keeps the tool outcomes that feedback brings; without it they only
 	// help to judge the turn.
 	Evidence Evidence
-	// Forget removes, within a purge, what else the store keeps of the memory.
-	Forget []core.Forgetter
 	// Summarizer says what is reusable in a memory that is promoted; without it
 	// that is its title and beginning.
 	Summarizer Summarizer
@@ -48,6 +46,9 @@ type Options struct {
 	// IndexBytes is about how much memory the index of memories may take, and that
 	// of knowledge as well; 0 is [search.DefaultMaxBytes].
 	IndexBytes int64
+	// Forgetters keep contents of memories elsewhere, or what models made of them, and
+	// remove those of a memory that is purged.
+	Forgetters []core.Forgetter
 	// Random is where the salts of records come from, 16 bytes each; the default is
 	// crypto/rand's. It is read by several goroutines at once.
 	Random io.Reader

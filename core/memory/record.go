@@ -156,6 +156,12 @@ func readTombstone(r core.Reader, id string) (*tombstone, error) {
 	return &gone, nil
 }
 
+// Purged reports whether a memory was purged.
+func Purged(r core.Reader, memoryID string) (bool, error) {
+	_, found, err := r.Get(purgedKey(memoryID))
+	return found, err
+}
+
 // reindex makes the indices fit: before and after are nil for a memory that
 // wasn't, or is no longer, there.
 func reindex(t *tx, before, after *core.Memory) error {

@@ -10,7 +10,19 @@ import (
 // residue is what has to leave the store's files, once the transactions are committed
 // that removed it from the store. A sweep collects that of all its purges: to be rid of
 // a thousand takes little longer than of one.
-type residue struct{ keys [][]byte }
+type residue struct {
+	keys [][]byte
+	// given are the purges, with who was given the memories.
+	given []core.GivenTo
+}
+
+// add notes what a decision that is committed purged.
+func (r *residue) add(v *verdict) {
+	r.keys = append(r.keys, v.purged...)
+	if v.decision != nil && v.decision.GivenTo != nil {
+		r.given = append(r.given, *v.decision.GivenTo)
+	}
+}
 
 // finish removes it, where the store keeps files. A reader that began before the purge
 // may hold it for longer, which is sdk.Conflict, reason "purge_held", of a purge that

@@ -3,6 +3,8 @@ package memory
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -50,20 +52,20 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 	return d, nil
 }
 
-// gateAfter lets the gate decide on the memories that a turn brought before it. One
-// that somebody else decided on meanwhile is left.
-func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []string) error {
+// gateAfter lets the gate decide on the memories that a turn brought before it, and
+// returns what it purged. One that somebody else decided on meanwhile is left.
+func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []string) ([]core.GivenTo, error) {
 	if m.options.Gate == nil {
-		return nil
+		return nil, nil
 	}
 	request := &RevalidateRequest{AgentID: r.AgentID, Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
 	var gone residue
 	for _, id := range ids {
 		if _, err := m.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
-			return errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
+			return nil, errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
 		}
 	}
-	return gone.finish(ctx, m.options.Store)
+	return gone.given, gone.finish(ctx, m.options.Store)
 }
 
 // left reports whether a memory is left as it is: it doesn't wait for the gate
@@ -92,7 +94,7 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 	made := verdict{request: r, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
 	err = m.updateAsking(ctx, func(ctx context.Context, t *tx) error { return m.conclude(ctx, t, id, &made) })
 	if err == nil {
-		gone.keys = append(gone.keys, made.purged...)
+		gone.add(&made)
 		err = made.refusal
 	}
 	return made.decision, err
@@ -155,8 +157,6 @@ type verdict struct {
 	refusal error
 	// purged are the keys that a purge wrote.
 	purged [][]byte
-	// forget is [Options.Forget].
-	forget []core.Forgetter
 }
 
 // conclude decides within a transaction, records that, and carries it out.
@@ -179,7 +179,7 @@ func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) e
 func (m *Memories) carryOut(ctx context.Context, t *tx, v *verdict, c *core.GateCase, d *core.GateDecision) (err error) {
 	made := *d
 	made.ID, made.MemoryID, made.Namespace = v.decisionID, c.Memory.ID, c.Memory.Namespace
-	v.decision, v.memory, v.turn, v.forget = &made, c.Memory, c.Turn, m.options.Forget
+	v.decision, v.memory, v.turn = &made, c.Memory, c.Turn
 	if v.after, err = m.settled(ctx, c, d, v.request); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (m *Memories) carryOut(ctx context.Context, t *tx, v *verdict, c *core.Gate
 	case core.NextPromote:
 		return v.promote(t)
 	case core.NextPurge:
-		return v.bury(t)
+		return v.bury(t, m.options.Forgetters)
 	}
 	return transition(t, v.memory, v.after, v.transitioned())
 }
@@ -232,19 +232,28 @@ func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDe
 
 // bury removes the memory, and tells of it. Its tombstone and the record of the
 // decision stay; the event holds digests only.
-func (v *verdict) bury(t *tx) error {
+func (v *verdict) bury(t *tx, forgetters []core.Forgetter) error {
 	memory := v.memory
+	given, err := givenTo(t, memory.ID)
+	if err != nil {
+		return err
+	}
 	t.purged = [][]byte{}
+	for _, f := range forgetters {
+		runs, err := f.Forget(t, memory.ID)
+		if err != nil {
+			return err
+		}
+		given.Runs = append(given.Runs, runs...)
+	}
+	slices.Sort(given.Runs)
+	given.Runs = slices.Compact(given.Runs)
+	v.decision.GivenTo = given
 	if err := remove(t, memory); err != nil {
 		return err
 	}
 	if err := forgetUsers(t, memory); err != nil {
 		return err
-	}
-	for _, part := range v.forget {
-		if err := part.Forget(t, memory.ID); err != nil {
-			return err
-		}
 	}
 	v.purged, t.purged = t.purged, nil
 	event := v.transitioned()
@@ -256,6 +265,18 @@ func (v *verdict) bury(t *tx) error {
 	return t.record(memory.Namespace, journal.MemoryPurged{
 		Gated: v.gated(), Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content),
 	}, memory.ID)
+}
+
+// givenTo names the memories that reflect on one that is to be purged.
+func givenTo(r core.Reader, id string) (*core.GivenTo, error) {
+	ends, err := linksTo(r, id, math.MaxInt)
+	given := &core.GivenTo{MemoryID: id, Runs: []string{}, Reflections: []string{}}
+	for _, e := range ends {
+		if e.relation == core.RelationReflectsOn {
+			given.Reflections = append(given.Reflections, e.from)
+		}
+	}
+	return given, err
 }
 
 // gated is what the events of the decision have in common.

@@ -26,6 +26,8 @@ type SweepResult struct {
 	// that wait for the gate still: all that do, where it is deferred.
 	Gated   map[string]int `json:"gated"`
 	Pending []string       `json:"pending,omitempty"`
+	// Purged names, for each memory that was purged, who was given it.
+	Purged []core.GivenTo `json:"purged,omitempty"`
 }
 
 // Sweep evaluates the memories of a namespace, those below it not included, by
@@ -83,6 +85,7 @@ func (s *sweep) run(ctx context.Context) (err error) {
 		}
 	}
 	err = s.pages(ctx, core.StateRevalidatePending, func(ids []string) error { return s.gate(ctx, ids) })
+	s.result.Purged = s.gone.given
 	if finished := s.gone.finish(ctx, s.memories.options.Store); err == nil {
 		err = finished
 	}

@@ -63,13 +63,16 @@ func Derived(parts []core.Checker) []string {
 }
 
 // RunChecker proves the invariants of runs. See FORMAT.md.
-type RunChecker struct{}
+type RunChecker struct {
+	// Purged tells memories that were purged; nil is for a store without memories.
+	Purged func(r core.Reader, memoryID string) (bool, error)
+}
 
 var _ core.Rebuilder = RunChecker{}
 
 // Check implements [core.Checker].
-func (RunChecker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	c := &runCheck{r: r, report: report}
+func (part RunChecker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	c := &runCheck{r: r, report: report, purged: part.Purged}
 	err := scanPrefix(r, runPrefix, func(key, _ []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -84,6 +87,9 @@ func (RunChecker) Check(ctx context.Context, r core.Reader, report func(core.Pro
 			return err
 		}
 	}
+	if err := c.strayTexts(ctx); err != nil {
+		return err
+	}
 	return scanPrefix(r, timePrefix, func(key, _ []byte) error {
 		return cmp.Or(ctx.Err(), c.index(key))
 	})
@@ -93,6 +99,7 @@ func (RunChecker) Check(ctx context.Context, r core.Reader, report func(core.Pro
 type runCheck struct {
 	r      core.Reader
 	report func(core.Problem)
+	purged purgedMark
 }
 
 func (c *runCheck) problem(key []byte, rebuildable bool, message string) {

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -77,6 +79,9 @@ func (c *runCheck) events(record *runRecord) error {
 	if says != is || !t.last.At.Equal(record.UpdatedAt) {
 		c.problem(runKey(record.ID), false, "the run isn't what its events say")
 	}
+	if err := c.parts(record); err != nil {
+		return err
+	}
 	loops, err := readAttempts(c.r, record.ID)
 	if err != nil {
 		return err
@@ -99,12 +104,51 @@ func (c *runCheck) events(record *runRecord) error {
 	return c.visits(record, t)
 }
 
+// parts checks that a run that ended has its result, and that its records have no
+// fields that the program doesn't know.
+func (c *runCheck) parts(record *runRecord) error {
+	_, found, err := c.r.Get(resultKey(record.ID))
+	if err != nil {
+		return err
+	}
+	if !found && record.Status != core.StatusRunning {
+		c.problem(resultKey(record.ID), false, "the run has ended, and its result is gone")
+	}
+	value, _, err := c.r.Get(runKey(record.ID))
+	if err != nil {
+		return err
+	}
+	c.known(runKey(record.ID), value, &runRecord{})
+	err = scanPrefix(c.r, visitPrefix+record.ID+"/", func(key, value []byte) error {
+		c.known(key, value, &core.Visit{})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return scanPrefix(c.r, attemptPrefix+record.ID+"/", func(key, value []byte) error {
+		c.known(key, value, &attemptRecord{})
+		return nil
+	})
+}
+
+// known reports fields of a record that v doesn't have. What can't be decoded at all is
+// told where it is read.
+func (c *runCheck) known(key, value []byte, v any) {
+	if err := strict(value, v); err != nil && json.Valid(value) {
+		c.problem(key, false, "the record has what the program doesn't write: "+err.Error())
+	}
+}
+
 // attempt checks an attempt against its events.
 func (c *runCheck) attempt(id string, visit int, node string, a *core.Attempt, t *told) {
 	at := [2]int{visit, a.Iteration}
 	verdict, judged := t.verdicts[at]
 	output, made := t.outputs[at]
 	same := judged == a.Judged && (judged || made)
+	if !a.Judged {
+		same = same && a.Score == 0 && !a.Valid && !a.Accepted
+	}
 	if judged {
 		same = same && verdict.Node == node && verdict.Score == a.Score && verdict.Valid == a.Valid && verdict.Accepted == a.Accepted
 	}
@@ -118,15 +162,22 @@ func (c *runCheck) attempt(id string, visit int, node string, a *core.Attempt, t
 
 // visits checks the finished nodes against their events.
 func (c *runCheck) visits(record *runRecord, t *told) error {
-	visits, _, err := readHistory(c.r, record)
+	visits, err := readVisitRecords(c.r, record)
 	if err != nil {
 		return err
 	}
 	for i := range visits {
 		v := &visits[i]
 		told, is := t.visits[v.Number]
-		if !is || told.Node != v.Node || told.Skipped != v.Skipped || told.Next != v.Next {
+		same := is && told.Node == v.Node && told.Skipped == v.Skipped && told.Next == v.Next
+		if len(told.Memories) > 0 { // as it isn't in early stores
+			same = same && slices.Equal(told.Memories, v.Memories) && told.Result == core.Digest(v.Result)
+		}
+		if !same {
 			c.problem(visitKey(record.ID, v.Number), false, "the visit isn't what its event says")
+		}
+		if err := c.texts(record.ID, v); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -191,7 +191,12 @@ func readResult(r core.Reader, record *runRecord, end *runResult) (json.RawMessa
 	if len(end.Result) > 0 || record.Status.Resumable() && end.Open == nil {
 		return end.Result, nil
 	}
-	visits, loops, err := readHistory(r, record)
+	return resultOf(r, record, end, readVisits)
+}
+
+// resultOf makes the result of a run that has ended, from visits as read reads them.
+func resultOf(r core.Reader, record *runRecord, end *runResult, read visitReader) (json.RawMessage, error) {
+	visits, loops, err := historyBy(r, record, read)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,40 @@ func toFormat2(tx core.Tx) error {
 			return err
 		}
 	}
+	if err := p.visits(); err != nil {
+		return err
+	}
 	return p.append()
+}
+
+// visits takes the texts of memories out of the results of nodes, where a purge
+// wouldn't find them.
+func (p *prover) visits() error {
+	return p.each(visitPrefix, func(key, value []byte) error {
+		run, number, _ := strings.Cut(strings.TrimPrefix(string(key), visitPrefix), "/")
+		var v visitRecord
+		if json.Unmarshal(value, &v) != nil || len(number) != 4 || !validID(run) {
+			return nil // damaged: told by the check
+		}
+		if err := putTexts(p.tx, run, &v, isTombstone); err != nil || len(v.Memories) == 0 {
+			return err
+		}
+		if err := put(p.tx, key, v); err != nil {
+			return err
+		}
+		record, err := readRecord(p.tx, run)
+		if err != nil || record.Memories {
+			return nil // damaged: told by the check
+		}
+		record.Memories = true
+		return put(p.tx, runKey(run), record)
+	})
+}
+
+// isTombstone reports whether a memory was purged.
+func isTombstone(r core.Reader, memoryID string) (bool, error) {
+	_, found, err := r.Get([]byte("memory-purged/" + memoryID))
+	return found, err
 }
 
 // unproven refuses a store whose events prove records already: it isn't of format 1,

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -55,6 +56,11 @@ func attemptKey(id string, visit, iteration int) []byte {
 
 // describeKey renders a key for messages: its text, and its numbers in decimal.
 func describeKey(key []byte) string {
+	if bytes.HasPrefix(key, []byte(textPrefix)) {
+		if memory, run, visit, ok := textPlace(key); ok {
+			return fmt.Sprintf("%s%s/%s/%d", textPrefix, memory, run, visit)
+		}
+	}
 	for _, prefix := range []string{visitPrefix, attemptPrefix} {
 		rest, ok := strings.CutPrefix(string(key), prefix)
 		if !ok {

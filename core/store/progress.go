@@ -68,7 +68,14 @@ func (s *Runs) Visits(ctx context.Context, id string) (visits []core.Visit, err 
 // readHistory reads the finished visits of a run, their results with all of
 // their history, and the attempts of all visits.
 func readHistory(r core.Reader, record *runRecord) (visits []core.Visit, loops []VisitAttempts, err error) {
-	if visits, err = readVisits(r, record); err != nil {
+	return historyBy(r, record, readVisits)
+}
+
+// visitReader reads the finished visits of a run.
+type visitReader func(r core.Reader, record *runRecord) ([]core.Visit, error)
+
+func historyBy(r core.Reader, record *runRecord, read visitReader) (visits []core.Visit, loops []VisitAttempts, err error) {
+	if visits, err = read(r, record); err != nil {
 		return nil, nil, err
 	}
 	if loops, err = readAttempts(r, record.ID); err != nil {
@@ -103,11 +110,37 @@ func attemptsOf(loops []VisitAttempts, visit int) []core.Attempt {
 	return loops[at].Attempts
 }
 
+// readVisits reads visits with the texts of the memories that they hold.
 func readVisits(r core.Reader, record *runRecord) ([]core.Visit, error) {
+	stored, err := readVisitRecords(r, record)
+	if err != nil {
+		return nil, err
+	}
 	var visits []core.Visit
+	for i := range stored {
+		if stored[i].Result, err = withTexts(r, record.ID, &stored[i]); err != nil {
+			return nil, err
+		}
+		visits = append(visits, stored[i].Visit)
+	}
+	return visits, nil
+}
+
+// readVisitsAsStored reads visits as if all memories in them were purged.
+func readVisitsAsStored(r core.Reader, record *runRecord) ([]core.Visit, error) {
+	stored, err := readVisitRecords(r, record)
+	var visits []core.Visit
+	for i := range stored {
+		visits = append(visits, stored[i].Visit)
+	}
+	return visits, err
+}
+
+func readVisitRecords(r core.Reader, record *runRecord) ([]visitRecord, error) {
+	var visits []visitRecord
 	from := []byte(visitPrefix + record.ID + "/")
 	err := core.ScanPrefix(r, from, func(key, value []byte) (bool, error) {
-		var v core.Visit
+		var v visitRecord
 		if err := decode(record.ID, key, value, &v); err != nil {
 			return false, err
 		}

@@ -28,6 +28,8 @@ type runRecord struct {
 	Epoch int `json:"epoch"`
 	// Visits is how many nodes are finished.
 	Visits int `json:"visits"`
+	// Memories is whether one of their results holds memories.
+	Memories bool `json:"memories,omitempty"`
 	// Last is the newest attempt of visit Visits+1, if that has one.
 	Last lastAttempt `json:"last,omitzero"`
 	// Open is core.Run.Open: what the loop of that visit had consumed when the run

@@ -62,10 +62,19 @@ func (c *recorder) RecordVisit(ctx context.Context, v *core.Visit) error {
 		if err != nil {
 			return nil, err
 		}
+		visit := visitRecord{Visit: *stored}
+		digest := core.Digest(v.Result)
+		if record.Last.Iteration == 0 { // else it is of a loop, which returns no memories
+			if err := putTexts(tx, c.id, &visit, c.runs.Purged); err != nil {
+				return nil, err
+			}
+			digest = core.Digest(visit.Result)
+		}
+		record.Memories = record.Memories || len(visit.Memories) > 0
 		record.Visits, record.Last, record.Open = v.Number, lastAttempt{}, core.RunUsage{}
 		return journal.VisitRecorded{
-			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: core.Digest(v.Result),
-		}, put(tx, visitKey(c.id, v.Number), stored)
+			Visit: v.Number, Node: v.Node, Skipped: v.Skipped, Next: v.Next, Result: digest, Memories: visit.Memories,
+		}, put(tx, visitKey(c.id, v.Number), visit)
 	})
 }
 
@@ -86,7 +95,14 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 		}
 		record.Status, record.StopReason = r.Status, r.StopReason
 		record.Score, record.Iterations, record.Usage, record.Open = r.Score, r.Iterations, r.Usage, r.Open
-		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, Result: core.Digest(r.Result)},
+		result := r.Result
+		if record.Memories {
+			var err error
+			if result, err = resultOf(tx, record, &end, readVisitsAsStored); err != nil {
+				return nil, err
+			}
+		}
+		return journal.RunEnded{Status: r.Status, StopReason: r.StopReason, Result: core.Digest(result)},
 			put(tx, resultKey(c.id), end)
 	})
 }

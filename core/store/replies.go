@@ -106,17 +106,17 @@ func (s *Replies) purged(r core.Reader, id string) (bool, error) {
 }
 
 // Forget implements [core.Forgetter].
-func (s *Replies) Forget(tx core.Tx, memoryID string) error {
+func (s *Replies) Forget(tx core.Tx, memoryID string) ([]string, error) {
 	digests, err := core.Suffixes(tx, replyMemoryKey(memoryID, ""), maxReplies)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, digest := range digests {
 		if err := dropReply(tx, digest); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // makeRoom drops the oldest replies until one more of a size fits.

@@ -56,7 +56,7 @@ func checkReplies(t *testing.T, s core.Store) (found []string) {
 
 func forget(t *testing.T, r *store.Replies, memory string) {
 	t.Helper()
-	change(t, r.Store, func(tx core.Tx) error { return r.Forget(tx, memory) })
+	change(t, r.Store, func(tx core.Tx) error { _, err := r.Forget(tx, memory); return err })
 }
 
 func TestReplies_LeaveWithAnyOfTheirMemories(t *testing.T) {

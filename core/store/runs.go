@@ -18,6 +18,9 @@ import (
 type Runs struct {
 	store core.Store
 	clock core.Clock
+	// Purged tells memories that were purged, whose texts a run doesn't record any
+	// more. nil is for a store without memories.
+	Purged func(r core.Reader, memoryID string) (bool, error)
 
 	mu sync.Mutex
 	// held maps the runs that this process runs to their epoch.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/jsontext"
@@ -115,18 +114,14 @@ func TestExtractAcceptsTheDeepestAllowedNesting(t *testing.T) {
 	}
 }
 
-// A quadratic reader takes minutes on these; the bound leaves room for a slow
-// machine under the race detector.
+// A quadratic reader looks at 10^12 bytes for one of these: the test doesn't come to
+// its end.
 func TestExtractReadsHostileTextInLinearTime(t *testing.T) {
 	for _, piece := range []string{"{", "[", "[[1,", `{"a`, `{"`, "```json\n", "```", "\n```x", `["\u00`, "{}", `[1,{"`} {
 		t.Run(fmt.Sprintf("%q", piece), func(t *testing.T) {
 			text := strings.Repeat(piece, (2<<20)/len(piece))
-			start := time.Now()
 			if value, _, err := jsontext.Extract(text); err == nil {
 				t.Errorf("got a value of %d bytes, want an error", len(value))
-			}
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("took %v", took)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -111,18 +112,8 @@ func (s *suite) checkCancel(ctx context.Context) error {
 		big := q
 		big.request.State = json.RawMessage(`{"text":` + largeInputs()[0] + `}`)
 		for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
-			limited, cancel := context.WithCancel(ctx)
-			timer := time.AfterFunc(after, cancel)
-			if after == 0 {
-				cancel()
-			}
-			began := time.Now()
-			ask(limited, big)
-			took := time.Since(began)
-			timer.Stop()
-			cancel()
-			if took > after+cancelTime {
-				return fmt.Errorf("cancelled after %s, it went on for %s", after, (took - after).Round(time.Millisecond))
+			if late := late(ctx, big, after); late > cancelTime {
+				return fmt.Errorf("cancelled after %s, it went on for %s", after, late.Round(time.Millisecond))
 			}
 			if err := s.compare(q, before, s.ask(ctx, q)); err != nil {
 				return fmt.Errorf("after a call that was cancelled: %w", err)
@@ -130,6 +121,26 @@ func (s *suite) checkCancel(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// late returns for how long a call goes on that is cancelled after a while. One that
+// goes on too long is tried twice more and the shortest counts: a busy machine holds
+// up one call, a plugin that doesn't look at its context all of them.
+func late(ctx context.Context, q sample, after time.Duration) time.Duration {
+	shortest := time.Duration(math.MaxInt64)
+	for try := 0; try < 3 && shortest > cancelTime; try++ {
+		limited, cancel := context.WithCancel(ctx)
+		timer := time.AfterFunc(after, cancel)
+		if after == 0 {
+			cancel()
+		}
+		began := time.Now()
+		ask(limited, q)
+		shortest = min(shortest, time.Since(began)-after)
+		timer.Stop()
+		cancel()
+	}
+	return shortest
 }
 
 // checkForgotten prepares more configs than an instance keeps, equal ones that

@@ -5,7 +5,7 @@ typedef unsigned u32;
 typedef unsigned long long u64;
 
 void touch(void);
-static char room[4096], out[] = "{\"results\":[{\"response\":{\"verdict\":{\"score\":1,\"feedback\":\"0\"}}}]}";
+static char room[4096], out[] = "{\"results\":[{\"response\":{\"verdict\":{\"valid\":true,\"score\":1,\"feedback\":\"0\"}}}]}";
 
 EXPORT("reflectory_abi_version") u32 version(void) { return 1; }
 EXPORT("reflectory_alloc") void *alloc(u32 size) { return size <= sizeof room ? room : 0; }
@@ -20,6 +20,6 @@ EXPORT("reflectory_call") u64 call(u32 op, const char *request, u32 size) {
 	if (op == 1) return say("{\"manifest\":{\"name\":\"guest\",\"version\":\"1.0.0\",\"contract\":1,\"kinds\":[\"evaluator\"]}}");
 	if (op == 2) return say("{}");
 	if (size == 0) touch(); // it never is
-	out[58]++;
+	out[71]++;
 	return say(out);
 }

@@ -184,7 +184,7 @@ func TestThresholdsAreComparedInNineDigits(t *testing.T) {
 func TestWhatTheRetentionPolicySees(t *testing.T) {
 	revalidation := .55
 	m := &core.Memory{
-		Namespace: "a/b", State: core.StateCooling, CreatedTurn: 2, Kind: core.KindSemantic, AgentID: "ada", Tags: []string{"x"},
+		ID: "memory-1", Namespace: "a/b", State: core.StateCooling, CreatedTurn: 2, Kind: core.KindSemantic, AgentID: "ada", Tags: []string{"x"},
 		Priority: 7, Importance: .3, Confidence: .4, ReflectionDepth: 2,
 		Signals: core.Signals{
 			HitCount: 3, MissStreak: 4, LastHitTurn: 5, HitRate: .6, Utility: .7, Q: .8, TTLScore: .9,
@@ -194,11 +194,11 @@ func TestWhatTheRetentionPolicySees(t *testing.T) {
 	}
 	w := core.DefaultRetentionWeights()
 	want := core.RetentionInput{
-		Namespace: "a/b", State: "cooling", Turn: 20, CreatedTurn: 2, LastHitTurn: 5, Hits: 3, MissStreak: 4,
+		Namespace: "a/b", State: "cooling", Turn: 20, CreatedTurn: 2, LastHitTurn: 5, AgeTurns: 18, Hits: 3, MissStreak: 4,
 		RelevantTurns: 13, Gated: true, SinceGate: 7, GateRest: 20, SinceCooled: 3, CoolingWait: 40, Sessions: 14, Successes: 10, Partials: 11, Failures: 12,
 		HitRate: .6, Utility: .7, Q: .8, TTLScore: .9, Weights: w,
 		Facts: core.MemoryFacts{
-			Kind: "semantic", AgentID: "ada", Tags: []string{"x"}, Priority: 7, Importance: .3, Confidence: .4, ReflectionDepth: 2, Revalidation: .55,
+			MemoryID: "memory-1", Kind: "semantic", AgentID: "ada", Tags: []string{"x"}, Priority: 7, Importance: .3, Confidence: .4, ReflectionDepth: 2, Revalidation: .55,
 		},
 	}
 	if got := lifecycle.RetentionInput(m, 20, w); !reflect.DeepEqual(*got, want) {

@@ -64,7 +64,7 @@ func group(t *testing.T, pgid int) []string {
 // wantNoGroup waits until a killed group is out of the process table.
 func wantNoGroup(t *testing.T, pgid int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -91,7 +91,7 @@ func (k *kept) log(l plugin.LogLine) {
 // await waits for n lines: they take their own way.
 func (k *kept) await(t *testing.T, n int) []plugin.LogLine {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(time.Millisecond) {
 		k.mu.Lock()
 		lines := append([]plugin.LogLine(nil), k.lines...)
 		k.mu.Unlock()

@@ -145,9 +145,6 @@ func TestADeadlineEndsAnEndlessCall(t *testing.T) {
 	if sdk.ReasonOf(err) != "call_timeout" || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
 		t.Error(err)
 	}
-	if deadline, _ := ctx.Deadline(); time.Since(deadline) > 2*time.Second {
-		t.Errorf("it took %s past its deadline", time.Since(deadline))
-	}
 	ctx, cancel = context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if _, err := evaluateWith(ctx, i, do("loop"), `1`); sdk.CodeOf(err) != sdk.Cancelled || !errors.Is(err, context.Canceled) {

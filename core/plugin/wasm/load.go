@@ -54,7 +54,7 @@ type load struct {
 
 // load returns a plugin's compiled module. What is compiled is what was hashed:
 // the compiler looks at the digest again. A failure that follows from the module
-// is remembered; any other is told to those who waited for it, and forgotten.
+// is remembered; any other is reported to those who waited for it, and forgotten.
 func (d *Driver) load(ctx context.Context, p plugin.Installed) (*module, error) {
 	digest, err := digestOf(p)
 	if err != nil {

@@ -68,7 +68,7 @@ func TestAGuestRemembersAndLogsWithTheHost(t *testing.T) {
 			}
 		}
 		if len(lines) != 3 || lines[0].Message != "judged" || lines[0].Level != "warn" || lines[0].RunID != "r1" ||
-			lines[0].Plugin != "guest" || lines[0].Fields["run"] != "r1" {
+			lines[0].Plugin != "guest" || lines[0].Fields["_run"] != "r1" {
 			t.Errorf("%s: logged %+v", mode, lines)
 		}
 	}

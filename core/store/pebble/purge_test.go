@@ -17,6 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/store"
 )
 
 // pending has each memory that is looked at wait for the gate.
@@ -56,6 +57,7 @@ func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	recallInRun(t, s, m)
 	observeMany(t, m, others/2, others)
 	if _, err := m.Sweep(t.Context(), "doomed", "me"); err != nil {
 		t.Fatal(err)
@@ -73,11 +75,28 @@ func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
 // newMemories returns memories of which the gate purges all that are swept.
 func newMemories(t *testing.T, s core.Store) *memory.Memories {
 	t.Helper()
-	m, err := memory.New(memory.Options{Store: s, Retention: pending{}, Gate: purger{}, Embedder: embed.Hashed{}})
+	m, err := memory.New(memory.Options{Store: s, Retention: pending{}, Gate: purger{}, Embedder: embed.Hashed{}, Forgetters: []core.Forgetter{store.RunMemories{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// recallInRun has a run recall the memory that goes.
+func recallInRun(t *testing.T, s core.Store, m *memory.Memories) {
+	t.Helper()
+	found, err := m.Recall(t.Context(), &core.RecallRequest{Query: "what goes", RecallFilter: core.RecallFilter{Namespace: "doomed"}})
+	if err != nil || len(found.Memories) != 1 {
+		t.Fatalf("recalled %v, error %v", found, err)
+	}
+	runs, run := store.NewRuns(s, core.SystemClock{}), &core.Run{ID: "run", State: json.RawMessage("{}")}
+	if err := runs.Create(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	visit := &core.Visit{Number: 1, Node: "n", Result: core.MustJSON(found)}
+	if err := runs.Recorder(run).RecordVisit(t.Context(), visit); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // observeMany makes memories, a thousand at a time.

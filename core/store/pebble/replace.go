@@ -36,6 +36,8 @@ type Staged struct {
 	Dir string
 
 	target string
+	// scratch are folders that go with it.
+	scratch []string
 	// lock is the target's; nil once it is given up.
 	lock *pebble.Lock
 }
@@ -64,6 +66,32 @@ func Stage(ctx context.Context, o Options, overwrite bool) (*Staged, error) {
 		return nil, ioError("create a folder beside "+s.target, err)
 	}
 	return s, nil
+}
+
+// StageCopy begins a store that will take the place of the one in the options'
+// directory, as a copy of that: what is done to the copy, the store has wholly or not at
+// all. Install or Discard ends it.
+func StageCopy(ctx context.Context, o Options) (*Staged, error) {
+	s, err := Stage(ctx, o, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := copyFiles(ctx, s.target, s.Dir); err != nil {
+		s.Discard()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Scratch makes an empty folder beside the store, of the owner only, which goes with
+// Install and Discard, or with the next store that is staged.
+func (s *Staged) Scratch() (string, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+stagedSuffix)
+	if err != nil {
+		return "", ioError("create a folder beside "+s.target, err)
+	}
+	s.scratch = append(s.scratch, dir)
+	return dir, nil
 }
 
 // hold takes the lock of the store that is to be replaced, after it made sure that
@@ -126,6 +154,9 @@ func (s *Staged) Install() error {
 func (s *Staged) Discard() {
 	if s.Dir != "" {
 		_ = os.RemoveAll(s.Dir) // it harms nobody
+	}
+	for _, dir := range s.scratch {
+		_ = os.RemoveAll(dir) // nor does that
 	}
 	if s.lock != nil {
 		_ = os.Remove(filepath.Join(s.target, holderFile))

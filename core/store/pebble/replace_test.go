@@ -66,3 +66,28 @@ func TestAKilledReplacementLeavesAWholeStore(t *testing.T) {
 		})
 	}
 }
+
+// TestACopyTakesThePlaceOfItsStore: also where a replacement was killed before.
+func TestACopyTakesThePlaceOfItsStore(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "store")
+	made(t, target+readySuffix, "old")
+	made(t, target+replacedSuffix, "older")
+	staged, err := StageCopy(t.Context(), Options{Dir: target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := staged.Scratch(); err != nil {
+		t.Fatal(err)
+	}
+	if got := value(t, staged.Dir); got != "old" {
+		t.Errorf("the copy holds %q", got)
+	}
+	if err := staged.Install(); err != nil {
+		t.Fatal(err)
+	}
+	if got := value(t, target); got != "old" {
+		t.Errorf("the store holds %q", got)
+	}
+	only(t, dir, "store")
+}

@@ -16,7 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// secret stands in a value and a key that are deleted, and nowhere else.
+// secret is in a value and a key that are deleted, and nowhere else.
 const secret = "a secret that has to go"
 
 // TestScrub_LeavesNothingInAnyFile deletes a secret from stores that were used in

@@ -21,6 +21,9 @@ type Language struct {
 	Runtimes []string
 
 	title, needs, note string
+	// host is the file that says what the host does for a plugin. A language that has
+	// one shows every kind of plugin, another an evaluator alone.
+	host string
 	// command is plugin.yaml's entry where the plugin is no executable of its own.
 	command string
 	// capabilities and limits are what plugin.yaml says of them; "" is nothing.
@@ -46,6 +49,7 @@ func Languages() []Language {
 				{"assembly/reflectory.ts", "the author's side of the contract"},
 				{"assembly/json.ts", "JSON"},
 			},
+			host: "assembly/reflectory.ts",
 		},
 		{
 			Name: "c", Runtimes: []string{wasm}, title: "C",
@@ -54,13 +58,13 @@ func Languages() []Language {
 				{"plugin.c", "the plugin"},
 				{"reflectory.h", "the author's side of the contract: what a plugin calls, and what it defines"},
 				{"reflectory.c", "how that works"},
+				{"json.c", "JSON"},
 			},
+			host: "reflectory.h",
 		},
 		{
 			Name: "go", Runtimes: []string{process, wasm}, title: "Go",
-			needs: "Go 1.26, and Reflectory's Go module or a checkout of it", build: "make",
-			note: "`make` downloads that module, unless go.mod says to take a checkout: `plugin new --sdk DIR` writes\n" +
-				"that, and so does `go mod edit -replace github.com/reflectory/reflectory=DIR`.",
+			needs: "Go 1.26, and a checkout of Reflectory", build: "make",
 			files: []file{{"main.go", "the plugin"}, {"main_test.go", "the contract and the fixtures, in `go test`"}},
 		},
 		{
@@ -77,14 +81,18 @@ func Languages() []Language {
 		{
 			Name: "rust", Runtimes: []string{wasm}, title: "Rust",
 			needs: "Rust with the target wasm32-unknown-unknown (`rustup target add wasm32-unknown-unknown`)",
-			note:  "No test of Reflectory's builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87.",
+			note: "No test of Reflectory's builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87,\n" +
+				"what asks the host excepted.",
+			host:  "src/reflectory.rs",
 			build: "make",
 			files: []file{{"src/lib.rs", "the plugin"}, {"src/reflectory.rs", "the author's side of the contract"}},
 		},
 		{
 			Name: "zig", Runtimes: []string{wasm}, title: "Zig", needs: "Zig 0.12 or later",
-			note: "No test of Reflectory's builds this; it was tried by hand with Zig 0.11, which has\n" +
-				"`zig build-lib -dynamic` in the place of the Makefile's `zig build-exe -fno-entry`.",
+			note: "Untested: nobody has built this template as it stands. An earlier one, which only judged, was\n" +
+				"tried by hand with Zig 0.11, which has `zig build-lib -dynamic` in the place of the Makefile's\n" +
+				"`zig build-exe -fno-entry`.",
+			host:  "src/reflectory.zig",
 			build: "make",
 			files: []file{{"src/main.zig", "the plugin"}, {"src/reflectory.zig", "the author's side of the contract"}},
 		},

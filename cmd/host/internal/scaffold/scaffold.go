@@ -45,9 +45,19 @@ type Options struct {
 	// Dir is the folder to write, which must be empty if it exists. "" is one
 	// of the plugin's name in the working folder.
 	Dir string
-	// SDK is a checkout of Reflectory that a plugin in Go is built with; "" is
-	// the published module.
+	// SDK is a checkout of Reflectory that a plugin in Go is built with. Without it the
+	// plugin isn't built: see [Options.Lacks].
 	SDK string
+}
+
+// Lacks says what a plugin needs besides its compiler before it can be built; "" is
+// nothing.
+func (o Options) Lacks() string {
+	if o.Language != "go" || o.SDK != "" {
+		return ""
+	}
+	return "Reflectory's Go module isn't published yet. The build fails until go.mod names a checkout\n" +
+		"of it: `go mod edit -replace github.com/reflectory/reflectory=DIR`, or `plugin new --sdk DIR`."
 }
 
 // project is what the templates see.
@@ -59,6 +69,7 @@ type project struct {
 	Title, Needs, Note      string
 	Build                   string
 	Files                   []file
+	Host                    string
 	SDK                     string
 }
 
@@ -99,7 +110,10 @@ func newProject(o Options, l Language, runtime string) (project, error) {
 		Name: name, FullName: publisher + "/" + name, Version: firstVersion,
 		Runtime: runtime, Entry: l.entry(name, runtime),
 		Capabilities: l.capabilities, Limits: l.limits, Grant: l.grant,
-		Title: l.title, Needs: l.needs, Note: l.note, Build: l.build, Files: l.files,
+		Title: l.title, Needs: l.needs, Note: l.note, Build: l.build, Files: l.files, Host: l.host,
+	}
+	if lacks := o.Lacks(); lacks != "" {
+		p.Note = lacks
 	}
 	if o.SDK == "" {
 		return p, nil
@@ -135,7 +149,11 @@ func refuseFull(dir string) error {
 // render makes every file of a new plugin, by its path with / in it.
 func render(language string, p project) (map[string][]byte, error) {
 	content := map[string][]byte{}
-	for _, root := range []string{"templates/common", "templates/" + language} {
+	roots := []string{"templates/common", "templates/" + language}
+	if p.Host != "" {
+		roots = append(roots, "templates/kinds")
+	}
+	for _, root := range roots {
 		err := fs.WalkDir(templates, root, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err

@@ -144,14 +144,17 @@ func TestAPluginWithoutAPublisherIsLocal(t *testing.T) {
 	}
 }
 
-// The modules in testdata, which other tests run, are built from the templates
-// as they are now.
+// The modules in testdata, which other tests run, are built from the templates and from
+// testdata/asks as they are now.
 func TestTheBuiltModulesAreCurrent(t *testing.T) {
 	sums, err := os.ReadFile("testdata/sources.sha256")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "asks"), os.DirFS("testdata/asks")); err != nil {
+		t.Fatal(err)
+	}
 	for _, language := range []string{"c", "assemblyscript"} {
 		begin(t, scaffold.Options{Name: "acme/words", Language: language, Dir: filepath.Join(dir, language)})
 	}

@@ -7,61 +7,171 @@ use serde_json::{json, Map, Value};
 /// How many configs are kept prepared, the oldest going first.
 const KEPT: usize = 64;
 
-/// An error: the plugin could not judge.
+/// An error: the plugin could not judge, make or repair.
 pub struct Refusal {
-    pub code: &'static str,
-    pub reason: &'static str,
+    pub code: String,
+    pub reason: String,
     pub message: String,
-    pub hint: &'static str,
+    pub hint: String,
+    /// An object, or null.
+    pub details: Value,
 }
 
 impl Refusal {
     /// The config or the request is wrong.
-    pub fn invalid(reason: &'static str, message: impl Into<String>) -> Self {
-        Refusal { code: "invalid", reason, message: message.into(), hint: "" }
+    pub fn invalid(reason: &str, message: &str) -> Self {
+        Refusal { code: "invalid".into(), reason: reason.into(), message: message.into(), hint: String::new(), details: Value::Null }
+    }
+
+    /// Adds what to do about it.
+    pub fn with_hint(mut self, hint: &str) -> Self {
+        self.hint = hint.into();
+        self
     }
 
     fn to_json(&self) -> Value {
-        json!({"error": {"code": self.code, "reason": self.reason, "message": self.message, "hint": self.hint}})
+        let mut error = json!({"code": self.code, "reason": self.reason, "message": self.message, "hint": self.hint});
+        if self.details.is_object() {
+            error["details"] = self.details.clone();
+        }
+        json!({ "error": error })
+    }
+
+    /// The host's error.
+    fn of(error: &Value) -> Self {
+        let text = |key: &str| error[key].as_str().unwrap_or_default().to_string();
+        Refusal { code: text("code"), reason: text("reason"), message: text("message"), hint: text("hint"), details: error["details"].clone() }
     }
 }
 
-/// A plugin with one config.
+// What the host does for a plugin, while a call runs.
+
+#[link(wasm_import_module = "reflectory:host")]
+extern "C" {
+    #[link_name = "service"]
+    fn import_service(ptr: *const u8, size: usize) -> u64;
+    #[link_name = "log"]
+    fn import_log(level: i32, ptr: *const u8, size: usize);
+}
+
+/// How much a line of the log matters.
+#[allow(dead_code)]
+#[derive(Clone, Copy)]
+pub enum Level {
+    Trace,
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+/// Writes a line to the host's log. It needs no grant.
+#[allow(dead_code)]
+pub fn log(level: Level, line: &str) {
+    unsafe { import_log(level as i32, line.as_ptr(), line.len()) }
+}
+
+// These need a grant, "denied" without it: in plugin.yaml, capabilities: {host: [NAME]},
+// where NAME is llm.complete, memory.recall or cache.
+
+/// Asks the operator's model, and returns its reply.
+#[allow(dead_code)]
+pub fn complete(prompt: &str) -> Result<String, Refusal> {
+    let response = ask("llm.complete", json!({ "prompt": prompt }))?;
+    Ok(response["output"].as_str().unwrap_or_default().to_string())
+}
+
+/// Reads memories of the run's namespace: a list, the best first.
+#[allow(dead_code)]
+pub fn recall(query: &str, limit: u32) -> Result<Value, Refusal> {
+    Ok(ask("memory.recall", json!({"query": query, "limit": limit}))?["memories"].take())
+}
+
+/// Reads what was put under a key: null if there is nothing.
+#[allow(dead_code)]
+pub fn cache_get(key: &str) -> Result<Value, Refusal> {
+    Ok(ask("cache", json!({"op": "get", "key": key}))?["value"].take())
+}
+
+/// Keeps a value.
+#[allow(dead_code)]
+pub fn cache_put(key: &str, value: &Value) -> Result<(), Refusal> {
+    ask("cache", json!({"op": "put", "key": key, "value": value})).map(|_| ())
+}
+
+/// Asks for a service as its own JSON has it, with all that a request may say.
+#[allow(dead_code)]
+pub fn ask(service: &str, request: Value) -> Result<Value, Refusal> {
+    let asked = json!({"service": service, "body": request}).to_string();
+    let at = unsafe { import_service(asked.as_ptr(), asked.len()) };
+    // The host took room for its reply by alloc.
+    let reply = unsafe { take((at >> 32) as usize as *mut u8, at as u32 as usize) };
+    let mut reply: Value = read(&reply).map_err(|e| Refusal::invalid("reply_invalid", &format!("the host's reply: {e}")))?;
+    match reply.get("error") {
+        Some(error) => Err(Refusal::of(error)),
+        None => Ok(reply["response"].take()),
+    }
+}
+
+// How a plugin is called.
+
+/// Makes room for a message of the host's.
+pub fn alloc(size: usize) -> *mut u8 {
+    Box::into_raw(vec![0u8; size].into_boxed_slice()) as *mut u8
+}
+
+/// Takes back what alloc gave.
+unsafe fn take(ptr: *mut u8, size: usize) -> Box<[u8]> {
+    Box::from_raw(std::ptr::slice_from_raw_parts_mut(ptr, size))
+}
+
+fn read(bytes: &[u8]) -> serde_json::Result<Value> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    reader.disable_recursion_limit(); // the host sends at most 256 levels, and four around them
+    Value::deserialize(&mut reader)
+}
+
+/// A plugin with one config. It defines what its kinds are asked.
 pub trait Plugin: Sized {
     /// What the plugin is.
     fn manifest() -> Value;
     /// Checks a config, once.
     fn prepare(config: &Map<String, Value>) -> Result<Self, Refusal>;
     /// Judges one output: returns the verdict.
-    fn evaluate(&self, request: &Value) -> Result<Value, Refusal>;
+    fn evaluate(&self, _request: &Value) -> Result<Value, Refusal> {
+        Err(Refusal::invalid("kind_unsupported", "this plugin is no evaluator"))
+    }
+    /// Makes an output, and returns it.
+    fn generate(&self, _request: &Value) -> Result<Value, Refusal> {
+        Err(Refusal::invalid("kind_unsupported", "this plugin is no generator"))
+    }
+    /// Repairs one output, and returns it.
+    fn correct(&self, _request: &Value) -> Result<Value, Refusal> {
+        Err(Refusal::invalid("kind_unsupported", "this plugin is no corrector"))
+    }
 }
 
 /// What an instance keeps from call to call.
 pub struct Instance<P: Plugin> {
     prepared: Vec<(String, P)>,
-    request: Vec<u8>,
     reply: Vec<u8>,
 }
 
 impl<P: Plugin> Instance<P> {
     pub const fn new() -> Self {
-        Instance { prepared: Vec::new(), request: Vec::new(), reply: Vec::new() }
-    }
-
-    /// Makes room for a request.
-    pub fn alloc(&mut self, size: usize) -> *mut u8 {
-        self.request = vec![0; size];
-        self.request.as_mut_ptr()
+        Instance { prepared: Vec::new(), reply: Vec::new() }
     }
 
     /// Does one call, and returns where the reply lies. It stays until the next.
-    pub fn call(&mut self, op: i32) -> u64 {
-        let request = std::mem::take(&mut self.request);
-        let mut reader = serde_json::Deserializer::from_slice(&request);
-        reader.disable_recursion_limit(); // the host sends at most 256 levels, and four around them
-        let answer = match Value::deserialize(&mut reader) {
+    ///
+    /// # Safety
+    ///
+    /// The request is what alloc gave, and belongs to this call.
+    pub unsafe fn call(&mut self, op: i32, ptr: *mut u8, size: usize) -> u64 {
+        let request = take(ptr, size);
+        let answer = match read(&request) {
             Ok(request) => self.answer(op, &request).unwrap_or_else(|r| r.to_json()),
-            Err(e) => Refusal::invalid("json_invalid", format!("the request can't be read: {e}")).to_json(),
+            Err(e) => Refusal::invalid("json_invalid", &format!("the request can't be read: {e}")).to_json(),
         };
         self.reply = answer.to_string().into_bytes();
         (self.reply.as_ptr() as usize as u64) << 32 | self.reply.len() as u64
@@ -83,22 +193,24 @@ impl<P: Plugin> Instance<P> {
                 }
                 Ok(json!({}))
             }
-            3 => {
+            3..=5 => {
                 let plugin = self.prepared.iter().find(|(d, _)| d == digest).map(|(_, p)| p);
-                let plugin = plugin.ok_or(Refusal {
-                    code: "not_found",
-                    reason: "config_unknown",
-                    message: format!("no config of digest {digest} was prepared"),
-                    hint: "",
+                let plugin = plugin.ok_or_else(|| Refusal {
+                    code: "not_found".into(),
+                    ..Refusal::invalid("config_unknown", &format!("no config of digest {digest} was prepared"))
                 })?;
                 let items = request["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-                let results = items.iter().map(|item| match plugin.evaluate(item) {
-                    Ok(verdict) => json!({"response": {"verdict": verdict}}),
-                    Err(refusal) => refusal.to_json(),
+                let results = items.iter().map(|item| {
+                    let response = match op {
+                        3 => plugin.evaluate(item).map(|verdict| json!({ "verdict": verdict })),
+                        4 => plugin.generate(item).map(|output| json!({ "output": output })),
+                        _ => plugin.correct(item).map(|output| json!({ "output": output })),
+                    };
+                    response.map_or_else(|refusal| refusal.to_json(), |response| json!({ "response": response }))
                 });
                 Ok(json!({"results": results.collect::<Vec<_>>()}))
             }
-            _ => Err(Refusal::invalid("kind_unsupported", "this plugin is an evaluator")),
+            _ => Err(Refusal::invalid("kind_unsupported", "this plugin doesn't know this operation")),
         }
     }
 }
@@ -117,12 +229,12 @@ macro_rules! export {
 
         #[no_mangle]
         pub extern "C" fn reflectory_alloc(size: usize) -> *mut u8 {
-            unsafe { (*std::ptr::addr_of_mut!(INSTANCE)).alloc(size) }
+            $crate::reflectory::alloc(size)
         }
 
         #[no_mangle]
-        pub extern "C" fn reflectory_call(op: i32, _ptr: *const u8, _size: usize) -> u64 {
-            unsafe { (*std::ptr::addr_of_mut!(INSTANCE)).call(op) }
+        pub extern "C" fn reflectory_call(op: i32, ptr: *mut u8, size: usize) -> u64 {
+            unsafe { (*std::ptr::addr_of_mut!(INSTANCE)).call(op, ptr, size) }
         }
     };
 }

@@ -1,16 +1,20 @@
 //! The author's side of a Reflectory plugin in Zig: a WASM reactor, ABI version
-//! 1. A plugin is a file with manifest, Prepared, prepare and evaluate. It hands
-//! itself to Instance, and exports the functions of that.
+//! 1. A plugin is a file with manifest, Prepared, prepare and those of evaluate, generate
+//! and correct that its kinds are asked. It hands itself to Instance, and exports the
+//! functions of that.
 
 const std = @import("std");
+const Allocator = std.mem.Allocator;
 const Value = std.json.Value;
 
-/// An error: the plugin could not judge. The texts are plain ASCII without quotes.
+/// An error: the plugin could not judge, make or repair.
 pub const Refusal = struct {
     code: []const u8 = "invalid",
     reason: []const u8,
     message: []const u8,
     hint: []const u8 = "",
+    /// A JSON object, or nothing.
+    details: []const u8 = "",
 };
 
 /// The value of a key, or null.
@@ -18,6 +22,105 @@ pub fn get(object: Value, key: []const u8) Value {
     if (object != .object) return .null;
     return object.object.get(key) orelse .null;
 }
+
+/// A text as JSON.
+pub fn quote(memory: Allocator, text: []const u8) ![]const u8 {
+    const hex = "0123456789abcdef";
+    const out = try memory.alloc(u8, 6 * text.len + 2);
+    var n: usize = 1;
+    out[0] = '"';
+    for (text) |c| {
+        if (c < 0x20 or c == '"' or c == '\\') {
+            @memcpy(out[n..][0..4], "\\u00");
+            out[n + 4] = hex[c >> 4];
+            out[n + 5] = hex[c & 15];
+            n += 6;
+        } else {
+            out[n] = c;
+            n += 1;
+        }
+    }
+    out[n] = '"';
+    return out[0 .. n + 1];
+}
+
+// What the host does for a plugin, while a call runs.
+
+const host = struct {
+    extern "reflectory:host" fn service(ptr: [*]const u8, size: usize) u64;
+    extern "reflectory:host" fn log(level: i32, ptr: [*]const u8, size: usize) void;
+};
+
+pub const Level = enum(i32) { trace, debug, info, warn, err };
+
+/// Writes a line to the host's log. It needs no grant.
+pub fn log(level: Level, line: []const u8) void {
+    host.log(@intFromEnum(level), line.ptr, line.len);
+}
+
+// These need a grant, "denied" without it: in plugin.yaml, capabilities: {host: [NAME]},
+// where NAME is llm.complete, memory.recall or cache. They return null and fill in the
+// refusal where the host has no answer.
+
+/// Asks the operator's model: its reply is a text.
+pub fn complete(memory: Allocator, prompt: []const u8, refusal: *Refusal) !?Value {
+    const request = try std.fmt.allocPrint(memory, "{{\"prompt\":{s}}}", .{try quote(memory, prompt)});
+    const response = try ask(memory, "llm.complete", request, refusal) orelse return null;
+    return get(response, "output");
+}
+
+/// Reads memories of the run's namespace: a list, the best first.
+pub fn recall(memory: Allocator, query: []const u8, limit: u32, refusal: *Refusal) !?Value {
+    const request = try std.fmt.allocPrint(memory, "{{\"query\":{s},\"limit\":{d}}}", .{ try quote(memory, query), limit });
+    const response = try ask(memory, "memory.recall", request, refusal) orelse return null;
+    return get(response, "memories");
+}
+
+/// Reads what was put under a key: .null if there is nothing.
+pub fn cacheGet(memory: Allocator, key: []const u8, refusal: *Refusal) !?Value {
+    const request = try std.fmt.allocPrint(memory, "{{\"op\":\"get\",\"key\":{s}}}", .{try quote(memory, key)});
+    const response = try ask(memory, "cache", request, refusal) orelse return null;
+    return get(response, "value");
+}
+
+/// Keeps a value, which is JSON.
+pub fn cachePut(memory: Allocator, key: []const u8, value: []const u8, refusal: *Refusal) !?Value {
+    const request = try std.fmt.allocPrint(memory, "{{\"op\":\"put\",\"key\":{s},\"value\":{s}}}", .{ try quote(memory, key), value });
+    return ask(memory, "cache", request, refusal);
+}
+
+/// Asks for a service as its own JSON has it, with all that a request may say.
+pub fn ask(memory: Allocator, service: []const u8, request: []const u8, refusal: *Refusal) !?Value {
+    const asked = try std.fmt.allocPrint(memory, "{{\"service\":\"{s}\",\"body\":{s}}}", .{ service, request });
+    const at = host.service(asked.ptr, asked.len);
+    const bytes = @as([*]const u8, @ptrFromInt(@as(usize, @intCast(at >> 32))))[0..@as(usize, @intCast(at & 0xffffffff))];
+    const reply = try std.json.parseFromSliceLeaky(Value, memory, bytes, .{});
+    const failed = get(reply, "error");
+    if (failed != .object) return get(reply, "response");
+    refusal.* = .{
+        .code = textOf(failed, "code"),
+        .reason = textOf(failed, "reason"),
+        .message = textOf(failed, "message"),
+        .hint = textOf(failed, "hint"),
+        .details = try retryDetails(memory, get(failed, "details")),
+    };
+    return null;
+}
+
+fn textOf(object: Value, key: []const u8) []const u8 {
+    const value = get(object, key);
+    return if (value == .string) value.string else "";
+}
+
+/// Of an error's details, those that say whether and when to try again.
+fn retryDetails(memory: Allocator, details: Value) ![]const u8 {
+    const wait = get(details, "retry_after_ms");
+    if (wait == .integer) return std.fmt.allocPrint(memory, "{{\"retry_after_ms\":{d}}}", .{wait.integer});
+    const permanent = get(details, "permanent");
+    return if (permanent == .bool and permanent.bool) "{\"permanent\":true}" else "";
+}
+
+// How a plugin is called.
 
 /// How many configs are kept prepared, the oldest going first.
 const kept = 64;
@@ -31,13 +134,17 @@ pub fn Instance(comptime plugin: type) type {
         // What belongs to one call, and is freed when the next begins.
         var arena = std.heap.ArenaAllocator.init(std.heap.wasm_allocator);
 
+        var calling = false;
+
         pub fn alloc(size: u32) u32 {
-            _ = arena.reset(.free_all);
+            if (!calling) _ = arena.reset(.free_all); // the last call is over
             const room = arena.allocator().alloc(u8, size) catch return 0;
             return @intFromPtr(room.ptr);
         }
 
         pub fn call(op: i32, ptr: u32, size: u32) u64 {
+            calling = true;
+            defer calling = false;
             const request = @as([*]const u8, @ptrFromInt(ptr))[0..size];
             const reply = answer(op, request) catch |e| failed(e);
             return @as(u64, @intFromPtr(reply.ptr)) << 32 | reply.len;
@@ -54,7 +161,7 @@ pub fn Instance(comptime plugin: type) type {
             const request = try std.json.parseFromSliceLeaky(Value, memory, bytes, .{});
             const config = get(request, "config");
             const digest = get(config, "digest");
-            var refusal = Refusal{ .reason = "kind_unsupported", .message = "this plugin is an evaluator" };
+            var refusal = Refusal{ .reason = "kind_unsupported", .message = "this plugin is not of this kind" };
             if (digest != .string or digest.string.len > 128) return refused(memory, refusal);
             if (op == 2) {
                 const made = plugin.prepare(get(config, "json"), &refusal) orelse return refused(memory, refusal);
@@ -65,22 +172,23 @@ pub fn Instance(comptime plugin: type) type {
                 slot.made = made;
                 return "{}";
             }
-            if (op != 3) return refused(memory, refusal);
+            const known = op == 3 and @hasDecl(plugin, "evaluate") or op == 4 and @hasDecl(plugin, "generate") or op == 5 and @hasDecl(plugin, "correct");
+            if (!known) return refused(memory, refusal);
             for (&slots) |*slot| {
                 if (slot.size > 0 and std.mem.eql(u8, slot.digest[0..slot.size], digest.string)) {
-                    return results(memory, slot.made, get(request, "items"));
+                    return results(op, memory, slot.made, get(request, "items"));
                 }
             }
             refusal = .{ .code = "not_found", .reason = "config_unknown", .message = "no config of this digest was prepared" };
             return refused(memory, refusal);
         }
 
-        fn results(memory: std.mem.Allocator, made: plugin.Prepared, items: Value) ![]const u8 {
+        fn results(op: i32, memory: Allocator, made: plugin.Prepared, items: Value) ![]const u8 {
             if (items != .array) return "{\"results\":[]}";
             const parts = try memory.alloc([]const u8, items.array.items.len);
             for (items.array.items, parts) |item, *part| {
                 var refusal: Refusal = undefined;
-                if (try plugin.evaluate(memory, made, item, &refusal)) |response| {
+                if (try respond(op, memory, made, item, &refusal)) |response| {
                     part.* = try std.fmt.allocPrint(memory, "{{\"response\":{s}}}", .{response});
                 } else {
                     part.* = try refused(memory, refusal);
@@ -89,8 +197,19 @@ pub fn Instance(comptime plugin: type) type {
             return std.fmt.allocPrint(memory, "{{\"results\":[{s}]}}", .{try std.mem.join(memory, ",", parts)});
         }
 
-        fn refused(memory: std.mem.Allocator, r: Refusal) ![]const u8 {
-            return std.fmt.allocPrint(memory, "{{\"error\":{{\"code\":\"{s}\",\"reason\":\"{s}\",\"message\":\"{s}\",\"hint\":\"{s}\"}}}}", .{ r.code, r.reason, r.message, r.hint });
+        fn respond(op: i32, memory: Allocator, made: plugin.Prepared, item: Value, refusal: *Refusal) !?[]const u8 {
+            if (@hasDecl(plugin, "evaluate") and op == 3) return plugin.evaluate(memory, made, item, refusal);
+            if (@hasDecl(plugin, "generate") and op == 4) return plugin.generate(memory, made, item, refusal);
+            if (@hasDecl(plugin, "correct") and op == 5) return plugin.correct(memory, made, item, refusal);
+            return null;
+        }
+
+        fn refused(memory: Allocator, r: Refusal) ![]const u8 {
+            return std.fmt.allocPrint(memory, "{{\"error\":{{\"code\":\"{s}\",\"reason\":{s},\"message\":{s},\"hint\":{s},\"details\":{s}}}}}", .{
+                r.code,                     try quote(memory, r.reason),
+                try quote(memory, r.message), try quote(memory, r.hint),
+                if (r.details.len > 0) r.details else "null",
+            });
         }
     };
 }

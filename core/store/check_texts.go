@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+)
+
+// texts checks the texts of the memories that a visit holds: they are what the visit
+// says, and gone where the memory was purged, and only there.
+func (c *runCheck) texts(run string, v *visitRecord) error {
+	for _, held := range v.Memories {
+		key := textKey(held.MemoryID, run, v.Number)
+		value, found, err := c.r.Get(key)
+		if err != nil {
+			return err
+		}
+		purged, err := c.purged.is(c.r, held.MemoryID)
+		switch {
+		case err != nil:
+			return err
+		case found && purged:
+			c.problem(key, false, "its memory was purged, but the texts are still there")
+		case found && core.Digest(value) != held.Digest:
+			c.problem(key, false, "the texts of the memory aren't what the visit says")
+		case !found && !purged:
+			c.problem(key, false, "the texts of the memory are gone, though it wasn't purged")
+		}
+	}
+	return nil
+}
+
+// strayTexts reports texts of memories that no visit holds.
+func (c *runCheck) strayTexts(ctx context.Context) error {
+	return scanPrefix(c.r, textPrefix, func(key, _ []byte) error {
+		memory, run, visit, ok := textPlace(key)
+		if ok {
+			var v visitRecord
+			found, err := get(c.r, run, visitKey(run, visit), &v)
+			if err != nil {
+				return c.tell(err)
+			}
+			ok = found && slices.ContainsFunc(v.Memories, func(m journal.MemoryDigest) bool { return m.MemoryID == memory })
+		}
+		if !ok {
+			c.problem(key, false, "no visit holds this memory")
+		}
+		return ctx.Err()
+	})
+}

@@ -1,0 +1,224 @@
+package store
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A node that recalls or writes memories has them in its result. A purge must take them
+// out of it, though a visit never changes. So a visit holds of a memory what isn't its
+// content, with [purgedText] in the place of its texts, and these are in a record of
+// their own, which the memory's id begins: a purge finds and deletes it, whatever run
+// it is of. Who reads a visit gets the texts put back, byte for byte, or what is stored.
+//
+// The visit and its event have the digest of that record. It holds a salt, so that
+// nothing can be guessed back from the digest once the record is gone.
+
+// textPrefix begins the keys of these records.
+const textPrefix = "run-memory/"
+
+// purgedText is shown in the place of what was purged.
+const purgedText = "[purged]"
+
+// textSaltBytes is the size of a salt: 128 bits, which can't be guessed.
+const textSaltBytes = 16
+
+// textKey is where the texts of a memory are that a visit of a run holds.
+func textKey(memory, run string, visit int) []byte {
+	return binary.BigEndian.AppendUint32([]byte(textPrefix+memory+"/"+run+"/"), uint32(visit))
+}
+
+// textPlace is what a key of textKey names.
+func textPlace(key []byte) (memory, run string, visit int, ok bool) {
+	memory, rest, _ := strings.Cut(string(key[len(textPrefix):]), "/")
+	run, number, _ := strings.Cut(rest, "/")
+	if !core.ValidID(memory) || !validID(run) || len(number) != 4 {
+		return "", "", 0, false
+	}
+	return memory, run, int(binary.BigEndian.Uint32([]byte(number))), true
+}
+
+// visitRecord is a visit as it is stored: its result without the texts of memories.
+type visitRecord struct {
+	core.Visit
+	// Memories are those that the result holds, with the digest of their texts; without
+	// one the memory was purged before the visit was recorded.
+	Memories []journal.MemoryDigest `json:"memories,omitempty"`
+}
+
+// purgedMark tells memories that were purged.
+type purgedMark func(r core.Reader, memoryID string) (bool, error)
+
+// is reports whether a memory was purged; without a mark none is.
+func (p purgedMark) is(r core.Reader, id string) (bool, error) {
+	if p == nil {
+		return false, nil
+	}
+	return p(r, id)
+}
+
+// putTexts takes the texts of memories out of a visit, and stores them.
+func putTexts(tx core.Tx, run string, v *visitRecord, purged purgedMark) error {
+	result, err := changeMemories(v.Result, func(id string, members []core.Member) error {
+		texts, err := takeTexts(members)
+		if err != nil {
+			return err
+		}
+		held := journal.MemoryDigest{MemoryID: id}
+		gone, err := purged.is(tx, id)
+		if err != nil {
+			return err
+		}
+		if !gone {
+			held.Digest = core.Digest(texts)
+			err = tx.Put(textKey(id, run, v.Number), texts)
+		}
+		v.Memories = append(v.Memories, held)
+		return err
+	})
+	v.Result = result
+	return err
+}
+
+// takeTexts replaces the texts of a memory, and returns them with a salt.
+func takeTexts(members []core.Member) (json.RawMessage, error) {
+	salt := make([]byte, textSaltBytes)
+	if _, err := io.ReadFull(rand.Reader, salt); err != nil {
+		return nil, err
+	}
+	var texts []core.Member
+	for i, m := range members {
+		if !isText(m.Key) {
+			continue
+		}
+		texts = append(texts, m)
+		members[i].Value = core.MustJSON(purgedText)
+		if m.Key == "tags" {
+			members[i].Value = core.MustJSON([]string{purgedText})
+		}
+	}
+	texts = append(texts, core.Member{Key: "salt", Value: core.MustJSON(base64.RawURLEncoding.EncodeToString(salt))})
+	return core.JoinMembers(texts), nil
+}
+
+// isText reports whether a memory's member of that name goes with a purge.
+func isText(name string) bool {
+	return name == "title" || name == "content" || name == "tags" || name == "metadata"
+}
+
+// withTexts puts the texts of memories back into a visit's result. What was purged stays
+// as it is stored.
+func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, error) {
+	if len(v.Memories) == 0 {
+		return v.Result, nil
+	}
+	return changeMemories(v.Result, func(id string, members []core.Member) error {
+		key := textKey(id, run, v.Number)
+		value, found, err := r.Get(key)
+		if err != nil || !found {
+			return err
+		}
+		texts := core.Members(value)
+		if texts == nil {
+			return corrupt(run, key, "it can't be decoded")
+		}
+		for i := range members {
+			at := slices.IndexFunc(texts, func(t core.Member) bool { return t.Key == members[i].Key })
+			if isText(members[i].Key) && at >= 0 {
+				members[i].Value = texts[at].Value
+			}
+		}
+		return nil
+	})
+}
+
+// changeMemories has change change the members of each memory in the result of a node,
+// and keeps the rest byte for byte. The result of memory.observe is a memory, that of
+// memory.recall has a list of them.
+func changeMemories(result json.RawMessage, change func(id string, members []core.Member) error) (json.RawMessage, error) {
+	if !bytes.Contains(result, []byte(`"content"`)) {
+		return result, nil
+	}
+	members := core.Members(result)
+	if id := memoryID(members); id != "" {
+		err := change(id, members)
+		return core.JoinMembers(members), err
+	}
+	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == "memories" })
+	var list []json.RawMessage
+	if at < 0 || json.Unmarshal(members[at].Value, &list) != nil {
+		return result, nil
+	}
+	changed := false
+	for i := range list {
+		memory := core.Members(list[i])
+		if id := memoryID(memory); id != "" {
+			if err := change(id, memory); err != nil {
+				return nil, err
+			}
+			list[i], changed = core.JoinMembers(memory), true
+		}
+	}
+	if !changed {
+		return result, nil
+	}
+	members[at].Value = joinList(list)
+	return core.JoinMembers(members), nil
+}
+
+// memoryID is the id of the memory that an object is; "" of any other.
+func memoryID(members []core.Member) string {
+	found := map[string]string{}
+	for _, m := range members {
+		switch m.Key {
+		case "id", "namespace", "kind", "state", "content":
+			var text string
+			if json.Unmarshal(m.Value, &text) != nil || text == "" {
+				return ""
+			}
+			found[m.Key] = text
+		}
+	}
+	if len(found) < 5 || !core.ValidID(found["id"]) {
+		return ""
+	}
+	return found["id"]
+}
+
+// RunMemories are the memories that records of runs hold.
+type RunMemories struct{}
+
+var _ core.Forgetter = RunMemories{}
+
+// Forget implements [core.Forgetter].
+func (RunMemories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
+	prefix := textPrefix + memoryID + "/"
+	var keys [][]byte
+	err = scanPrefix(tx, prefix, func(key, _ []byte) error {
+		keys = append(keys, bytes.Clone(key))
+		run, _, _ := strings.Cut(string(key[len(prefix):]), "/")
+		if n := len(runs); n == 0 || runs[n-1] != run { // they are in order
+			runs = append(runs, run)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		if err := tx.Delete(key); err != nil {
+			return nil, sdk.Wrap("remove memory "+memoryID+" from runs", err)
+		}
+	}
+	return runs, nil
+}
