@@ -120,7 +120,7 @@ func (c *runCheck) parts(record *runRecord) error {
 	}
 	c.known(runKey(record.ID), value, &runRecord{})
 	err = scanPrefix(c.r, visitPrefix+record.ID+"/", func(key, value []byte) error {
-		c.known(key, value, &core.Visit{})
+		c.known(key, value, &visitRecord{})
 		return nil
 	})
 	if err != nil {
