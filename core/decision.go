@@ -9,7 +9,7 @@ import (
 // variables.
 type Point string
 
-// The points at which the host's policies decide (spec 7). Each has its typed
+// The points at which the host's policies decide. Each has its typed
 // input and outcome below.
 const (
 	PointRetention Point = "retention" // which state a memory is in

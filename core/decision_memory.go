@@ -219,8 +219,7 @@ type GateOutcome struct {
 	Decision   Decision
 }
 
-// ReflectInput is what the reflect policy sees of a reflection to be written
-// (spec 3.2).
+// ReflectInput is what the reflect policy sees of a reflection to be written.
 type ReflectInput struct {
 	Namespace, AgentID, Kind, Title string
 	Tags                            []string

@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// LoopInput is what the loop policy sees after a verdict (spec 1.2). What it
+// LoopInput is what the loop policy sees after a verdict. What it
 // refers to must not change while the policy decides.
 type LoopInput struct {
 	Namespace string
@@ -32,7 +32,7 @@ type LoopOutcome struct {
 	Decision     Decision
 }
 
-// InjectionInput is what the injection policy sees of a turn (spec 6.2).
+// InjectionInput is what the injection policy sees of a turn.
 type InjectionInput struct {
 	Namespace, SessionID string
 	Turn                 int64
@@ -66,7 +66,7 @@ type InjectionOutcome struct {
 	Decision Decision
 }
 
-// RoutingInput is what the routing policy sees of the best candidate (spec 6.4).
+// RoutingInput is what the routing policy sees of the best candidate.
 type RoutingInput struct {
 	Namespace string
 	// Score is the match alone, FinalScore with the success rate.

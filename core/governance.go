@@ -1,7 +1,6 @@
 package core
 
-// DefaultMaxReflectionDepth is the depth cap where no namespace sets one (spec
-// 3.3).
+// DefaultMaxReflectionDepth is the depth cap where no namespace sets one.
 const DefaultMaxReflectionDepth = 3
 
 // DefaultLanguage is the language where no namespace sets one.
@@ -21,7 +20,7 @@ type NamespaceLimits struct {
 }
 
 // Governance is what holds in a namespace: each field from the most specific
-// level of its chain that sets it, else the built-in default (spec 3.3).
+// level of its chain that sets it, else the built-in default.
 type Governance struct {
 	Namespace string
 	// MaxReflectionDepth is the cap; 0 forbids reflections.

@@ -25,7 +25,7 @@ const MaxJSONDepth = 256
 func JSONProblem(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &wrong) && wrong.Field != "":
+	case errors.As(err, &wrong):
 		return wrongType(wrong)
 	case err != nil && strings.HasPrefix(err.Error(), "json: "):
 		return errors.New(strings.TrimPrefix(err.Error(), "json: ")) // an unknown field has no type
@@ -59,6 +59,9 @@ func wrongType(wrong *json.UnmarshalTypeError) error {
 	}
 	if isNumber && (want == "a number" || want == "a whole number" && !strings.ContainsAny(came, ".eE")) {
 		return fmt.Errorf("%s is %s, which is out of range", key, came)
+	}
+	if key == "" {
+		return fmt.Errorf("it is %s where %s must be", came, want)
 	}
 	return fmt.Errorf("%s has %s where %s must be", key, came, want)
 }

@@ -25,6 +25,8 @@ func TestWhatIsWrongWithJSONIsToldByItsKeys(t *testing.T) {
 		`{"kinds": true}`: "kinds has true or false where a list must be",
 		`{"kinds": [1]}`:  "kinds has a number where a text must be",
 		`{"m": "x"}`:      "m has a text where an object must be",
+		`[]`:              "it is a list where an object must be",
+		`7`:               "it is a number where an object must be",
 		`{"other": "x"}`:  `unknown field "other"`,
 		`{"s": "x"`:       "unexpected EOF",
 	} {

@@ -9,7 +9,7 @@ import (
 // MemoryKind says what a memory is.
 type MemoryKind string
 
-// The kinds of memories (spec 3.1).
+// The kinds of memories.
 const (
 	KindObservation  MemoryKind = "observation"
 	KindReflection   MemoryKind = "reflection"
@@ -21,7 +21,7 @@ const (
 // MemoryState says where a memory is in its life.
 type MemoryState string
 
-// The states of memories (spec 3.4).
+// The states of memories.
 const (
 	StateOpen              MemoryState = "open"
 	StateActive            MemoryState = "active"
@@ -51,11 +51,11 @@ func (s MemoryState) Live() bool {
 // or one that became knowledge.
 func (s MemoryState) Recallable() bool { return s.Live() || s == StatePromoted }
 
-// MaxIDBytes is the longest id of a memory or session (spec 3.1).
+// MaxIDBytes is the longest id of a memory or session.
 const MaxIDBytes = 128
 
 // ValidID reports whether id can name a memory or a session: 1 to 128 of A-Z a-z 0-9
-// _ : . @ - without two dots in a row (spec 3.1).
+// _ : . @ - without two dots in a row.
 func ValidID(id string) bool {
 	if id == "" || len(id) > MaxIDBytes || strings.Contains(id, "..") {
 		return false
@@ -128,7 +128,7 @@ func (m *Memory) AgeTurns(turn int64) int64 {
 	return turn - m.CreatedTurn
 }
 
-// Signals are what the use of a memory has shown (spec 3.4). They move by turns,
+// Signals are what the use of a memory has shown. They move by turns,
 // never by time.
 type Signals struct {
 	// HitCount counts the turns that reported it used, MissStreak the relevant

@@ -2,8 +2,8 @@ package core
 
 import "encoding/json"
 
-// ObserveRequest asks for a new memory. What is left out has the default of spec
-// 3.1.
+// ObserveRequest asks for a new memory. What is left out has the default that
+// its field names.
 type ObserveRequest struct {
 	// ID names the memory; "" has one made.
 	ID        string     `json:"id,omitempty"`
@@ -25,7 +25,7 @@ type ObserveRequest struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
-// ReflectRequest asks for a memory that is derived from others (spec 3.2).
+// ReflectRequest asks for a memory that is derived from others.
 type ReflectRequest struct {
 	SourceIDs []string   `json:"source_ids"`
 	Title     string     `json:"title"`
@@ -59,7 +59,7 @@ type ReflectResult struct {
 	PendingID string `json:"pending_id,omitempty"`
 }
 
-// RecallRequest asks for the memories that fit a query best (spec 3.6).
+// RecallRequest asks for the memories that fit a query best.
 type RecallRequest struct {
 	// Session names the session that the recall is a turn of; without one nothing is
 	// recorded. Turn is the session's current turn or a higher one; 0 takes its next,
@@ -151,7 +151,7 @@ const (
 	OutcomePartial Outcome = "partial"
 )
 
-// FeedbackRequest says how a turn went (spec 3.6).
+// FeedbackRequest says how a turn went.
 type FeedbackRequest struct {
 	Session string  `json:"session"`
 	Turn    int64   `json:"turn"`

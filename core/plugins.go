@@ -34,7 +34,7 @@ type Target struct {
 	// that the callee computes it.
 	Digest string
 	// Timeout is the deadline of each call. 0 means the plugin's own limit
-	// (default 30 s, spec 2.2).
+	// (default 30 s).
 	Timeout time.Duration
 }
 

@@ -9,7 +9,7 @@ import (
 // Status is how a run or a loop stands.
 type Status string
 
-// The statuses of runs and loops (spec 1.2). Running, error and cancelled runs can be
+// The statuses of runs and loops. Running, error and cancelled runs can be
 // resumed.
 const (
 	StatusRunning   Status = "running"

@@ -41,7 +41,7 @@ const (
 	CompositeWeighted CompositeKind = "weighted" // Σw·s/Σw; valid from Threshold
 )
 
-// DefaultThreshold is the score from which a weighted composite is valid (spec 1.4).
+// DefaultThreshold is the score from which a weighted composite is valid.
 const DefaultThreshold = 0.7
 
 // Composite combines named evaluators.
@@ -57,7 +57,7 @@ type Composite struct {
 	FailFast bool
 }
 
-// Loop defaults and bounds (spec 1.2).
+// Loop defaults and bounds.
 const (
 	DefaultMaxIterations    = 3
 	MaxMaxIterations        = 1000

@@ -7,7 +7,7 @@ import (
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-// Sizes of texts, for the static cost (spec 3.1).
+// Sizes of texts, for the static cost.
 const (
 	namespaceSize = 512
 	titleSize     = 512

@@ -20,7 +20,7 @@ type Options struct {
 	// Clock times the records. nil is the system's.
 	Clock core.Clock
 	// SampleEvery is how many decisions that change nothing go by for one that is
-	// recorded: 100 if 0, that is 1 % (spec 7).
+	// recorded: 100 if 0, that is 1 %.
 	SampleEvery uint64
 	// SampleFrom is where the counting begins, so that programs that decide less
 	// often than that record as many all together: a random number.

@@ -75,7 +75,7 @@ func (p *Points) Outcome(r *Record) map[string]any {
 	return out
 }
 
-// sampleEvery is 1 % (spec 7).
+// sampleEvery is 1 %.
 const sampleEvery = 100
 
 // sampler chooses what is recorded: what is notable, and every hundredth of the

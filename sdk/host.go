@@ -9,7 +9,7 @@ import (
 // by its name.
 type Service string
 
-// The host services (spec 2.1). The requests and responses of each are JSON, in
+// The host services. The requests and responses of each are JSON, in
 // the shapes of this package, whatever carries them.
 const (
 	// ServiceLog writes to the host's log: [LogRequest], no response.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -212,7 +211,7 @@ func (a *App) showEntries(r core.Reader, stream string, from, limit uint64) erro
 	}
 	var rows [][]string
 	for _, e := range entries {
-		rows = append(rows, []string{fmt.Sprint(e.Seq), e.At.Local().Format(time.DateTime), term.Clean(e.Type), term.Cut(string(e.Data), 160)})
+		rows = append(rows, []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), term.Cut(string(e.Data), 160)})
 	}
 	return a.table([]string{"ENTRY", "AT", "TYPE", "DATA"}, rows)
 }

@@ -216,7 +216,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// userName is the name of who runs the program, as the system has it (spec 8).
+// userName is the name of who runs the program, as the system has it.
 func userName() string {
 	u, err := user.Current()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Exit codes (spec 8).
+// Exit codes.
 const (
 	exitPassed    = 0
 	exitFailure   = 1

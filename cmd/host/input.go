@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxInputBytes bounds a file that becomes state. Plugin messages are 8 MiB
-// (spec 2.2), and the state travels in each.
+// maxInputBytes bounds a file that becomes state. Plugin messages are 8 MiB,
+// and the state travels in each.
 const maxInputBytes = 4 << 20
 
 // stateFlags are the flags that set the initial state.

@@ -125,8 +125,12 @@ func TestAFeedbackSaysWhatWasUsedAndByWhoseWord(t *testing.T) {
 				t.Errorf("%q: %+v", source, item)
 			}
 		}
-		out, _ = w.line(exitPassed, "", "audit show namespace/n --limit 10 --json")
-		last := out[strings.LastIndex(out, `"agent.memory.evolution.applied"`):]
+		out, _ = w.line(exitPassed, "", "audit show namespace/n --limit 50 --json")
+		at := strings.LastIndex(out, `"agent.memory.evolution.applied"`)
+		if at < 0 {
+			t.Fatalf("%q: no event of the feedback in %s", source, out)
+		}
+		last := out[at:]
 		wantIn(t, last, `"source": "`+said+`"`, `"session_id": "`+session+`"`, `"outcome": "partial"`)
 		_, errs := w.line(exitPassed, "", "memory feedback --turn 7 --outcome failure --session "+session)
 		wantIn(t, errs, "turn 7 of session "+session+" had its feedback before")

@@ -144,7 +144,7 @@ func (h *memoryHost) idsOrAsGiven(ctx context.Context, prefixes []string) ([]str
 // maxDepthBoost is the largest factor of reflections in recalls.
 const maxDepthBoost = 10
 
-// depthBoost is the factor of reflections in recalls (spec 3.6).
+// depthBoost is the factor of reflections in recalls.
 func (c Config) depthBoost() (float64, error) {
 	boost, err := strconv.ParseFloat(c.RecallDepthBoost.Value, 64)
 	if err != nil || !(boost > 0 && boost <= maxDepthBoost) {

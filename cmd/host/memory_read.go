@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +44,7 @@ func (a *App) printMemory(m *core.Memory, links []core.Link) error {
 	rows := [][2]string{
 		{"memory", m.ID}, {"namespace", m.Namespace}, {"kind", string(m.Kind)}, {"state", string(m.State)},
 		{"depth", fmt.Sprint(m.ReflectionDepth)}, {"agent", m.AgentID}, {"tags", strings.Join(m.Tags, ", ")},
-		{"occurred", occurred(m)}, {"created", m.CreatedAt.Local().Format(time.DateTime)},
+		{"occurred", occurred(m)}, {"created", term.Time(m.CreatedAt)},
 		{"uses", fmt.Sprintf("%d of %d offers: %d well, %d in part, %d failed", m.Signals.Uses(), m.Signals.RelevantTurns,
 			m.Signals.Successes, m.Signals.Partials, m.Signals.Failures)},
 		{"ttl score", fmt.Sprintf("%.3f", m.Signals.TTLScore)}, {"title", m.Title},
@@ -61,12 +60,12 @@ func (a *App) printMemory(m *core.Memory, links []core.Link) error {
 	return a.say("\n%s", term.Lines(m.Content))
 }
 
-// occurred is when what a memory tells of happened, as its writer said it.
+// occurred is when what a memory tells of happened, by the clock of all other times.
 func occurred(m *core.Memory) string {
 	if m.OccurredAt == nil {
 		return ""
 	}
-	return m.OccurredAt.Format(time.RFC3339)
+	return term.Time(*m.OccurredAt)
 }
 
 func (a *App) memoryListCommand() *cobra.Command {
@@ -313,7 +312,7 @@ func (a *App) printMemoryWhy(e *memory.Explanation) error {
 		fmt.Fprintln(a.Stdout)
 	}
 	for _, entry := range e.History {
-		fmt.Fprintf(a.Stdout, "%s  %s\n", entry.At.Local().Format(time.DateTime), entry.Type)
+		fmt.Fprintf(a.Stdout, "%s  %s\n", term.Time(entry.At), entry.Type)
 	}
 	for _, d := range e.Decisions {
 		fmt.Fprintf(a.Stdout, "decision %s: %s, confidence %.2f: %s\n", d.ID, d.NextAction, d.Confidence, oneLine(d.Reason))

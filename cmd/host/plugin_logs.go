@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +83,7 @@ func (a *App) pluginLogs(ctx context.Context, name string, lines int, follow boo
 
 // printLogLine prints a line as "time level run message name=value …".
 func (a *App) printLogLine(l plugin.LogLine) error {
-	at := l.Time.Local().Format(time.DateTime)
+	at := term.Time(l.Time)
 	if l.Dropped > 0 {
 		if _, err := fmt.Fprintf(a.Stdout, "%s  warn   %d lines were dropped here: the plugin wrote too many\n", at, l.Dropped); err != nil {
 			return err

@@ -144,7 +144,7 @@ func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.
 
 func (a *App) printPolicyReplay(r *policy.Replay) {
 	for _, c := range r.Changes {
-		fmt.Fprintf(a.Stdout, "%s  %s %s %s\n", c.At.UTC().Format(time.RFC3339), c.Point, term.Clean(c.Namespace), term.Clean(c.Subject))
+		fmt.Fprintf(a.Stdout, "%s  %s %s %s\n", term.Time(c.At), c.Point, term.Clean(c.Namespace), term.Clean(c.Subject))
 		fmt.Fprintf(a.Stdout, "  - %s  (%s)\n  + %s  (%s)\n", outputLine(c.Before), term.Clean(c.FileBefore), outputLine(c.After), term.Clean(c.FileAfter))
 		if len(c.Unmet) > 0 {
 			fmt.Fprintf(a.Stdout, "    it wants %s, which the engine refuses: %s\n", outputLine(c.Wanted), strings.Join(c.Unmet, ", "))

@@ -113,7 +113,7 @@ func (a *App) printRuns(list []core.Run) error {
 		s := summary(&list[i])
 		summaries[i] = s
 		rows[i] = []string{s.RunID, oneLine(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
-			fmt.Sprintf("%.2f", s.Score), s.StartedAt.Local().Format(time.DateTime)}
+			fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
 	}
 	if a.flags.json {
 		return printJSON(a.Stdout, map[string]any{"runs": summaries})
@@ -162,7 +162,7 @@ func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error 
 	if run.StopReason != "" {
 		fmt.Fprintf(w, " (%s)", run.StopReason)
 	}
-	fmt.Fprintf(w, "\nstarted   %s\nactive    %s\n", run.StartedAt.Local().Format(time.DateTime),
+	fmt.Fprintf(w, "\nstarted   %s\nactive    %s\n", term.Time(run.StartedAt),
 		term.Duration(time.Duration(run.Usage.WallMillis)*time.Millisecond))
 	if run.Error != nil {
 		fmt.Fprintf(w, "error     %s\n", term.Lines(run.Error.Message))

@@ -1,4 +1,4 @@
-// Package gate is the 3-in-1 gate (spec 3.5): it keeps evidence of what memories
+// Package gate is the 3-in-1 gate: it keeps evidence of what memories
 // are worth, and decides from it whether a memory is kept, purged or promoted.
 //
 // Evidence is of two kinds. Outcomes of tool calls are kept per memory and turn

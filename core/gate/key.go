@@ -18,7 +18,7 @@ const (
 )
 
 // toolKey is where an outcome is kept: one per memory, session, turn, tool and
-// reference (spec 3.5). Ids hold no "/", which ends them.
+// reference. Ids hold no "/", which ends them.
 func toolKey(o *core.ToolOutcome) []byte {
 	sum := sha256.Sum256(core.MustJSON([]string{o.Tool, o.Ref}))
 	return append(turnKey(o.MemoryID, core.TurnRef{Session: o.Session, Turn: o.Turn}), sum[:]...)

@@ -107,7 +107,7 @@ func checkKnown(known *core.OmegaEvidence) error {
 // doesn't have are refused, and so is what [Evidence.RecordOmega] would refuse.
 func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
 	const keys = "memory_id, upstream_status, codebase_verification, runtime_utility_trend, note"
-	dec, err := decoder(data)
+	dec, err := newDecoder(data)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
 		factors
 	}
 	if err := dec.Decode(&in); err != nil {
-		return nil, notJSON("the factors", keys, err)
+		return nil, notJSON("the factors", keys, dec.onLine(0, err))
 	}
 	if err := atEnd(dec); err != nil {
 		return nil, err

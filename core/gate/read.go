@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
@@ -20,7 +21,7 @@ const MaxEvidenceBytes = 16 << 20
 // objects one after the other, such as JSON Lines. Keys that an outcome doesn't
 // have are refused, and so is what [Evidence.RecordTools] would refuse.
 func ReadTools(data []byte) ([]core.ToolOutcome, error) {
-	dec, err := decoder(data)
+	dec, err := newDecoder(data)
 	if err != nil {
 		return nil, err
 	}
@@ -66,23 +67,25 @@ const toolKeys = "memory_id, session, turn, tool, ok, recovered, ref"
 
 // readTool reads an outcome, and names the key that it is without: what doesn't say
 // how its call went, or in which turn, would count as a failure of turn 0.
-func readTool(dec *json.Decoder) (o core.ToolOutcome, without string, err error) {
+func readTool(dec *decoder) (o core.ToolOutcome, without string, err error) {
 	var in struct {
 		core.ToolOutcome
 		Turn *int64 `json:"turn"`
 		OK   *bool  `json:"ok"`
 	}
 	var text json.RawMessage
+	start := dec.InputOffset()
 	if err := dec.Decode(&text); err != nil {
-		return o, "", err
+		return o, "", dec.onLine(start, err)
 	}
+	start = dec.InputOffset() - int64(len(text))
 	if key := core.RepeatedKey(text); key != "" {
-		return o, "", fmt.Errorf("the key %q is there twice", core.Cut(key))
+		return o, "", dec.onLine(start, fmt.Errorf("the key %q is there twice", core.Cut(key)))
 	}
 	strict := json.NewDecoder(bytes.NewReader(text))
 	strict.DisallowUnknownFields()
 	if err := strict.Decode(&in); err != nil {
-		return o, "", err
+		return o, "", dec.onLine(start, err)
 	}
 	o = in.ToolOutcome
 	switch {
@@ -98,7 +101,7 @@ func readTool(dec *json.Decoder) (o core.ToolOutcome, without string, err error)
 // ReadDAG reads a workflow's graph from a JSON object. Keys that it doesn't have
 // are refused, and so is what [Evidence.RecordDAG] would refuse.
 func ReadDAG(data []byte) (*core.WorkflowDAG, error) {
-	dec, err := decoder(data)
+	dec, err := newDecoder(data)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +111,7 @@ func ReadDAG(data []byte) (*core.WorkflowDAG, error) {
 		Edges [][]string `json:"edges"`
 	}
 	if err := dec.Decode(&in); err != nil {
-		return nil, notJSON("the graph", "workflow, entry, exits, edges, memories", err)
+		return nil, notJSON("the graph", "workflow, entry, exits, edges, memories", dec.onLine(0, err))
 	}
 	if err := atEnd(dec); err != nil {
 		return nil, err
@@ -128,8 +131,14 @@ func ReadDAG(data []byte) (*core.WorkflowDAG, error) {
 	return &dag, nil
 }
 
-// decoder begins to read a text from outside.
-func decoder(data []byte) (*json.Decoder, error) {
+// decoder reads a text from outside, and knows its lines.
+type decoder struct {
+	*json.Decoder
+	data []byte
+}
+
+// newDecoder begins to read a text from outside.
+func newDecoder(data []byte) (*decoder, error) {
 	if len(data) > MaxEvidenceBytes {
 		return nil, sdk.Errorf(sdk.Exhausted, "evidence_too_large", "the evidence has %d bytes, of at most %d", len(data), MaxEvidenceBytes).
 			WithHint("split it into several files")
@@ -140,7 +149,39 @@ func decoder(data []byte) (*json.Decoder, error) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	return dec, nil
+	return &decoder{dec, data}, nil
+}
+
+// onLine says what is wrong with the value that starts at a byte, in the words of JSON,
+// and on which line of the whole text.
+func (d *decoder) onLine(start int64, err error) error {
+	at := min(start+faultIn(d.data[start:], err), int64(len(d.data)))
+	line := 1 + bytes.Count(d.data[:at], []byte("\n"))
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the text ends too early")
+	}
+	return fmt.Errorf("%w (line %d)", core.JSONProblem(err), line)
+}
+
+// faultIn is where in a text the error of its decoding is, as near as that is known.
+func faultIn(text []byte, err error) int64 {
+	var wrong *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	_, unknown, _ := strings.Cut(err.Error(), "unknown field ")
+	switch {
+	case errors.As(err, &wrong):
+		return wrong.Offset
+	case errors.As(err, &syntax): // counted from wherever the decoder began: look again
+		value := bytes.TrimLeft(text, ", \t\r\n")
+		if errors.As(json.Unmarshal(value, new(json.RawMessage)), &syntax) {
+			return int64(len(text)-len(value)) + max(0, syntax.Offset-1)
+		}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return int64(len(bytes.TrimRight(text, " \t\r\n")))
+	case unknown != "":
+		return max(0, int64(bytes.Index(text, []byte(unknown))))
+	}
+	return int64(len(text) - len(bytes.TrimLeft(text, ", \t\r\n")))
 }
 
 // notJSON says where a text isn't what it should be, and which keys there are.
@@ -155,7 +196,7 @@ func notJSON(where, keys string, err error) error {
 	return problem
 }
 
-func atEnd(dec *json.Decoder) error {
+func atEnd(dec *decoder) error {
 	if _, err := dec.Token(); err != io.EOF {
 		return sdk.Errorf(sdk.Invalid, "evidence_invalid", "there is more text after the end of the JSON").
 			WithHint("write one JSON value; outcomes of tools may also be one a line")

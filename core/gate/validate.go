@@ -33,7 +33,7 @@ const (
 	// batch is how many outcomes one transaction records.
 	batch = 1_000
 
-	maxNameBytes = 128 // of an id or name (spec 3.1)
+	maxNameBytes = 128 // of an id or name
 	maxProblems  = 20  // that are listed
 	idHint       = "an id is 1 to 128 of A-Z a-z 0-9 _ : . @ - without two dots in a row"
 )
@@ -62,7 +62,7 @@ func (p *problems) err() error {
 	return core.Together(p.listed...)
 }
 
-// id refuses what isn't an id of spec 3.1. The rest says where it stands.
+// id refuses what isn't an id of a memory or session. The rest says where it stands.
 func (p *problems) id(id, where string, args ...any) {
 	if !core.ValidID(id) {
 		p.add(idHint, "%s is %.64q, which isn't an id", fmt.Sprintf(where, args...), id)
@@ -106,6 +106,6 @@ func plain(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// rounded is a number as it is compared (spec 3.4): sums of decimal fractions
+// rounded is a number as it is compared: sums of decimal fractions
 // are off by less.
 func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }

@@ -29,7 +29,7 @@ type Record struct {
 	Locked []string `json:"locked,omitempty"`
 }
 
-// Retention are the weights and thresholds of spec 3.4.
+// Retention are the weights and thresholds that move a memory from state to state.
 type Retention struct {
 	Hit        *float64 `json:"w_hit,omitempty"`
 	Utility    *float64 `json:"w_utility,omitempty"`
@@ -40,7 +40,7 @@ type Retention struct {
 	Hysteresis *float64 `json:"hysteresis,omitempty"`
 }
 
-// Gate is what purges and promotions need besides spec 3.5.
+// Gate is what purges and promotions need besides the engine's own conditions.
 type Gate struct {
 	MinConfidence *float64 `json:"min_confidence,omitempty"`
 }

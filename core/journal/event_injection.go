@@ -1,6 +1,6 @@
 package journal
 
-// TurnInfo is what all events of a turn of a session tell (spec 6.5).
+// TurnInfo is what all events of a turn of a session tell.
 type TurnInfo struct {
 	SessionID     string  `json:"session_id"`
 	TurnID        string  `json:"turn_id"`

@@ -78,7 +78,7 @@ type RevalidateStarted struct {
 }
 
 // Gated is what all events tell that follow from a decision of the gate on a
-// memory (spec 6.5).
+// memory.
 type Gated struct {
 	MemoryID   string           `json:"memory_id"`
 	DecisionID string           `json:"decision_id"`

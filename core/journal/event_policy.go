@@ -39,7 +39,7 @@ type PolicyDecided struct {
 }
 
 // DecisionsSkipped says how many decisions of each point weren't recorded at a
-// host's end, since the last one that was: they change nothing (spec 7).
+// host's end, since the last one that was: they change nothing.
 type DecisionsSkipped struct {
 	Points map[string]uint64 `json:"points"`
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // MaxStreamBytes is the longest name of a stream: room for a namespace of 512
-// characters of 4 bytes each (spec 3.1).
+// characters of 4 bytes each.
 const MaxStreamBytes = 2112
 
 // Entry is one event as it is stored.

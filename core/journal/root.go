@@ -13,7 +13,7 @@ import (
 // RootStream is the stream that records the heads of all others.
 const RootStream = "root"
 
-// RootInterval is how often the root records what changed (spec 3.7).
+// RootInterval is how often the root records what changed.
 const RootInterval = time.Second
 
 // maxHeads is how many new heads one entry of the root records at most.

@@ -11,7 +11,7 @@ import (
 )
 
 // accepts decides whether the last attempt passes: by the verdict, or by the
-// loop's accept rule. A rule that fails ends the run with status error (spec 7).
+// loop's accept rule. A rule that fails ends the run with status error.
 func (d *driver) accepts(ctx context.Context, v *sdk.Verdict) (bool, error) {
 	if d.o.Accept == nil {
 		return v.Valid, nil
@@ -36,7 +36,7 @@ func accepts(ctx context.Context, rule core.Expression, v *sdk.Verdict, output j
 	return accepted, sdk.Wrap("accept", err)
 }
 
-// stopWhen evaluates the loop's own stop rule. A rule that fails stops (spec 7).
+// stopWhen evaluates the loop's own stop rule. A rule that fails stops.
 func (e *engine) stopWhen(ctx context.Context, active activeTime) bool {
 	if e.limits.StopWhen == nil {
 		return false

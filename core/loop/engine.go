@@ -179,8 +179,8 @@ func (e *engine) resume(used sdk.Usage) {
 
 func (e *engine) add(a core.Attempt) { e.attempts = append(e.attempts, a) }
 
-// check decides whether the loop stops after a verdict, in the order of spec
-// 1.2, item 5; what the policy says follows what the workflow says.
+// check decides whether the loop stops after a verdict, in a fixed
+// order; what the policy says follows what the workflow says.
 func (e *engine) check(ctx context.Context, active activeTime) core.StopReason {
 	last := e.last()
 	switch {
@@ -223,7 +223,7 @@ func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
 }
 
 // historyBytes bounds the history that a plugin is sent: a quarter of what a
-// message may hold (8 MiB, spec 2.2). The rest is for the state, the attempt,
+// message may hold (8 MiB). The rest is for the state, the attempt,
 // which a call names twice, and the best one.
 const historyBytes = 2 << 20
 

@@ -9,7 +9,7 @@ import (
 
 // take takes in what was said of the last attempt, and what the loop's policy
 // makes of it. Where the policy fails nobody knows whether the attempt passes: it
-// stays unjudged, and the run ends with status error (spec 7).
+// stays unjudged, and the run ends with status error.
 func (d *driver) take(ctx context.Context, r ruling) error {
 	before, attempt := d.engine, *d.engine.last()
 	d.engine.judged(&r.Verdict, r.Usage, r.accepted)
@@ -32,8 +32,7 @@ func (d *driver) take(ctx context.Context, r ruling) error {
 }
 
 // askToStop asks the policy whether the loop gives up after the last attempt,
-// which nobody judged, or whose verdict is recorded. A policy that fails stops
-// (spec 7).
+// which nobody judged, or whose verdict is recorded. A policy that fails stops.
 func (d *driver) askToStop(ctx context.Context) {
 	if d.o.Policy != nil && !d.engine.last().Accepted {
 		d.engine.stop = d.ask(ctx).Stop

@@ -88,7 +88,7 @@ func (e *Explanation) explainState() {
 			continue
 		}
 		line = fmt.Sprintf("%s since %s: %s moved it from %s at a ttl_score of %.4g",
-			moved.After, entry.At.Format(time.RFC3339), moved.Cause, moved.Before, moved.TTLScore)
+			moved.After, entry.At.UTC().Format(time.RFC3339), moved.Cause, moved.Before, moved.TTLScore)
 		if moved.Rule != "" {
 			line += ", by rule " + moved.Rule
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// MinPrefix is how much of an id [Memories.Find] needs (spec 3.1).
+	// MinPrefix is how much of an id [Memories.Find] needs.
 	MinPrefix = 8
 	// maxNamed is how many memories an ambiguous prefix names.
 	maxNamed = 10

@@ -163,13 +163,21 @@ func TestNothingOfAPurgedMemoryIsLeft(t *testing.T) {
 		must(t, err)
 		_, err = g.evidence.RecordDAG(t.Context(), graph(made.ID, false))
 		must(t, err)
+		above := g.reflect(t, core.ReflectRequest{SourceIDs: []string{made.ID}, Title: "above", Content: "what follows from it"})
+		top, err := g.Approve(t.Context(), above.PendingID, "boss")
+		must(t, err)
+		var last *core.FeedbackResult
 		for turn := int64(1); turn <= 3; turn++ {
 			r := core.RecallRequest{Session: "s", Turn: turn, Query: "secret content"}
 			r.Namespace, r.Tags = "a/b", []string{"secret-tag"}
-			g.turn(t, r, core.FeedbackRequest{Used: []string{made.ID}, ToolOutcomes: []core.ToolOutcome{{Tool: "test"}}})
+			last = g.turn(t, r, core.FeedbackRequest{Used: []string{made.ID}, ToolOutcomes: []core.ToolOutcome{{Tool: "test"}}})
 		}
 		_, err = g.Get(t.Context(), made.ID)
 		wantReason(t, err, "not_found", "memory_purged")
+		want := []core.GivenTo{{MemoryID: made.ID, Runs: []string{}, Reflections: []string{top.ID}}}
+		if diff := cmp.Diff(want, last.Purged); diff != "" {
+			t.Errorf("the answer says who was given it (-want +got):\n%s", diff)
+		}
 		g.written(t)
 		g.lacks(t, "secret")
 		g.sound(t)

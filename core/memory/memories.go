@@ -23,14 +23,14 @@ type Options struct {
 	// IDs names memories; the default is [core.SystemIDs].
 	IDs core.IDs
 	// Governor tells what holds in a namespace; without it the built-in defaults
-	// hold everywhere (spec 3.3).
+	// hold everywhere.
 	Governor core.Governor
-	// Reflection may deny reflections (spec 3.2); without it none is denied.
+	// Reflection may deny reflections; without it none is denied.
 	Reflection core.ReflectPolicy
-	// Retention decides which state a memory is in (spec 3.4); without it none
+	// Retention decides which state a memory is in; without it none
 	// changes its state.
 	Retention core.RetentionPolicy
-	// Gate decides on memories that wait for it (spec 3.5); without it they wait on.
+	// Gate decides on memories that wait for it; without it they wait on.
 	Gate core.Gate
 	// DeferGate leaves it to the caller to have the gate decide, as a server does
 	// that runs jobs: a feedback and a sweep only tell which memories wait for it.

@@ -24,7 +24,7 @@ const (
 	StatusRejected = "rejected"
 )
 
-// Pending is a reflection that waits for an approval (spec 3.2).
+// Pending is a reflection that waits for an approval.
 type Pending struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`

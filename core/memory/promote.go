@@ -14,7 +14,7 @@ const (
 	promotionPrefix = "promotion/"
 
 	// summaryRunes is how much of the content is the pattern where no model says
-	// it better (spec 3.1); maxSummaryRunes bounds what a model says.
+	// it better; maxSummaryRunes bounds what a model says.
 	summaryRunes    = 280
 	maxSummaryRunes = 4000
 )

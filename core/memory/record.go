@@ -28,7 +28,7 @@ func read(r core.Reader, id string) (*core.Memory, error) {
 	}
 	gone, err := readTombstone(r, id)
 	if err == nil && gone != nil {
-		err = sdk.Errorf(sdk.NotFound, "memory_purged", "memory %s was purged at %s", id, gone.At.Format(time.RFC3339)).
+		err = sdk.Errorf(sdk.NotFound, "memory_purged", "memory %s was purged at %s", id, gone.At.UTC().Format(time.RFC3339)).
 			WithHint("only its event is left: reflectory audit show namespace/%s", gone.Namespace).
 			WithDetail("memory_id", id).WithDetail("state", core.StatePurged)
 	}

@@ -17,8 +17,8 @@ import (
 // and linked to, in its transaction.
 const maxSources = 256
 
-// Reflect derives a memory from others, in the steps and with the refusals of
-// spec 3.2: "source_not_found", "source_purged", "source_consolidated",
+// Reflect derives a memory from others, with the
+// refusals "source_not_found", "source_purged", "source_consolidated",
 // "depth_mismatch", "policy_veto", "depth_exceeded", "title_taken",
 // "namespace_full", "links_full". A refusal leaves nothing but, for
 // "depth_exceeded", its event. Above the depth that needs an approval the result
@@ -151,7 +151,7 @@ type attempt struct {
 	exceeded *journal.DepthExceeded
 }
 
-// run is steps 2 to 6 of spec 3.2, in that order.
+// run is everything after the lookup of the request, in a fixed order.
 func (a *attempt) run(ctx context.Context) (*core.ReflectResult, error) {
 	if err := a.readSources(); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func sessionKey(session string) []byte { return []byte(sessionPrefix + session) 
 func userKey(id, session string) []byte { return []byte(userPrefix + id + "/" + session) }
 
 // Bias returns how a session's turns have gone lately, from -1 to 1: 0 for a
-// session without feedback (spec 3.6).
+// session without feedback.
 func (m *Memories) Bias(ctx context.Context, session string) (bias float64, err error) {
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
 		bias, err = readBias(r, session)

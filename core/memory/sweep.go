@@ -31,7 +31,7 @@ type SweepResult struct {
 }
 
 // Sweep evaluates the memories of a namespace, those below it not included, by
-// the retention policy, as a feedback does for those that it touches (spec 3.4).
+// the retention policy, as a feedback does for those that it touches.
 // The agent is who asks for it.
 // It works in transactions of 256 memories and may be repeated at any time: what
 // it did isn't done again.

@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The bounds of a memory (spec 3.1).
+// The bounds of a memory.
 const (
 	maxTitleRunes    = 512
 	maxContentBytes  = 65_536
@@ -29,7 +29,7 @@ const (
 	derivedTitleRunes = 80
 )
 
-// The defaults of a memory (spec 3.1).
+// The defaults of a memory.
 const (
 	defaultPriority   = 5
 	defaultImportance = 0.5
@@ -77,8 +77,7 @@ func (p *problems) content(content string) {
 	p.over("content", len(content), maxContentBytes, "bytes")
 }
 
-// maxWordBytes bounds agents' names, tags and idempotency keys (spec 3.1 has it for
-// tags).
+// maxWordBytes bounds agents' names, tags and idempotency keys.
 const maxWordBytes = 128
 
 // word checks a short text that becomes part of a key.

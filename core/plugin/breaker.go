@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// How a plugin that goes away by itself is treated (spec 2.3).
+// How a plugin that goes away by itself is treated.
 const (
 	backoffFirst  = 250 * time.Millisecond
 	backoffLimit  = 30 * time.Second

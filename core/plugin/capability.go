@@ -24,7 +24,7 @@ type Capabilities struct {
 // Service is something that the host does for plugins.
 type Service = sdk.Service
 
-// The host services (spec 2.1), as the contract names them.
+// The host services, as the contract names them.
 const (
 	ServiceLog    = sdk.ServiceLog
 	ServiceLLM    = sdk.ServiceLLM

@@ -59,8 +59,8 @@ const (
 	RuntimeWASM    Runtime = "wasm"
 )
 
-// Limits bound a plugin. The zero value of each field is its default, which is
-// that of spec 2.2.
+// Limits bound a plugin. The zero value of each field is its default: see
+// the constants below.
 type Limits struct {
 	// Timeout is the deadline of a call that names none. Default 30 s.
 	Timeout time.Duration
@@ -83,7 +83,7 @@ type Limits struct {
 	Processes int
 }
 
-// Defaults of [Limits] (spec 2.2).
+// Defaults of [Limits].
 const (
 	DefaultTimeout      = 30 * time.Second
 	DefaultStartTimeout = 10 * time.Second

@@ -11,7 +11,7 @@ const (
 	// MaxKeyBytes is the longest key. The layout's longest is under 300 bytes.
 	MaxKeyBytes = 4 << 10
 	// MaxValueBytes is the largest value: room for a loop's result, which holds two
-	// attempts, with plugin messages of 8 MiB each (spec 2.2).
+	// attempts, with plugin messages of 8 MiB each.
 	MaxValueBytes = 64 << 20
 	// MaxTxBytes is the most that one transaction writes, keys included.
 	MaxTxBytes = 128 << 20

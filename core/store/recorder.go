@@ -13,7 +13,7 @@ import (
 
 // maxAttemptBytes is the largest record of an attempt. A loop's result holds up to
 // two attempts, the one that it returns and the newest, and must fit in a value.
-// It is three messages of plugins (8 MiB each, spec 2.2).
+// It is three messages of plugins (8 MiB each).
 const maxAttemptBytes = 24 << 20
 
 // Recorder records the progress of a run that the caller created or resumed.

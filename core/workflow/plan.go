@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// DefaultStepLimit is how many nodes a run visits at most (spec 1.1).
+// DefaultStepLimit is how many nodes a run visits at most.
 const DefaultStepLimit = 1000
 
 // End is where a goto leads that ends the run.

@@ -22,7 +22,7 @@ const (
 	luaPlugin    = "reflectory/lua-eval"
 )
 
-// Default deadlines of calls (spec 1.4).
+// Default deadlines of calls.
 const (
 	defaultTimeout    = 30 * time.Second
 	defaultLLMTimeout = 120 * time.Second
@@ -32,7 +32,7 @@ var (
 	pluginForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
 	envForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 	// neverTemplated are the keys of a plugin's config that stand as they are:
-	// nothing in the state becomes a part of a program or a schema (spec 1.1).
+	// nothing in the state becomes a part of a program or a schema.
 	neverTemplated = []string{"code", "run", "schema"}
 	childForm      = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 )

@@ -22,7 +22,7 @@ import (
 )
 
 // tolerance is how far numbers may lie apart: what comparisons of scores are
-// rounded to (spec 3.4).
+// rounded to.
 const tolerance = 1e-9
 
 // Report is what the cases of one policy said.

@@ -12,10 +12,10 @@ import (
 
 const (
 	// CheapCost is the static upper bound up to which a policy runs without
-	// tracking, in cel-go's cost units (spec 7).
+	// tracking, in cel-go's cost units.
 	CheapCost = 10_000
 	// CostLimit bounds what a policy may cost, at load by its static upper bound
-	// and at run time by tracking: about 0.1 s of work (spec 7).
+	// and at run time by tracking: about 0.1 s of work.
 	CostLimit = 1_000_000
 	// MaxTime stops a policy that is dear to the tracking rather than to its cost:
 	// cel-go's time for that is quadratic in the steps of a comprehension.

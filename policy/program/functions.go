@@ -86,7 +86,7 @@ func number(v ref.Val) float64 {
 	return math.NaN()
 }
 
-// Rounded rounds to 1e-9, as comparisons of scores do (spec 3.4).
+// Rounded rounds to 1e-9, as comparisons of scores do.
 func Rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 // Within reports whether a namespace is the one that a pattern names, or lies in

@@ -17,7 +17,7 @@ import (
 
 // Limits of [Extract].
 const (
-	// MaxBytes bounds a text: the cap of one plugin message (spec 2.2).
+	// MaxBytes bounds a text: the cap of one plugin message.
 	MaxBytes = 8 << 20
 	// MaxDepth bounds nesting, as everywhere in Reflectory.
 	MaxDepth = 256

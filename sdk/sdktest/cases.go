@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxAnswer is how large an answer may be (spec 2.2).
+// maxAnswer is how large an answer may be.
 const maxAnswer = 8 << 20
 
 // checkAnswers holds every sample's answer to the contract's bounds.

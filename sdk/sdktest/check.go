@@ -34,7 +34,7 @@ type Result struct {
 
 // Options set up [Check]. The zero value of each field is its default.
 type Options struct {
-	// Timeout bounds each call. Default 30 s, the contract's own (spec 2.2).
+	// Timeout bounds each call. Default 30 s, the contract's own.
 	Timeout time.Duration
 	// Report, where set, takes each result as soon as it is known.
 	Report func(Result)

@@ -18,7 +18,7 @@ const (
 	// MaxFixtures is how many fixtures a plugin may have.
 	MaxFixtures = 200
 	// MaxFixtureBytes is how large one may be: half of what one message of the
-	// contract holds (8 MiB, spec 2.2).
+	// contract holds (8 MiB).
 	MaxFixtureBytes = 4 << 20
 )
 

@@ -15,7 +15,7 @@ const (
 
 // Limits of the transport.
 const (
-	// DefaultMessageBytes caps one message either way (spec 2.2).
+	// DefaultMessageBytes caps one message either way.
 	DefaultMessageBytes = 8 << 20
 	// MaxPrepared is how many prepared configs an instance keeps, the least
 	// recently used ones going first: more than a workflow has evaluators, and

@@ -14,7 +14,7 @@ type Place struct {
 }
 
 // Weight is how much of a turn's credit a memory in this place is due, from .15
-// to 1 (spec 3.6).
+// to 1.
 func (p Place) Weight() float64 {
 	return min(1, max(.15, .20+float64(.55*p.rankWeight())+float64(.25*(p.Score+1))/2))
 }
@@ -28,7 +28,7 @@ func (p Place) rankWeight() float64 {
 }
 
 // Bias returns a session's bias after a turn, in [-1,1]: below 0 recall has been
-// of little help lately (spec 3.6).
+// of little help lately.
 func Bias(before float64, o core.Outcome) float64 {
 	return min(1, max(-1, float64(biasKept*before)+biasOf(o)))
 }

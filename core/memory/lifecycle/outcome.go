@@ -5,7 +5,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The sources of an outcome, the best first (spec 3.6).
+// The sources of an outcome, the best first.
 const (
 	SourceUser = "user" // somebody said so
 	SourceTool = "tool" // calls of tools showed it

@@ -22,7 +22,7 @@ func RetentionInput(m *core.Memory, number int64, weights core.RetentionWeights)
 	}
 }
 
-// compared rounds the thresholds as they are compared (spec 3.4). A policy rounds
+// compared rounds the thresholds as they are compared. A policy rounds
 // its score itself.
 func compared(w core.RetentionWeights) core.RetentionWeights {
 	w.Active, w.Revalidate, w.Hysteresis = rounded(w.Active), rounded(w.Revalidate), rounded(w.Hysteresis)

@@ -51,7 +51,7 @@ func (t *Turn) Reward() float64 {
 	return Reward(t.Outcome)
 }
 
-// Reward is what a use earns: success 1, partial .5, failure 0 (spec 3.6).
+// Reward is what a use earns: success 1, partial .5, failure 0.
 func Reward(o core.Outcome) float64 {
 	switch o {
 	case core.OutcomeSuccess:

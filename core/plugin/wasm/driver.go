@@ -23,7 +23,7 @@ type Options struct {
 	CacheDir string
 	// Compile bounds the compilation of each module, in a process of its own.
 	Compile CompileLimits
-	// VerdictCacheBytes bounds the verdicts on disk. Default 64 MiB (spec 2.4);
+	// VerdictCacheBytes bounds the verdicts on disk. Default 64 MiB;
 	// a negative value keeps none.
 	VerdictCacheBytes int64
 	// RecycleCalls and RecycleAge bound how many calls a warm instance takes and

@@ -19,7 +19,7 @@ import (
 // Kind is how a guest is spoken to.
 type Kind string
 
-// The kinds of guests (spec 2.4).
+// The kinds of guests.
 const (
 	// KindReactor is a guest of ABI version 1.
 	KindReactor Kind = "reactor"

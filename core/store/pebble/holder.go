@@ -93,7 +93,7 @@ func lockError(dir string, h *Holder, cause error) error {
 	}
 	by := "another program"
 	if h != nil {
-		by = fmt.Sprintf("%s (pid %d) since %s", h.Program, h.PID, h.Since.Format(time.RFC3339))
+		by = fmt.Sprintf("%s (pid %d) since %s", h.Program, h.PID, h.Since.UTC().Format(time.RFC3339))
 	}
 	e := sdk.Errorf(sdk.Conflict, lockedReason, "the store in %s is in use by %s", dir, by).
 		WithHint("end that program, wait for it longer with --lock-wait, or name another directory with --data-dir")

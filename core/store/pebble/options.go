@@ -58,7 +58,7 @@ const (
 type Options struct {
 	// Dir is the store's directory. It is created if need be, for the owner only.
 	Dir string
-	// Durability defaults to Full (spec 3.7).
+	// Durability defaults to Full.
 	Durability Durability
 	// CacheBytes bounds the cache of decoded blocks, filters and file indices. It
 	// fills as the store is read, so an idle host stays within its 60 MB. Default

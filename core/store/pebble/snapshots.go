@@ -90,7 +90,7 @@ func (s *snapshots) held(earlier map[*snapshot]time.Time) string {
 	defer s.mu.Unlock()
 	for snapshot, since := range earlier {
 		if _, reads := s.open[snapshot]; reads {
-			return fmt.Sprintf("a reader that began at %s", since.Format(time.RFC3339))
+			return fmt.Sprintf("a reader that began at %s", since.UTC().Format(time.RFC3339))
 		}
 	}
 	return ""

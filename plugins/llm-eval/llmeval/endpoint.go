@@ -20,7 +20,7 @@ const (
 )
 
 // Bounds of llm.timeout, the time that one HTTP exchange may take. The default
-// leaves room for a retry within the 120 s of a judge (spec 1.4).
+// leaves room for a retry within the 120 s of a judge.
 const (
 	defaultTimeout = 60 * time.Second
 	maxTimeout     = time.Hour

@@ -16,7 +16,7 @@ import (
 // Bounds of what an endpoint may send.
 const (
 	// maxReplyBytes bounds a reply, streamed or not: the cap of one plugin
-	// message (spec 2.2), in which a reply has to fit anyway.
+	// message, in which a reply has to fit anyway.
 	maxReplyBytes = 8 << 20
 	// maxRefusalBytes bounds what is read of a refusal, of which a message
 	// quotes a few lines.

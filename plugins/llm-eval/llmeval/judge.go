@@ -23,7 +23,7 @@ func (j *judge) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Ev
 		idempotencyKey:     req.IdempotencyKey,
 	}
 	if q.defaultTemperature {
-		q.sampling.temperature = new(float64) // 0: the same output gets the same verdict (spec 1.4)
+		q.sampling.temperature = new(float64) // 0: the same output gets the same verdict
 	}
 	r, err := j.client.ask(ctx, q)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	maxDelay   = 8 * time.Second
 	jitter     = 0.25
 	// maxWait bounds what an endpoint may ask for in Retry-After where the call
-	// has no deadline: the time limit of a judge (spec 1.4).
+	// has no deadline: the time limit of a judge.
 	maxWait = 120 * time.Second
 )
 

@@ -11,8 +11,8 @@ import (
 const (
 	// defaultMemory and defaultInstructions hold where a config says nothing. 64
 	// MiB is far above what a judgement on an 8 MiB message needs. 200 million
-	// instructions take 1 to 2 s, well inside the default timeout of 30 s (spec
-	// 1.4), so that an endless loop ends by itself.
+	// instructions take 1 to 2 s, well inside the default timeout of 30 s,
+	// so that an endless loop ends by itself.
 	defaultMemory       = 64 << 20
 	defaultInstructions = 200_000_000
 

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// threshold is the score from which a bare number is valid (spec 1.4).
+// threshold is the score from which a bare number is valid.
 const threshold = 0.5
 
 // accepted is how messages describe what a script may return.

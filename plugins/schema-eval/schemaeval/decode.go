@@ -14,7 +14,7 @@ import (
 // Limits of what is read. They protect the process from inputs that are small
 // to send and large to judge.
 const (
-	maxOutputBytes = 8 << 20 // one plugin message (spec 2.2)
+	maxOutputBytes = 8 << 20 // one plugin message
 	maxSchemaBytes = 4 << 20 // schema and documents, each
 	maxDepth       = 256     // nesting, as everywhere in Reflectory
 	maxValues      = 500_000 // values in one document: about 100 MB once decoded

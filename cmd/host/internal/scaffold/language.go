@@ -81,8 +81,7 @@ func Languages() []Language {
 		{
 			Name: "rust", Runtimes: []string{wasm}, title: "Rust",
 			needs: "Rust with the target wasm32-unknown-unknown (`rustup target add wasm32-unknown-unknown`)",
-			note: "No test of Reflectory's builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87,\n" +
-				"what asks the host excepted.",
+			note:  "No test of Reflectory's builds this; it was tried by hand with Rust 1.63 and serde_json 1.0.87.",
 			host:  "src/reflectory.rs",
 			build: "make",
 			files: []file{{"src/lib.rs", "the plugin"}, {"src/reflectory.rs", "the author's side of the contract"}},

@@ -137,6 +137,10 @@ func Duration(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
+// Time shows a point in time, in UTC with its zone: the clock of the journal, of errors
+// and of --json, so that times can be compared wherever they come from.
+func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
 // Table prints rows in aligned columns.
 func Table(w io.Writer, header []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

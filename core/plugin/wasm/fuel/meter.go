@@ -22,7 +22,7 @@ const (
 	eighthsPerPage    = 65536 * eighthsPerByte
 	eighthsPerElement = 8 * eighthsPerByte // an entry takes 8 bytes
 	// A table has no limit in wazero but its own. At this price the default fuel
-	// (1e9, spec 2.2) buys 125 MB of entries.
+	// (1e9) buys 125 MB of entries.
 	eighthsPerNewElement = 64 * eighthsPerElement
 )
 

@@ -93,7 +93,7 @@ extern const char manifest[];          // JSON
 extern const size_t prepared_size;     // sizeof(prepared)
 refusal prepare(json config, prepared *into);
 
-// Each puts its response or refuses the request. A plugin defines those of its kinds.
+// Each puts its response or refuses the request. A plugin defines what its kinds are asked.
 refusal evaluate(const prepared *config, json request); // {"verdict": {…}}
 refusal generate(const prepared *config, json request); // {"output": …}
 refusal correct(const prepared *config, json request);  // {"output": …}

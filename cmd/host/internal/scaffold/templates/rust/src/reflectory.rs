@@ -1,6 +1,8 @@
 //! The author's side of a Reflectory plugin in Rust: a WASM reactor, ABI
 //! version 1. A plugin implements [`Plugin`] and names its type in `export!`.
 
+#![allow(dead_code)] // no plugin needs all of it
+
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
@@ -55,7 +57,6 @@ extern "C" {
 }
 
 /// How much a line of the log matters.
-#[allow(dead_code)]
 #[derive(Clone, Copy)]
 pub enum Level {
     Trace,
@@ -66,7 +67,6 @@ pub enum Level {
 }
 
 /// Writes a line to the host's log. It needs no grant.
-#[allow(dead_code)]
 pub fn log(level: Level, line: &str) {
     unsafe { import_log(level as i32, line.as_ptr(), line.len()) }
 }
@@ -75,32 +75,27 @@ pub fn log(level: Level, line: &str) {
 // where NAME is llm.complete, memory.recall or cache.
 
 /// Asks the operator's model, and returns its reply.
-#[allow(dead_code)]
 pub fn complete(prompt: &str) -> Result<String, Refusal> {
     let response = ask("llm.complete", json!({ "prompt": prompt }))?;
     Ok(response["output"].as_str().unwrap_or_default().to_string())
 }
 
 /// Reads memories of the run's namespace: a list, the best first.
-#[allow(dead_code)]
 pub fn recall(query: &str, limit: u32) -> Result<Value, Refusal> {
     Ok(ask("memory.recall", json!({"query": query, "limit": limit}))?["memories"].take())
 }
 
 /// Reads what was put under a key: null if there is nothing.
-#[allow(dead_code)]
 pub fn cache_get(key: &str) -> Result<Value, Refusal> {
     Ok(ask("cache", json!({"op": "get", "key": key}))?["value"].take())
 }
 
 /// Keeps a value.
-#[allow(dead_code)]
 pub fn cache_put(key: &str, value: &Value) -> Result<(), Refusal> {
     ask("cache", json!({"op": "put", "key": key, "value": value})).map(|_| ())
 }
 
 /// Asks for a service as its own JSON has it, with all that a request may say.
-#[allow(dead_code)]
 pub fn ask(service: &str, request: Value) -> Result<Value, Refusal> {
     let asked = json!({"service": service, "body": request}).to_string();
     let at = unsafe { import_service(asked.as_ptr(), asked.len()) };
