@@ -99,7 +99,7 @@ func (c *worked) decided(t *testing.T, text string) (d core.GateDecision) {
 	if err := errors.Join(json.Unmarshal([]byte(text), &shape), json.Unmarshal([]byte(text), &shape.All)); err != nil {
 		t.Fatal(err)
 	}
-	for _, optional := range []string{"conditions", "intended", "intended_confidence", "unmet"} {
+	for _, optional := range []string{"conditions", "given_to", "intended", "intended_confidence", "unmet"} {
 		delete(shape.All, optional)
 	}
 	wantKeys(t, "the decision", shape.All, "confidence decision_id evidence graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict")

@@ -29,7 +29,7 @@ func TestWhoDecidesOnWhatWaitsIsRecorded(t *testing.T) {
 	w.line(exitPassed, "", "governance unset n --agent dan")
 	w.line(exitPassed, `{"content":"y"}`, "memory observe --namespace n --file - --agent eve --tag bulk")
 	out, _ := w.line(exitPassed, "", "audit show namespace/n --json")
-	wantIn(t, out, `"approved_by": "ben"`, `"agent_id": "ada"`, `"agent_id": "cyd"`, `"reason": "sha256:`, `"agent_id": "dan"`, `"agent_id": "eve"`)
+	wantIn(t, out, `"approved_by": "ben"`, `"agent_id": "ada"`, `"agent_id": "cyd"`, `"reason": "hmac-sha256:`, `"agent_id": "dan"`, `"agent_id": "eve"`)
 	out, _ = w.line(exitPassed, "", "memory list --namespace n --tag bulk --by eve --json")
 	wantIn(t, out, `"content": "y"`)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -134,13 +135,13 @@ func TestHowReflectRefuses(t *testing.T) {
 		code, says string
 		details    string // the keys
 	}{
-		{"no source", reflect + "--title T", exitFailure, "source_ids_invalid", "source_ids cannot be empty", "field"},
+		{"no source", reflect + "--title T", exitUsage, "source_ids_invalid", "source_ids cannot be empty", "field"},
 		{"a source twice", reflect + "--title T --source fact-1 --source fact-1", exitFailure, "source_ids_invalid", "source_ids[1] repeats source_ids[0] (fact-1)", "field"},
 		{"a source that isn't there", reflect + "--title T --source fact-1 --source nowhere-1", exitFailure, "source_not_found", "source_ids[1]: there is no memory nowhere-1", "source_id"},
-		{"no title", reflect + "--source fact-1", exitFailure, "title_invalid", "title is blank", "field"},
+		{"no title", reflect + "--source fact-1", exitUsage, "title_invalid", "title is blank", "field"},
 		{"another depth", reflect + "--title T --source fact-1 --depth 2", exitFailure, "depth_mismatch", "depth is given as 2, but the sources make it 1", "asserted computed"},
 		{"a title that is taken", reflect + "--title Fact --source fact-1", exitFailure, "title_taken", `memory fact-1 of namespace team/a has that title: "Fact"`, "memory_id namespace"},
-		{"an observation", reflect + "--title T --source fact-1 --kind observation", exitFailure, "kind_invalid", `kind is "observation", not reflection, semantic or procedural`, "field"},
+		{"an observation", reflect + "--title T --source fact-1 --kind observation", exitUsage, "kind_invalid", `kind is "observation", not reflection, semantic or procedural`, "field"},
 		{"a policy's veto", reflect + "--title T --source fact-1 --namespace vetoed", exitDenied, "policy_veto", "the reflect policy denies it: ", "code policy reason rule"},
 	}
 	if err := os.MkdirAll("data/policies/reflect", 0o700); err != nil {
@@ -311,14 +312,14 @@ func TestEachFlagOfAMemoryIsItsField(t *testing.T) {
 // TestEachFilterSelects gives every filter of recall and list.
 func TestEachFilterSelects(t *testing.T) {
 	w := newPlainWorld(t)
-	for _, line := range []string{
+	for i, line := range []string{
 		"--id plain-01", "--id kind-001 --kind semantic", "--id tags-001 --tag x --tag y", "--id tags-002 --tag x",
 		"--id agent-01 --agent robot", "--id below-01 --namespace n/below", "--id beside-1 --namespace n2",
 	} {
 		if !strings.Contains(line, "--namespace") {
 			line += " --namespace n"
 		}
-		w.line(exitPassed, "", "memory observe --content word "+line)
+		w.line(exitPassed, "", fmt.Sprintf("memory observe --content word/%d %s", i, line)) // recall shows equal contents once
 	}
 	w.line(exitPassed, "", "memory recall --namespace n --session s --turn 1 --by robot word")
 	w.line(exitPassed, "", "memory feedback --session s --turn 1 --outcome success --used agent-01")
@@ -400,11 +401,11 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 func TestReflectionsAreLiftedAsItIsSet(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "memory observe --namespace n --id fact-0001 --content word")
-	w.line(exitPassed, "", "memory reflect --source fact-0001 --title lesson --content word")
+	w.line(exitPassed, "", "memory reflect --source fact-0001 --title lesson --content word/lesson")
 	for boost, want := range map[string]string{"": "1.26", "1": "1", "1.0": "1", "2": "2.1"} {
 		w.env["REFLECTORY_RECALL_DEPTH_BOOST"] = boost
 		out, _ := w.line(exitPassed, "", "memory recall --namespace n word --json")
-		if !strings.Contains(out, `"depth_boost": `+want+"\n") {
+		if !strings.Contains(out, `"depth_boost": `+want+",") {
 			t.Errorf("a boost of %q shows %s", boost, out)
 		}
 	}

@@ -40,11 +40,13 @@ func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
 			damage(t, c.key, c.value)
 			out, _ = w.line(exitNotValid, "", "store check --json")
 			var checked storeChecked
-			if err := json.Unmarshal([]byte(out), &checked); err != nil || checked.Valid || checked.Count != 1 || len(checked.Problems) != 1 {
+			if err := json.Unmarshal([]byte(out), &checked); err != nil || checked.Valid || checked.Count < 1 || len(checked.Problems) != checked.Count {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if p := checked.Problems[0]; p.Part != c.part || p.Message == "" || !strings.HasPrefix(c.key, p.Key) && !strings.HasPrefix(p.Key, "event/") {
-				t.Errorf("found %+v", p)
+			for _, p := range checked.Problems {
+				if p.Part != c.part || p.Message == "" || !strings.HasPrefix(c.key, p.Key) && !strings.HasPrefix(p.Key, "event/") {
+					t.Errorf("found %+v", p)
+				}
 			}
 			out, _ = w.line(exitNotValid, "", "store check")
 			wantIn(t, out, c.part+": ")
@@ -111,7 +113,7 @@ func TestTheJournalIsShownFromItsEnd(t *testing.T) {
 	for _, namespace := range []string{"n", "n", "n2"} {
 		w.line(exitPassed, "", "memory observe --content x --namespace "+namespace)
 	}
-	for line, want := range map[string]uint64{"": 2, " --from 1": 1} {
+	for line, want := range map[string]uint64{"": 4, " --from 1": 1} { // each observe has an event of its records
 		shown := w.parsed(exitPassed, "audit show namespace/n --limit 1"+line)
 		entries, _ := shown["entries"].([]any)
 		if len(entries) != 1 || within(shown, "entries.0.seq") != float64(want) {

@@ -13,7 +13,7 @@ func TestUsage_SaysWhatTheCommandLineLacks(t *testing.T) {
 		"version a":                 {`error: reflectory version takes no arguments, not "a"`},
 		"login":                     {`error: reflectory has no command "login"`, "hint: reflectory --help lists the commands"},
 		"runs shw":                  {`error: reflectory runs has no command "shw"`, `hint: did you mean "show"?`},
-		"runs list --status failed": {"--status \"failed\" is not one of running, passed,", "hint: write reflectory runs list"},
+		"runs list --status failed": {"--status \"failed\" is not one of interrupted, passed,", "hint: write reflectory runs list"},
 		"memory list --limit x":     {`error: --limit can't be "x": it is a whole number`},
 		"memory list --limt 4":      {"has no flag --limt", `did you mean "limit"?`},
 		"memory list -x":            {"has no flag -x"},
