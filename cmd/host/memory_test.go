@@ -350,7 +350,7 @@ func TestEachFilterSelects(t *testing.T) {
 			t.Errorf("%q recalls %d, want %d", limit, got, want)
 		}
 	}
-	out, _ := w.line(exitFailure, "", "memory recall word --namespace n --state archived --json")
+	out, _ := w.line(exitUsage, "", "memory recall word --namespace n --state archived --json")
 	wantIn(t, out, `"code": "states_invalid"`)
 }
 
