@@ -122,8 +122,9 @@ func (e *Explanation) explainUse(g *core.Governance) {
 	if s.HitCount > 0 {
 		since = s.LastHitTurn
 	}
+	hits := core.RetentionInput{HitRate: s.HitRate, RelevantTurns: s.RelevantTurns}
 	add("ttl_score %.4g (active from %.4g, revalidated below %.4g): hit rate %.4g, utility %.4g, miss streak %d, %d turns since the last hit",
-		s.TTLScore, g.Retention.Active, g.Retention.Revalidate, s.HitRate, s.Utility, s.MissStreak, e.Turn-since)
+		s.TTLScore, g.Retention.Active, g.Retention.Revalidate, hits.CorrectedHitRate(), s.Utility, s.MissStreak, e.Turn-since)
 	add("q %.4g, recalled %d times", s.Q, m.AccessCount)
 	if g.Failure != nil {
 		add("nothing in %s changes its state: the settings of %s can't be read", e.Namespace, g.DecidedBy)
