@@ -13,7 +13,7 @@ type Embedder interface {
 }
 
 // EmbedderWithWeight is an embedder that knows what the likeness of its vectors is
-// worth in a recall beside the words, in (0,1). Those of others count half.
+// worth in a recall next to the words, in (0,1). Those of others count half.
 type EmbedderWithWeight interface {
 	Embedder
 	Weight() float64

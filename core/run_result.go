@@ -25,7 +25,7 @@ func (r *Results) Add(v *Visit) {
 }
 
 // Run is the run's result: that of the last node that ran, with the run's id and
-// status, and beside it all nodes' where there are several.
+// status, and next to it all nodes' where there are several.
 func (r *Results) Run(id string, s Status) json.RawMessage {
 	last := Members(r.nodes[r.last])
 	out := []Member{{"run_id", MustJSON(id)}}

@@ -82,7 +82,7 @@ func (c *contents) refuse(name string, err error) {
 	c.problems = append(c.problems, format.Problem{File: name, Message: e.Message, Hint: e.Hint})
 }
 
-// misplaced refuses what lies beside the points' folders and looks like a policy, or
+// misplaced refuses what lies next to the points' folders and looks like a policy, or
 // like the folder of a point: it would be ignored, and its author would not know.
 func (c *contents) misplaced(entry fs.DirEntry, name string, points *Points) {
 	var names []string

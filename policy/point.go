@@ -46,7 +46,7 @@ type definition struct {
 	safe func(named) []any
 	// subject is the input that names what a decision is about.
 	subject string
-	// ranges are those of the outcome's numbers, by field.
+	// ranges are the ranges of the outcome's numbers, by field.
 	ranges map[string]program.Range
 	// notable is whether a decision is always logged. nil is never.
 	notable func(in named, fields []any) bool

@@ -13,7 +13,7 @@
 //	m.Done()
 //	return greeting, found.Err("greeting_invalid")
 //
-// The syntax is that of YAML 1.2 as go.yaml.in/yaml/v3 reads it, and JSON's. What
+// The syntax is YAML 1.2's as go.yaml.in/yaml/v3 reads it, and JSON's. What
 // a text without quotes means is resolved here, by the core schema of YAML 1.2:
 // the library's types are those of YAML 1.1. Keys are names, as they are written.
 // Anchors, aliases, merge keys, tags and directives are refused, so that what a

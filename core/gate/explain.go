@@ -20,7 +20,7 @@ type Explanation struct {
 	Utility     float64 `json:"utility"`
 	EvidenceTTL float64 `json:"evidence_ttl"`
 	Frequency   float64 `json:"frequency"`
-	// Thresholds are those of the default policy, by verdict.
+	// Thresholds are the default policy's, by verdict.
 	Thresholds map[string]string `json:"thresholds"`
 	// Rule is the one that fired.
 	Rule RuleExplanation `json:"rule"`

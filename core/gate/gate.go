@@ -84,7 +84,7 @@ func (e *evidence) input(c *core.GateCase) *core.GateInput {
 	}
 }
 
-// notes are those of the evidence.
+// notes are the notes of the evidence.
 func (e *evidence) notes() []string {
 	if e.omega.Note == "" {
 		return []string{}

@@ -25,7 +25,7 @@ type keptOmega struct {
 	factors
 }
 
-// factors are those of omega in JSON, as evidence has them.
+// factors are the factors of omega in JSON, as evidence has them.
 type factors struct {
 	UpstreamStatus       *float64 `json:"upstream_status,omitempty"`
 	CodebaseVerification *float64 `json:"codebase_verification,omitempty"`

@@ -110,7 +110,7 @@ type eventType struct {
 	fields map[string]bool
 }
 
-// types are those of the catalogue, by name.
+// types are the catalogue's, by name.
 var types = sync.OnceValue(func() map[string]eventType {
 	all := map[string]eventType{}
 	for _, e := range events() {

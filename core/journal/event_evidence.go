@@ -41,7 +41,7 @@ type DAGEvidenceRecorded struct {
 // evidence for the gate, in place of what was known before.
 type OmegaEvidenceRecorded struct {
 	MemoryID string `json:"memory_id"`
-	// Seq counts those of the memory, from 1.
+	// Seq counts the memory's records, from 1.
 	Seq                  int64    `json:"seq"`
 	UpstreamStatus       *float64 `json:"upstream_status,omitempty"`
 	CodebaseVerification *float64 `json:"codebase_verification,omitempty"`

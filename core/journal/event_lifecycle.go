@@ -30,7 +30,7 @@ type EvolutionApplied struct {
 	// credit is taken back, and this one given in its place.
 	Revised bool                `json:"revised,omitempty"`
 	Items   []core.FeedbackItem `json:"items"`
-	// Formula names the arithmetic of the signals; 0 is that of early stores.
+	// Formula names the arithmetic of the signals; 0 is the arithmetic of early stores.
 	Formula int `json:"formula,omitempty"`
 	// LatencyMillis is how long the feedback took, until this was written.
 	LatencyMillis float64 `json:"latency_ms"`

@@ -124,7 +124,7 @@ type MemoryTransitioned struct {
 	RevalidationScore *float64 `json:"revalidation_score,omitempty"`
 	GateRest          int64    `json:"gate_rest,omitempty"`
 	GateEvidence      string   `json:"gate_evidence,omitempty"`
-	// Formula names the arithmetic of the signals; 0 is that of early stores.
+	// Formula names the arithmetic of the signals; 0 is the arithmetic of early stores.
 	Formula int `json:"formula,omitempty"`
 }
 

@@ -23,7 +23,7 @@ type evaluation struct {
 }
 
 // evaluation prepares for the memories of a namespace. Where its settings can't
-// be read, that is told once, and no memory changes its state.
+// be read, that is reported once, and no memory changes its state.
 func (m *Memories) evaluation(t *tx, namespace string, number int64, by core.TurnRef, agentID string) (*evaluation, error) {
 	g, err := m.governance(t, namespace)
 	if err != nil {

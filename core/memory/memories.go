@@ -47,7 +47,7 @@ type Options struct {
 	// of knowledge as well; 0 is [search.DefaultMaxBytes].
 	IndexBytes int64
 	// Forgetters keep contents of memories elsewhere, or what models made of them, and
-	// remove those of a memory that is purged.
+	// remove what they keep of a memory that is purged.
 	Forgetters []core.Forgetter
 	// Random is where the salts of records come from, 16 bytes each; the default is
 	// crypto/rand's. It is read by several goroutines at once.

@@ -19,7 +19,7 @@ type life struct {
 	accesses, created int64
 	s                 core.Signals
 	sessions          map[string]bool
-	// outcomes are those of tools, by turn; used are all turns that used it.
+	// outcomes are the tools' outcomes, by turn; used are all turns that used it.
 	outcomes map[core.TurnRef][]tool
 	used     map[core.TurnRef]bool
 	dag      dagOf
@@ -152,7 +152,7 @@ func (m *life) tool(turn core.TurnRef, o core.ToolOutcome) {
 	m.news = true
 }
 
-// lanes are those of react, the graph and omega.
+// lanes are the scores of react, the graph and omega.
 func (m *life) lanes(known omegaOf) (react, graph, omega float64) {
 	good, bad, recurrence := 0.0, 0.0, 0.0
 	for turn, outcomes := range m.outcomes {

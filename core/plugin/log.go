@@ -15,7 +15,7 @@ type LogLine struct {
 	RunID string `json:"run_id,omitempty"`
 	// Message is the line's text.
 	Message string `json:"message"`
-	// Fields are the attributes beside the text. One that is called as a field here,
+	// Fields are the attributes next to the text. One that is called as a field here,
 	// or "run", has _ before its name.
 	Fields map[string]any `json:"fields,omitempty"`
 	// Dropped, where not 0, says that this many lines were dropped before this

@@ -25,7 +25,7 @@ import (
 // so the step to format 2 takes it as it is: it salts what has content, and has each
 // stream say which records there are. From then on they can't be changed unseen.
 //
-// The layout is that of format 1, as it was, and doesn't follow later changes.
+// The layout is format 1's, as it was, and doesn't follow later changes.
 
 // maxProven is how many digests one event has.
 const maxProven = 1000

@@ -172,7 +172,7 @@ func (w *walk) teach(ctx context.Context) {
 	}
 }
 
-// feedbacks are those of the turns that nothing closed, in the run's order.
+// feedbacks are the feedbacks of the turns that nothing closed, in the run's order.
 func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 	var all []*core.FeedbackRequest
 	for _, at := range t.list {

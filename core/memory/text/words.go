@@ -18,7 +18,7 @@ const maxWordBytes = 128
 // that don't put spaces between words each two neighbouring characters are one.
 func Words(text string) iter.Seq[string] { return words(text, false) }
 
-// words are those of a text. With identifiers, what is joined by low lines, such as
+// words are the words of a text. With identifiers, what is joined by low lines, such as
 // max_retries, comes as a whole before its parts.
 func words(text string, identifiers bool) iter.Seq[string] {
 	text = strings.ToLower(norm.NFKC.String(text))

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// What is in the folder of [Options.CacheDir], and in that of a compiler.
+// What is in the folder of [Options.CacheDir], and in a compiler's folder.
 const (
 	codeFolder     = "code"     // wazero's: machine code
 	modulesFolder  = "modules"  // rewritten modules, by digest and kind of machine

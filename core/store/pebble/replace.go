@@ -83,7 +83,7 @@ func StageCopy(ctx context.Context, o Options) (*Staged, error) {
 	return s, nil
 }
 
-// Scratch makes an empty folder beside the store, of the owner only, which goes with
+// Scratch makes an empty folder next to the store, of the owner only, which goes with
 // Install and Discard, or with the next store that is staged.
 func (s *Staged) Scratch() (string, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+stagedSuffix)

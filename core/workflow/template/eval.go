@@ -126,7 +126,7 @@ func (r *render) filter(call *nodes.FilterCall, in any) (any, error) {
 	return r.apply(call.Name, f, in, args)
 }
 
-// arguments evaluates those of a filter or method: the named ones in their
+// arguments evaluates the arguments of a filter or method: the named ones in their
 // order, then what comes beyond them.
 func (r *render) arguments(f filter, list []nodes.Expression, named map[string]nodes.Expression) ([]any, error) {
 	args := make([]any, len(f.params), len(f.params)+len(list))
