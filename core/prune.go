@@ -10,9 +10,11 @@ type Prunable struct {
 	First, Last uint64
 	// Records are the keys of the records that the file holds too.
 	Records [][]byte
-	// Others are the keys that go without being in the file: what follows from the
-	// records, and what a purge has to find.
+	// Others are the keys that go without being in the file: what follows from the records.
 	Others [][]byte
+	// Emptied are the keys that stay without their values, which aren't in the file: a
+	// purge of a memory couldn't find them there, but has to say who was given it.
+	Emptied [][]byte
 }
 
 // Pruner is a part of a store whose older events and records may be pruned.

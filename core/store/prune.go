@@ -99,8 +99,9 @@ type keyRange struct{ first, last []byte }
 type pruneBatch struct {
 	file     SegmentFile
 	segments []journal.Segment
-	keys     [][]byte
-	entries  int
+	// keys are to be deleted, emptied are to lose their values, entries counts events.
+	keys, emptied [][]byte
+	entries       int
 }
 
 // part prunes a part, batch by batch.
@@ -126,7 +127,7 @@ func (p *pruning) part(ctx context.Context, part PrunePart) error {
 			p.count(s.Stream, int(s.Last-s.First+1), s.Records)
 			p.note(journal.EntryKey(s.Stream, s.First), journal.EntryKey(s.Stream, s.Last))
 		}
-		for _, key := range batch.keys {
+		for _, key := range slices.Concat(batch.keys, batch.emptied) {
 			p.note(key, key)
 		}
 		p.done.Files = append(p.done.Files, batch.file)
@@ -169,8 +170,9 @@ func (p *pruning) write(ctx context.Context, part PrunePart) (batch pruneBatch, 
 			}
 			batch.segments = append(batch.segments, s)
 			batch.keys = append(append(batch.keys, one.Records...), one.Others...)
+			batch.emptied = append(batch.emptied, one.Emptied...)
 			batch.entries += int(s.Last - s.First + 1)
-			return batch.entries+len(batch.keys) < p.BatchKeys, nil
+			return batch.entries+len(batch.keys)+len(batch.emptied) < p.BatchKeys, nil
 		})
 	})
 	if err != nil || file == nil {
@@ -191,6 +193,15 @@ func (p *pruning) remove(tx *journal.Tx, batch pruneBatch) error {
 	}
 	for _, key := range batch.keys {
 		if err := tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	for _, key := range batch.emptied {
+		_, there, err := tx.Get(key)
+		if err == nil && there { // its memory wasn't purged
+			err = tx.Put(key, nil)
+		}
+		if err != nil {
 			return err
 		}
 	}

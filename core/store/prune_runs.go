@@ -73,7 +73,9 @@ func (p *RunPruner) run(r core.Reader, record *runRecord) (core.Prunable, error)
 	for i := range visits {
 		part.Records = append(part.Records, visitKey(id, visits[i].Number))
 		for _, held := range visits[i].Memories {
-			part.Others = append(part.Others, textKey(held.MemoryID, id, visits[i].Number))
+			if held.Digest != "" { // else it was purged before
+				part.Emptied = append(part.Emptied, textKey(held.MemoryID, id, visits[i].Number))
+			}
 		}
 	}
 	err = scanPrefix(r, attemptPrefix+id+"/", func(key, _ []byte) error {

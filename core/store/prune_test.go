@@ -312,6 +312,13 @@ func TestPrune_TextsOfMemoriesGoWithoutATrace(t *testing.T) {
 	if b.holds(text) || len(b.problems()) != 0 {
 		t.Errorf("the store still has %q, or %q", text, b.problems())
 	}
+	if runs := b.purge("m"); !slices.Equal(runs, []string{runID}) || len(b.problems()) != 0 {
+		t.Errorf("it was given to %q; %q", runs, b.problems())
+	}
+	change(t, b.store, func(tx core.Tx) error { return tx.Put([]byte("run-memory/n/"+runID+"/\x00\x00\x00\x01"), []byte("{}")) })
+	if list := b.problems(); len(list) != 1 || !strings.Contains(list[0], "no visit holds this memory") {
+		t.Errorf("texts that were put back: %q", list)
+	}
 	data, err := os.ReadFile(a.files()[0])
 	b.must(err)
 	if bytes.Contains(data, []byte(text)) || !bytes.Contains(data, []byte("[purged]")) {
