@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -554,4 +556,46 @@ func FuzzSegments(f *testing.F) {
 			t.Errorf("%q holds, though no seal names it", text)
 		}
 	})
+}
+
+// TestPrune_HoldsLittleInMemory: 20,000 decisions, or a million.
+func TestPrune_HoldsLittleInMemory(t *testing.T) {
+	count := 20_000
+	if os.Getenv("REFLECTORY_STRESS") == "1" {
+		count = 1_000_000
+	}
+	s, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a := &archive{t, s, &coretest.Clock{}, t.TempDir()}
+	a.must(store.Prepare(t.Context(), s))
+	const batch = 5000
+	for first := 0; first < count; first += batch {
+		ids := make([]string, batch)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("decision-of-the-gate-%012d", first+i)
+		}
+		a.decide("gate", ids...)
+	}
+	a.clock.Advance(day)
+	var most uint64
+	o := store.PruneOptions{
+		Parts: []store.PrunePart{{Name: "decisions", Pruner: decisions.Pruner{Before: a.clock.Now()}}}, Dir: a.dir,
+		Progress: func(store.PrunedPart) {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse)
+		},
+	}
+	done, err := store.Prune(t.Context(), a.writer(), o)
+	if err != nil || done[0].Records != count || len(done[0].Files) != count/10_000 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	t.Logf("%d decisions in %d files: at most %d MiB of heap", count, len(done[0].Files), most>>20)
+	if limit := uint64(192 << 20); most == 0 || most > limit {
+		t.Errorf("the heap grew to %d MiB", most>>20)
+	}
+	a.sound()
 }
