@@ -478,6 +478,44 @@ func TestPrune_AFileThatWasChangedIsFound(t *testing.T) {
 	}))
 }
 
+// TestPrune_AFileAndItsSealsAreHeldToEachOther: where the seals, or the root, were changed.
+func TestPrune_AFileAndItsSealsAreHeldToEachOther(t *testing.T) {
+	entry := func(stream string, seq byte) []byte {
+		return []byte("event/" + stream + "\x00\x00\x00\x00\x00\x00\x00\x00" + string([]byte{seq}))
+	}
+	edit := func(key []byte, from, to string) func(core.Tx) error {
+		return func(tx core.Tx) error {
+			value, _, err := tx.Get(key)
+			changed := bytes.Replace(value, []byte(from), []byte(to), 1)
+			if bytes.Equal(changed, value) {
+				t.Errorf("%q has no %q", value, from)
+			}
+			return core.Together(err, tx.Put(key, changed))
+		}
+	}
+	for says, tamper := range map[string]func(core.Tx) error{
+		"the file has 3 segments, and the store has seals of 2":                        func(tx core.Tx) error { return tx.Delete(entry("pruned", 5)) },
+		"the seal in entry 3 of pruned isn't of what the file has":                     edit(entry("pruned", 3), `"records":6`, `"records":7`),
+		"the seal in entry 4 of pruned isn't of what the file has":                     edit(entry("pruned", 4), `"stream":"run/run-00002"`, `"stream":"run/run-00006"`),
+		"entry 7 of run/run-00000 isn't the one that the root recorded in its entry 1": edit(entry("root", 1), `"run/run-00000","seq":7,"hash":"sha256:`, `"run/run-00000","seq":7,"hash":"sha256:0`),
+		"no seal of the store names a file of digest sha256:":                          edit(entry("pruned", 3), `"digest":"sha256:`, `"digest":"sha256:0`),
+	} {
+		a := newArchive(t, mem.Open())
+		o := a.options(6)
+		o.BatchKeys = 1000
+		_, err := store.Prune(t.Context(), a.writer(), o)
+		a.must(err)
+		if strings.HasPrefix(says, "no seal") { // of any of its segments
+			change(t, a.store, edit(entry("pruned", 4), `"digest":"sha256:`, `"digest":"sha256:0`))
+			change(t, a.store, edit(entry("pruned", 5), `"digest":"sha256:`, `"digest":"sha256:0`))
+		}
+		change(t, a.store, tamper)
+		if _, err := a.checkFile(a.files()[1]); sdk.ReasonOf(err) != "segment_broken" || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, not %s", err, says)
+		}
+	}
+}
+
 // TestPrune_ChecksFindWhatWasDroppedOrPutBack, in spite of whole chains.
 func TestPrune_ChecksFindWhatWasDroppedOrPutBack(t *testing.T) {
 	for name, c := range map[string]struct {
