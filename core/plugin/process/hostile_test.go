@@ -35,6 +35,7 @@ func hostile(t *testing.T) {
 	t.Run("buffers", hostileBuffers)
 	t.Run("memory that no limit counts", hostileGrowsDown)
 	t.Run("memory in sum", hostileSum)
+	t.Run("ordinary programs", ordinaryPrograms)
 }
 
 func TestAHostilePlugin(t *testing.T) { hostile(t) }
