@@ -54,7 +54,7 @@ func TestACompileBombHarmsNobody(t *testing.T) {
 		}
 		var run endedRun
 		w.decode(exitFailure, &run, "run", workflow)
-		if e := run.Error; !slices.Contains([]string{"module_too_complex", "compile_limit"}, e.Code) || !strings.HasPrefix(e.Message, "node judge: evaluator: ") || !strings.Contains(e.Message, "bad/guest") || e.Hint == "" {
+		if e := run.Error; !slices.Contains([]string{"module_too_complex", "compile_limit", "start_timeout"}, e.Code) || !strings.HasPrefix(e.Message, "node judge: evaluator: ") || !strings.Contains(e.Message, "bad/guest") || e.Hint == "" {
 			t.Errorf("%s: a run: %+v", bomb.Name, run)
 		}
 		if out, _ := w.ok("runs", "list", "--status", "error"); run.RunID == "" || !strings.Contains(out, run.RunID) {
