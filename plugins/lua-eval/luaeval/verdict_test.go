@@ -118,7 +118,7 @@ func TestMissingStateIsAnEmptyObject(t *testing.T) {
 	}
 }
 
-// The evaluator of the second example of spec 1.1.
+// An evaluator as users first write it.
 func TestSeedExample(t *testing.T) {
 	e := evaluatorOf(t, seedScript)
 	for state, valid := range map[string]bool{
