@@ -54,6 +54,7 @@ func TestACompileBombHarmsNobody(t *testing.T) {
 		}
 		var run endedRun
 		w.decode(exitFailure, &run, "run", workflow)
+		t.Logf("%s: %s", bomb.Name, run.Error.Message)
 		if e := run.Error; !slices.Contains([]string{"module_too_complex", "compile_limit", "start_timeout"}, e.Code) || !strings.HasPrefix(e.Message, "node judge: evaluator: ") || !strings.Contains(e.Message, "bad/guest") || e.Hint == "" {
 			t.Errorf("%s: a run: %+v", bomb.Name, run)
 		}

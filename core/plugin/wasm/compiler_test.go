@@ -94,6 +94,24 @@ func TestCompile_EndsWithTheDriver(t *testing.T) {
 	}
 }
 
+// What is kept is enough for another driver of the folder, which compiles nothing: its
+// own compiler wouldn't have the time to begin.
+func TestCompile_IsDoneOnce(t *testing.T) {
+	dir := t.TempDir()
+	guest := plugin.Installed{Name: "guest", Path: cGuest}
+	if _, err := newDriver(t, wasm.Options{CacheDir: dir}).Compile(t.Context(), guest); err != nil {
+		t.Fatal(err)
+	}
+	hasty := wasm.CompileLimits{Wall: time.Nanosecond}
+	i := start(t, newDriver(t, wasm.Options{CacheDir: dir, Compile: hasty}), guest)
+	if got := feedback(t, i, do("count")); got != "1" {
+		t.Error(got)
+	}
+	if _, err := newDriver(t, wasm.Options{CacheDir: t.TempDir(), Compile: hasty}).Compile(t.Context(), guest); err == nil {
+		t.Error("its compiler has the time")
+	}
+}
+
 // What is kept of a module is looked at before it is trusted: the host never
 // compiles in the place of what is gone.
 func TestCompile_MakesAgainWhatIsGone(t *testing.T) {
