@@ -25,7 +25,7 @@ import (
 //
 // Pebble needs it since it ends the program when its log or manifest can't be
 // written: it panics in the middle of a rotation with a mutex in a state that no
-// recover can mend, or goes on with a manifest in memory that contradicts itself.
+// recover can repair, or goes on with a manifest in memory that contradicts itself.
 // So these seem to succeed to Pebble, see stoicFile, and the commit asks the fuse
 // before it acknowledges anything. All else that is refused returns the error:
 // tables, which Pebble then tries to make again.
