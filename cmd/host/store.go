@@ -167,7 +167,7 @@ func (a *App) printStoreChecked(checked storeChecked) error {
 	case checked.Valid:
 		a.term.Line("%s", a.term.Good("everything agrees"))
 	case rebuildable > 0:
-		a.term.Line("%s, %d of those above can be mended with: reflectory store check --repair", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
+		a.term.Line("%s, %d of those above can be repaired with: reflectory store check --repair", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
 	default:
 		a.term.Line("%s", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
 	}
