@@ -32,9 +32,11 @@ func hostile(t *testing.T) {
 	t.Run("tasks", hostileTasks)
 	t.Run("processes", hostileProcesses)
 	t.Run("files without a name", hostileUnnamed)
+	t.Run("descriptors", hostileDescriptors)
 	t.Run("buffers", hostileBuffers)
 	t.Run("memory that no limit counts", hostileGrowsDown)
 	t.Run("memory in sum", hostileSum)
+	t.Run("ordinary programs", ordinaryPrograms)
 }
 
 func TestAHostilePlugin(t *testing.T) { hostile(t) }
@@ -267,6 +269,15 @@ func hostileUnnamed(t *testing.T) {
 	}
 	<-i.Done()
 	wantError(t, i.Cause(), sdk.Exhausted, "scratch_exhausted", "messages that nobody receives")
+}
+
+func hostileDescriptors(t *testing.T) {
+	const most = 256
+	i := startHostile(t, shortTempDir(t), nil)
+	n := number(strings.TrimPrefix(try(t, i, "descriptors", "1000"), "got: "))
+	if s := holds(i); s.Rlimits && (n >= most || n < most/2) {
+		t.Errorf("it opened %d files more (limit %d in all)", n, most)
+	}
 }
 
 // uncountedBytes is what the status says that sockets and pipes may hold.

@@ -80,7 +80,7 @@ func TestBrokenVerdictsAreIgnored(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 		if now, _ := os.ReadFile(file); string(now) != string(good) {
-			t.Errorf("%s: it wasn't mended", name)
+			t.Errorf("%s: it wasn't written again", name)
 		}
 	}
 }
