@@ -99,10 +99,10 @@ func (a *App) onStoreThere(fn func(ctx context.Context, db *openedStore, args []
 const maxProblems = 1000
 
 func (a *App) storeCommand() *cobra.Command {
-	c := &cobra.Command{Use: "store", Short: "Check, back up, restore, export and import the store", RunE: needsCommand}
+	c := &cobra.Command{Use: "store", Short: "Check, back up, restore, export, import and prune the store", RunE: needsCommand}
 	c.AddCommand(
 		a.storeCheckCommand(), a.storeBackupCommand(), a.storeRestoreCommand(),
-		a.storeExportCommand(), a.storeImportCommand(),
+		a.storeExportCommand(), a.storeImportCommand(), a.storePruneCommand(),
 	)
 	return c
 }
