@@ -7,23 +7,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Verify checks the chain of a stream from its first entry to its head. The
-// error, sdk.Internal of reason "journal_broken", names the first entry at fault
-// (detail "seq") and whether it was edited, dropped or moved. A stream that
-// isn't there is whole.
+// chain is a stream that is being checked, from its first entry to its head. An error of
+// its methods, sdk.Internal of reason "journal_broken", names the entry at fault (detail
+// "seq") and whether it was edited, dropped or moved.
 //
 // Whoever can rewrite the whole stream and its head can forge a chain; the root
 // finds that, and a head of the root kept elsewhere (see [Audit]).
-func Verify(r core.Reader, stream string) error {
-	c := chain{stream: stream}
-	err := Read(r, stream, func(e Entry) error { return c.add(&e) })
-	if err != nil {
-		return err
-	}
-	return c.end(r)
-}
-
-// chain is a stream that is being checked.
 type chain struct {
 	stream string
 	// last is the newest entry that was right.
