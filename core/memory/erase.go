@@ -43,19 +43,16 @@ func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.
 	if err == nil {
 		err = v.refusal
 	}
-	if err == nil {
-		var gone residue
-		gone.add(&v)
-		err = gone.finish(ctx, m.options.Store)
-	}
 	if err != nil {
 		return nil, sdk.Wrap("erase memory "+cut(id), err)
 	}
-	return v.decision, nil
+	var gone residue
+	gone.add(&v)
+	return v.decision, sdk.Wrap("erase memory "+cut(id), gone.finish(ctx, m.options.Store))
 }
 
 func (m *Memories) erase(ctx context.Context, t *tx, id, reason string, v *verdict) error {
-	v.decision, v.refusal, v.purged = nil, nil, nil
+	v.decision, v.refusal = nil, nil
 	began := m.options.Clock.Now()
 	memory, err := read(t, id)
 	if err != nil {

@@ -100,8 +100,8 @@ type tx struct {
 	// counts are what namespaces hold, of those that it changed. They are written at
 	// the end.
 	counts map[string]*Count
-	// purged are the keys that a purge wrote, so that the store's files can be rid of
-	// what they held; nil where nothing is purged.
+	// purged are the keys that a purge has written so far, so that the store's files can
+	// be rid of what they held; nil where nothing is purged.
 	purged [][]byte
 	// proofs are the digests of what it wrote, by stream and key: see proof.go.
 	proofs map[string]map[string]string
@@ -124,6 +124,17 @@ func (t *tx) note(key []byte) {
 	if t.purged != nil {
 		t.purged = append(t.purged, bytes.Clone(key))
 	}
+}
+
+// markPurged has the store remove from its files what the keys held that were written
+// since a purge began, where it keeps files.
+func (t *tx) markPurged(s core.Store, id string) error {
+	keys := t.purged
+	t.purged = nil
+	if scrubber, ok := s.(core.Scrubber); ok {
+		return scrubber.MarkPurged(t, id, keys)
+	}
+	return nil
 }
 
 // update runs fn in a transaction and after the commit tells the indices what fn

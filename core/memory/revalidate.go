@@ -31,7 +31,9 @@ type RevalidateRequest struct {
 // It is the only way to a purge or a promotion.
 //
 // A memory in any other state is sdk.Conflict, reason "state_conflict". A
-// namespace whose settings can't be read is sdk.Denied, "governance_unreadable".
+// namespace whose settings can't be read is sdk.Denied, "governance_unreadable". Where
+// there are both a decision and an error, the memory is purged, but files of the store
+// hold it still: reasons "purge_held" and "purge_unfinished".
 func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
 	var p problems
 	p.word("agent_id", r.AgentID)
@@ -46,10 +48,7 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 	if err == nil {
 		err = gone.finish(ctx, m.options.Store)
 	}
-	if err != nil {
-		return nil, sdk.Wrap("revalidate memory "+cut(id), err)
-	}
-	return d, nil
+	return d, sdk.Wrap("revalidate memory "+cut(id), err)
 }
 
 // gateAfter lets the gate decide on the memories that a turn brought before it, and
@@ -62,7 +61,7 @@ func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids [
 	var gone residue
 	for _, id := range ids {
 		if _, err := m.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
-			return nil, errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
+			return gone.given, errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
 		}
 	}
 	return gone.given, gone.finish(ctx, m.options.Store)
@@ -93,11 +92,11 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 	}
 	made := verdict{request: r, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
 	err = m.updateAsking(ctx, func(ctx context.Context, t *tx) error { return m.conclude(ctx, t, id, &made) })
-	if err == nil {
-		gone.add(&made)
-		err = made.refusal
+	if err != nil {
+		return nil, err
 	}
-	return made.decision, err
+	gone.add(&made)
+	return made.decision, made.refusal
 }
 
 // ask lets the gate decide and writes nothing.
@@ -155,13 +154,11 @@ type verdict struct {
 	latency       float64 // of the gate, in milliseconds
 	// refusal is why there is no decision though the transaction is committed.
 	refusal error
-	// purged are the keys that a purge wrote.
-	purged [][]byte
 }
 
 // conclude decides within a transaction, records that, and carries it out.
 func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) error {
-	v.decision, v.refusal, v.purged = nil, nil, nil
+	v.decision, v.refusal = nil, nil
 	began := m.options.Clock.Now()
 	c, d, err := m.decide(ctx, t, id, v.request)
 	if sdk.ReasonOf(err) == unreadableReason {
@@ -193,7 +190,7 @@ func (m *Memories) carryOut(ctx context.Context, t *tx, v *verdict, c *core.Gate
 	case core.NextPromote:
 		return v.promote(t)
 	case core.NextPurge:
-		return v.bury(t, m.options.Forgetters)
+		return v.bury(t, &m.options)
 	}
 	return transition(t, v.memory, v.after, v.transitioned())
 }
@@ -232,14 +229,14 @@ func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDe
 
 // bury removes the memory, and tells of it. Its tombstone and the record of the
 // decision stay; the event holds digests only.
-func (v *verdict) bury(t *tx, forgetters []core.Forgetter) error {
+func (v *verdict) bury(t *tx, o *Options) error {
 	memory := v.memory
 	given, err := givenTo(t, memory.ID)
 	if err != nil {
 		return err
 	}
 	t.purged = [][]byte{}
-	for _, f := range forgetters {
+	for _, f := range o.Forgetters {
 		runs, err := f.Forget(t, memory.ID)
 		if err != nil {
 			return err
@@ -255,7 +252,9 @@ func (v *verdict) bury(t *tx, forgetters []core.Forgetter) error {
 	if err := forgetUsers(t, memory); err != nil {
 		return err
 	}
-	v.purged, t.purged = t.purged, nil
+	if err := t.markPurged(o.Store, memory.ID); err != nil {
+		return err
+	}
 	event := v.transitioned()
 	event.MemoryID, event.Before, event.After = memory.ID, memory.State, core.StatePurged
 	event.TTLScore = memory.Signals.TTLScore
