@@ -54,7 +54,7 @@ func (m *Memories) Check(ctx context.Context, r core.Reader, report func(core.Pr
 	c := &checker{ctx: ctx, r: r, report: report}
 	for _, pass := range []func() error{
 		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.pendings,
-		c.purges, c.decisions, c.promotions, c.knowledge, c.strayOthers, c.proofs,
+		c.purges, c.decisions, c.promotions, c.knowledge, c.knowledgeTombstones, c.strayOthers, c.proofs,
 	} {
 		if err := pass(); err != nil {
 			return err

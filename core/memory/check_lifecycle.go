@@ -150,10 +150,8 @@ func (c *checker) knowledge() error {
 			return err
 		}
 		if k.SupersededBy != "" {
-			if found, err := c.has(knowledgeKey(k.SupersededBy)); err != nil {
+			if err := c.superseder(key, k.SupersededBy); err != nil {
 				return err
-			} else if !found {
-				c.problem(key, "what superseded it isn't there")
 			}
 		}
 		index := knowledgeIndexKey(k)
@@ -163,6 +161,17 @@ func (c *checker) knowledge() error {
 		c.derived(string(index), "the index misses knowledge %s", k.ID)
 		return nil
 	})
+}
+
+// superseder checks that what took an entry's place is there, or was purged since.
+func (c *checker) superseder(key, by string) error {
+	for _, at := range [][]byte{knowledgeKey(by), knowledgePurgedKey(by)} {
+		if found, err := c.has(at); err != nil || found {
+			return err
+		}
+	}
+	c.problem(key, "what superseded it isn't there")
+	return nil
 }
 
 func strayDecision(r core.Reader, key string) (bool, error) {

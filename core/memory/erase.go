@@ -22,9 +22,8 @@ type EraseRequest struct {
 // evidence of both kinds, with which the gate decides by a rule of its own, and what
 // follows is a purge like any other. One that is open, active or cooling comes before
 // the gate first; that, the decision and the purge are one transaction. It is the only
-// way to purge what was archived or consolidated.
-//
-// What became knowledge is sdk.Conflict, reason "state_conflict".
+// way to purge what was archived, consolidated or promoted. With what was promoted goes
+// the knowledge that it became.
 func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.GateDecision, error) {
 	var p problems
 	p.word("agent_id", r.AgentID)

@@ -117,10 +117,12 @@ func recallable(ctx context.Context, r core.Reader, namespace string) (ids []str
 	return ids, nil
 }
 
-// An entry of knowledge changes once at most, when another takes its place.
+// An entry of knowledge changes when another takes its place, and goes when the memory
+// that it was is erased.
 const (
 	knowledgeCreated    = 1
 	knowledgeSuperseded = 2
+	knowledgePurged     = 3
 )
 
 // knowledgeDoc is what an entry is found by. Its vector is that of the memory that

@@ -112,7 +112,7 @@ func (t *tx) putProofs() error {
 func provenPrefixes() []string {
 	return []string{
 		memoryPrefix, vectorPrefix, purgedPrefix, historyPrefix, turnPrefix, linkPrefix, pendingPrefix, requestPrefix,
-		observePrefix, turnRecordPrefix, sessionPrefix, userPrefix, decisionPrefix, promotionPrefix, knowledgePrefix,
+		observePrefix, turnRecordPrefix, sessionPrefix, userPrefix, decisionPrefix, promotionPrefix, knowledgePrefix, knowledgePurgedPrefix,
 	}
 }
 

@@ -252,6 +252,10 @@ func (v *verdict) bury(t *tx, o *Options) error {
 	if err := forgetUsers(t, memory); err != nil {
 		return err
 	}
+	knowledge, err := purgeKnowledge(t, memory)
+	if err != nil {
+		return err
+	}
 	if err := t.markPurged(o.Store, memory.ID); err != nil {
 		return err
 	}
@@ -262,7 +266,7 @@ func (v *verdict) bury(t *tx, o *Options) error {
 		return err
 	}
 	return t.record(memory.Namespace, journal.MemoryPurged{
-		Gated: v.gated(), Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content),
+		Gated: v.gated(), Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content), KnowledgeID: knowledge,
 	}, memory.ID)
 }
 
