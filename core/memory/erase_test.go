@@ -134,12 +134,7 @@ func TestErase_OfWhatWasPromotedTakesItsKnowledge(t *testing.T) {
 
 // TestErase_LeavesRoomForOtherKnowledge: what is erased takes no place among what is found.
 func TestErase_LeavesRoomForOtherKnowledge(t *testing.T) {
-	w := living(t, openPebble(t), gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
-		if c.Erase != "" {
-			return decides(core.NextPurge, 1)(c)
-		}
-		return decides(core.NextPromote, .9)(c)
-	}), hashed)
+	w := living(t, openPebble(t), promotesOrErases, hashed)
 	first, nearest := w.promoted(t, core.ObserveRequest{Content: "pool the connections"})
 	_, other := w.promoted(t, core.ObserveRequest{Content: "pool the threads"})
 	for _, want := range []string{nearest.ID, other.ID} {
