@@ -63,7 +63,7 @@ func (e Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded
 		Memories: len(g.Memories), Unreachable: g.unreachable(),
 	}
 	before, err := readDAG(tx, dag.Workflow)
-	if err != nil && !isBroken(err) { // a broken one is mended
+	if err != nil && !isBroken(err) { // a broken one is replaced
 		return nil, err
 	}
 	if done.Unchanged = before.Digest == kept.Digest; done.Unchanged {
@@ -101,7 +101,7 @@ func index(tx core.Tx, workflow string, before, after *graph) error {
 		}
 		if len(others) >= MaxWorkflows {
 			return sdk.Errorf(sdk.Exhausted, "evidence_full", "memory %s is named by %d workflows, and can't be by another", memory, len(others)).
-				WithHint("leave it out, or record one of those graphs anew without it")
+				WithHint("leave it out, or record one of those graphs again without it")
 		}
 		if err := tx.Put(indexKey(memory, workflow), nil); err != nil {
 			return err

@@ -56,7 +56,7 @@ func (p *problems) add(hint, format string, args ...any) {
 func (p *problems) err() error {
 	if p.more > 0 {
 		p.listed = append(p.listed, sdk.Errorf(sdk.Invalid, "evidence_invalid", "and %d more problems", p.more).
-			WithHint("mend those above first"))
+			WithHint("fix the ones above first"))
 		p.more = 0
 	}
 	return core.Together(p.listed...)
@@ -89,7 +89,7 @@ func (p *problems) text(text, where string, args ...any) {
 // atMost refuses too many of something.
 func (p *problems) atMost(what string, n, limit int) bool {
 	if n > limit {
-		p.add("split it, or leave out what no memory has to do with", "%d %s, of at most %d", n, what, limit)
+		p.add("split it, or leave out what no memory has to do with", "%d %s (limit %d)", n, what, limit)
 	}
 	return n <= limit
 }

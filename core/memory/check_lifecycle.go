@@ -12,7 +12,7 @@ import (
 func (c *checker) elsewhere(key string, m *core.Memory) error {
 	if m.State == core.StatePromoted || m.PromotedTo != "" {
 		p, err := readPromotion(c.r, m.ID)
-		if err != nil && !isDamage(err) { // that is told there
+		if err != nil && !isDamage(err) { // which is reported there
 			return err
 		}
 		if err == nil && (p == nil || p.KnowledgeID != m.PromotedTo || m.State != core.StatePromoted) {
@@ -39,7 +39,7 @@ func (c *checker) purges() error {
 		id := key[len(purgedPrefix):]
 		list, err := decisionsOn(c.r, id)
 		if isLost(err) {
-			return nil // told where the decisions are checked
+			return nil // reported where the decisions are checked
 		}
 		if err != nil {
 			return err

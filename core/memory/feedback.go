@@ -17,8 +17,8 @@ import (
 //
 // A second feedback of a turn changes nothing and returns the first result, with
 // Duplicate, unless its source is better: then the credit that the turn gave is taken
-// back and given again, in one commit. One that names no use takes those of the first
-// feedback. A turn without a recall is sdk.NotFound, reason "turn_not_found".
+// back and given again, in one commit. One that names no use takes the uses of the
+// first feedback. A turn without a recall is sdk.NotFound, reason "turn_not_found".
 //
 // Memories that came before the gate by it are in Revalidate. They are decided on
 // right after the commit, each in a transaction of its own, unless

@@ -5,7 +5,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/search"
 )
 
-// knowledgePurgedPrefix is that of the tombstones of entries.
+// knowledgePurgedPrefix begins the keys of the tombstones of entries.
 const knowledgePurgedPrefix = "knowledge-purged/"
 
 func knowledgePurgedKey(id string) []byte { return []byte(knowledgePurgedPrefix + id) }

@@ -137,7 +137,7 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 // read: it fails closed.
 func unreadableSettings(g *core.Governance) error {
 	return sdk.Errorf(sdk.Denied, unreadableReason, "no memory of namespace %s may change its state: its settings can't be read: %w", g.Namespace, g.Failure).
-		WithHint("set them anew, see: reflectory governance explain %s", g.Namespace).
+		WithHint("set them again, see: reflectory governance explain %s", g.Namespace).
 		WithDetail("namespace", g.Namespace)
 }
 

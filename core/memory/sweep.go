@@ -61,7 +61,7 @@ type sweep struct {
 	// moved are the memories that came into another state, so that none is
 	// evaluated twice.
 	moved map[string]bool
-	// halted is whether the namespace's settings can't be read: that is told once,
+	// halted is whether the namespace's settings can't be read: that is reported once,
 	// and nothing is evaluated.
 	halted bool
 	gone   residue
