@@ -3,8 +3,6 @@ package memory
 import (
 	"context"
 	"errors"
-	"math"
-	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -225,61 +223,6 @@ func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDe
 			WithHint("this is a defect of the gate; please report it")
 	}
 	return &after, nil
-}
-
-// bury removes the memory, and tells of it. Its tombstone and the record of the
-// decision stay; the event holds digests only.
-func (v *verdict) bury(t *tx, o *Options) error {
-	memory := v.memory
-	given, err := givenTo(t, memory.ID)
-	if err != nil {
-		return err
-	}
-	t.purged = [][]byte{}
-	for _, f := range o.Forgetters {
-		runs, err := f.Forget(t, memory.ID)
-		if err != nil {
-			return err
-		}
-		given.Runs = append(given.Runs, runs...)
-	}
-	slices.Sort(given.Runs)
-	given.Runs = slices.Compact(given.Runs)
-	v.decision.GivenTo = given
-	if err := remove(t, memory); err != nil {
-		return err
-	}
-	if err := forgetUsers(t, memory); err != nil {
-		return err
-	}
-	knowledge, err := purgeKnowledge(t, memory)
-	if err != nil {
-		return err
-	}
-	if err := t.markPurged(o.Store, memory.ID); err != nil {
-		return err
-	}
-	event := v.transitioned()
-	event.MemoryID, event.Before, event.After = memory.ID, memory.State, core.StatePurged
-	event.TTLScore = memory.Signals.TTLScore
-	if err := t.record(memory.Namespace, event, memory.ID); err != nil {
-		return err
-	}
-	return t.record(memory.Namespace, journal.MemoryPurged{
-		Gated: v.gated(), Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content), KnowledgeID: knowledge,
-	}, memory.ID)
-}
-
-// givenTo names the memories that reflect on one that is to be purged.
-func givenTo(r core.Reader, id string) (*core.GivenTo, error) {
-	ends, err := linksTo(r, id, math.MaxInt)
-	given := &core.GivenTo{MemoryID: id, Runs: []string{}, Reflections: []string{}}
-	for _, e := range ends {
-		if e.relation == core.RelationReflectsOn {
-			given.Reflections = append(given.Reflections, e.from)
-		}
-	}
-	return given, err
 }
 
 // gated is what the events of the decision have in common.
