@@ -71,7 +71,11 @@ func put(t *tx, before, after *core.Memory) error {
 			return err
 		}
 	}
-	if err := t.write(after.Namespace, memoryKey(after.ID), codec.Encode(after)); err != nil {
+	record, err := codec.Encode(after)
+	if err != nil {
+		return sdk.Wrap("encode memory "+after.ID, err)
+	}
+	if err := t.write(after.Namespace, memoryKey(after.ID), record); err != nil {
 		return err
 	}
 	if err := reindex(t, before, after); err != nil {
@@ -145,13 +149,18 @@ type tombstone struct {
 
 // readTombstone returns nil for an id that wasn't purged.
 func readTombstone(r core.Reader, id string) (*tombstone, error) {
-	value, found, err := r.Get(purgedKey(id))
+	return tombstoneAt(r, purgedKey(id))
+}
+
+// tombstoneAt reads a tombstone; nil where there is none.
+func tombstoneAt(r core.Reader, key []byte) (*tombstone, error) {
+	value, found, err := r.Get(key)
 	if err != nil || !found {
 		return nil, err
 	}
 	var gone tombstone
 	if err := json.Unmarshal(value, &gone); err != nil {
-		return nil, corrupt(id, purgedPrefix+id, "it can't be decoded: "+err.Error())
+		return nil, damaged(string(key), err)
 	}
 	return &gone, nil
 }

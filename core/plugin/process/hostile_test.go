@@ -311,6 +311,9 @@ func hostileSum(t *testing.T) {
 	const limit = 160 << 20
 	one := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Limits.MemoryBytes = limit })
 	s := holds(one)
+	if has := sandbox.Probe().Cgroup; s.Cgroup != has {
+		t.Fatalf("the system has control groups %q, and the plugin %q", has, s.Cgroup)
+	}
 	if s.Cgroup == "" {
 		if !strings.Contains(strings.Join(s.Notes, "\n"), "no writable control groups") {
 			t.Errorf("no control group, and the status doesn't say what that means: %+v", s)

@@ -24,7 +24,7 @@ type Store struct {
 	keepsLock bool
 	db        *pebble.DB
 	// compactions tells whether Pebble's can go on.
-	compactions *scheduler
+	compactions *compactions
 	snapshots   *snapshots
 	turns       *store.Turns
 
@@ -43,11 +43,10 @@ type Store struct {
 	// durable. It is changed under mu, but for a group that failed.
 	newest atomic.Pointer[group]
 
-	// scrubbing guards what is to be scrubbed still, since a reader held it, and
-	// whether Close has to write the list of tables again.
-	scrubbing  sync.Mutex
-	unscrubbed [][]byte
-	relist     bool
+	// scrubbing lets one scrub at a time, and guards whether Close has to write the
+	// list of tables again.
+	scrubbing sync.Mutex
+	relist    bool
 }
 
 // Open opens the store in a directory, or creates it, and brings its format up
@@ -74,7 +73,7 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 // openLocked opens a store whose directory is locked.
 func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s *Store, err error) {
 	f := newFuse(o.Durability)
-	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: newScheduler(), turns: store.NewTurns(), history: newHistory()}
+	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: &compactions{}, turns: store.NewTurns(), history: newHistory()}
 	if err = checkMarker(fs, o.Dir); err == nil {
 		s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, s.compactions))
 	}
@@ -88,13 +87,15 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
 		f.leftovers.opened()
-		s.compactions.open()
 		err = store.Prepare(ctx, s)
 	}
 	if err != nil {
 		_ = s.Close()
 		return nil, sdk.Wrap("open "+o.Dir, err)
 	}
+	// What a purge left that was killed. Where it fails its marks stay, and what is
+	// stored can be read all the same.
+	_, _ = s.scrubMarked(ctx)
 	return s, nil
 }
 
@@ -153,8 +154,8 @@ func (s *Store) close() error {
 	s.closed = true
 	s.gate.Unlock()
 	s.users.Wait()
-	if len(s.unscrubbed) > 0 {
-		_, _ = s.scrub(context.Background(), s.unscrubbed) // who held it is gone; the fuse tells of the disk
+	if s.fuse.err() == nil {
+		_, _ = s.scrubMarked(context.Background()) // its marks stay where it fails; the fuse tells of the disk
 	}
 	s.snapshots.renew()
 	// The call that met a failure told of it, and lost nothing but its own commit;
