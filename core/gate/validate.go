@@ -2,7 +2,6 @@ package gate
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -105,7 +104,3 @@ func (p *problems) factor(name string, factor *float64) {
 func plain(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
-
-// rounded is a number as it is compared: sums of decimal fractions
-// are off by less.
-func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }

@@ -1,6 +1,7 @@
 package wasm_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,23 @@ func TestVerdictsOfPureModulesAreKept(t *testing.T) {
 		if got := len(kept(t, dir)) - before; got != tt.more {
 			t.Errorf("%s: %d more kept", name, got)
 		}
+	}
+}
+
+// A pure module isn't sent which run it serves, so what it said in one is its answer in
+// the next.
+func TestAPureModuleKnowsNoRun(t *testing.T) {
+	dir := t.TempDir()
+	i := start(t, newDriver(t, wasm.Options{CacheDir: dir}), plugin.Installed{Path: cGuest})
+	for _, run := range []string{"one", "two"} {
+		req := &sdk.EvaluateRequest{Call: sdk.Call{RunID: run, IdempotencyKey: run + "/1/evaluate"}, Output: json.RawMessage("1")}
+		results, err := i.Evaluate(t.Context(), do("work"), []*sdk.EvaluateRequest{req})
+		if err != nil || results[0].Err != nil {
+			t.Fatal(err, results)
+		}
+	}
+	if files := kept(t, dir); len(files) != 1 {
+		t.Errorf("%d answers to one question are kept", len(files))
 	}
 }
 

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -120,18 +120,11 @@ func asOutput(data json.RawMessage) json.RawMessage {
 // suiteFolder is the suite's place in the module cache.
 func suiteFolder(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command("go", "mod", "download", "-json", "github.com/kaptinlin/jsonschema")
-	cmd.Dir = filepath.Join("..", "..", "..", "testdata", "suites")
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-	out, err := cmd.Output()
+	folder, err := coretest.SuiteModule(filepath.Join("..", "..", ".."), "github.com/kaptinlin/jsonschema")
 	if err != nil {
-		t.Fatalf("go mod download in testdata/suites: %v\n%s", err, out)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(module.Dir, "testdata", "JSON-Schema-Test-Suite")
+	return filepath.Join(folder, "testdata", "JSON-Schema-Test-Suite")
 }
 
 // suiteRemotes are the documents that the suite expects at localhost:1234.

@@ -108,6 +108,7 @@ func TestFilter(t *testing.T) {
 		{"times", one, unix.SYS_UTIMENSAT, nil, refused(0)},
 		{"watch", one, unix.SYS_INOTIFY_ADD_WATCH, nil, refused(unix.EPERM)},
 		{"attributes by name", one, unix.SYS_FILE_SETATTR, nil, refused(unix.EOPNOTSUPP)},
+		{"queue of the machine's", one, unix.SYS_IO_SETUP, []uint32{1 << 16}, refused(unix.ENOSYS)},
 		{"new file", one, unix.SYS_OPENAT, []uint32{0, 0, unix.O_CREAT | unix.O_WRONLY, 0o666}, allowed},
 		{"new set-uid file", one, unix.SYS_OPENAT, []uint32{0, 0, unix.O_CREAT | unix.O_WRONLY, 0o4755}, refused(unix.EPERM)},
 		{"new set-gid file without a name", one, unix.SYS_OPENAT, []uint32{0, 0, unix.O_TMPFILE | unix.O_WRONLY, 0o2755}, refused(unix.EPERM)},
