@@ -92,7 +92,7 @@ func (g *governed) runs(t *testing.T) {
 	})
 	must(t, err)
 	run, passed := begun("passed")
-	must(t, passed.RecordVisit(ctx, &core.Visit{Number: 1, Node: "recall", Result: []byte(`{"memories":[{"id":"plain"}]}`), Next: "loop"}))
+	must(t, passed.RecordVisit(ctx, &core.Visit{Number: 1, Node: "recall", Result: []byte(`{"memories":[{"id":"plain","namespace":"a/b","kind":"observation","state":"open","title":"title of plain","content":"content of plain"}]}`), Next: "loop"}))
 	for i := 1; i <= 2; i++ {
 		must(t, passed.Attempts(2, "loop").RecordOutput(ctx, attempt(i, false)))
 		must(t, passed.Attempts(2, "loop").RecordVerdict(ctx, attempt(i, true)))
@@ -376,6 +376,7 @@ func TestAForgedExportIsRefused(t *testing.T) {
 		{"link/semantic/supersedes/procedural", `{"why":"newer"}`, `{"why":"older"}`},
 		{"session/idle", `"bias":-0.15`, `"bias":0.15`},
 		{"memory-turn/a/b", `"value":21`, `"value":22`},
+		{"run/passed", `"memories":true`, `"memories":false`},
 	} {
 		changed := 0
 		text := forged(text, func(line string) string {

@@ -166,8 +166,10 @@ func (c *runCheck) visits(record *runRecord, t *told) error {
 	if err != nil {
 		return err
 	}
+	memories := false
 	for i := range visits {
 		v := &visits[i]
+		memories = memories || len(v.Memories) > 0
 		told, is := t.visits[v.Number]
 		same := is && told.Node == v.Node && told.Skipped == v.Skipped && told.Next == v.Next
 		if len(told.Memories) > 0 { // as it isn't in early stores
@@ -179,6 +181,9 @@ func (c *runCheck) visits(record *runRecord, t *told) error {
 		if err := c.texts(record.ID, v); err != nil {
 			return err
 		}
+	}
+	if memories != record.Memories {
+		c.problem(runKey(record.ID), false, "the run is wrong about whether its visits have memories")
 	}
 	return nil
 }
