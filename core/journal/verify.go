@@ -14,33 +14,45 @@ import (
 //
 // Whoever can rewrite the whole stream and its head can forge a chain; the root
 // finds that, and a head of the root kept elsewhere (see [Audit]).
+//
+// Where the beginning was pruned, the chain goes on from its seal.
 func Verify(r core.Reader, stream string) error {
-	c := chain{stream: stream}
-	err := Read(r, stream, func(e Entry) error { return c.add(&e) })
+	seal, err := ReadSeal(r, stream)
 	if err != nil {
+		return err
+	}
+	c := Follow(stream, seal.end())
+	if err := Read(r, stream, func(e Entry) error { return c.Add(&e) }); err != nil {
 		return err
 	}
 	return c.end(r)
 }
 
-// chain is a stream that is being checked.
-type chain struct {
+// Chain checks entries that follow one another.
+type Chain struct {
 	stream string
 	// last is the newest entry that was right.
 	last Head
 }
 
-// add checks the next entry.
-func (c *chain) add(e *Entry) error {
+// Follow begins to check the entries of a stream after one of them; the zero Head is its
+// beginning.
+func Follow(stream string, after Head) *Chain { return &Chain{stream, after} }
+
+// Add checks the next entry. Its error is as of [Verify].
+func (c *Chain) Add(e *Entry) error {
 	if err := e.follows(c.stream, c.last); err != nil {
 		return err
 	}
-	c.last = Head{Seq: e.Seq, Hash: e.Hash}
+	c.last = e.head()
 	return nil
 }
 
+// Last is the newest entry that was right.
+func (c *Chain) Last() Head { return c.last }
+
 // end compares the last entry with the stream's head.
-func (c *chain) end(r core.Reader) error {
+func (c *Chain) end(r core.Reader) error {
 	end, err := ReadHead(r, c.stream)
 	switch {
 	case err != nil:
