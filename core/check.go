@@ -10,7 +10,7 @@ type Problem struct {
 	Key string `json:"key"`
 	// Message says what is wrong. It holds no content.
 	Message string `json:"message"`
-	// Rebuildable is whether [Rebuilder.Rebuild] mends it.
+	// Rebuildable is whether [Rebuilder.Rebuild] fixes it.
 	Rebuildable bool `json:"rebuildable,omitempty"`
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// The formulas of spec 3.4 and 3.5, written down a second time and apart from
-// the default files.
+// The formulas of the lifecycle and of the gate, written down a second time and
+// apart from the default files.
 
 func round9(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What is recorded always, and what only once in a hundred times (spec 7).
+// What is recorded always, and what only once in a hundred times.
 func TestWhatIsRecordedAlways(t *testing.T) {
 	points := policy.NewPoints()
 	ctx := context.Background()

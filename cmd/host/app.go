@@ -135,16 +135,36 @@ func (a *App) actions(plugins core.Plugins, policies *livePolicies, run *core.Ru
 // namespaceOf is where a run is.
 func namespaceOf(run *core.Run) string { return cmp.Or(run.Namespace, defaultNamespace) }
 
-// prepare has the plugins check their configs before anything runs. What is
-// wrong in any node is told at once.
-func prepare(ctx context.Context, actions *loop.Actions, plan *workflow.Plan) error {
-	var errs []error
+// prepare has the plugins check their configs before anything runs. What is wrong in
+// any node is told at once. A plugin that doesn't start is no fault of the workflow's:
+// the run begins, and ends with that error where it gets to the node.
+func prepare(ctx context.Context, actions *loop.Actions, plan *workflow.Plan) (core.Actions, error) {
+	var wrong []error
+	ready := readyNodes{Actions: actions, broken: map[string]error{}}
 	for _, node := range plan.Nodes {
-		for _, err := range actions.Prepare(ctx, node.Action) {
-			errs = append(errs, sdk.Wrap("node "+node.Name, err))
+		refused, broken := actions.Prepare(ctx, node.Action)
+		for _, err := range refused {
+			wrong = append(wrong, sdk.Wrap("node "+node.Name, err))
+		}
+		if err := core.Together(broken...); err != nil {
+			ready.broken[node.Name] = err
 		}
 	}
-	return core.Together(errs...)
+	return ready, core.Together(wrong...)
+}
+
+// readyNodes runs the nodes whose plugins started.
+type readyNodes struct {
+	core.Actions
+	broken map[string]error // why a node's plugins don't run, by its name
+}
+
+// Act implements [core.Actions].
+func (r readyNodes) Act(ctx context.Context, req *core.ActionRequest) (any, error) {
+	if err := r.broken[req.Node]; err != nil {
+		return nil, err
+	}
+	return r.Actions.Act(ctx, req)
 }
 
 // closing closes c at the end of a function, and keeps its error if there is no

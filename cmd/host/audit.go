@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -55,18 +56,29 @@ type audited struct {
 	// Kept is the head that was given; "" for none.
 	Kept    string          `json:"kept_head,omitempty"`
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
+	// Files are those of --segment that hold.
+	Files []auditedFile `json:"segment_files,omitempty"`
+}
+
+// auditedFile is a file of segments that holds.
+type auditedFile struct {
+	File string `json:"file"`
+	store.CheckedSegments
 }
 
 func (a *App) auditVerifyCommand() *cobra.Command {
 	var kept string
+	var segments []string
 	c := &cobra.Command{
 		Use: "verify", Short: "Find any entry that was edited, dropped or moved",
 		Long: `Check every stream from its first entry to its head, and that what the root recorded is
 still there. The first entry at fault is named. With a head that was kept elsewhere,
-it also finds what was cut off or rewritten together with the root. Exit codes: 0 the
-journal is whole, 3 it isn't.`,
+it also finds what was cut off or rewritten together with the root. Where the beginning
+of a stream was pruned, the rest must follow from its seal; --segment proves the files
+that it went to. Exit codes: 0 the journal is whole, 3 it isn't.`,
 		Example: "  reflectory audit verify\n  reflectory audit verify --head @head.txt",
 	}
+	c.Flags().StringArrayVar(&segments, "segment", nil, "a `file` that store prune wrote (may be repeated)")
 	c.Flags().StringVar(&kept, "head", "", "a `head` that audit head printed, or @FILE with one")
 	c.RunE = a.onStoreThere(func(ctx context.Context, db *openedStore, _ []string) error {
 		audit := journal.Audit{Progress: func(n int64) { a.term.Status("%d entries …", n) }}
@@ -76,7 +88,7 @@ journal is whole, 3 it isn't.`,
 				return err
 			}
 		}
-		return a.verify(ctx, db, audit)
+		return a.verify(ctx, db, audit, segments)
 	})
 	return c
 }
@@ -93,16 +105,22 @@ func readHead(text string) (journal.Head, error) {
 	return journal.ParseHead(text)
 }
 
-func (a *App) verify(ctx context.Context, db *openedStore, audit journal.Audit) error {
+func (a *App) verify(ctx context.Context, db *openedStore, audit journal.Audit, segments []string) error {
 	done := audited{Valid: true}
 	if audit.Kept.Seq > 0 {
 		done.Kept = audit.Kept.String()
 	}
 	err := db.View(ctx, func(r core.Reader) (err error) {
 		done.Audited, err = audit.Verify(ctx, r)
+		for _, file := range segments {
+			if err != nil {
+				break
+			}
+			err = a.verifySegments(ctx, r, file, &done)
+		}
 		return err
 	})
-	if err != nil && !journal.IsBroken(err) {
+	if err != nil && !journal.IsBroken(err) && sdk.ReasonOf(err) != "segment_broken" {
 		return err
 	}
 	if err != nil {
@@ -111,14 +129,35 @@ func (a *App) verify(ctx context.Context, db *openedStore, audit journal.Audit) 
 	return exitNotValidUnless(done.Valid, a.printAudited(done))
 }
 
+// verifySegments proves a file that a pruning wrote.
+func (a *App) verifySegments(ctx context.Context, r core.Reader, path string, done *audited) error {
+	in, err := a.input.open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only reads
+	checked, err := store.CheckSegments(ctx, r, in)
+	if err == nil {
+		done.Files = append(done.Files, auditedFile{path, checked})
+	}
+	return sdk.Wrap(path, err)
+}
+
 func (a *App) printAudited(done audited) error {
 	if a.flags.json {
 		return printJSON(a.Stdout, done)
 	}
 	if done.Valid {
 		a.term.Line("%s", a.term.Good("the journal is whole"))
-		_, err := fmt.Fprintf(a.Stdout, "%d streams, %d entries, %d recorded heads, root %s\n", done.Streams, done.Entries, done.Recorded, done.Root)
-		return err
+		pruned := ""
+		if done.Segments > 0 {
+			pruned = fmt.Sprintf(", %d pruned behind %s", done.Pruned, plural(int(done.Segments), "seal", "seals"))
+		}
+		fmt.Fprintf(a.Stdout, "%d streams, %d entries, %d recorded heads, root %s%s\n", done.Streams, done.Entries, done.Recorded, done.Root, pruned)
+		for _, f := range done.Files {
+			fmt.Fprintf(a.Stdout, "%s: %s, %s, as sealed\n", term.Clean(f.File), plural(f.Entries, "entry", "entries"), plural(f.Records, "record", "records"))
+		}
+		return nil
 	}
 	a.term.Line("%s", a.term.Bad("the journal isn't whole"))
 	_, err := fmt.Fprintf(a.Stdout, "%s\n%s\n", term.Lines(done.Problem.Message), term.Clean(done.Problem.Hint))
@@ -195,6 +234,10 @@ func (a *App) showEntries(r core.Reader, stream string, from, limit uint64) erro
 		return sdk.Errorf(sdk.NotFound, "stream_not_found", "there is no stream %.100q", stream).
 			WithHint("list them with: reflectory audit show")
 	}
+	seal, err := journal.ReadSeal(r, stream)
+	if err != nil {
+		return err
+	}
 	if from == 0 && head.Seq > limit {
 		from = head.Seq - limit + 1
 	}
@@ -207,7 +250,14 @@ func (a *App) showEntries(r core.Reader, stream string, from, limit uint64) erro
 		return err
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, map[string]any{"stream": stream, "head": head, "entries": entries})
+		shown := map[string]any{"stream": stream, "head": head, "entries": entries}
+		if seal.Seq > 0 {
+			shown["pruned"] = seal.SegmentPruned
+		}
+		return printJSON(a.Stdout, shown)
+	}
+	if from <= seal.Last && seal.Seq > 0 {
+		a.term.Line("the first %s went to files: entry %d of %s names the last, %s", plural(int(seal.Last), "entry", "entries"), seal.Seq, journal.PrunedStream, term.Clean(seal.File))
 	}
 	var rows [][]string
 	for _, e := range entries {

@@ -116,7 +116,7 @@ func TestACheckFindsWhatAnIndexMissesAndMendsIt(t *testing.T) {
 		})
 		out, errs := w.line(exitNotValid, "", "store check")
 		wantIn(t, out, "memories: memory-"+prefix+"/n")
-		wantIn(t, errs, "can be mended with: reflectory store check --repair")
+		wantIn(t, errs, "can be repaired with: reflectory store check --repair")
 		w.line(exitPassed, "", "store check --repair")
 		w.line(exitPassed, "", "store check")
 	}

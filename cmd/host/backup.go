@@ -44,7 +44,7 @@ func (a *App) backupParts() []hostPart {
 
 // hostParts are all that are there.
 func (a *App) hostParts() []hostPart {
-	all := append(a.backupParts(), hostPart{"settings", a.config.file, ""})
+	all := append(a.backupParts(), hostPart{"settings", a.config.file, ""}, hostPart{"pruned segments", a.segmentDir(), ""})
 	return slices.DeleteFunc(all, func(p hostPart) bool {
 		_, err := os.Stat(p.Path)
 		return p.Path == "" || err != nil

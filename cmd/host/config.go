@@ -54,6 +54,10 @@ type Config struct {
 	RecallDepthBoost Setting `json:"recall_depth_boost"`
 	// Durability says when a commit is acknowledged: full or relaxed.
 	Durability Setting `json:"durability"`
+	// KeepDecisions and KeepRuns are how long recorded decisions, and runs that can't go
+	// on, are kept: what is older, store prune removes. 0 keeps all.
+	KeepDecisions Setting `json:"keep_decisions"`
+	KeepRuns      Setting `json:"keep_runs"`
 	// PolicyDir is the folder of the policies. By default it need not be there.
 	PolicyDir Setting `json:"policy_dir"`
 	// Namespace is where runs are, unless they say otherwise: policies go by it.
@@ -156,6 +160,8 @@ func loadConfig(f flags, getenv func(string) string, folder string) (Config, err
 		SummariesKeyEnv:  choose("", "", "REFLECTORY_SUMMARIES_KEY_ENV", file.summaries.keyEnv, ""),
 		RecallDepthBoost: choose("", "", "REFLECTORY_RECALL_DEPTH_BOOST", file.depthBoost, strconv.FormatFloat(search.DefaultDepthBoost, 'g', -1, 64)),
 		Durability:       choose("durability", f.durability, "REFLECTORY_DURABILITY", file.durability, string(pebble.Full)),
+		KeepDecisions:    choose("", "", "REFLECTORY_KEEP_DECISIONS", file.keep.decisions, "0"),
+		KeepRuns:         choose("", "", "REFLECTORY_KEEP_RUNS", file.keep.runs, "0"),
 		PolicyDir:        choose("policy-dir", f.policyDir, "REFLECTORY_POLICY_DIR", below(file.policyDir), filepath.Join(dataDir.Value, "policies")),
 		Namespace:        choose("namespace", f.namespace, "REFLECTORY_NAMESPACE", file.namespace, defaultNamespace),
 		Sandbox:          choose("sandbox", f.sandbox, "REFLECTORY_SANDBOX", file.sandbox, "prefer"),
@@ -197,6 +203,15 @@ func (c Config) check() error {
 	if wait, err := time.ParseDuration(c.LockWait.Value); err != nil || wait < 0 || wait > maxLockWait {
 		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "lock wait %q (%s) is not a time from 0s to %s", c.LockWait.Value, c.LockWait.Origin, maxLockWait).
 			WithHint("write it with a unit, such as 2s or 500ms; 0s doesn't wait")}
+	}
+	for _, kept := range []struct {
+		name    string
+		setting Setting
+	}{{"keep: {decisions}", c.KeepDecisions}, {"keep: {runs}", c.KeepRuns}} {
+		if _, err := keepTime(kept.setting.Value); err != nil {
+			return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "%s %q (%s) is not a time up to %d days", kept.name, kept.setting.Value, kept.setting.Origin, maxKeepDays).
+				WithHint("write it with a unit, such as 30d or 720h; 0 keeps all for ever")}
+		}
 	}
 	if err := c.checkEmbeddings(); err != nil {
 		return usageError{err}
@@ -271,6 +286,7 @@ func (c Config) rows() [][]string {
 		row("embeddings_key_env", c.EmbeddingsKeyEnv), row("embeddings_dims", c.EmbeddingsDims),
 		row("summaries_model", c.SummariesModel), row("summaries_url", c.SummariesURL), row("summaries_key_env", c.SummariesKeyEnv),
 		row("recall_depth_boost", c.RecallDepthBoost), row("durability", c.Durability),
+		row("keep_decisions", c.KeepDecisions), row("keep_runs", c.KeepRuns),
 		row("policy_dir", c.PolicyDir), row("namespace", c.Namespace), row("sandbox", c.Sandbox), row("log_level", c.LogLevel),
 		row("agent", c.Agent), row("lock_wait", c.LockWait),
 	}

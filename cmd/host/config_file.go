@@ -27,7 +27,11 @@ type fileConfig struct {
 	embeddings                               fileEmbeddings
 	summaries                                fileModel
 	depthBoost, durability                   string
+	keep                                     fileKeep
 }
+
+// fileKeep is keep: how long what can be pruned is kept.
+type fileKeep struct{ decisions, runs string }
 
 // fileModel is a model at an endpoint: settings.summaries.
 type fileModel struct{ model, url, keyEnv string }
@@ -90,6 +94,7 @@ func readConfig(path string, data []byte) (c fileConfig, err error) {
 	for _, n := range m.List("plugins") {
 		c.dev = append(c.dev, r.plugin(n))
 	}
+	c.keep = r.keep(m.Get("keep"))
 	settings := r.mapping(m.Get("settings"), "settings")
 	c.llmEndpoints = r.endpoints(settings.Get("llm"))
 	c.embeddings = r.embeddings(settings.Get("embeddings"))
@@ -99,9 +104,27 @@ func readConfig(path string, data []byte) (c fileConfig, err error) {
 	m.Done()
 	if err := r.Err("config_invalid"); err != nil {
 		return c, sdk.AsError(err).
-			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, durability, lock_wait, plugins: [{path, dev}] and settings: {llm: {endpoints}, embeddings: {model, base_url, api_key_env, dims}, summaries: {model, base_url, api_key_env}, recall: {depth_boost}}")
+			WithHint("the keys are data_dir, plugin_dir, trust_file, policy_dir, namespace, log_level, sandbox, durability, lock_wait, plugins: [{path, dev}], keep: {decisions, runs} and settings: {llm: {endpoints}, embeddings: {model, base_url, api_key_env, dims}, summaries: {model, base_url, api_key_env}, recall: {depth_boost}}")
 	}
 	return c, nil
+}
+
+// keep reads how long what can be pruned is kept: times, or the number 0.
+func (r configReader) keep(n *document.Node) (k fileKeep) {
+	m := r.mapping(n, "keep")
+	span := func(key string) string {
+		n := m.Get(key)
+		if n == nil {
+			return ""
+		}
+		if n.Kind != document.Text && n.Kind != document.Number {
+			r.Add(n.At, "write a time such as 30d or 720h, or 0 for ever", "%s must be a time, not %s", key, n.Kind)
+		}
+		return n.Text
+	}
+	k.decisions, k.runs = span("decisions"), span("runs")
+	m.Done()
+	return k
 }
 
 // endpoints reads the endpoints of settings.llm.

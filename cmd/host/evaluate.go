@@ -164,7 +164,8 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 	}
 	defer closing(&err, plugins)
 	actions := &loop.Actions{Plugins: plugins}
-	if err := core.Together(actions.Prepare(ctx, action)...); err != nil {
+	refused, broken := actions.Prepare(ctx, action)
+	if err := core.Together(append(refused, broken...)...); err != nil {
 		return nil, err
 	}
 	result, err = actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})

@@ -74,6 +74,9 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	wantIn(t, out, "not decided: this is what the gate would decide now", "react: 0.2 = p ·", "tool_failures 3", "path_reachable false",
 		"omega: 0.4548", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3 (at least 3): met", "aren't comparable")
 
+	out, _ = w.line(exitPassed, "", "gate explain old-steps"+factors)
+	wantIn(t, out, "not decided", "upstream_status_score 0,", "codebase_verification_score 0,", "runtime_utility_trend_score 0", "noted: outdated")
+
 	out, _ = w.line(exitPassed, "", "gate run old-steps"+factors)
 	wantIn(t, out, "old-steps: obsolete, confidence 1.000\nits uses failed")
 	out, _ = w.line(exitPassed, "", "gate explain old-steps --json")

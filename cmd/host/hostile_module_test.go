@@ -86,26 +86,9 @@ func (w *world) checkFailure(do, reason, cause string) {
 	if e := run.Error; code == exitPassed || e.Code != reason || !strings.Contains(e.Message, "bad/guest") || !strings.Contains(e.Message, cause) {
 		w.t.Errorf("exit %d, %s: %s", code, e.Code, e.Message)
 	}
-	switch {
-	case do != "":
-		w.checkCommitted(run.RunID)
-	case run.RunID != "":
-		w.t.Error("it ran with a plugin that doesn't start")
-	}
-}
-
-// checkCommitted checks that a run's first output is recorded, and that it can be
-// gone on with.
-func (w *world) checkCommitted(id string) {
-	w.t.Helper()
-	_, out, errs := w.run(w.t.Context(), "runs", "show", id, "--json")
-	var run shownRun
-	if err := json.Unmarshal([]byte(out), &run); err != nil {
-		w.t.Fatalf("%v: %s%s", err, out, errs)
-	}
-	if !run.Status.Resumable() || len(run.Loops) != 1 || len(run.Loops[0].Attempts) == 0 || string(run.Loops[0].Attempts[0].Output) != `"one two"` {
-		w.t.Errorf("what was committed is lost: %+v", run)
-	}
+	var shown shownRun
+	w.decode(exitPassed, &shown, "runs", "show", run.RunID)
+	shown.checkCommitted(w.t, do != "")
 }
 
 // What a module asks for and is made of is held against the lock, as it is for

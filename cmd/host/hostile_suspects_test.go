@@ -49,7 +49,7 @@ func memoryBomb() suspect {
 	return s
 }
 
-// hostileProcesses are the lines of spec 2.5, as subprocesses.
+// hostileProcesses are what hostile and broken plugins do, as subprocesses.
 func hostileProcesses() []suspect {
 	return []suspect{
 		memoryBomb(),
@@ -85,7 +85,7 @@ func hostileProcesses() []suspect {
 	}
 }
 
-// hostileModules are the lines of spec 2.5, as WASM modules.
+// hostileModules are the same, as WASM modules.
 func hostileModules() []suspect {
 	const guest, start, command = "guest.wasm", "start.wasm", "start-command.wasm"
 	endless := plugin.Limits{Fuel: 1 << 60}

@@ -15,7 +15,7 @@ const module = "github.com/reflectory/reflectory/"
 // imports is the direction of the code: each package with the packages of this
 // module that it may import, tests aside. A package that isn't listed, an edge
 // that isn't listed, and a listed one that is gone fail. Don't change the table
-// to mend a build: ask first which way the import should go.
+// to fix a build: ask first which way the import should go.
 var imports = map[string][]string{
 	"sdk":             {},
 	"sdk/jsontext":    {"sdk"},

@@ -50,7 +50,7 @@ func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
 		iteration int
 		errors    string
 	}{
-		{"prose, then mended", []llmtest.Reply{llmtest.Text(prose), llmtest.Text(perfect)}, exitPassed, 2, ""},
+		{"prose, then right", []llmtest.Reply{llmtest.Text(prose), llmtest.Text(perfect)}, exitPassed, 2, ""},
 		{"overloaded, then right", []llmtest.Reply{llmtest.Status(429).RetryAfter("0"), llmtest.Text(perfect)}, exitPassed, 1, ""},
 		{"broken, then right", []llmtest.Reply{llmtest.Status(500).RetryAfter("0"), llmtest.Text(perfect)}, exitPassed, 1, ""},
 		{"cut off, then right", []llmtest.Reply{llmtest.Text(perfect).CutOff(), llmtest.Text(perfect)}, exitPassed, 1, ""},

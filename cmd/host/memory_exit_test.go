@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
-// TestWhatTheMemoryRefusesHasItsExitCode holds the codes of spec 8 and the reasons
-// of spec 3: 4 is only for what a policy or governance refuses.
+// TestWhatTheMemoryRefusesHasItsExitCode holds the exit codes and the reasons:
+// 4 is only for what a policy or governance refuses.
 func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 	w := newPlainWorld(t)
 	for _, line := range []string{

@@ -124,7 +124,7 @@ func TestALimitOfANamespaceRefuses(t *testing.T) {
 	w.ok("memory", "observe", "--namespace", "team/a", "--content", "x")
 }
 
-// TestHowReflectRefuses holds the exit codes and the lines of spec 3.2's refusals.
+// TestHowReflectRefuses holds the exit codes of what reflect refuses, and its lines.
 func TestHowReflectRefuses(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "memory observe --namespace team/a --id fact-1 --title Fact --content x")

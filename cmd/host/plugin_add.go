@@ -55,45 +55,27 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 	if err != nil {
 		return err
 	}
-	var asked install.Request
-	var module *wasm.Info // nil of a process
-	var undescribed error
+	var added addedPlugin
 	p, err := install.Add(ctx, path, install.AddOptions{
 		Place: place, InPlace: f.inPlace, Purge: f.purge, Trust: trust,
 		Approve: func(r install.Request) error {
-			asked = r
+			added.Replaced, added.signer = r.Replaced(), r.Signer
 			return a.approve(ctx, r, f.grant)
 		},
-		Check: func(ctx context.Context, p *install.Plugin) (err error) {
-			module, undescribed, err = a.tryPlugin(ctx, p)
+		Check: func(ctx context.Context, p *install.Plugin) error {
+			module, undescribed, err := a.tryPlugin(ctx, p)
+			added.tried(module, undescribed)
 			return err
 		},
 	})
 	if err != nil {
 		return err
 	}
-	added := addedPlugin{pluginSummary: summarize(p), Limits: newLimits(p.Package), Replaced: asked.Replaced(), Described: undescribed == nil}
-	if module != nil {
-		added.Metered, added.Unmetered = &module.Metered, module.Unmetered
-	}
+	added.pluginSummary, added.Limits, added.files = summarize(p), newLimits(p.Package), len(p.Locked.Files)
 	if a.flags.json {
 		return printJSON(a.Stdout, added)
 	}
-	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\nlimits %s\n",
-		p.Name, p.Version, len(p.Locked.Files), orNothing(p.Locked.Granted.List()), added.Limits)
-	if module != nil {
-		fmt.Fprintf(a.Stdout, "metered %s\n", meteredText(module))
-	}
-	if len(added.Replaced) > 0 {
-		fmt.Fprintf(a.Stdout, "replaces %s\n", strings.Join(added.Replaced, "; "))
-	}
-	if undescribed != nil {
-		a.term.Line("note: it couldn't be asked what it is, so only its plugin.yaml is known: %v", undescribed)
-	}
-	fmt.Fprintf(a.Stdout, "pinned in %s\n", place.Lock)
-	if asked.Signer != "" {
-		fmt.Fprintf(a.Stdout, "signed by key %s\n", asked.Signer)
-	}
+	added.print(a)
 	return nil
 }
 
@@ -110,6 +92,37 @@ type addedPlugin struct {
 	// Described is whether the plugin said of itself what its plugin.yaml says; false
 	// where it can't be started on this machine.
 	Described bool `json:"described"`
+
+	module      *wasm.Info // nil of a process
+	undescribed error      // why it can't be started
+	files       int
+	signer      string // "" where nobody signed it
+}
+
+// tried notes what came of a trial.
+func (p *addedPlugin) tried(module *wasm.Info, undescribed error) {
+	p.module, p.undescribed, p.Described = module, undescribed, undescribed == nil
+	if module != nil {
+		p.Metered, p.Unmetered = &module.Metered, module.Unmetered
+	}
+}
+
+// print shows it to people.
+func (p *addedPlugin) print(a *App) {
+	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\nlimits %s\n", p.Name, p.Version, p.files, orNothing(p.Granted), p.Limits)
+	if p.module != nil {
+		fmt.Fprintf(a.Stdout, "metered %s\n", meteredText(p.module))
+	}
+	if len(p.Replaced) > 0 {
+		fmt.Fprintf(a.Stdout, "replaces %s\n", strings.Join(p.Replaced, "; "))
+	}
+	if p.undescribed != nil {
+		a.term.Line("note: it couldn't be asked what it is, so only its plugin.yaml is known: %v", p.undescribed)
+	}
+	fmt.Fprintf(a.Stdout, "pinned in %s\n", p.Lock)
+	if p.signer != "" {
+		fmt.Fprintf(a.Stdout, "signed by key %s\n", p.signer)
+	}
 }
 
 // tryPlugin tries what is about to be pinned: a module is compiled, so that the first

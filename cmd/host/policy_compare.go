@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -129,6 +130,10 @@ func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := a.tellPruned(ctx, db, since); err != nil {
+		closing(&err, db)
+		return nil, nil, err
+	}
 	return func(yield func(*policy.Record, error) bool) {
 		for text, err := range decisions.Read(ctx, db, since) {
 			var record *policy.Record
@@ -140,6 +145,22 @@ func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.
 			}
 		}
 	}, db, nil
+}
+
+// tellPruned says which decisions since a time aren't there any more.
+func (a *App) tellPruned(ctx context.Context, db core.Store, since time.Time) error {
+	return db.View(ctx, func(r core.Reader) error {
+		for _, point := range core.PolicyPoints() {
+			seal, err := journal.ReadSeal(r, journal.DecisionStream(string(point)))
+			if err != nil {
+				return err
+			}
+			if seal.Seq > 0 && !seal.To.Before(since) {
+				a.term.Line("note: decisions of %s until %s were pruned, and aren't decided again", point, term.Time(seal.To))
+			}
+		}
+		return nil
+	})
 }
 
 func (a *App) printPolicyReplay(r *policy.Replay) {

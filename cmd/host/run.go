@@ -118,7 +118,8 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	}
 	defer closing(&err, plugins)
 	actions := a.actions(plugins, policies, run)
-	if err := prepare(ctx, actions, plan); err != nil {
+	ready, err := prepare(ctx, actions, plan)
+	if err != nil {
 		return err
 	}
 	db, err := a.openStore(ctx)
@@ -142,7 +143,7 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 		return err
 	}
 	runner := &workflow.Runner{
-		Actions: actions, Recorder: runs.Recorder(run), Events: a.events(),
+		Actions: ready, Recorder: runs.Recorder(run), Events: a.events(),
 		Teacher: teacher{memories, &gate.Recorder{Writer: a.writer(db), Memories: memories, AgentID: a.config.Agent.Value}},
 	}
 	return a.printRun(run, runner.Run(ctx, plan, run, progress))

@@ -99,10 +99,10 @@ func (a *App) onStoreThere(fn func(ctx context.Context, db *openedStore, args []
 const maxProblems = 1000
 
 func (a *App) storeCommand() *cobra.Command {
-	c := &cobra.Command{Use: "store", Short: "Check, back up, restore, export and import the store", RunE: needsCommand}
+	c := &cobra.Command{Use: "store", Short: "Check, back up, restore, export, import and prune the store", RunE: needsCommand}
 	c.AddCommand(
 		a.storeCheckCommand(), a.storeBackupCommand(), a.storeRestoreCommand(),
-		a.storeExportCommand(), a.storeImportCommand(),
+		a.storeExportCommand(), a.storeImportCommand(), a.storePruneCommand(),
 	)
 	return c
 }
@@ -167,7 +167,7 @@ func (a *App) printStoreChecked(checked storeChecked) error {
 	case checked.Valid:
 		a.term.Line("%s", a.term.Good("everything agrees"))
 	case rebuildable > 0:
-		a.term.Line("%s, %d of those above can be mended with: reflectory store check --repair", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
+		a.term.Line("%s, %d of those above can be repaired with: reflectory store check --repair", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
 	default:
 		a.term.Line("%s", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
 	}

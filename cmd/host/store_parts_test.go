@@ -22,7 +22,7 @@ import (
 func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
 	for _, c := range []struct{ part, key, value string }{
 		{"runs", "run-content/nobody", `{}`},
-		{"journal", "event-head/run/nobody", `{"seq":1,"hash":"sha256:0"}`},
+		{"journal", "event-head/policy", `{"seq":1,"hash":"sha256:0"}`},
 		{"governance", "governance/n", `[]`},
 		{"memories", "memory/fact-0001", `{}`},
 		{"evidence", "evidence-tool/x", `{}`},

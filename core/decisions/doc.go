@@ -12,7 +12,7 @@
 //
 // A decision takes some 1.2 KB of an export (reflect) to 1.6 KB (gate, retention): its
 // event .7 KB, its record .5 to .9. A record of large inputs, such as a loop's, has up
-// to 1 MiB (policy.MaxRecordBytes). Nothing prunes them.
+// to 1 MiB (policy.MaxRecordBytes). [Pruner] finds the old ones.
 //
 // An id is a UUIDv7, so records are in the order in which they were decided. The
 // event of a decision, in the stream decision/<point>, holds the digest of its

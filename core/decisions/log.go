@@ -179,7 +179,7 @@ func (l *Log) Close() error {
 		return nil
 	}
 	return sdk.Errorf(sdk.Unavailable, "decisions_lost", "%d decisions of policies weren't recorded: %w", l.lost.count, l.lost.cause).
-		WithHint("they were made all the same; mend the cause before the next run").WithDetail("count", l.lost.count)
+		WithHint("they were made all the same; fix the cause before the next run").WithDetail("count", l.lost.count)
 }
 
 func (l *Log) lose(cause error) {

@@ -77,7 +77,7 @@ func TestWhatIsWrongWithEvidenceIsFoundAndMended(t *testing.T) {
 		damage  func(*desk)
 		key     string
 		message string
-		mended  bool
+		rebuilt bool
 	}{
 		{"a memory missing in the index", func(d *desk) { del(d, gate.IndexKey("m", "w")) }, "evidence-dag-index/m/w", "the graph names the memory, and the index doesn't", true},
 		{"a stray memory in the index", func(d *desk) { put(d, gate.IndexKey("m2", "w"), "") }, "evidence-dag-index/m2/w", "no graph of that workflow names the memory", true},
@@ -105,17 +105,17 @@ func TestWhatIsWrongWithEvidenceIsFoundAndMended(t *testing.T) {
 				before := pairs(d)
 				c.damage(d)
 				got := problemsOf(d)
-				if len(got) == 0 || !startsWith(got[0].Key, c.key) || !startsWith(got[0].Message, c.message) || got[0].Rebuildable != c.mended || got[0].Part != "evidence" {
+				if len(got) == 0 || !startsWith(got[0].Key, c.key) || !startsWith(got[0].Message, c.message) || got[0].Rebuildable != c.rebuilt || got[0].Part != "evidence" {
 					t.Errorf("%+v", got)
 				}
 				if err := (gate.Evidence{}).Rebuild(t.Context(), d.store); err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(before, pairs(d)); c.mended && diff != "" {
+				if diff := cmp.Diff(before, pairs(d)); c.rebuilt && diff != "" {
 					t.Errorf("rebuilt:\n%s", diff)
 				}
-				if again := problemsOf(d); !c.mended && len(again) == 0 {
-					t.Errorf("a problem that can't be mended went: %+v", again)
+				if again := problemsOf(d); !c.rebuilt && len(again) == 0 {
+					t.Errorf("a problem that can't be rebuilt went: %+v", again)
 				}
 			})
 		})

@@ -63,7 +63,7 @@ func (e Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded
 		Memories: len(g.Memories), Unreachable: g.unreachable(),
 	}
 	before, err := readDAG(tx, dag.Workflow)
-	if err != nil && !isBroken(err) { // a broken one is mended
+	if err != nil && !isBroken(err) { // a broken one is replaced
 		return nil, err
 	}
 	if done.Unchanged = before.Digest == kept.Digest; done.Unchanged {

@@ -55,7 +55,7 @@ func (p *problems) add(hint, format string, args ...any) {
 func (p *problems) err() error {
 	if p.more > 0 {
 		p.listed = append(p.listed, sdk.Errorf(sdk.Invalid, "evidence_invalid", "and %d more problems", p.more).
-			WithHint("mend those above first"))
+			WithHint("fix those above first"))
 		p.more = 0
 	}
 	return core.Together(p.listed...)

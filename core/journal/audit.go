@@ -31,6 +31,9 @@ type Audited struct {
 	Entries int64 `json:"entries"`
 	// Recorded counts the heads that the root recorded.
 	Recorded int64 `json:"recorded_heads"`
+	// Segments counts what was pruned behind seals, and Pruned the entries in it.
+	Segments int64 `json:"pruned_segments"`
+	Pruned   int64 `json:"pruned_entries"`
 	// Root is the root's head.
 	Root Head `json:"root"`
 }
@@ -53,7 +56,7 @@ func (a *Audit) Verify(ctx context.Context, r core.Reader) (Audited, error) {
 // streams checks every stream's chain, and then that each head has its stream.
 // Problems go to report; what that returns ends it.
 func (a *Audit) streams(ctx context.Context, r core.Reader, done *Audited, report func(error) error) error {
-	w := &walk{audit: a, r: r, done: done, report: report}
+	w := &walk{audit: a, r: r, done: done, report: report, sealed: map[string]uint64{}}
 	err := core.ScanPrefix(r, []byte(eventPrefix), func(key, value []byte) (bool, error) {
 		return true, cmp.Or(ctx.Err(), w.entry(key, value))
 	})
@@ -63,17 +66,41 @@ func (a *Audit) streams(ctx context.Context, r core.Reader, done *Audited, repor
 	if err != nil {
 		return err
 	}
-	return core.ScanPrefix(r, []byte(headPrefix), func(key, value []byte) (bool, error) {
-		stream := string(key[len(headPrefix):])
-		if checkStream(stream) != nil {
-			return true, report(broken(strconv.Quote(stream), 0, "the key isn't that of a head"))
+	for _, prefix := range []string{headPrefix, startPrefix} {
+		err := core.ScanPrefix(r, []byte(prefix), func(key, _ []byte) (bool, error) {
+			return true, cmp.Or(ctx.Err(), w.empty(prefix, string(key[len(prefix):])))
+		})
+		if err != nil {
+			return err
 		}
-		if _, found, err := r.Get(eventKey(stream, 1)); err != nil || found {
-			return true, err // its chain was compared with the head
+	}
+	return nil
+}
+
+// empty checks a stream that has a head, or where it begins, if it has no entries.
+func (w *walk) empty(prefix, stream string) error {
+	if checkStream(stream) != nil {
+		return w.report(broken(strconv.Quote(stream), 0, "the key isn't that of a head or a start"))
+	}
+	if prefix == startPrefix {
+		if _, found, err := w.r.Get(headKey(stream)); err != nil || found {
+			return err // which was seen to
 		}
-		w := &walk{r: r, report: report, stream: &chain{stream: stream}}
-		return true, cmp.Or(ctx.Err(), w.leave())
-	})
+	}
+	seal, err := ReadSeal(w.r, stream)
+	if err == nil {
+		var found bool
+		if _, found, err = w.r.Get(eventKey(stream, seal.Last+1)); found {
+			return err // its chain was compared with the head
+		}
+	}
+	if err == nil {
+		err = Follow(stream, seal.end()).end(w.r)
+	}
+	if IsBroken(err) {
+		return w.report(err)
+	}
+	return err
 }
 
 // walk goes through all entries, stream by stream.
@@ -84,8 +111,10 @@ type walk struct {
 	report func(error) error
 	// stream is where it is; nil before the first. skip is whether the rest of that
 	// stream doesn't matter, since it is known to be broken.
-	stream *chain
+	stream *Chain
 	skip   bool
+	// sealed has, of the streams that were pruned several times, the seal before.
+	sealed map[string]uint64
 }
 
 func (w *walk) entry(key, value []byte) error {
@@ -97,8 +126,10 @@ func (w *walk) entry(key, value []byte) error {
 		if err := w.leave(); err != nil {
 			return err
 		}
-		w.stream, w.skip = &chain{stream: stream}, false
 		w.done.Streams++
+		if err := w.enter(stream); err != nil {
+			return err
+		}
 	}
 	if w.done.Entries++; w.audit.Progress != nil && w.done.Entries%progressStep == 0 {
 		w.audit.Progress(w.done.Entries)
@@ -108,16 +139,32 @@ func (w *walk) entry(key, value []byte) error {
 	}
 	e, err := decode(stream, key, value)
 	if err == nil {
-		err = w.stream.add(&e)
+		err = w.stream.Add(&e)
 	}
 	if err == nil && w.audit.strict {
 		err = e.exact(stream, value)
+	}
+	if err == nil && stream == PrunedStream {
+		err = w.checkSeal(&e)
+	}
+	if err != nil && !IsBroken(err) {
+		return err
 	}
 	if err != nil {
 		w.skip = true
 		return w.report(err)
 	}
 	return nil
+}
+
+// enter begins a stream, where its seal says if it has one.
+func (w *walk) enter(stream string) error {
+	seal, err := ReadSeal(w.r, stream)
+	w.stream, w.skip = Follow(stream, seal.end()), err != nil
+	if IsBroken(err) {
+		return w.report(err)
+	}
+	return err
 }
 
 // leave ends the stream where it is.
@@ -175,6 +222,10 @@ func (h *StreamHead) holds(r core.Reader, entry uint64) error {
 		return err
 	}
 	if !found {
+		seal, err := ReadSeal(r, h.Stream)
+		if err == nil && h.Seq <= seal.Last {
+			return h.sealed(&seal, entry)
+		}
 		end, err := ReadHead(r, h.Stream)
 		if err != nil {
 			return err
@@ -186,4 +237,13 @@ func (h *StreamHead) holds(r core.Reader, entry uint64) error {
 		err = broken(h.Stream, h.Seq, fmt.Sprintf("the entry isn't the one that the root recorded in its entry %d: it, or one before it, was rewritten", entry))
 	}
 	return err
+}
+
+// sealed checks a head that was pruned. Of the last one the seal has the hash; the
+// others are in the file.
+func (h *StreamHead) sealed(seal *Seal, entry uint64) error {
+	if h.Seq == seal.Last && h.Hash != seal.Head {
+		return broken(PrunedStream, seal.Seq, fmt.Sprintf("the seal ends with another entry %d of %s than the root recorded in its entry %d", h.Seq, core.Cut(h.Stream), entry))
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // EventInfo describes a type of events.
@@ -27,7 +28,7 @@ type FieldInfo struct {
 func events() []Event {
 	return slices.Concat(
 		rootEvents(), runEvents(), governanceEvents(), memoryEvents(), lifecycleEvents(), evidenceEvents(), recallEvents(),
-		policyEvents(), injectionEvents(), recordEvents(),
+		policyEvents(), injectionEvents(), recordEvents(), segmentEvents(),
 	)
 }
 
@@ -59,6 +60,9 @@ func fieldsOf(t reflect.Type) []FieldInfo {
 func kindOf(t reflect.Type) string {
 	if t == reflect.TypeFor[json.RawMessage]() {
 		return "any"
+	}
+	if t == reflect.TypeFor[time.Time]() {
+		return "text"
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -12,12 +12,19 @@
 //	event/<stream> 00 <seq, 8 bytes big-endian>   the entry, as JSON
 //	event-head/<stream>                           {"seq","hash"} of the last one
 //	event-new/<stream> 00 <seq>                   empty: that head isn't in the root yet
+//	event-start/<stream>                          {"seq","seal"} of where it begins, if it was pruned
 //
 // # Root
 //
 // The stream "root" records the heads of the other streams: each of its entries
 // those that changed since the last. Whoever keeps its head elsewhere can prove
 // later that nothing was changed or cut off before, in any stream. See [Rooter].
+//
+// # Pruning
+//
+// The beginning of a run's stream or of a policy point's decisions may be removed once it
+// is in a file ([Tx.Prune]). Its seal, an event in the stream "pruned", has the hash that
+// the rest follows from.
 //
 // # Hash
 //

@@ -10,11 +10,17 @@ const (
 	eventPrefix = "event/"
 	headPrefix  = "event-head/"
 	newPrefix   = "event-new/"
+	startPrefix = "event-start/"
 )
 
 func headKey(stream string) []byte { return []byte(headPrefix + stream) }
 
+func startKey(stream string) []byte { return []byte(startPrefix + stream) }
+
 func eventKey(stream string, seq uint64) []byte { return seqKey(eventPrefix, stream, seq) }
+
+// EntryKey is where an entry is stored, for those who give back the room of a range.
+func EntryKey(stream string, seq uint64) []byte { return eventKey(stream, seq) }
 
 func newKey(stream string, seq uint64) []byte { return seqKey(newPrefix, stream, seq) }
 

@@ -42,7 +42,7 @@ func TestTheRooterRecordsEverySecondAndAtTheEnd(t *testing.T) {
 			if got := b.rootSeq(); got != i {
 				t.Errorf("before second %d the root has %d entries", i+1, got)
 			}
-			time.Sleep(time.Second) // spec 3.7
+			time.Sleep(time.Second) // a root each second
 			synctest.Wait()
 		}
 		time.Sleep(time.Hour) // nothing changes

@@ -7,29 +7,36 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// chain is a stream that is being checked, from its first entry to its head. An error of
-// its methods, sdk.Internal of reason "journal_broken", names the entry at fault (detail
-// "seq") and whether it was edited, dropped or moved.
+// Chain checks entries that follow one another. An error of its methods, sdk.Internal of
+// reason "journal_broken", names the entry at fault (detail "seq") and whether it was
+// edited, dropped or moved.
 //
 // Whoever can rewrite the whole stream and its head can forge a chain; the root
 // finds that, and a head of the root kept elsewhere (see [Audit]).
-type chain struct {
+type Chain struct {
 	stream string
 	// last is the newest entry that was right.
 	last Head
 }
 
-// add checks the next entry.
-func (c *chain) add(e *Entry) error {
+// Follow begins to check the entries of a stream after one of them; the zero Head is its
+// beginning.
+func Follow(stream string, after Head) *Chain { return &Chain{stream, after} }
+
+// Add checks the next entry.
+func (c *Chain) Add(e *Entry) error {
 	if err := e.follows(c.stream, c.last); err != nil {
 		return err
 	}
-	c.last = Head{Seq: e.Seq, Hash: e.Hash}
+	c.last = e.head()
 	return nil
 }
 
+// Last is the newest entry that was right.
+func (c *Chain) Last() Head { return c.last }
+
 // end compares the last entry with the stream's head.
-func (c *chain) end(r core.Reader) error {
+func (c *Chain) end(r core.Reader) error {
 	end, err := ReadHead(r, c.stream)
 	switch {
 	case err != nil:

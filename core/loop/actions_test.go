@@ -283,7 +283,8 @@ func TestPrepareAsksEveryPluginOfAnAction(t *testing.T) {
 			return &sdk.Manifest{Name: "other", Kinds: []sdk.Kind{sdk.KindGenerator}}, nil
 		},
 	}}
-	got := strings.Split(core.Together(a.Prepare(t.Context(), spec)...).Error(), "\n")
+	refused, broken := a.Prepare(t.Context(), spec)
+	got := strings.Split(core.Together(append(refused, broken...)...).Error(), "\n")
 	want := []string{
 		`generator: generator echo {"output":1}`,
 		`evaluator a: evaluator echo {}`,
@@ -309,8 +310,32 @@ func TestPrepareChecksASampleOfATemplatedConfig(t *testing.T) {
 			return &sdk.Manifest{Name: "other", Kinds: []sdk.Kind{sdk.KindGenerator}}, nil
 		},
 	}}
-	got := a.Prepare(t.Context(), &core.CallSpec{Step: core.Step{Plugin: "other", Config: sampled{}}})
-	if len(got) != 1 || !strings.Contains(got[0].Error(), `no key for {"sample":"…"}`) {
+	got, broken := a.Prepare(t.Context(), &core.CallSpec{Step: core.Step{Plugin: "other", Config: sampled{}}})
+	if len(broken) > 0 || len(got) != 1 || !strings.Contains(got[0].Error(), `no key for {"sample":"…"}`) {
 		t.Errorf("%v", got)
+	}
+}
+
+// What is wrong with a workflow is refused before it runs; what is wrong with a plugin
+// is for the run to tell.
+func TestPrepareTellsWrongConfigsFromBrokenPlugins(t *testing.T) {
+	for code, want := range map[sdk.Code]struct{ start, config string }{
+		sdk.Invalid: {"broken", "refused"}, sdk.Incompatible: {"broken", "refused"}, sdk.Internal: {"broken", "refused"},
+		sdk.Exhausted: {"broken", "broken"}, sdk.Timeout: {"broken", "broken"}, sdk.Unavailable: {"broken", "broken"},
+		sdk.NotFound: {"refused", "refused"}, sdk.Denied: {"refused", "refused"}, sdk.Cancelled: {"refused", "refused"},
+	} {
+		failure := sdk.Errorf(code, "", "no")
+		start := &coretest.Plugins{DescribeFn: func(context.Context, string) (*sdk.Manifest, error) { return nil, failure }}
+		config := &coretest.Plugins{
+			DescribeFn: func(context.Context, string) (*sdk.Manifest, error) { return &sdk.Manifest{}, nil },
+			PrepareFn:  func(context.Context, sdk.Kind, core.Target) error { return failure },
+		}
+		for plugins, want := range map[*coretest.Plugins]string{start: want.start, config: want.config} {
+			refused, broken := (&loop.Actions{Plugins: plugins}).Prepare(t.Context(), &core.CallSpec{Step: echo(`1`)})
+			got := map[bool]string{true: "refused", false: "broken"}[len(refused) == 1]
+			if len(refused)+len(broken) != 1 || got != want {
+				t.Errorf("%s: refused %v, broken %v, want %s", code, refused, broken, want)
+			}
+		}
 	}
 }

@@ -25,7 +25,7 @@ func always(output string) sdk.Generator {
 }
 
 // TestStopsAreCheckedInTheOrderOfTheContract has every combination of reasons
-// come true with the second verdict: the first of spec 1.2, item 5, is the one.
+// come true with the second verdict: the first of them in this order is the one.
 func TestStopsAreCheckedInTheOrderOfTheContract(t *testing.T) {
 	order := []core.StopReason{core.StopValid, core.StopCancelled, core.StopTimeout, core.StopBudget,
 		core.StopWhen, core.StopNoProgress, core.StopMaxIterations}

@@ -65,15 +65,15 @@ func TestCheckFindsWhatALifeMisses(t *testing.T) {
 	}
 }
 
-// rebuildable are the problems that a rebuild mends: what a missing index hides
+// rebuildable are the problems that a rebuild fixes: what a missing index hides
 // shows as another.
-func rebuildable(list []core.Problem) (mended []core.Problem) {
+func rebuildable(list []core.Problem) (found []core.Problem) {
 	for _, p := range list {
 		if p.Rebuildable {
-			mended = append(mended, p)
+			found = append(found, p)
 		}
 	}
-	return mended
+	return found
 }
 
 func TestCheckFindsAnEditedLife(t *testing.T) {

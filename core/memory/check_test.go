@@ -108,7 +108,7 @@ func TestARebuildFillsEmptyIndices(t *testing.T) {
 	w.rebuilt(t, whole, "no indices", w.problems(t))
 }
 
-// rebuilt proves that problems were found which a rebuild mends.
+// rebuilt proves that problems were found which a rebuild fixes.
 func (w *world) rebuilt(t *testing.T, whole map[string]string, what string, list []core.Problem) {
 	t.Helper()
 	if len(list) == 0 {

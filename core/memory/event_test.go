@@ -32,7 +32,7 @@ func (w *world) told(t *testing.T, name string) (list []map[string]any) {
 	return list
 }
 
-// TestEventsTellWhatTheGateDid holds the fields of spec 6.5 with their values, for
+// TestEventsTellWhatTheGateDid holds the fields of its events with their values, for
 // each decision: a gate that takes 5 ms decides on a memory that failed three times.
 func TestEventsTellWhatTheGateDid(t *testing.T) {
 	cases := []struct {

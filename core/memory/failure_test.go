@@ -144,7 +144,7 @@ func TestMemoriesNeedAStore(t *testing.T) {
 	wantReason(t, err, sdk.Invalid, "memory_options_invalid")
 }
 
-// TestTheDefaultsHoldWithoutAGovernor: the cap of spec 3.3, the system's clock
+// TestTheDefaultsHoldWithoutAGovernor: the cap on depth, the system's clock
 // and ids.
 func TestTheDefaultsHoldWithoutAGovernor(t *testing.T) {
 	m, err := memory.New(memory.Options{Store: mem.Open()})

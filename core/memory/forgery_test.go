@@ -56,7 +56,7 @@ func rich(t *testing.T) *governed {
 	return g
 }
 
-// runs records a run that passed, whose recall was read by a loop of two attempts, one
+// runs records a run that was pruned, one that passed, whose recall was read by a loop of two attempts, one
 // that failed within a visit, and one in the middle of a loop.
 func (g *governed) runs(t *testing.T) {
 	t.Helper()
@@ -77,6 +77,13 @@ func (g *governed) runs(t *testing.T) {
 		must(t, runs.Create(ctx, run))
 		return run, runs.Recorder(run)
 	}
+	run, pruned := begun("pruned")
+	run.Status = core.StatusPassed
+	must(t, pruned.RecordEnd(ctx, run, nil))
+	_, err := store.Prune(ctx, &journal.Writer{Store: g.store, Clock: g.clock}, store.PruneOptions{
+		Parts: []store.PrunePart{{Name: "runs", Pruner: &store.RunPruner{Before: g.clock.Now().Add(time.Hour)}}}, Dir: t.TempDir(),
+	})
+	must(t, err)
 	run, passed := begun("passed")
 	must(t, passed.RecordVisit(ctx, &core.Visit{Number: 1, Node: "recall", Result: []byte(`{"memories":[{"id":"plain"}]}`), Next: "loop"}))
 	for i := 1; i <= 2; i++ {

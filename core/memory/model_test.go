@@ -176,7 +176,7 @@ func (m *model) reflect(r *rand.Rand) modelOp {
 	}, func(id string) string { return m.reflected(q, id, false) }}
 }
 
-// reflected is the order of spec 3.2.
+// reflected is the order in which a reflection is refused.
 func (m *model) reflected(q core.ReflectRequest, id string, approved bool) string {
 	depth := 0
 	for _, source := range q.SourceIDs {

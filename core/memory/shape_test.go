@@ -16,7 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
-// TestTheShapeOfAMemory holds the names and forms of spec 3.1: times have the
+// TestTheShapeOfAMemory holds the names and forms of its members: times have the
 // writer's offset, and the vector is beside the record.
 func TestTheShapeOfAMemory(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
@@ -49,7 +49,7 @@ func TestTheShapeOfAMemory(t *testing.T) {
 	})
 }
 
-// TestTheShapesOfLinksAndKnowledge holds their names of spec 3.1.
+// TestTheShapesOfLinksAndKnowledge holds the names of their members.
 func TestTheShapesOfLinksAndKnowledge(t *testing.T) {
 	w := living(t, mem.Open(), decides(core.NextPromote, .9), deferred)
 	_, k := w.promoted(t, core.ObserveRequest{ID: "m", Title: "t", Content: "c"})

@@ -87,7 +87,7 @@ func (p *pool) breakerOpen() error {
 	if hint := sdk.AsError(b.cause).Hint; hint != "" {
 		return err.WithHint("%s", hint)
 	}
-	return err.WithHint("mend the last cause; the host tries again by itself after %s", openFor)
+	return err.WithHint("fix the last cause; the host tries again by itself after %s", openFor)
 }
 
 // notFound says how to add a plugin that isn't installed. The lock must be held.

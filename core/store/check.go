@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -90,6 +91,9 @@ func (part RunChecker) Check(ctx context.Context, r core.Reader, report func(cor
 	if err := c.strayTexts(ctx); err != nil {
 		return err
 	}
+	if err := c.streams(ctx); err != nil {
+		return err
+	}
 	return scanPrefix(r, timePrefix, func(key, _ []byte) error {
 		return cmp.Or(ctx.Err(), c.index(key))
 	})
@@ -108,13 +112,18 @@ func (c *runCheck) problem(key []byte, rebuildable bool, message string) {
 
 // tell reports an error that says what is wrong with a run. Others are returned.
 func (c *runCheck) tell(err error) error {
-	if reason := sdk.ReasonOf(err); reason != "record_corrupt" && reason != "run_not_found" {
+	if sdk.ReasonOf(err) != "record_corrupt" && !absent(err) {
 		return err
 	}
 	at := sdk.AsError(err)
 	key, _ := at.Details["key"].(string)
 	c.report(core.Problem{Part: "runs", Key: key, Message: at.Message})
 	return nil
+}
+
+// absent reports whether an error says that a run isn't there.
+func absent(err error) bool {
+	return sdk.ReasonOf(err) == "run_not_found" || sdk.ReasonOf(err) == "run_pruned"
 }
 
 // run checks one run: its records, its history, its index and its stream.
@@ -181,13 +190,41 @@ func (c *runCheck) strays(ctx context.Context, prefix string) error {
 	})
 }
 
+// streams checks that each stream of a run has its run, and was pruned with it as a whole.
+func (c *runCheck) streams(ctx context.Context) error {
+	err := journal.Streams(c.r, func(s journal.StreamHead) (bool, error) {
+		id, is := strings.CutPrefix(s.Stream, Stream(""))
+		if !is {
+			return true, ctx.Err()
+		}
+		_, found, err := c.r.Get(runKey(id))
+		if err != nil {
+			return false, err
+		}
+		seal, err := journal.ReadSeal(c.r, s.Stream)
+		switch {
+		case err != nil:
+			return false, err
+		case !found && seal.Seq == 0:
+			c.problem(runKey(id), false, "the run is gone, and no seal says that it was pruned")
+		case found && seal.Seq > 0, seal.Seq > 0 && seal.Last != s.Seq:
+			c.problem(runKey(id), false, "the run was pruned, and there is something of it")
+		}
+		return true, ctx.Err()
+	})
+	if journal.IsBroken(err) {
+		return nil // which the journal's own check reports
+	}
+	return err
+}
+
 // index checks a key of the index by time.
 func (c *runCheck) index(key []byte) error {
 	id := timeID(key)
 	record, err := readRecord(c.r, id)
 	if reason := sdk.ReasonOf(err); reason == "record_corrupt" {
 		return nil // which is told at the run
-	} else if reason != "" && reason != "run_not_found" {
+	} else if reason != "" && !absent(err) {
 		return err
 	}
 	if err != nil || !bytes.Equal(key, timeKey(record.StartedAt, id)) {

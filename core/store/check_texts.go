@@ -32,11 +32,18 @@ func (c *runCheck) texts(run string, v *visitRecord) error {
 	return nil
 }
 
-// strayTexts reports texts of memories that no visit holds.
+// strayTexts reports texts of memories that no visit holds. Of a run that was pruned only
+// that it was given the memory is left.
 func (c *runCheck) strayTexts(ctx context.Context) error {
-	return scanPrefix(c.r, textPrefix, func(key, _ []byte) error {
+	return scanPrefix(c.r, textPrefix, func(key, value []byte) error {
 		memory, run, visit, ok := textPlace(key)
-		if ok {
+		if ok && len(value) == 0 {
+			seal, err := journal.ReadSeal(c.r, Stream(run))
+			if err != nil && !journal.IsBroken(err) { // which the journal's own check reports
+				return err
+			}
+			ok = seal.Seq > 0
+		} else if ok {
 			var v visitRecord
 			found, err := get(c.r, run, visitKey(run, visit), &v)
 			if err != nil {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -76,7 +78,7 @@ func findID(r core.Reader, prefix string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
-		return "", notFound(prefix)
+		return findPruned(r, prefix)
 	case len(ids) > 1:
 		return "", ambiguous(prefix, ids)
 	}
@@ -90,6 +92,40 @@ func ambiguous(prefix string, ids []string) error {
 	}
 	return sdk.Errorf(sdk.Conflict, "run_ambiguous", "%q fits several runs: %s%s", prefix, strings.Join(ids, ", "), more).
 		WithHint("give more of the id").WithDetail("run_ids", ids)
+}
+
+// findPruned is findID of runs that were pruned: where one is, the error says.
+func findPruned(r core.Reader, prefix string) (id string, err error) {
+	streams, err := journal.PrunedStreams(r, Stream(prefix), maxListed+1)
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, stream := range streams {
+		ids = append(ids, strings.TrimPrefix(stream, Stream("")))
+	}
+	switch len(ids) {
+	case 0:
+		return "", notFound(prefix)
+	case 1:
+		return "", gone(r, ids[0])
+	}
+	return "", ambiguous(prefix, ids)
+}
+
+// gone says that a run isn't there, and where it is if it was pruned.
+func gone(r core.Reader, id string) error {
+	seal, err := journal.ReadSeal(r, Stream(id))
+	if err != nil {
+		return err
+	}
+	if seal.Seq == 0 {
+		return notFound(id)
+	}
+	return sdk.Errorf(sdk.NotFound, "run_pruned", "run %s was pruned at %s: its records and events are in the file %s",
+		id, seal.At.Format(time.RFC3339), seal.File).
+		WithHint("the file is in the folder that store prune wrote to, unless it was moved; audit verify --segment proves it").
+		WithDetail("run_id", id).WithDetail("file", seal.File).WithDetail("digest", seal.Digest)
 }
 
 func notFound(id string) error {
@@ -154,7 +190,7 @@ func readRecord(r core.Reader, id string) (*runRecord, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, notFound(id)
+		return nil, gone(r, id)
 	}
 	if record.ID != id {
 		return nil, corrupt(id, runKey(id), fmt.Sprintf("it calls itself run %q", record.ID))

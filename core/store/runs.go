@@ -60,6 +60,12 @@ func create(tx core.Tx, r *core.Run) error {
 		}
 		return err
 	}
+	if seal, err := journal.ReadSeal(tx, Stream(r.ID)); err != nil || seal.Seq > 0 {
+		if err == nil {
+			err = sdk.Errorf(sdk.Conflict, "run_exists", "a run of that id was pruned")
+		}
+		return err
+	}
 	record := runRecord{
 		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, File: r.Source.File, Status: r.Status,
 		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Epoch: 1,

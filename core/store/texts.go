@@ -24,6 +24,9 @@ import (
 // The visit and its event have the digest of that record. It holds a salt, so that
 // nothing can be guessed back from the digest once the record is gone.
 
+// Of a run that was pruned these records stay, empty: so a purge can say that the run was
+// given the memory.
+
 // textPrefix begins the keys of these records.
 const textPrefix = "run-memory/"
 

@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	result, err := loop.Run(context.Background(), &loop.Options{
+	fmt.Println(improve(&loop.Options{
 		Generator: sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
 			return &sdk.GenerateResponse{Output: core.MustJSON(map[string]int{"guess": 3 * req.Iteration})}, nil
 		}),
@@ -20,10 +20,15 @@ func main() {
 			good := string(req.Output) == `{"guess":6}`
 			return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: good}}, nil
 		}),
-	})
-	if err != nil { // the options were wrong, and nothing ran
-		fmt.Println(err)
-		return
+	}))
+}
+
+// improve runs a loop and says how it ended. Where the options are wrong, nothing runs,
+// and there is no result.
+func improve(o *loop.Options) string {
+	result, err := loop.Run(context.Background(), o)
+	if err != nil {
+		return err.Error()
 	}
-	fmt.Println(result.Status, string(result.Output))
+	return fmt.Sprint(result.Status, " ", string(result.Output))
 }

@@ -29,5 +29,5 @@ func Invalid(list []Problem) error {
 	if err == nil {
 		return nil
 	}
-	return sdk.AsError(err).WithHint("mend what is listed; nothing of these files is in use")
+	return sdk.AsError(err).WithHint("fix what is listed; nothing of these files is in use")
 }

@@ -248,7 +248,7 @@ func (c *compiler) reachable(rule *compiledRule) {
 			c.found.Add(m.source.Condition.At, "remove it", "the match can never be reached: its condition is false")
 		}
 		if earlier := seen[m.match.Condition]; earlier != nil && m.match.Condition != "" {
-			c.found.Add(m.source.At, "remove it, or mend its condition", "the match can never be reached: %s on line %d has the same condition",
+			c.found.Add(m.source.At, "remove it, or fix its condition", "the match can never be reached: %s on line %d has the same condition",
 				earlier.Path, earlier.At.Line)
 		}
 		seen[m.match.Condition] = m.source

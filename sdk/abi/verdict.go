@@ -14,8 +14,7 @@ import (
 type Evaluated struct {
 	sdk.EvaluateResponse
 	// Instead is what came where a verdict, or one of its children, doesn't say
-	// whether it is valid: JSON of at most 200 bytes, "nothing", or "" where all
-	// say it.
+	// whether it is valid: its JSON, "nothing", or "" where all say it.
 	Instead string `json:"-"`
 }
 
@@ -34,9 +33,6 @@ func (e *Evaluated) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// maxInstead is how much of what came is shown.
-const maxInstead = 200
-
 func instead(verdict json.RawMessage) string {
 	var v struct {
 		Valid    *bool                      `json:"valid"`
@@ -46,7 +42,7 @@ func instead(verdict json.RawMessage) string {
 	case len(verdict) == 0:
 		return "nothing"
 	case json.Unmarshal(verdict, &v) != nil || v.Valid == nil:
-		return string(verdict[:min(len(verdict), maxInstead)])
+		return string(verdict)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Children)) {
 		if text := instead(v.Children[name]); text != "" {

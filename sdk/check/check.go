@@ -6,6 +6,7 @@ package check
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -102,6 +103,16 @@ func extras(u sdk.Usage, metadata map[string]string) error {
 func ResponseInvalid(format string, args ...any) *sdk.Error {
 	return sdk.Errorf(sdk.Invalid, "response_invalid", "the plugin's response is invalid: "+format, args...).
 		WithHint("this is a fault of the plugin; report it to its author")
+}
+
+// maxCame is how much of what came instead of a verdict is shown, in bytes.
+const maxCame = 200
+
+// NoVerdict is the error of an answer that doesn't say whether the attempt is valid:
+// a failure of the plugin, not a "no". Came is what it says, or "nothing".
+func NoVerdict(came string) *sdk.Error {
+	return ResponseInvalid("a verdict says whether it is valid; this came instead: %s", strings.ToValidUTF8(came[:min(len(came), maxCame)], "\uFFFD")).
+		WithHint(`answer {"valid": true}, or {"valid": false, "errors": [{"message": "what is wrong"}]}`)
 }
 
 // JSON says why b isn't one JSON value in UTF-8 that nests at most

@@ -38,7 +38,7 @@ func parse(data string) (sample, error) {
 		s.items = append(s.items, name)
 	})
 	o.Done()
-	return s, o.Err("sample config", "mend it")
+	return s, o.Err("sample config", "fix it")
 }
 
 func TestAConfigIsRead(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 			t.Errorf("%s: no error", data)
 			continue
 		}
-		if diff := cmp.Diff(want, e.Details["problems"]); diff != "" || e.Code != sdk.Invalid || e.Reason != "config_invalid" || e.Hint != "mend it" {
+		if diff := cmp.Diff(want, e.Details["problems"]); diff != "" || e.Code != sdk.Invalid || e.Reason != "config_invalid" || e.Hint != "fix it" {
 			t.Errorf("%s: %v\n%s", data, e, diff)
 		}
 		if e.Message != "sample config: "+strings.Join(want, "; ") {

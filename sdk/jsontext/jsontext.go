@@ -38,7 +38,8 @@ const (
 //  2. the one value in a code fence marked json, whatever else there is;
 //  3. the one object or array outside of any other.
 //
-// Unmarked fences count as prose. An error is [sdk.Invalid] with the details
+// A leading <think>…</think> is put aside first, see [AfterThought]. Unmarked fences
+// count as prose. An error is [sdk.Invalid] with the details
 // "line" and "column" (characters, both from 1), which its message names too.
 // Its reason is json_not_found, json_invalid, json_ambiguous, json_too_deep or
 // json_too_large. The time taken is linear in the length of the text.
@@ -73,10 +74,46 @@ func extract(text string, choose func([]span) []span) (value json.RawMessage, no
 	if wholeErr == nil {
 		return whole.of(text), "", nil
 	}
+	if n := thought(text); n > 0 {
+		text = blank(text[:n]) + text[n:]
+		if whole, wholeErr = scanWhole(text); wholeErr == nil {
+			return whole.of(text), NoteProse, nil
+		}
+	}
 	if fences := fencesIn(text); len(fences) > 0 {
 		return fromFences(text, fences)
 	}
 	return fromProse(text, wholeErr, choose)
+}
+
+// AfterThought is a text without what a reasoning model thought before its answer,
+// as a leading <think>…</think>: drafts in there aren't the answer.
+func AfterThought(text string) string { return text[thought(text):] }
+
+// thought is the length of the thought that a text begins with; 0 without one.
+func thought(text string) int {
+	const open, end = "<think>", "</think>"
+	if !strings.HasPrefix(strings.TrimSpace(text), open) {
+		return 0
+	}
+	i := strings.LastIndex(text, end)
+	if i < 0 {
+		return 0
+	}
+	return i + len(end)
+}
+
+// blank is a text of as many lines and characters that holds nothing, so that places
+// behind it stay what they are.
+func blank(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r != '\n' {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // span is a half-open range of bytes.

@@ -30,6 +30,10 @@ func TestExtractFindsTheOneValue(t *testing.T) {
 		{"prose", `The answer is {"a": [1, 2]}. I hope it helps!`, `{"a": [1, 2]}`, jsontext.NoteProse},
 		{"brackets in prose that are not JSON", `As [said] {here}: {"a": 1}`, `{"a": 1}`, jsontext.NoteProse},
 		{"empty object in prose", `Nothing: {}`, `{}`, jsontext.NoteProse},
+		{"a thought before it", "<think>{\"a\": 1}?</think>\n{\"b\": 2}", `{"b": 2}`, jsontext.NoteProse},
+		{"a scalar after a thought", " <think>5? [6]?</think> 7", `7`, jsontext.NoteProse},
+		{"a thought with a fence", "<think>\n```json\n{}\n```\n</think>\n```json\n[1]\n```", `[1]`, jsontext.NoteFence},
+		{"a thought without end", `<think> {"a": 1}`, `{"a": 1}`, jsontext.NoteProse},
 		{"many open braces", strings.Repeat("{", 1000) + "{}", `{}`, jsontext.NoteProse},
 	}
 	for _, tt := range tests {
@@ -62,6 +66,7 @@ func TestExtractSaysWhereTheTextIsWrong(t *testing.T) {
 		{"leading zero", `{"a": 01}`, "json_invalid", "column 8"},
 		{"number without digits", `{"a": -}`, "json_invalid", "a digit"},
 		{"two values", `{"a": 1} and {"b": 2}`, "json_ambiguous", "line 1, column 14: a second JSON value"},
+		{"two values after a thought", "<think>{}\né</think>{} {}", "json_ambiguous", "line 2, column 13: a second JSON value"},
 		{"two json fences", "```json\n1\n```\n```json\n2\n```", "json_ambiguous", "line 5, column 1: a second JSON value"},
 		{"broken json fence", "{\"a\": 1}\n```json\n{\"a\" 1}\n```", "json_invalid", "line 3, column 6: found '1' where ':'"},
 		{"text after the value in a fence", "```json\n{} x\n```", "json_invalid", "line 2, column 4: more text after"},

@@ -48,7 +48,7 @@ func (r *rude) Calls(stream grpc.BidiStreamingServer[wirepb.Request, wirepb.Repl
 		}
 		r.reasons = append(r.reasons, req.GetHostReply().GetError().GetReason())
 	}
-	final := proto.Clone(evaluated(responded(&wirepb.Verdict{Valid: true}))).(*wirepb.Reply)
+	final := proto.Clone(evaluated(responded(&wirepb.Verdict{Valid: yes}))).(*wirepb.Reply)
 	final.Id = callID
 	if err := stream.SendMsg(final); err != nil {
 		return err

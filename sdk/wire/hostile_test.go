@@ -92,10 +92,13 @@ func responded(v *wirepb.Verdict) *wirepb.EvaluateResult {
 	return &wirepb.EvaluateResult{Outcome: &wirepb.EvaluateResult_Response{Response: &wirepb.EvaluateResponse{Verdict: v}}}
 }
 
+// What a verdict says, which a zero doesn't.
+var yes, no = proto.Bool(true), proto.Bool(false)
+
 func TestBadResponsesFailTheirCallOnly(t *testing.T) {
-	ok := responded(&wirepb.Verdict{Valid: true})
+	ok := responded(&wirepb.Verdict{Valid: yes})
 	usage := func(u *wirepb.Usage) *wirepb.Reply {
-		r := responded(&wirepb.Verdict{})
+		r := responded(&wirepb.Verdict{Valid: no})
 		r.GetResponse().Usage = u
 		return evaluated(r)
 	}
@@ -104,33 +107,33 @@ func TestBadResponsesFailTheirCallOnly(t *testing.T) {
 	for i := range check.MaxMetadata + 1 {
 		many[string(rune('a'+i))] = ""
 	}
-	crowded := responded(&wirepb.Verdict{})
+	crowded := responded(&wirepb.Verdict{Valid: no})
 	crowded.GetResponse().Metadata = many
 	findings := make([]*wirepb.Finding, check.MaxFindings+1)
 	for i := range findings {
 		findings[i] = &wirepb.Finding{}
 	}
-	nested := &wirepb.Verdict{}
+	nested := &wirepb.Verdict{Valid: no}
 	for range check.MaxChildren + 1 {
-		nested = &wirepb.Verdict{Children: map[string]*wirepb.Verdict{"child": nested}}
+		nested = &wirepb.Verdict{Valid: no, Children: map[string]*wirepb.Verdict{"child": nested}}
 	}
 	tests := map[string]struct {
 		reply  *wirepb.Reply
 		reason string
 	}{
 		"nested children":    {verdict(nested), "response_invalid"},
-		"child not a number": {verdict(&wirepb.Verdict{Children: map[string]*wirepb.Verdict{"c": {Score: math.NaN()}}}), "score_not_finite"},
+		"child not a number": {verdict(&wirepb.Verdict{Valid: no, Children: map[string]*wirepb.Verdict{"c": {Valid: no, Score: math.NaN()}}}), "score_not_finite"},
 		"no result":          {evaluated(), "response_invalid"},
 		"two results":        {evaluated(ok, ok), "response_invalid"},
 		"another kind":       {&wirepb.Reply{Body: &wirepb.Reply_Corrected{Corrected: &wirepb.Corrected{}}}, "response_invalid"},
 		"nothing":            {&wirepb.Reply{}, "response_invalid"},
-		"score not a number": {verdict(&wirepb.Verdict{Score: math.NaN()}), "score_not_finite"},
-		"output not JSON":    {verdict(&wirepb.Verdict{Output: []byte(`{"a":`)}), "response_invalid"},
-		"output not UTF-8":   {verdict(&wirepb.Verdict{Output: []byte("\"\xff\"")}), "response_invalid"},
+		"score not a number": {verdict(&wirepb.Verdict{Valid: no, Score: math.NaN()}), "score_not_finite"},
+		"output not JSON":    {verdict(&wirepb.Verdict{Valid: no, Output: []byte(`{"a":`)}), "response_invalid"},
+		"output not UTF-8":   {verdict(&wirepb.Verdict{Valid: no, Output: []byte("\"\xff\"")}), "response_invalid"},
 		"output too deep": {verdict(&wirepb.Verdict{
-			Output: []byte(strings.Repeat("[", check.MaxDepth+1) + strings.Repeat("]", check.MaxDepth+1)),
+			Valid: no, Output: []byte(strings.Repeat("[", check.MaxDepth+1) + strings.Repeat("]", check.MaxDepth+1)),
 		}), "response_invalid"},
-		"too many findings": {verdict(&wirepb.Verdict{Errors: findings}), "response_invalid"},
+		"too many findings": {verdict(&wirepb.Verdict{Valid: no, Errors: findings}), "response_invalid"},
 		"too much metadata": {evaluated(crowded), "response_invalid"},
 		"negative tokens":   {usage(&wirepb.Usage{TokensIn: -1}), "response_invalid"},
 		"endless tokens":    {usage(&wirepb.Usage{TokensOut: math.MaxInt64}), "response_invalid"},
@@ -150,10 +153,30 @@ func TestBadResponsesFailTheirCallOnly(t *testing.T) {
 	}
 }
 
+// A plugin that leaves out whether an attempt is valid didn't say "no".
+func TestAVerdictSaysWhetherItIsValid(t *testing.T) {
+	for came, v := range map[string]*wirepb.Verdict{
+		"nothing":                         nil,
+		"{}":                              {},
+		`{"score":0.5,"feedback":"fine"}`: {Score: 0.5, Feedback: "fine"},
+		`{"score":1}`:                     {Valid: yes, Children: map[string]*wirepb.Verdict{"a": {Valid: yes}, "b": {Score: 1}}},
+	} {
+		c := connectScripted(t, 0, func(req *wirepb.Request) []byte { return frame(t, req.GetId(), evaluated(responded(v))) })
+		results, err := c.Evaluate(t.Context(), wire.Config{}, one(`1`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, results[0].Err, sdk.Invalid, "response_invalid")
+		if !strings.HasSuffix(results[0].Err.Error(), "this came instead: "+came) || !strings.Contains(sdk.AsError(results[0].Err).Hint, `"valid"`) {
+			t.Errorf("%s: %v", came, results[0].Err)
+		}
+	}
+}
+
 func TestScoresOutOfRangeAreClamped(t *testing.T) {
 	for score, want := range map[float64]float64{math.Inf(1): 1, math.Inf(-1): 0, 7: 1, -0.5: 0} {
 		c := connectScripted(t, 0, func(req *wirepb.Request) []byte {
-			return frame(t, req.GetId(), evaluated(responded(&wirepb.Verdict{Score: score})))
+			return frame(t, req.GetId(), evaluated(responded(&wirepb.Verdict{Valid: no, Score: score})))
 		})
 		results, err := c.Evaluate(t.Context(), wire.Config{}, one(`1`))
 		if err != nil || results[0].Err != nil {
@@ -199,7 +222,7 @@ func TestFramesThatAreNoMessagesFailTheirCallOnly(t *testing.T) {
 func TestReplyOverTheCapEndsTheStream(t *testing.T) {
 	const limit = 64 << 10
 	c := connectScripted(t, limit, func(req *wirepb.Request) []byte {
-		return frame(t, req.GetId(), evaluated(responded(&wirepb.Verdict{Feedback: strings.Repeat("x", limit)})))
+		return frame(t, req.GetId(), evaluated(responded(&wirepb.Verdict{Valid: no, Feedback: strings.Repeat("x", limit)})))
 	})
 	_, err := c.Evaluate(t.Context(), wire.Config{}, one(`1`))
 	wantError(t, err, sdk.Exhausted, "message_too_large")
@@ -213,7 +236,7 @@ func TestReplyOverTheCapEndsTheStream(t *testing.T) {
 func TestRepliesToUnknownCallsAreIgnored(t *testing.T) {
 	s := &scripted{manifest: describes, stray: frame(t, 999, evaluated())}
 	s.answer = func(req *wirepb.Request) []byte {
-		return frame(t, req.GetId(), evaluated(responded(&wirepb.Verdict{Valid: true})))
+		return frame(t, req.GetId(), evaluated(responded(&wirepb.Verdict{Valid: yes})))
 	}
 	c, err := connectTo(t, s, wire.ClientOptions{})
 	if err != nil {
@@ -238,7 +261,7 @@ func TestForgottenConfigIsSentAgainOnce(t *testing.T) {
 				Error: &wirepb.Error{Code: "not_found", Reason: "config_unknown"},
 			}})
 		}
-		return frame(t, req.GetId(), evaluated(responded(&wirepb.Verdict{})))
+		return frame(t, req.GetId(), evaluated(responded(&wirepb.Verdict{Valid: no})))
 	})
 	for range 3 {
 		if _, err := c.Evaluate(t.Context(), config(1), one(`1`)); err != nil {

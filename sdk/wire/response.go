@@ -21,6 +21,9 @@ func decodeEvaluateResult(pb *wirepb.EvaluateResult) sdk.EvaluateResult {
 	if res == nil {
 		return sdk.EvaluateResult{Err: decodeError(pb.GetError())}
 	}
+	if err := checkSaid(res.GetVerdict()); err != nil {
+		return sdk.EvaluateResult{Err: err}
+	}
 	out := &sdk.EvaluateResponse{
 		Verdict: decodeVerdict(res.GetVerdict()), Usage: decodeUsage(res.GetUsage()), Metadata: res.GetMetadata(),
 	}

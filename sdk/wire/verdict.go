@@ -1,13 +1,21 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/check"
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
 func encodeVerdict(v *sdk.Verdict) *wirepb.Verdict {
 	return &wirepb.Verdict{
-		Valid: v.Valid, Score: v.Score, Errors: encodeFindings(v.Errors),
+		Valid: &v.Valid, Score: v.Score, Errors: encodeFindings(v.Errors),
 		Feedback: text(v.Feedback), Output: v.Output, Children: encodeChildren(v.Children),
 	}
 }
@@ -17,6 +25,31 @@ func decodeVerdict(pb *wirepb.Verdict) sdk.Verdict {
 		Valid: pb.GetValid(), Score: pb.GetScore(), Errors: decodeFindings(pb.GetErrors()),
 		Feedback: pb.GetFeedback(), Output: pb.GetOutput(), Children: decodeChildren(pb.GetChildren()),
 	}
+}
+
+// checkSaid refuses a verdict that, or a child of which, doesn't say whether it is
+// valid: a zero would count as "no", and a program that forgot to judge as one that did.
+func checkSaid(pb *wirepb.Verdict) error {
+	if pb == nil {
+		return check.NoVerdict("nothing")
+	}
+	if pb.Valid == nil {
+		var came bytes.Buffer
+		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(pb)
+		if err == nil {
+			err = json.Compact(&came, text) // protojson's own spaces vary
+		}
+		if err != nil {
+			return check.ResponseInvalid("a verdict can't be read: %w", err)
+		}
+		return check.NoVerdict(came.String())
+	}
+	for _, name := range slices.Sorted(maps.Keys(pb.GetChildren())) {
+		if err := checkSaid(pb.GetChildren()[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func encodeChildren(children map[string]sdk.Verdict) map[string]*wirepb.Verdict {

@@ -39,7 +39,7 @@ func (d differs) Error() string { return d[0].String() }
 // maxShown bounds how many differences a message spells out.
 const maxShown = 3
 
-// Changed says that a plugin isn't what was pinned, and how to mend that. There
+// Changed says that a plugin isn't what was pinned, and how to fix that. There
 // must be a difference.
 func (p *Plugin) Changed(found []Difference) error {
 	reason := "package_changed"
@@ -58,7 +58,7 @@ func (p *Plugin) Changed(found []Difference) error {
 		WithDetail("plugin", p.Name).WithDetail("differences", found)
 }
 
-// remedy says what the command that mends a changed plugin does: a copy is made
+// remedy says what the command that fixes a changed plugin does: a copy is made
 // anew, and what lies in the lock's own folder is pinned as it is.
 func (p *Plugin) remedy() string {
 	if p.Place.Repair == "" && p.Locked.Path == "" {

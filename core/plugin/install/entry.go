@@ -133,7 +133,7 @@ func (p *Package) checkEntries(files map[string]string) error {
 		}
 		if len(e) == 1 || strings.Contains(e[0], "/") {
 			return sdk.Errorf(sdk.Invalid, "package_invalid", "plugin %s: its entry %q is no file of the package", p.Name, e[0]).
-				WithHint("build it, or mend entry in %s", PackageFile)
+				WithHint("build it, or correct entry in %s", PackageFile)
 		}
 		if !slices.Contains(p.Capabilities.FS, FSSystem) {
 			return sdk.Errorf(sdk.Invalid, "package_invalid", "plugin %s: its entry %q is no file of the package, and a system program needs the system's folders", p.Name, e[0]).

@@ -19,7 +19,7 @@ type Place struct {
 	Lock string
 	// Dir is the folder of copied packages: publisher/name/version-digest.
 	Dir string
-	// Repair is how a plugin here is mended. "" means: by `plugin add`.
+	// Repair is how a plugin here is repaired. "" means: by `plugin add`.
 	Repair string
 }
 

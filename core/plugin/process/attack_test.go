@@ -63,6 +63,7 @@ var attacks = map[string]func(arg string) (string, error){
 	"proxy": rawProxy,
 	"touch": touch, "set-uid": setUID, "threads": threads, "children": children, "seal": sealDirs, "nest": nest,
 	"unlinked": unlinked, "mapped": mapped, "in flight": inFlight, "buffers": buffers, "grows down": growsDown, "fill": fillBoth, "take": forkAndTake, "pipes": pipes,
+	"shell": shell, "descriptors": descriptors,
 	"ids": func(string) (string, error) {
 		g, err := os.Getgroups()
 		return fmt.Sprint(os.Getuid(), os.Getgid(), g), err

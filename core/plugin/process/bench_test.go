@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
@@ -243,7 +244,7 @@ func serveUnary(l net.Listener) {
 				}
 				return &wirepb.Evaluated{Results: []*wirepb.EvaluateResult{{
 					Outcome: &wirepb.EvaluateResult_Response{Response: &wirepb.EvaluateResponse{
-						Verdict: &wirepb.Verdict{Valid: true, Score: 1, Feedback: strings.Repeat("x", 150)},
+						Verdict: &wirepb.Verdict{Valid: proto.Bool(true), Score: 1, Feedback: strings.Repeat("x", 150)},
 					}},
 				}}}, nil
 			},

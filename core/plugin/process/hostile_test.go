@@ -32,9 +32,11 @@ func hostile(t *testing.T) {
 	t.Run("tasks", hostileTasks)
 	t.Run("processes", hostileProcesses)
 	t.Run("files without a name", hostileUnnamed)
+	t.Run("descriptors", hostileDescriptors)
 	t.Run("buffers", hostileBuffers)
 	t.Run("memory that no limit counts", hostileGrowsDown)
 	t.Run("memory in sum", hostileSum)
+	t.Run("ordinary programs", ordinaryPrograms)
 }
 
 func TestAHostilePlugin(t *testing.T) { hostile(t) }
@@ -269,6 +271,15 @@ func hostileUnnamed(t *testing.T) {
 	wantError(t, i.Cause(), sdk.Exhausted, "scratch_exhausted", "messages that nobody receives")
 }
 
+func hostileDescriptors(t *testing.T) {
+	const most = 256
+	i := startHostile(t, shortTempDir(t), nil)
+	n := number(strings.TrimPrefix(try(t, i, "descriptors", "1000"), "got: "))
+	if s := holds(i); s.Rlimits && (n >= most || n < most/2) {
+		t.Errorf("it opened %d files more (limit %d in all)", n, most)
+	}
+}
+
 // uncountedBytes is what the status says that sockets and pipes may hold.
 const uncountedBytes = 110 << 20
 
@@ -300,6 +311,9 @@ func hostileSum(t *testing.T) {
 	const limit = 160 << 20
 	one := startHostile(t, shortTempDir(t), func(p *plugin.Installed) { p.Limits.MemoryBytes = limit })
 	s := holds(one)
+	if has := sandbox.Probe().Cgroup; s.Cgroup != has {
+		t.Fatalf("the system has control groups %q, and the plugin %q", has, s.Cgroup)
+	}
 	if s.Cgroup == "" {
 		if !strings.Contains(strings.Join(s.Notes, "\n"), "no writable control groups") {
 			t.Errorf("no control group, and the status doesn't say what that means: %+v", s)

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 )
 
 // process is a started program with its whole process group.
@@ -28,9 +30,9 @@ type process struct {
 // fires when the thread that forked ends, not the process, so that thread must
 // live for as long as the program. A wait blocks a thread anyway.
 //
-// confine is called while the program can't run yet. When it fails the process
+// The cell confines the program while it can't run yet. When that fails the process
 // is ended.
-func launch(cmd *exec.Cmd, confine func(pid int) error) (*process, error) {
+func launch(cmd *exec.Cmd, cell *sandbox.Cell) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	ends, err := p.pipes()
 	if err != nil {
@@ -42,9 +44,8 @@ func launch(cmd *exec.Cmd, confine func(pid int) error) (*process, error) {
 	setGroup(cmd.SysProcAttr)
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		err := cell.Start(cmd)
 		for _, f := range ends {
 			_ = f.Close()
 		}
@@ -60,7 +61,7 @@ func launch(cmd *exec.Cmd, confine func(pid int) error) (*process, error) {
 		p.closePipes()
 		return nil, err
 	}
-	if err := confine(p.pid); err != nil {
+	if err := cell.Confine(p.pid); err != nil {
 		p.kill()
 		<-p.done
 		p.closePipes()

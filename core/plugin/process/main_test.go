@@ -97,6 +97,14 @@ func runPlugin(behaviour string) {
 	case "cert":
 		fmt.Println("1|1|unix|/nowhere|grpc|" + strings.Repeat("A", 60))
 		<-time.After(time.Hour)
+	case "borrowed":
+		// It names a socket in its own folder that leads to another program's.
+		path := filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "borrowed")
+		if err := os.Symlink(os.Args[3], path); err != nil {
+			panic(err)
+		}
+		fmt.Printf("1|1|unix|%s|grpc|\n", path)
+		<-time.After(time.Hour)
 	case "deaf":
 		// A handshake without anybody behind it.
 		fmt.Printf("1|1|unix|%s/none|grpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR"))

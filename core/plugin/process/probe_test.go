@@ -63,6 +63,13 @@ func attributeCalls() []attempt {
 	return append(list, olderAttributeCalls(uintptr(unsafe.Pointer(&[2]unix.Timeval{{Sec: 1}, {Sec: 1}})))...)
 }
 
+// quiet are the attribute calls that return success and do nothing, which the state of
+// the file shows.
+var quiet = map[string]bool{
+	"chmod": true, "fchmod": true, "fchmodat": true, "fchmodat2": true,
+	"utime": true, "utimes": true, "futimesat": true, "utimensat": true, "futimens": true,
+}
+
 // touch tries every attribute call on a path and reports those that weren't
 // refused, as JSON: name to what it got.
 func touch(path string) (string, error) {
@@ -83,7 +90,12 @@ func touch(path string) (string, error) {
 		n := a.args(uintptr(unsafe.Pointer(name)), uintptr(fd))
 		_, _, errno := unix.Syscall6(a.number, n[0], n[1], n[2], n[3], n[4], 0)
 		switch errno {
-		case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.ENOTTY, unix.EISDIR:
+		case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.ENOTTY, unix.EISDIR, unix.EOPNOTSUPP:
+		case 0:
+			if quiet[a.name] {
+				continue
+			}
+			fallthrough
 		default:
 			through[a.name] = fmt.Sprint(errno)
 		}
@@ -100,7 +112,7 @@ func setUID(string) (string, error) {
 		"open":  made(unix.Open(filepath.Join(os.TempDir(), "open"), unix.O_CREAT|unix.O_WRONLY, 0o4755)),
 		"mknod": unix.Mknod(filepath.Join(os.TempDir(), "mknod"), unix.S_IFREG|0o4755, 0),
 		"mkdir": unix.Mkdir(filepath.Join(os.TempDir(), "mkdir"), 0o2755),
-		"chmod": os.Chmod(os.TempDir(), 0o777),
+		"chmod": unix.Chmod(os.TempDir(), 0o4700),
 	} {
 		if err == nil {
 			got = append(got, name)
@@ -283,6 +295,25 @@ func pipes(string) (string, error) {
 			n, _ = unix.Write(pipe[1], block)
 		}
 	}
+}
+
+// descriptors opens a file until it may not, and closes what it opened, since a program
+// that has none left can't answer.
+func descriptors(arg string) (string, error) {
+	var fds []int
+	defer func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}()
+	for range number(arg) {
+		fd, err := unix.Open(os.DevNull, unix.O_RDONLY, 0)
+		if err != nil {
+			break
+		}
+		fds = append(fds, fd)
+	}
+	return strconv.Itoa(len(fds)), nil
 }
 
 // growsDown maps memory that the data limit doesn't count.

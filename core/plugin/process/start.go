@@ -93,7 +93,7 @@ func (i *instance) launch(handshakeEnv []string, line *io.PipeWriter) error {
 	if err != nil {
 		return err
 	}
-	p, err := launch(cmd, i.cell.Confine)
+	p, err := launch(cmd, i.cell)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,10 @@ package process_test
 import (
 	"context"
 	"crypto/tls"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,6 +17,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
+	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/wire"
 )
 
@@ -51,6 +55,21 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 	if _, err := evaluate(t, i, do("ok")); err != nil {
 		t.Error(err)
 	}
+}
+
+// Where no certificate tells who answers, the kernel does. Without a sandbox a plugin
+// could lead the host to another program's socket by a link.
+func TestAPluginServesItsOwnSocket(t *testing.T) {
+	dir := shortTempDir(t)
+	other, err := net.Listen("unix", filepath.Join(openDir(t), "other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	o := process.Options{PlainText: true, TempDir: dir, Sandbox: sandbox.Off}
+	_, err = process.New(o).Start(t.Context(), self(t, "borrowed", other.Addr().String()))
+	wantError(t, err, sdk.Denied, "peer_denied", "probe", strconv.Itoa(os.Getpid()))
+	wantEmpty(t, dir)
 }
 
 func TestGoPluginProgramWithItsOwnCertificate(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -35,11 +36,13 @@ type readyModule struct {
 	code []byte
 }
 
-// codeFile is a file of machine code. Its size is looked at before it is loaded:
-// the engine would compile the module itself where the file is gone.
+// codeFile is a file of machine code. It is looked at before it is loaded: the engine
+// would compile the module itself where the file is gone, and its own checksum leaves
+// out where functions begin.
 type codeFile struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // below the folder of machine code
 	Size int64  `json:"size"`
+	Sum  string `json:"sum"` // its SHA-256
 }
 
 // openCache makes the folders that are missing.
@@ -69,10 +72,21 @@ func (d *Driver) openCache() error {
 	return err
 }
 
-// privateDir makes sure of a folder that nobody else may enter.
+// privateDir makes sure of a folder that nobody else may enter. What is in it is run
+// as this program's own code, so one that another user owns or may have written to is
+// refused: a checksum says nothing where both it and what it is of were put there.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder", dir)
+	case openToOthers(info):
+		return fmt.Errorf("other users can put code into %s", dir)
 	}
 	return os.Chmod(dir, 0o700) //nolint:gosec // a folder needs its x bit
 }
@@ -89,8 +103,8 @@ func (d *Driver) fetchModule(key moduleKey) (*readyModule, error) {
 		return nil, errStale
 	}
 	for _, code := range ready.Code {
-		info, err := os.Stat(filepath.Join(d.cache, codeFolder, code.Name))
-		if err != nil || info.Size() != code.Size {
+		sum, size, err := sumFile(filepath.Join(d.cache, codeFolder, code.Name))
+		if err != nil || size != code.Size || sum != code.Sum {
 			return nil, errStale
 		}
 	}
@@ -124,6 +138,20 @@ func (m *readyModule) write(path string) error {
 		return cacheFailed(err)
 	}
 	return nil
+}
+
+// sumFile returns the SHA-256 of a file and its size.
+func sumFile(path string) (sum string, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if size, err = io.Copy(h, f); err != nil {
+		return "", 0, err
+	}
+	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
 func hexDigest(b []byte) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -47,8 +46,7 @@ func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.Ev
 // may answer.
 func refuseVerdict(r *abi.Evaluated) error {
 	if r.Instead != "" {
-		return check.ResponseInvalid("a verdict says whether it is valid; this came instead: %s", strings.ToValidUTF8(r.Instead, "\uFFFD")).
-			WithHint(`answer {"valid": true}, or {"valid": false, "errors": [{"message": "what is wrong"}]}`)
+		return check.NoVerdict(r.Instead)
 	}
 	return check.EvaluateResponse(&r.EvaluateResponse)
 }

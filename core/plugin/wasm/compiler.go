@@ -160,16 +160,19 @@ func ownProgram() (string, error) {
 
 // passed says which limit a compiler passed that ended without a reply.
 func (l CompileLimits) passed(ctx context.Context, state *os.ProcessState, stderr []byte) error {
-	used := state.UserTime() + state.SystemTime()
+	used, killed := state.UserTime()+state.SystemTime(), state.ExitCode() < 0
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return limitPassed("time", fmt.Sprintf("took longer than %s", l.Wall))
-	case state.ExitCode() < 0 && used >= l.CPU-time.Second: // ended by a signal
+	case state.ExitCode() == exitCPU, killed && used >= l.CPU-time.Second:
 		return limitPassed("cpu", fmt.Sprintf("took more than %s of processor time", l.CPU))
 	case state.ExitCode() == exitMemory, crashed(state, stderr):
 		return limitPassed("memory", fmt.Sprintf("took more than %d MiB of memory", l.MemoryBytes>>20))
 	}
 	e := compilerFailed("it ended (%s): %s", state, firstLine(string(stderr)))
+	if killed {
+		e = e.WithHint("the system ended it, as it does first with a compiler where memory is short: try again when the machine has more")
+	}
 	return e.WithDetail("stderr", string(stderr))
 }
 
@@ -225,6 +228,9 @@ func (d *Driver) compileApart(ctx context.Context, path string, key moduleKey) (
 // adopt moves what a compiler made to where it is looked for.
 func (d *Driver) adopt(folder string, key moduleKey, ready *readyModule) error {
 	for _, code := range ready.Code {
+		if !filepath.IsLocal(code.Name) {
+			return errStale
+		}
 		from, to := filepath.Join(folder, codeFolder, code.Name), filepath.Join(d.cache, codeFolder, code.Name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(from, to)); err != nil {
 			return err

@@ -65,8 +65,11 @@ func compilerMain(stdin io.Reader, stdout io.Writer) int {
 	return 0
 }
 
-// exitMemory is the status of a compiler that took too much memory.
-const exitMemory = 12
+// The statuses of a compiler that took too much memory, or too much processor time.
+const (
+	exitMemory = 12
+	exitCPU    = 24
+)
 
 // watchMemory ends the compiler when Go's runtime holds so many bytes, a quarter
 // below what the system lets it have: a program in Go that the system refuses
@@ -117,12 +120,12 @@ func (o compileOrder) compile(ctx context.Context, ready *readyModule) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
-		info, err := e.Info()
+		sum, size, err := sumFile(path)
 		if err != nil {
 			return err
 		}
 		name, err := filepath.Rel(folder, path)
-		ready.Code = append(ready.Code, codeFile{Name: name, Size: info.Size()})
+		ready.Code = append(ready.Code, codeFile{Name: name, Size: size, Sum: sum})
 		return err
 	})
 }

@@ -1,7 +1,9 @@
 package wasm_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +94,24 @@ func TestCompile_EndsWithTheDriver(t *testing.T) {
 	}
 }
 
+// What is kept is enough for another driver of the folder, which compiles nothing: its
+// own compiler wouldn't have the time to begin.
+func TestCompile_IsDoneOnce(t *testing.T) {
+	dir := t.TempDir()
+	guest := plugin.Installed{Name: "guest", Path: cGuest}
+	if _, err := newDriver(t, wasm.Options{CacheDir: dir}).Compile(t.Context(), guest); err != nil {
+		t.Fatal(err)
+	}
+	hasty := wasm.CompileLimits{Wall: time.Nanosecond}
+	i := start(t, newDriver(t, wasm.Options{CacheDir: dir, Compile: hasty}), guest)
+	if got := feedback(t, i, do("count")); got != "1" {
+		t.Error(got)
+	}
+	if _, err := newDriver(t, wasm.Options{CacheDir: t.TempDir(), Compile: hasty}).Compile(t.Context(), guest); err == nil {
+		t.Error("its compiler has the time")
+	}
+}
+
 // What is kept of a module is looked at before it is trusted: the host never
 // compiles in the place of what is gone.
 func TestCompile_MakesAgainWhatIsGone(t *testing.T) {
@@ -111,11 +131,27 @@ func TestCompile_MakesAgainWhatIsGone(t *testing.T) {
 		}
 		return found
 	}
-	whole, err := os.Stat(files("code/*/*")[0])
+	code, err := os.ReadFile(files("code/*/*")[0])
 	if err != nil {
 		t.Fatal(err)
 	}
+	flip := func(path string, at int64) {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		b := make([]byte, 1)
+		_, err = f.ReadAt(b, at)
+		b[0] ^= 1
+		if _, writeErr := f.WriteAt(b, at); err != nil || writeErr != nil {
+			t.Fatal(err, writeErr)
+		}
+	}
+	const functionOffsets = 20 // behind the engine's header; its checksum leaves them out
 	for _, damage := range []func(){
+		func() { flip(files("code/*/*")[0], functionOffsets) },
+		func() { flip(files("modules/*")[0], 2000) },
 		func() { _ = os.Remove(files("code/*/*")[0]) },
 		func() { _ = os.Truncate(files("code/*/*")[0], 100) },
 		func() { _ = os.Truncate(files("modules/*")[0], 100) },
@@ -123,8 +159,8 @@ func TestCompile_MakesAgainWhatIsGone(t *testing.T) {
 	} {
 		damage()
 		run()
-		if now, err := os.Stat(files("code/*/*")[0]); err != nil || now.Size() != whole.Size() {
-			t.Errorf("%v %v", now, err)
+		if now, err := os.ReadFile(files("code/*/*")[0]); err != nil || !bytes.Equal(now, code) {
+			t.Errorf("%d bytes, %v", len(now), err)
 		}
 	}
 }
@@ -135,6 +171,46 @@ func TestTheFoldersOfModulesArePrivate(t *testing.T) {
 	for _, folder := range []string{"", "code", "modules", "verdicts"} {
 		if info, err := os.Stat(filepath.Join(dir, folder)); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%q: %v %v", folder, info, err)
+		}
+	}
+}
+
+// What lies in the folder is run as the host's own code, so nobody else may have had a
+// hand in it.
+func TestAFolderThatOthersMayWriteToIsRefused(t *testing.T) {
+	for name, make := range map[string]func(dir string) error{
+		"writable": func(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)) },
+		"writable within": func(dir string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, "code"), 0o700), os.Chmod(filepath.Join(dir, "code"), 0o770))
+		},
+		"a link to elsewhere": func(dir string) error {
+			elsewhere := dir + "-elsewhere"
+			return errors.Join(os.Mkdir(elsewhere, 0o755), os.Symlink(elsewhere, dir))
+		},
+		"somebody else's": func(dir string) error {
+			if os.Getuid() != 0 { // who can't give a folder away
+				return errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777))
+			}
+			return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 54321, 54321))
+		},
+	} {
+		dir := filepath.Join(t.TempDir(), "cache")
+		if err := make(dir); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := wasm.New(wasm.Options{CacheDir: dir})
+		if err == nil {
+			_ = d.Close()
+		}
+		if sdk.ReasonOf(err) != "cache_unusable" || !strings.Contains(err.Error(), dir) || sdk.AsError(err).Hint == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, err := os.Stat(dir); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s: its mode was %v, and is %v (%v)", name, before.Mode(), after.Mode(), err)
 		}
 	}
 }

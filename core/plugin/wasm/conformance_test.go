@@ -7,7 +7,9 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -166,6 +168,21 @@ func TestAWornInstanceIsReplaced(t *testing.T) {
 	}
 	// The description and each preparation are calls too.
 	if got := strings.Join(seen, " "); got != "1 1 2 1 2 1" {
+		t.Error(got)
+	}
+}
+
+func TestAnOldInstanceIsReplaced(t *testing.T) {
+	var age atomic.Int64
+	born := time.Now()
+	d := newDriver(t, wasm.Options{RecycleAge: time.Minute, Now: func() time.Time { return born.Add(time.Duration(age.Load())) }})
+	i := start(t, d, plugin.Installed{Path: cGuest, Stateful: true})
+	var seen []string
+	for _, now := range []time.Duration{0, 0, time.Minute - 1, time.Minute, 2*time.Minute - 1, 2 * time.Minute} {
+		age.Store(int64(now))
+		seen = append(seen, feedback(t, i, do("count")))
+	}
+	if got := strings.Join(seen, " "); got != "1 2 3 1 2 1" {
 		t.Error(got)
 	}
 }

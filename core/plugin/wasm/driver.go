@@ -113,7 +113,7 @@ func New(o Options) (*Driver, error) {
 	d.life, d.end = context.WithCancelCause(context.Background())
 	if err := d.openCache(); err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "cache_unusable", "the folder of compiled plugins: %w", err).
-			WithHint("make %s a folder that belongs to you, or name another", d.cache)
+			WithHint("remove %s, which is made again, or name another data folder", d.cache)
 	}
 	return d, nil
 }

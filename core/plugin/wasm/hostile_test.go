@@ -232,6 +232,24 @@ func TestABadModuleIsRefusedWithItsReason(t *testing.T) {
 }
 
 // moduleFile writes a module to a file.
+// A module that only the host's own rewriting would make valid is refused: this one sets
+// a global that it doesn't have, and that its fuel would be in.
+func TestAModuleCannotReachItsFuel(t *testing.T) {
+	const module = "\x00asm\x01\x00\x00\x00" +
+		"\x01\x04\x01\x60\x00\x00" + "\x03\x02\x01\x00" + "\x05\x03\x01\x00\x01" + // a function and a memory
+		"\x07\x13\x02\x06_start\x00\x00\x06memory\x02\x00" +
+		"\x0a\x08\x01\x06\x00\x42\x01\x24\x00\x0b" // i64.const 1, global.set 0
+	d := newDriver(t, wasm.Options{})
+	_, err := d.Compile(t.Context(), plugin.Installed{Name: "acme/refills", Path: moduleFile(t, []byte(module))})
+	if sdk.ReasonOf(err) != "module_invalid" {
+		t.Errorf("%v", err)
+	}
+	harmless := strings.Replace(module, "\x42\x01\x24\x00", "\x42\x01\x1a\x01", 1) // drop, nop
+	if _, err := d.Compile(t.Context(), plugin.Installed{Name: "acme/refills", Path: moduleFile(t, []byte(harmless))}); err != nil {
+		t.Errorf("without that: %v", err)
+	}
+}
+
 func moduleFile(t testing.TB, module []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plugin.wasm")

@@ -12,7 +12,7 @@ import (
 )
 
 // slice is how many units a guest gets at a time: about 0.1 ms of work, so that
-// deadlines hold to that, at a cost that can't be measured. Spec 2.4 allows ten
+// deadlines hold to that, at a cost that can't be measured. The contract allows ten
 // times as many.
 const slice = 100_000
 

@@ -1,6 +1,7 @@
 package wasm_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,23 @@ func TestVerdictsOfPureModulesAreKept(t *testing.T) {
 	}
 }
 
+// A pure module isn't sent which run it serves, so what it said in one is its answer in
+// the next.
+func TestAPureModuleKnowsNoRun(t *testing.T) {
+	dir := t.TempDir()
+	i := start(t, newDriver(t, wasm.Options{CacheDir: dir}), plugin.Installed{Path: cGuest})
+	for _, run := range []string{"one", "two"} {
+		req := &sdk.EvaluateRequest{Call: sdk.Call{RunID: run, IdempotencyKey: run + "/1/evaluate"}, Output: json.RawMessage("1")}
+		results, err := i.Evaluate(t.Context(), do("work"), []*sdk.EvaluateRequest{req})
+		if err != nil || results[0].Err != nil {
+			t.Fatal(err, results)
+		}
+	}
+	if files := kept(t, dir); len(files) != 1 {
+		t.Errorf("%d answers to one question are kept", len(files))
+	}
+}
+
 // A verdict that is read back isn't made again: what is on disk is believed, if
 // its checksum is right.
 func TestBrokenVerdictsAreIgnored(t *testing.T) {
@@ -80,7 +98,7 @@ func TestBrokenVerdictsAreIgnored(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 		if now, _ := os.ReadFile(file); string(now) != string(good) {
-			t.Errorf("%s: it wasn't mended", name)
+			t.Errorf("%s: it wasn't written again", name)
 		}
 	}
 }

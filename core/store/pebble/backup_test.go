@@ -165,7 +165,7 @@ func TestTheFuseGuardsTheStoresFolderOnly(t *testing.T) {
 	mem := vfs.NewMem()
 	f := newFuse(Full)
 	f.serving.Store(true)
-	fs := fuseFS{elsewhere{mem}, f, "dir/store/", new([]string)}
+	fs := fuseFS{elsewhere{mem}, f, "dir/store/"}
 	if _, err := fs.Create("dir/backup/1.sst", ""); err == nil {
 		t.Error("no error")
 	}

@@ -25,7 +25,7 @@ import (
 //
 // Pebble needs it since it ends the program when its log or manifest can't be
 // written: it panics in the middle of a rotation with a mutex in a state that no
-// recover can mend, or goes on with a manifest in memory that contradicts itself.
+// recover can repair, or goes on with a manifest in memory that contradicts itself.
 // So these seem to succeed to Pebble, see stoicFile, and the commit asks the fuse
 // before it acknowledges anything. All else that is refused returns the error:
 // tables, which Pebble then tries to make again.
@@ -41,6 +41,9 @@ type fuse struct {
 	cause error
 
 	leftovers leftovers
+	// listed is what the folder held when it was last listed, while Pebble opens. Pebble
+	// lists it from its own goroutines too, where a table that it looks for is missing.
+	listed atomic.Pointer[[]string]
 
 	// Before serving Pebble opens. From serving on, until closing is closed, a refused
 	// create waits a little, since Pebble repeats a failed flush without a pause.
@@ -141,8 +144,6 @@ type fuseFS struct {
 	vfs.FS
 	fuse *fuse
 	dir  string
-	// listed is what the folder held when it was last listed, while Pebble opens.
-	listed *[]string
 }
 
 // own reports whether a path is the store's folder, or a file in it.
@@ -235,14 +236,15 @@ func (s fuseFS) List(name string) ([]string, error) {
 	if !s.own(name) || !s.opening() {
 		return names, err
 	}
-	switch {
-	case err == nil:
-		*s.listed = names
-	case *s.listed != nil:
-		s.fuse.blow(err)
-		return slices.Clone(*s.listed), nil
+	if err == nil {
+		s.fuse.listed.Store(&names)
+		return slices.Clone(names), nil
 	}
-	return names, err
+	if before := s.fuse.listed.Load(); before != nil {
+		s.fuse.blow(err)
+		return slices.Clone(*before), nil
+	}
+	return nil, err
 }
 
 // OpenDir implements vfs.FS. Syncing a directory is part of rotating the log.

@@ -76,7 +76,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 	f := newFuse(o.Durability)
 	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: &compactions{}, turns: store.NewTurns(), history: newHistory()}
 	if err = checkMarker(fs, o.Dir); err == nil {
-		s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir, new([]string)}, f, lock, s.compactions))
+		s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, s.compactions))
 	}
 	if err != nil {
 		f.close()

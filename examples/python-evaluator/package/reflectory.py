@@ -11,8 +11,8 @@ A plugin fills in a Plugin and hands it to serve:
 
     serve(Plugin(name="limit", version="1.0.0", evaluator=judge))
 
-An evaluator returns a verdict (valid, score, errors, feedback, output), a
-generator or corrector the output. Raise Refused for a config or a request that
+An evaluator returns a verdict (valid, score, errors, feedback, output), of which
+valid must be there, a generator or corrector the output. Raise Refused for a config or a request that
 is wrong. Standard output belongs to the protocol: log with the logging module.
 
 It needs grpcio and protobuf (Debian: python3-grpcio, python3-protobuf), and
@@ -252,8 +252,9 @@ def one(result, function, item, event, respond, emit=None):
 
 def evaluated(verdict):
     errors = [pb.Finding(**{k: text(v) for k, v in e.items()}) for e in verdict.get("errors", ())]
-    out = pb.Verdict(valid=bool(verdict.get("valid")), score=float(verdict.get("score", 0)),
-                     feedback=text(verdict.get("feedback", "")), errors=errors)
+    out = pb.Verdict(score=float(verdict.get("score", 0)), feedback=text(verdict.get("feedback", "")), errors=errors)
+    if "valid" in verdict:  # left out, it is no verdict: the host says so
+        out.valid = bool(verdict["valid"])
     if "output" in verdict:
         out.output = encode(verdict["output"])
     return pb.EvaluateResponse(verdict=out, usage=usage(verdict))

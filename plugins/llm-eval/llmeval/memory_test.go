@@ -10,7 +10,7 @@ import (
 )
 
 // TestHostileRepliesTakeLittleMemory holds replies of the greatest size to a
-// fraction of the 256 MiB that a plugin's process may have (spec 2.1). What is
+// fraction of the 256 MiB that a plugin's process may have. What is
 // counted is all that is ever allocated, by the scripted server too.
 func TestHostileRepliesTakeLittleMemory(t *testing.T) {
 	const size = 8<<20 - 1<<10

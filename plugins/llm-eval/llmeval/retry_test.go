@@ -108,7 +108,7 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// The host gives a judge 120 s (spec 1.4): a try that gets no answer leaves room
+// The host gives a judge 120 s: a try that gets no answer leaves room
 // for another.
 func TestAJudgesTimeHasRoomForTwoTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -52,7 +52,7 @@ func (r *reply) verdict() sdk.Verdict {
 // text that is nothing else, or from the one JSON object inside prose. Only
 // pass: true, as a JSON boolean, passes.
 func parseVerdict(text string) (sdk.Verdict, error) {
-	object, err := verdictObject(withoutThoughts(text))
+	object, err := verdictObject(jsontext.AfterThought(text))
 	if err != nil {
 		return sdk.Verdict{}, err
 	}
@@ -69,18 +69,6 @@ func parseVerdict(text string) (sdk.Verdict, error) {
 		v.Errors = []sdk.Finding{{Message: message, Code: codeJudge}}
 	}
 	return v, nil
-}
-
-// withoutThoughts takes off what a reasoning model thought before its answer:
-// drafts in there aren't the verdict.
-func withoutThoughts(text string) string {
-	const open, end = "<think>", "</think>"
-	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, open) {
-		if i := strings.LastIndex(trimmed, end); i >= 0 {
-			return trimmed[i+len(end):]
-		}
-	}
-	return text
 }
 
 // verdictObject finds the one object in a text. Where a second verdict stands

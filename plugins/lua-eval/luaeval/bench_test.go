@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// seedScript is the second example of spec 1.1.
+// seedScript is an evaluator as users first write it.
 const seedScript = `
 local output = state.reflection_output
 local valid = output.name ~= nil and #output.name > 0

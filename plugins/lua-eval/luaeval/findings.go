@@ -36,7 +36,9 @@ func (f *findings) UnmarshalJSON(data []byte) error {
 func finding(item json.RawMessage) (one sdk.Finding, err error) {
 	switch item[0] {
 	case '"':
-		err = json.Unmarshal(item, &one.Message)
+		if err = json.Unmarshal(item, &one.Message); err == nil && one.Message == "" {
+			err = errors.New("is an empty text")
+		}
 	case '{':
 		if err = json.Unmarshal(item, &one); err != nil {
 			err = errors.New(shapeError(err))
@@ -56,7 +58,11 @@ func clip(text []byte) []byte { return text[:min(len(text), 40)] }
 func shapeError(err error) string {
 	var te *json.UnmarshalTypeError
 	if errors.As(err, &te) && te.Field != "" {
-		return fmt.Sprintf("%s is a %s", te.Field, te.Value)
+		article := "a"
+		if te.Value == "object" || te.Value == "array" {
+			article = "an"
+		}
+		return fmt.Sprintf("%s is %s %s", te.Field, article, te.Value)
 	}
 	return err.Error()
 }

@@ -266,7 +266,7 @@ static void clamp(encoder *e) {
 }
 
 // clamp_score does so with the number or the table's score on top of the stack:
-// JSON knows no infinity, but a verdict's score may be one (spec 1.2).
+// JSON knows no infinity, but a verdict's score may be one.
 static void clamp_score(encoder *e) {
 	clamp(e);
 	if (!lua_istable(e->L, -1)) return;

@@ -15,7 +15,7 @@
 #define LE_HOOK_NEAR 16                  // the same once LE_LOTS bytes are held, when one instruction can
 #define LE_LOTS (2 << 20)                // take long: comparing texts of zero bytes takes 5 ms per MiB
 #define LE_DEPTH 200                     // nesting of JSON, as deep as Lua nests C calls
-#define LE_OUTPUT (8 << 20)              // bytes of JSON a script may return: the default message limit (spec 2.2)
+#define LE_OUTPUT (8 << 20)              // bytes of JSON a script may return: the default message limit
 
 struct le_block;
 

@@ -67,11 +67,12 @@ func TestAnythingElseIsAnInvalidAttemptThatSaysSo(t *testing.T) {
 		{`return {score=1}`, "without a boolean valid"},
 		{`return {valid="yes"}`, "valid is a string"},
 		{`return {valid=true, score="1"}`, "score is a string"},
-		{`return {valid=true, feedback={}}`, "feedback is a object"},
+		{`return {valid=true, feedback={}}`, "feedback is an object"},
 		{`return {valid=true, errors="bad"}`, "errors is not a list"},
 		{`return {valid=false, errors={3}}`, "errors[1] is 3"},
 		{`return {valid=false, errors={"a", {code="x"}}}`, "errors[2] has no message"},
 		{`return {valid=false, errors={{message=1}}}`, "message is a number"},
+		{`return {valid=false, errors={"a", ""}}`, "errors[2] is an empty text"},
 		{`return print`, "no value"},
 		{`return type`, "a function"},
 		{`return coroutine.create(function() end)`, "a thread"},
@@ -118,7 +119,7 @@ func TestMissingStateIsAnEmptyObject(t *testing.T) {
 	}
 }
 
-// The evaluator of the second example of spec 1.1.
+// An evaluator as users first write it.
 func TestSeedExample(t *testing.T) {
 	e := evaluatorOf(t, seedScript)
 	for state, valid := range map[string]bool{

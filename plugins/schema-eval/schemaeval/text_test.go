@@ -16,6 +16,7 @@ func TestTextIsParsedFirst(t *testing.T) {
 		{"plain JSON", object, `{"a": 12345678901234567890123}`, true, `{"a": 12345678901234567890123}`, "parsed from text", ""},
 		{"code fence", object, "```json\n{\"a\": 1}\n```", true, `{"a": 1}`, "parsed from text: removed code fence", ""},
 		{"prose", object, `Sure: {"a": 1}!`, true, `{"a": 1}`, "parsed from text: removed the text around the JSON value", ""},
+		{"a thought", object, "<think>{\"b\": 1}</think>{\"a\": 1}", true, `{"a": 1}`, "parsed from text: removed the text around the JSON value", ""},
 		{"parsed and wrong", object, `{"b": 1}`, false, `{"b": 1}`, "parsed from text", `missing property "a"`},
 		{"not JSON", object, "{\"a\": 1,\n \"b\" 2}", false, "", "", "the text is not JSON: line 2, column 6: found '2' where ':' is expected"},
 		{"prose only", `{"required": ["a"]}`, "I can't", false, "", "", "the text is not JSON: line 1, column 1: no JSON value in the text"},

@@ -1972,12 +1972,14 @@ func (x *CorrectResponse) GetMetadata() map[string]string {
 }
 
 type Verdict struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Valid    bool                   `protobuf:"varint,1,opt,name=valid,proto3" json:"valid,omitempty"`
-	Score    float64                `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
-	Errors   []*Finding             `protobuf:"bytes,3,rep,name=errors,proto3" json:"errors,omitempty"`
-	Feedback string                 `protobuf:"bytes,4,opt,name=feedback,proto3" json:"feedback,omitempty"`
-	Output   []byte                 `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the attempt passes. It must be set, to false too: what doesn't say it is
+	// no verdict.
+	Valid    *bool      `protobuf:"varint,1,opt,name=valid,proto3,oneof" json:"valid,omitempty"`
+	Score    float64    `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
+	Errors   []*Finding `protobuf:"bytes,3,rep,name=errors,proto3" json:"errors,omitempty"`
+	Feedback string     `protobuf:"bytes,4,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	Output   []byte     `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"`
 	// The verdicts of an ensemble's members, by name. They nest one in another
 	// at most 16 deep.
 	Children      map[string]*Verdict `protobuf:"bytes,6,rep,name=children,proto3" json:"children,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -2016,8 +2018,8 @@ func (*Verdict) Descriptor() ([]byte, []int) {
 }
 
 func (x *Verdict) GetValid() bool {
-	if x != nil {
-		return x.Valid
+	if x != nil && x.Valid != nil {
+		return *x.Valid
 	}
 	return false
 }
@@ -2433,9 +2435,9 @@ const file_plugin_proto_rawDesc = "" +
 	"\bmetadata\x18\x03 \x03(\v23.reflectory.plugin.v1.CorrectResponse.MetadataEntryR\bmetadata\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc5\x02\n" +
-	"\aVerdict\x12\x14\n" +
-	"\x05valid\x18\x01 \x01(\bR\x05valid\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd4\x02\n" +
+	"\aVerdict\x12\x19\n" +
+	"\x05valid\x18\x01 \x01(\bH\x00R\x05valid\x88\x01\x01\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x125\n" +
 	"\x06errors\x18\x03 \x03(\v2\x1d.reflectory.plugin.v1.FindingR\x06errors\x12\x1a\n" +
 	"\bfeedback\x18\x04 \x01(\tR\bfeedback\x12\x16\n" +
@@ -2443,7 +2445,8 @@ const file_plugin_proto_rawDesc = "" +
 	"\bchildren\x18\x06 \x03(\v2+.reflectory.plugin.v1.Verdict.ChildrenEntryR\bchildren\x1aZ\n" +
 	"\rChildrenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.reflectory.plugin.v1.VerdictR\x05value:\x028\x01\"\xb4\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.reflectory.plugin.v1.VerdictR\x05value:\x028\x01B\b\n" +
+	"\x06_valid\"\xb4\x01\n" +
 	"\aFinding\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1f\n" +
@@ -2613,6 +2616,7 @@ func file_plugin_proto_init() {
 		(*CorrectResult_Response)(nil),
 		(*CorrectResult_Error)(nil),
 	}
+	file_plugin_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

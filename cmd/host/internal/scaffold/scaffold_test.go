@@ -169,3 +169,26 @@ func TestTheBuiltModulesAreCurrent(t *testing.T) {
 		}
 	}
 }
+
+// Where wasm-opt is installed, clang runs it on what it links with -O, and it refuses
+// what the template uses.
+func TestTheCTemplateLinksWithoutWasmOpt(t *testing.T) {
+	dir, _ := begin(t, scaffold.Options{Name: "acme/words", Language: "c"})
+	makefile, err := os.ReadFile(filepath.Join(dir, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for line := range strings.Lines(string(makefile)) {
+		if !strings.HasPrefix(line, "\t$(CLANG)") || strings.Contains(line, " -c ") {
+			continue
+		}
+		links++
+		if strings.Contains(line, "-O") || strings.Contains(line, "$(CFLAGS)") {
+			t.Errorf("it links with -O: %s", line)
+		}
+	}
+	if links != 1 {
+		t.Errorf("%d commands link", links)
+	}
+}

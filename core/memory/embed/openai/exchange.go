@@ -43,7 +43,7 @@ type reply struct {
 	} `json:"data"`
 }
 
-// exchange sends texts once. An error that a repetition won't mend is permanent to
+// exchange sends texts once. An error that a repetition won't fix is permanent to
 // the retry.
 func (e *Embedder) exchange(ctx context.Context, key string, texts []string, dims int) ([][]float32, error) {
 	body, err := json.Marshal(request{Model: e.model, Input: texts, Dimensions: e.dims, Format: "float"})

@@ -24,6 +24,7 @@ type confinement struct {
 	on      bool
 	ruleset *os.File // nil without Landlock
 	groups  groups
+	joined  bool // the launcher was started in its groups
 	// ownUserNS is whether it has a user namespace, where the kernel counts its
 	// processes and threads apart from its user's others.
 	ownUserNS bool
@@ -82,6 +83,23 @@ func (c *Cell) Command(args, env []string, keep *os.File) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
+// Start starts the launcher, in the instance's control groups where the kernel can
+// start it there. The calling goroutine must be locked to its thread, and must end that
+// with itself if this fails, since the thread may have been left in those groups.
+func (c *Cell) Start(cmd *exec.Cmd) error {
+	if c.joined = c.groups.enter(); !c.joined {
+		return cmd.Start()
+	}
+	err := cmd.Start()
+	if left := c.groups.leave(); left != nil && err == nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		err = sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the host can't leave the control groups of plugin %s: %w", c.spec.Plugin, left).
+			WithHint("look at what confines the host itself, such as a container")
+	}
+	return err
+}
+
 // connect makes the launcher's socket. The host's end doesn't block, so that
 // the wait has a deadline.
 func (c *Cell) connect() error {
@@ -127,6 +145,9 @@ func (c *Cell) Confine(pid int) error {
 // join puts the launcher into the instance's control groups, before the program
 // runs. A group that takes nobody is one that can't be had.
 func (c *Cell) join(pid int) {
+	if c.joined {
+		return
+	}
 	err := c.groups.add(pid)
 	if err == nil {
 		return

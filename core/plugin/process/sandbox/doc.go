@@ -4,7 +4,7 @@
 //
 //	cell, err := box.Open(spec)          // folder, user, Landlock ruleset
 //	cmd, err := cell.Command(args, env, nil) // the host's own program, as the launcher
-//	cmd.Start()
+//	err = cell.Start(cmd)                // from a thread that is the goroutine's own
 //	err = cell.Confine(cmd.Process.Pid)  // filter, limits; then the plugin runs
 //	cell.Close()                         // when the process is gone
 //

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusal is a group of system calls that no plugin may make, and why.
+// refusal is a group of system calls that no plugin may make, why, and what they
+// return: 0 is success, though nothing was done.
 type refusal struct {
 	reason string
 	errno  unix.Errno
@@ -44,10 +45,15 @@ func refusals() []refusal {
 			unix.SYS_MOUNT_SETATTR, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN,
 			unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_LISTNS,
 		}},
-		{"changes modes, owners, times and attributes of files, which Landlock doesn't judge: the host's user owns more than the plugin's folder", unix.EPERM, []uint32{
-			unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+		{"changes owners of files, which Landlock doesn't judge: the host's user owns more than the plugin's folder", unix.EPERM, []uint32{
+			unix.SYS_FCHOWN, unix.SYS_FCHOWNAT,
+		}},
+		{"changes attributes of files, likewise; programs take it for a file system that has none", unix.EOPNOTSUPP, []uint32{
 			unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
 			unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
+		}},
+		{"changes times of files, likewise; programs that copy or unpack files would give up", 0, []uint32{
+			unix.SYS_UTIMENSAT,
 		}},
 		{"watches files that it may not read", unix.EPERM, []uint32{
 			unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_ADD_WATCH, unix.SYS_INOTIFY_RM_WATCH,
@@ -66,6 +72,9 @@ func refusals() []refusal {
 			unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP,
 			unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 			unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_NOTIFY,
+		}},
+		{"queues of input and output, of which the machine has so many for all programs together", unix.ENOSYS, []uint32{
+			unix.SYS_IO_SETUP,
 		}},
 		{"administers the machine, which needs rights that a plugin doesn't have anyway", unix.EPERM, []uint32{
 			unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
@@ -130,7 +139,11 @@ func on(number uint32, then ...bpf.Instruction) []bpf.Instruction {
 	}, then...)
 }
 
-var allow = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+var (
+	allow = bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+	// nothing has the call do nothing and return success.
+	nothing = deny(0)
+)
 
 func deny(errno unix.Errno) bpf.Instruction {
 	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
@@ -163,6 +176,9 @@ func conditions(r rules) []condition {
 		{unix.SYS_OPENAT, plainMode(2, 3)},
 		{unix.SYS_MKDIRAT, plainMode(noFlags, 2)},
 		{unix.SYS_MKNODAT, plainMode(noFlags, 2)},
+		{unix.SYS_FCHMOD, sameMode(1)},
+		{unix.SYS_FCHMODAT, sameMode(2)},
+		{unix.SYS_FCHMODAT2, sameMode(2)},
 		{unix.SYS_MMAP, countedMemory(r)},
 	}
 	if !r.alone {
@@ -295,6 +311,20 @@ func plainMode(flags, mode uint32) []bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: unix.S_ISUID | unix.S_ISGID, SkipTrue: 1},
 		deny(unix.EPERM),
 		allow)
+}
+
+// sameMode leaves a file's mode as it is. Landlock doesn't judge these calls, and a
+// filter sees neither path nor owner. Programs set modes of their own files where they
+// copy, unpack and lock, and give up where that fails; what they would gain by it, in a
+// folder that is closed to others and from which nothing is executed, is nothing. So the
+// call returns success, but for a mode that has the file run as its owner or group.
+func sameMode(mode uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		argument(mode),
+		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: unix.S_ISUID | unix.S_ISGID, SkipTrue: 1},
+		deny(unix.EPERM),
+		nothing,
+	}
 }
 
 // usualBuffers refuses to set how much a socket holds, which is the kernel's

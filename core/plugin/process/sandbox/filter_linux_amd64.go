@@ -13,8 +13,10 @@ func olderCalls(r rules) []refusal {
 			unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE,
 		}},
 		{"changes or watches files, as the calls do that replaced it", unix.EPERM, []uint32{
-			unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT,
-			unix.SYS_INOTIFY_INIT,
+			unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_INOTIFY_INIT,
+		}},
+		{"changes times of files, as the call does that replaced it", 0, []uint32{
+			unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT,
 		}},
 	}
 	if !r.forks {
@@ -30,5 +32,6 @@ func olderConditions() []condition {
 		{unix.SYS_CREAT, plainMode(noFlags, 1)},
 		{unix.SYS_MKDIR, plainMode(noFlags, 1)},
 		{unix.SYS_MKNOD, plainMode(noFlags, 1)},
+		{unix.SYS_CHMOD, sameMode(1)},
 	}
 }

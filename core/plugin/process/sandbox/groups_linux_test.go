@@ -5,6 +5,9 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,4 +42,33 @@ func TestGroupsThatWereLeftBehindAreRemoved(t *testing.T) {
 		t.Error(diff)
 	}
 	removeEmpty("", now) // where there are no groups
+}
+
+// A thread of the host is in the groups only while it starts a program. Where a host
+// can't have groups of v1 no thread enters any.
+func TestGroupsAreEnteredByAThread(t *testing.T) {
+	g := newGroups("reflectory-test-thread", MinMemory, TasksPerProcess)
+	defer g.remove()
+	within := func() []string { // one line for each group that the thread is in
+		text, err := os.ReadFile("/proc/thread-self/cgroup")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(strings.Fields(string(text)), func(line string) bool { return !strings.HasSuffix(line, "/reflectory-test-thread") })
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if entered := g.enter(); entered != (g.version == "v1") {
+		t.Fatalf("entered groups of version %q: %t", g.version, entered)
+	} else if entered {
+		if got := within(); len(got) != 2 {
+			t.Errorf("in %q, not in memory's and pids' group", got)
+		}
+		if err := g.leave(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := within(); len(got) != 0 {
+		t.Errorf("still in %q", got)
+	}
 }

@@ -4,7 +4,9 @@ package sandbox
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -51,6 +53,40 @@ func TestAFolderIsRemovedWhateverIsInIt(t *testing.T) {
 				t.Errorf("what isn't in it is gone: %v", err)
 			}
 		})
+	}
+}
+
+// Modes keep root out of nothing, so the same is tried as somebody who isn't.
+func TestAFolderIsRemovedByAnOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // TestAFolderIsRemovedWhateverIsInIt was that
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.MkdirTemp("/tmp", "rt") // which others may enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	const user = 54321
+	tests := filepath.Join(home, "tests")
+	if err := os.WriteFile(tests, program, 0o755); err != nil { //nolint:gosec // it is to be run by others
+		t.Fatal(err)
+	}
+	if err := os.Chown(home, user, user); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), tests, "-test.run=^TestAFolderIsRemovedWhateverIsInIt$")
+	cmd.Dir, cmd.Env = home, []string{"TMPDIR=" + home}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("as user %d: %v\n%s", user, err, out)
 	}
 }
 

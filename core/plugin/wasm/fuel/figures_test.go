@@ -17,7 +17,7 @@ const (
 	rounds = 41        // turns of each, interleaved
 	calls  = 2         // calls a turn
 	target = 1.7       // of no limit at all, for an enforced deadline
-	slice  = 1_000_000 // the largest that a host gives (spec 2.4)
+	slice  = 1_000_000 // the largest that a host gives
 )
 
 // TestFigures measures guests with metering, and with the check of the context on

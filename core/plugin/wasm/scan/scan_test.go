@@ -1,6 +1,7 @@
 package scan_test
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
 	"os"
@@ -53,8 +54,26 @@ func TestScan_TakesWhatIsWithinTheBounds(t *testing.T) {
 		"types": func(n int) []byte {
 			return header(1, append(uleb(n-1+scan.MaxCount), make([]byte, scan.MaxCount+1)...))
 		},
-		"globals": func(n int) []byte { return header(6, uleb(n-1+scan.MaxCount)) },
-		"exports": func(n int) []byte { return header(7, uleb(n-1+scan.MaxCount)) },
+		"imports":          func(n int) []byte { return header(2, uleb(n-1+scan.MaxCount)) },
+		"functions":        func(n int) []byte { return header(3, uleb(n-1+scan.MaxCount)) },
+		"globals":          func(n int) []byte { return header(6, uleb(n-1+scan.MaxCount)) },
+		"exports":          func(n int) []byte { return header(7, uleb(n-1+scan.MaxCount)) },
+		"element segments": func(n int) []byte { return header(9, uleb(n-1+scan.MaxCount)) },
+		"data segments":    func(n int) []byte { return header(11, uleb(n-1+scan.MaxCount)) },
+		"tags":             func(n int) []byte { return header(13, uleb(n-1+scan.MaxCount)) },
+		"entries of tables": func(n int) []byte {
+			return header(4, append([]byte{1, 0x70, 0}, uleb(n-1+scan.MaxCount)...))
+		},
+		"targets": func(n int) []byte {
+			body := append([]byte{0, 0x41, 0, 0x0e}, uleb(n-1+scan.MaxCount)...)
+			return bodies(append(body, make([]byte, n+scan.MaxCount)...), 1)
+		},
+		"all locals": func(n int) []byte { // each of these functions has 50,000, and the last the rest
+			const each, functions = 50_000, 200
+			rest := append([]byte{1}, append(uleb(n-1), 0x7f)...)
+			return bodies(append([]byte{1}, append(uleb(each), 0x7f)...), functions, rest...)
+		},
+		"bytes in a function": func(n int) []byte { return bodies(append([]byte{0}, make([]byte, n-1+scan.MaxBody-2)...), 1) },
 	} {
 		if _, err := scan.Scan(module(1)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -79,6 +98,19 @@ func uleb(n int) []byte {
 // header is a module of one section.
 func header(id byte, content []byte) []byte {
 	return append(append([]byte("\x00asm\x01\x00\x00\x00"), append([]byte{id}, uleb(len(content))...)...), content...)
+}
+
+// bodies is a module with so many functions of one body, which ends there, and one more
+// if it has a last.
+func bodies(body []byte, times int, last ...byte) []byte {
+	sized := func(b []byte) []byte { return append(uleb(len(b)+1), append(b, 0x0b)...) }
+	code := bytes.Repeat(sized(body), times)
+	if len(last) > 0 {
+		times++
+		code = append(code, sized(last)...)
+	}
+	// In a body of nothing but zeros each is the instruction unreachable.
+	return header(10, append(uleb(times), code...))
 }
 
 // oneBody is a module of one function, in which blocks are opened so many times.

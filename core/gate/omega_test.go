@@ -1,0 +1,45 @@
+package gate_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// What somebody knows of a memory reaches the gate's decision, the newest of it; a
+// factor that is given with the question comes first.
+func TestOmega_ReachesTheDecision(t *testing.T) {
+	onEngines(t, func(t *testing.T, d *desk) {
+		of := func(f float64) *float64 { return &f }
+		ask := func(given core.OmegaFactors) core.OmegaRecord {
+			return d.decide(defaults(), &core.GateCase{Memory: memory(core.Signals{}), Omega: given, Notes: []string{"asked"}}).Omega
+		}
+		for seq, known := range []core.OmegaEvidence{
+			{MemoryID: "m", Note: "old", OmegaFactors: core.OmegaFactors{RuntimeUtilityTrend: of(.1)}},
+			{MemoryID: "m", Note: "the build is green", OmegaFactors: core.OmegaFactors{UpstreamStatus: of(.8), CodebaseVerification: of(.9)}},
+		} {
+			done, err := d.RecordOmega(d.Context(), &known)
+			if err != nil || done.Seq != int64(seq)+1 {
+				t.Fatalf("%+v, %v", done, err)
+			}
+		}
+		notes := []string{"the build is green", "asked"}
+		for name, c := range map[string]struct {
+			given core.OmegaFactors
+			want  core.OmegaRecord
+		}{
+			"as it is known": {core.OmegaFactors{}, core.OmegaRecord{UpstreamStatus: of(.8), CodebaseVerification: of(.9), Notes: notes}},
+			"and given":      {core.OmegaFactors{UpstreamStatus: of(.2)}, core.OmegaRecord{UpstreamStatus: of(.2), CodebaseVerification: of(.9), Notes: notes}},
+		} {
+			if diff := cmp.Diff(c.want, ask(c.given)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		if _, err := d.RecordOmega(d.Context(), &core.OmegaEvidence{MemoryID: "gone", OmegaFactors: core.OmegaFactors{UpstreamStatus: of(1)}}); sdk.CodeOf(err) != sdk.NotFound {
+			t.Errorf("of a memory that isn't there: %v", err)
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// RunPruner finds the runs that ended before a time and can't go on. It is for one
+// pruning.
+type RunPruner struct {
+	Before time.Time
+	// Purged is as in [RunChecker].
+	Purged func(r core.Reader, memoryID string) (bool, error)
+
+	next []byte // where the index by time goes on
+}
+
+var _ core.Pruner = (*RunPruner)(nil)
+
+// Prunable implements [core.Pruner]. A run is one part, however long it is.
+func (p *RunPruner) Prunable(ctx context.Context, r core.Reader, _ int, fn func(core.Prunable) (bool, error)) error {
+	if p.next == nil {
+		p.next = timeKey(p.Before, "") // no run ends before it began
+	}
+	return r.Scan(p.next, core.PrefixEnd([]byte(timePrefix)), func(key, _ []byte) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		p.next = append(bytes.Clone(key), 0)
+		record, err := readIndexed(r, key)
+		if err != nil || record.Status.Resumable() || !record.UpdatedAt.Before(p.Before) {
+			return true, err
+		}
+		part, err := p.run(r, record)
+		if err != nil {
+			return false, err
+		}
+		return fn(part)
+	})
+}
+
+// run is all that a run has. One that is damaged isn't pruned.
+func (p *RunPruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
+	id := record.ID
+	var damage error
+	c := &runCheck{r: r, purged: p.Purged, report: func(found core.Problem) {
+		if damage == nil {
+			damage = sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", id, found.Key, found.Message).
+				WithHint("nothing was pruned that is damaged: see reflectory store check")
+		}
+	}}
+	if err := c.run(id); err != nil || damage != nil {
+		return core.Prunable{}, core.Together(err, damage)
+	}
+	head, err := journal.ReadHead(r, Stream(id))
+	if err != nil {
+		return core.Prunable{}, err
+	}
+	part := core.Prunable{
+		Stream: Stream(id), First: 1, Last: head.Seq,
+		Records: [][]byte{runKey(id), contentKey(id), resultKey(id)},
+		Others:  [][]byte{timeKey(record.StartedAt, id)},
+	}
+	visits, err := readVisitRecords(r, record)
+	if err != nil {
+		return part, err
+	}
+	for i := range visits {
+		part.Records = append(part.Records, visitKey(id, visits[i].Number))
+		for _, held := range visits[i].Memories {
+			if held.Digest != "" { // else it was purged before
+				part.Emptied = append(part.Emptied, textKey(held.MemoryID, id, visits[i].Number))
+			}
+		}
+	}
+	err = scanPrefix(r, attemptPrefix+id+"/", func(key, _ []byte) error {
+		part.Records = append(part.Records, bytes.Clone(key))
+		return nil
+	})
+	return part, err
+}
