@@ -7,9 +7,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Chain checks entries that follow one another. An error of its methods, sdk.Internal of
-// reason "journal_broken", names the entry at fault (detail "seq") and whether it was
-// edited, dropped or moved.
+// Chain is a stream that is being checked, entry by entry. An error of its methods,
+// sdk.Internal of reason "journal_broken", names the entry at fault (detail "seq") and
+// whether it was edited, dropped or moved. Where the beginning was pruned, the chain goes
+// on from its seal.
 //
 // Whoever can rewrite the whole stream and its head can forge a chain; the root
 // finds that, and a head of the root kept elsewhere (see [Audit]).
