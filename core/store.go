@@ -19,12 +19,17 @@ type Store interface {
 // Scrubber is a [Store] that keeps what was deleted in files until it is overwritten,
 // and can remove it at once.
 type Scrubber interface {
-	// Scrub removes from the store's files what keys held before their last commit,
-	// and those of the keys that were deleted. Where a reader that began before holds
-	// it for longer, held names that reader, and what is left goes with the next
-	// Scrub, or when the store is closed. A deleted key that bounds a file may stay in
-	// the store's list of files until it is closed; values never do.
-	Scrub(ctx context.Context, keys [][]byte) (held string, err error)
+	// MarkPurged notes, in the transaction that deletes or overwrites keys, that what
+	// they held has to leave the store's files too. The note is as durable as the
+	// transaction. Each purge has a name of its own.
+	MarkPurged(tx Tx, name string, keys [][]byte) error
+	// Scrub removes from the store's files what the noted keys held before their last
+	// commit, and those of the keys that were deleted. Where a reader that began before
+	// holds it for longer, held names that reader. What is left then, or after an error
+	// or a crash, goes with the next Scrub, when the store is closed, or when it is
+	// opened. A deleted key that bounds a file may stay in the store's list of files
+	// until it is closed; values never do.
+	Scrub(ctx context.Context) (held string, err error)
 }
 
 // Reader reads one snapshot. It is valid only inside its View or Update and is

@@ -27,6 +27,8 @@ type App struct {
 	ids core.IDs
 	// folder is where reflectory.yaml is looked for; "" is the working folder.
 	folder string
+	// deferGate leaves memories before the gate that come there, for samples of such.
+	deferGate bool
 
 	flags  flags
 	config Config

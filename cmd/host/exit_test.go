@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // tallyLoop is a workflow whose attempts pass at an iteration.
@@ -111,5 +112,36 @@ func TestTwoProgramsDoNotShareAStore(t *testing.T) {
 	code, out, _ := w.run(ctx, "memory", "list", "--lock-wait", "1h", "--json")
 	if code != exitCancelled || !strings.Contains(out, `"code": "cancelled"`) {
 		t.Errorf("cancelled while it waits: exit %d: %s", code, out)
+	}
+}
+
+// TestAResultIsShownNextToItsError holds for a purge that is done though the store's files
+// hold what it removed still: it ends with exit code 1, and the decision isn't lost.
+func TestAResultIsShownNextToItsError(t *testing.T) {
+	failed := sdk.Errorf(sdk.Conflict, "purge_held", "files hold it still")
+	decision := &core.GateDecision{ID: "d-1", MemoryID: "m-1", NextAction: core.NextPurge}
+	for _, asJSON := range []bool{false, true} {
+		var stdout, stderr bytes.Buffer
+		a := &App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" }}
+		c := a.root()
+		a.flags.json = asJSON
+		show := func() error { return a.say("%s: %s", decision.MemoryID, decision.NextAction) }
+		code := a.exit(c, a.showWith(failed, decision, show))
+		if code != exitFailure {
+			t.Errorf("exit %d", code)
+		}
+		if !asJSON {
+			if stdout.String() != "m-1: purge\n" || stderr.String() != "error: files hold it still\n" {
+				t.Errorf("%q, %q", &stdout, &stderr)
+			}
+			continue
+		}
+		var shown struct {
+			core.GateDecision
+			Error core.ErrorInfo
+		}
+		if err := json.Unmarshal(stdout.Bytes(), &shown); err != nil || shown.ID != "d-1" || shown.NextAction != "purge" || shown.Error.Code != "purge_held" {
+			t.Errorf("error %v: %s", err, &stdout)
+		}
 	}
 }

@@ -77,15 +77,17 @@ func (a *App) gateRun(ctx context.Context, prefix string, request memory.Revalid
 			return err
 		}
 		d, err := m.Revalidate(ctx, found.ID, request)
-		if err != nil {
+		if d == nil {
 			return err
 		}
 		dry := ""
 		if request.DryRun {
 			dry = " (nothing was written)"
 		}
-		a.showGivenTo(d.GivenTo)
-		return a.printResult(d, "%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
+		return a.showWith(err, d, func() error {
+			a.showGivenTo(d.GivenTo)
+			return a.printResult(d, "%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
+		})
 	})
 }
 
@@ -181,11 +183,12 @@ func (a *App) gateRequestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "request MEMORY", Short: "Ask the gate to erase a memory",
 		Long: `Ask the gate to erase a memory, such as for a person's right to be forgotten, or
-since it is wrong: the request is evidence enough, whatever state the memory is in, but
-for what became knowledge. The decision is recorded with the reason, and the memory is
+since it is wrong: the request is evidence enough, whatever state the memory is in. What
+became knowledge goes with it. The decision is recorded with the reason, and the memory is
 purged like any other: its content leaves what runs recalled as well, where [purged] is
 shown instead. What a model wrote from it isn't found: the answer names the runs and the
-reflections that were given it.`,
+reflections that were given it. Where files can't be rid of it at once, the exit code is 1,
+the error says why, and the next command that opens the store goes on.`,
 		Example: "  reflectory gate request old-notes --erase --reason 'it names a person'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -208,10 +211,12 @@ func (a *App) gateErase(ctx context.Context, prefix, reason string) error {
 			return err
 		}
 		d, err := m.Erase(ctx, found.ID, memory.EraseRequest{Reason: reason, AgentID: a.config.Agent.Value})
-		if err != nil {
+		if d == nil {
 			return err
 		}
-		a.showGivenTo(d.GivenTo)
-		return a.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
+		return a.showWith(err, d, func() error {
+			a.showGivenTo(d.GivenTo)
+			return a.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
+		})
 	})
 }

@@ -63,14 +63,11 @@ func runLine(t *testing.T, env map[string]string, line string) {
 	}
 }
 
-// refusals are the answers to examples that name what no new project has: a memory that
-// waits for the gate, an archived one, which only a pass of housekeeping makes, and
-// knowledge, which many turns make.
+// refusals are the answers to examples that name what no new project has: an archived
+// memory, which only a pass of housekeeping makes, and knowledge, which many turns make.
 var refusals = map[string]string{
-	"reflectory gate run deploy-notes --dry-run":                                         "the gate decides on what is revalidate_pending",
-	"reflectory gate run deploy-notes --upstream-status 0.9 --note 'the build is green'": "the gate decides on what is revalidate_pending",
-	"reflectory memory restore 01939f2c":                                                 "there is no memory",
-	"reflectory knowledge get 01939f2c":                                                  "there is no knowledge",
+	"reflectory memory restore 01939f2c": "there is no memory",
+	"reflectory knowledge get 01939f2c":  "there is no knowledge",
 }
 
 // splitWords splits a line at its spaces, but for those in quotes.

@@ -63,6 +63,8 @@ type sample struct {
 	line string
 	// cancelled is whether the run is cut off after its first attempt, to be resumed.
 	cancelled bool
+	// waits is whether what comes before the gate waits there for gate run.
+	waits bool
 }
 
 // samples make what the help's examples name.
@@ -78,6 +80,12 @@ func samples() []sample {
 		{line: "memory reflect --source review-1 --title 'Four eyes' --content 'What two people read has fewer mistakes.'"},
 		{line: "memory reflect --source review-1 --title 'No hurry' --content 'A review takes as long as it takes.'"},
 		{line: "memory observe --namespace team/a --id old-notes --title Handover --content 'Ask Ada for the keys.'"},
+		{line: "memory recall --namespace team/a --session monday --turn 1 'how is a release deployed?'"},
+		{line: "memory feedback --session monday --turn 1 --outcome success --used deploy-notes"},
+		{line: "memory recall --namespace team/a --session monday --turn 2 'what comes before a deployment?'"},
+		{line: "memory feedback --session monday --turn 2 --outcome success --used deploy-notes"},
+		{line: "memory recall --namespace team/a --session tuesday --turn 1 'deploy the release'"},
+		{line: "memory feedback --session tuesday --turn 1 --outcome success --used deploy-notes", waits: true},
 	}
 }
 
@@ -106,7 +114,7 @@ func (a *App) liveSample(ctx context.Context, dir string, s sample, ids core.IDs
 			return len(p), nil
 		})
 	}
-	app := &App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: stderr, Getenv: a.Getenv, ids: ids, folder: dir}
+	app := &App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: stderr, Getenv: a.Getenv, ids: ids, folder: dir, deferGate: s.waits}
 	args := sampleArgs(s.line)
 	if args[0] == "run" {
 		args[1] = filepath.Join(dir, args[1])

@@ -62,7 +62,7 @@ func (a *App) memoryOn(db core.Store, policies *livePolicies) *memory.Memories {
 	}
 	memories, err := memory.New(memory.Options{
 		Store: db, IDs: a.newIDs(), Governor: governance.New(a.writer(db)), Reflection: policies, Retention: policies,
-		Gate: gate.New(policies), Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: a.summarizer(policies),
+		Gate: gate.New(policies), DeferGate: a.deferGate, Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: a.summarizer(policies),
 		Forgetters: []core.Forgetter{store.RunMemories{}, replies(db)}, DepthBoost: boost, Subscribers: a.subscribers(),
 	})
 	if err != nil {

@@ -45,31 +45,35 @@ func (a *App) feedback(ctx context.Context, r *core.FeedbackRequest) error {
 			return err
 		}
 		result, err := m.Feedback(ctx, r)
-		if err != nil {
+		if result == nil {
 			return err
 		}
-		if a.flags.json {
-			return printJSON(a.Stdout, result)
-		}
-		if result.Duplicate {
-			a.term.Line("turn %d of session %s had its feedback before; this is what it did", result.Turn, term.Clean(result.Session))
-		}
-		rows := make([][]string, len(result.Items))
-		for i, item := range result.Items {
-			rows[i] = []string{item.ID, fmt.Sprint(item.Used), fmt.Sprintf("%.2f", item.Q), fmt.Sprintf("%.3f", item.TTLScore),
-				string(item.Before), string(item.After)}
-		}
-		if err := a.table([]string{"MEMORY", "USED", "Q", "TTL", "BEFORE", "AFTER"}, rows); err != nil {
-			return err
-		}
-		for _, id := range result.Revalidate {
-			a.term.Line("gate: asked about %s; what it decided: reflectory gate explain %s", id, id)
-		}
-		for i := range result.Purged {
-			a.showGivenTo(&result.Purged[i])
-		}
-		return nil
+		return a.showWith(err, result, func() error { return a.showFeedback(result) })
 	})
+}
+
+func (a *App) showFeedback(result *core.FeedbackResult) error {
+	if a.flags.json {
+		return printJSON(a.Stdout, result)
+	}
+	if result.Duplicate {
+		a.term.Line("turn %d of session %s had its feedback before; this is what it did", result.Turn, term.Clean(result.Session))
+	}
+	rows := make([][]string, len(result.Items))
+	for i, item := range result.Items {
+		rows[i] = []string{item.ID, fmt.Sprint(item.Used), fmt.Sprintf("%.2f", item.Q), fmt.Sprintf("%.3f", item.TTLScore),
+			string(item.Before), string(item.After)}
+	}
+	if err := a.table([]string{"MEMORY", "USED", "Q", "TTL", "BEFORE", "AFTER"}, rows); err != nil {
+		return err
+	}
+	for _, id := range result.Revalidate {
+		a.term.Line("gate: asked about %s; what it decided: reflectory gate explain %s", id, id)
+	}
+	for i := range result.Purged {
+		a.showGivenTo(&result.Purged[i])
+	}
+	return nil
 }
 
 func (a *App) memoryRestoreCommand() *cobra.Command {
@@ -98,14 +102,16 @@ func (a *App) memorySweepCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
 			result, err := m.Sweep(ctx, args[0], a.config.Agent.Value)
-			if err != nil {
+			if result == nil {
 				return err
 			}
-			if a.flags.json {
-				return printJSON(a.Stdout, result)
-			}
-			a.showSweep(result)
-			return nil
+			return a.showWith(err, result, func() error {
+				if a.flags.json {
+					return printJSON(a.Stdout, result)
+				}
+				a.showSweep(result)
+				return nil
+			})
 		}),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
 )
 
 // say prints a line of a result.
@@ -35,6 +36,25 @@ func (a *App) printResult(result any, format string, args ...any) error {
 		return printJSON(a.Stdout, result)
 	}
 	return a.say(format, args...)
+}
+
+// showWith shows a result that there is whether or not the command failed, such as a purge
+// that is done although files hold what it removed still. With --json the result is in the
+// same object as the error.
+func (a *App) showWith(err error, result any, show func() error) error {
+	if err != nil && a.flags.json {
+		var members map[string]json.RawMessage
+		_ = json.Unmarshal(core.MustJSON(result), &members) // results are objects
+		done := map[string]any{}
+		for name, value := range members {
+			done[name] = value
+		}
+		return partial{err, done}
+	}
+	if shown := show(); err == nil {
+		return shown
+	}
+	return err
 }
 
 // printDone prints what was done: as JSON, or a line for people beside the results.

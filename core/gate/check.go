@@ -32,7 +32,7 @@ type checker struct {
 }
 
 // Check implements [core.Checker]: all evidence can be read and is what its events say,
-// the index names the memories of each graph and no others, and each tally is that of
+// the index names the memories of each graph and no others, and each tally is the sum of
 // its outcomes.
 // That a memory is gone is no problem, since evidence outlives it.
 func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
@@ -83,7 +83,7 @@ func (c *checker) dag(key, _ []byte) error {
 		return err
 	}
 	if kept.Digest != core.Digest(core.MustJSON(kept.Graph)) {
-		c.problem(key, false, "the digest isn't that of the graph")
+		c.problem(key, false, "the digest isn't the graph's")
 	}
 	for _, memory := range slices.Sorted(maps.Keys(kept.Graph.Memories)) {
 		index := indexKey(memory, workflow)
@@ -109,7 +109,7 @@ func (c *checker) tally(key, value []byte) error {
 		if !isBroken(err) {
 			return err
 		}
-		return nil // told by tool
+		return nil // reported by tool
 	}
 	if !reflect.DeepEqual(stored, *right) {
 		c.problem(key, true, "it isn't the sum of the memory's outcomes")

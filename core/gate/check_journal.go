@@ -177,7 +177,7 @@ func (c *checker) outcome(event *journal.ToolEvidenceRecorded, right outcome) er
 	}
 	var stored outcome
 	if json.Unmarshal(value, &stored) != nil {
-		return nil // told by tool
+		return nil // reported by tool
 	}
 	right.Tool, right.Ref = stored.Tool, stored.Ref
 	if string(core.MustJSON(right)) != string(value) || core.Digest(core.MustJSON([]string{stored.Tool, stored.Ref})) != event.Outcome {
@@ -201,7 +201,7 @@ func (c *checker) known(told *omegaTold) error {
 	}
 	stored, err := readOmega(c.r, event.MemoryID)
 	if isBroken(err) {
-		return nil // told by omega
+		return nil // reported by omega
 	}
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (c *checker) graph(told *graphTold) error {
 	}
 	kept, err := readDAG(c.r, workflow)
 	if isBroken(err) {
-		return nil // told by dag
+		return nil // reported by dag
 	}
 	if err != nil {
 		return err

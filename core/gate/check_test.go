@@ -88,7 +88,7 @@ func TestWhatIsWrongWithEvidenceIsFoundAndMended(t *testing.T) {
 		{"a tally that can't be read", func(d *desk) { put(d, gate.TallyKey("m"), "?") }, "evidence-tally/m", "it can't be read", true},
 		{"an outcome that can't be read", func(d *desk) { put(d, gate.ToolKey(&first), "?") }, "evidence-tool/m/s/", "it can't be read", false},
 		{"an outcome's key of another form", func(d *desk) { put(d, []byte("evidence-tool/x"), "{}") }, "evidence-tool/x", "the key isn't one of an outcome", false},
-		{"a changed graph", func(d *desk) { put(d, gate.DAGKey("x"), `{"digest":"sha256:0","graph":{"nodes":[]}}`) }, "evidence-dag/x", "the digest isn't that of the graph", false},
+		{"a changed graph", func(d *desk) { put(d, gate.DAGKey("x"), `{"digest":"sha256:0","graph":{"nodes":[]}}`) }, "evidence-dag/x", "the digest isn't the graph's", false},
 		{"another graph", func(d *desk) {
 			put(d, gate.DAGKey("w"), strings.Replace(pairs(d)[string(gate.DAGKey("w"))], `"at":"2`, `"at":"1`, 1))
 		}, "evidence-dag/w", "the graph isn't what its event says", false},

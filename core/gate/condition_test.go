@@ -216,7 +216,7 @@ func TestFactorsAndNotesAreChecked(t *testing.T) {
 		{"a factor above", func(c *core.GateCase) { c.Omega.UpstreamStatus = of(1.01) }, "upstream_status_score is 1.01"},
 		{"a factor below", func(c *core.GateCase) { c.Omega.CodebaseVerification = of(-.01) }, "codebase_verification_score is -0.01"},
 		{"a factor that is no number", func(c *core.GateCase) { c.Omega.RuntimeUtilityTrend = of(math.NaN()) }, "runtime_utility_trend_score is NaN"},
-		{"too many notes", func(c *core.GateCase) { c.Notes = make([]string, gate.MaxNotes+1) }, "21 notes, of at most 20"},
+		{"too many notes", func(c *core.GateCase) { c.Notes = make([]string, gate.MaxNotes+1) }, "21 notes (limit 20)"},
 		{"a long note", func(c *core.GateCase) { c.Notes = []string{"", long} }, "note 2 has 513 bytes"},
 	}
 	for _, c := range cases {

@@ -101,7 +101,7 @@ func index(tx core.Tx, workflow string, before, after *graph) error {
 		}
 		if len(others) >= MaxWorkflows {
 			return sdk.Errorf(sdk.Exhausted, "evidence_full", "memory %s is named by %d workflows, and can't be by another", memory, len(others)).
-				WithHint("leave it out, or record one of those graphs anew without it")
+				WithHint("leave it out, or record one of those graphs again without it")
 		}
 		if err := tx.Put(indexKey(memory, workflow), nil); err != nil {
 			return err

@@ -105,10 +105,10 @@ func TestGraphsAreBounded(t *testing.T) {
 		says   string // "" is accepted
 	}{
 		{"the most nodes", func(d *core.WorkflowDAG) { d.Exits = append(many(9997), "c") }, ""},
-		{"a node more", func(d *core.WorkflowDAG) { d.Exits = append(many(9998), "c") }, "10001 nodes, of at most 10000"},
-		{"nodes that only a memory names", func(d *core.WorkflowDAG) { d.Memories = map[string][]string{"m": many(9998)} }, "10001 nodes, of at most"},
+		{"a node more", func(d *core.WorkflowDAG) { d.Exits = append(many(9998), "c") }, "10001 nodes (limit 10000)"},
+		{"nodes that only a memory names", func(d *core.WorkflowDAG) { d.Memories = map[string][]string{"m": many(9998)} }, "10001 nodes (limit "},
 		{"the most edges", func(d *core.WorkflowDAG) { d.Edges = manyEdges(100_000) }, ""},
-		{"an edge more", func(d *core.WorkflowDAG) { d.Edges = manyEdges(100_001) }, "100001 edges, of at most 100000"},
+		{"an edge more", func(d *core.WorkflowDAG) { d.Edges = manyEdges(100_001) }, "100001 edges (limit 100000)"},
 		{"too many entries", func(d *core.WorkflowDAG) { d.Entry = many(10_001) }, "10001 entries"},
 		{"too many exits", func(d *core.WorkflowDAG) { d.Exits = many(10_001) }, "10001 exits"},
 		{"the most memories", func(d *core.WorkflowDAG) { d.Memories = memories(10_000, 10) }, ""},

@@ -13,7 +13,7 @@ type Explanation struct {
 	Namespace string `json:"namespace"`
 	// Decision is what is explained; it may be one that wasn't recorded.
 	Decision *core.GateDecision `json:"decision"`
-	// Lanes are what the evidence comes to: react, graph, omega, and q beside them.
+	// Lanes are what the evidence comes to: react, graph, omega, and q next to them.
 	Lanes []LaneExplanation `json:"lanes"`
 	// Utility is their weighted sum, as the documented formula takes it, and EvidenceTTL
 	// and Frequency are its other terms.

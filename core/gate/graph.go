@@ -94,8 +94,8 @@ func (g *graph) cycle() []string {
 	return path
 }
 
-// inCycles tells which nodes no topological order can take: those of cycles, and
-// those behind them (Kahn's algorithm).
+// inCycles tells which nodes no topological order can take: nodes of cycles, and
+// nodes behind them (Kahn's algorithm).
 func (g *graph) inCycles() []bool {
 	next := g.follow()
 	waits, left := make([]int, len(g.Nodes)), make([]bool, len(g.Nodes))

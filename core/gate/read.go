@@ -140,7 +140,7 @@ type decoder struct {
 // newDecoder begins to read a text from outside.
 func newDecoder(data []byte) (*decoder, error) {
 	if len(data) > MaxEvidenceBytes {
-		return nil, sdk.Errorf(sdk.Exhausted, "evidence_too_large", "the evidence has %d bytes, of at most %d", len(data), MaxEvidenceBytes).
+		return nil, sdk.Errorf(sdk.Exhausted, "evidence_too_large", "the evidence has %d bytes (limit %d)", len(data), MaxEvidenceBytes).
 			WithHint("split it into several files")
 	}
 	if !utf8.Valid(data) {

@@ -69,8 +69,8 @@ func TestWhatIsntToolsIsRefused(t *testing.T) {
 		two + "\n" + `{"ok":true}`:  "outcome 2: memory_id",
 		"\xff":                      "isn't UTF-8",
 		`{"ref": "` + "\xff" + `"}`: "isn't UTF-8",
-		strings.Repeat(two, 10_001): "of at most 10000",
-		strings.Repeat(" ", gate.MaxEvidenceBytes+1): "16777217 bytes, of at most 16777216",
+		strings.Repeat(two, 10_001): "(limit 10000)",
+		strings.Repeat(" ", gate.MaxEvidenceBytes+1): "16777217 bytes (limit 16777216)",
 	} {
 		_, err := gate.ReadTools([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), says) || sdk.AsError(err).Hint == "" && sdk.AsError(err).Details == nil && says != "the list of outcomes: the text ends too early" {

@@ -112,7 +112,7 @@ func TestManyOutcomes(t *testing.T) {
 		t.Errorf("the newest references are %v", refs)
 	}
 	_, err := d.RecordTools(t.Context(), make([]core.ToolOutcome, gate.MaxToolOutcomes+1))
-	if sdk.ReasonOf(err) != "evidence_invalid" || !strings.Contains(err.Error(), "10001 tool outcomes at once, of at most 10000") {
+	if sdk.ReasonOf(err) != "evidence_invalid" || !strings.Contains(err.Error(), "10001 tool outcomes at once (limit 10000)") {
 		t.Errorf("too many: %v", err)
 	}
 }

@@ -88,7 +88,7 @@ func (p *problems) text(text, where string, args ...any) {
 // atMost refuses too many of something.
 func (p *problems) atMost(what string, n, limit int) bool {
 	if n > limit {
-		p.add("split it, or leave out what no memory has to do with", "%d %s, of at most %d", n, what, limit)
+		p.add("split it, or leave out what no memory has to do with", "%d %s (limit %d)", n, what, limit)
 	}
 	return n <= limit
 }

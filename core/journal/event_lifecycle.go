@@ -108,6 +108,8 @@ type MemoryPurged struct {
 	// Title and Content are digests.
 	Title   string `json:"title"`
 	Content string `json:"content"`
+	// KnowledgeID is the entry that the memory had become, which went with it.
+	KnowledgeID string `json:"knowledge_id,omitempty"`
 }
 
 // MemoryPromoted says that a memory became knowledge.

@@ -54,7 +54,7 @@ func (m *Memories) Check(ctx context.Context, r core.Reader, report func(core.Pr
 	c := &checker{ctx: ctx, r: r, report: report}
 	for _, pass := range []func() error{
 		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.pendings,
-		c.purges, c.decisions, c.promotions, c.knowledge, c.strayOthers, c.proofs,
+		c.purges, c.decisions, c.promotions, c.knowledge, c.knowledgeTombstones, c.strayOthers, c.proofs,
 	} {
 		if err := pass(); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (c *checker) problem(key, format string, args ...any) {
 	c.add(key, false, format, args...)
 }
 
-// derived reports a problem that a rebuild mends.
+// derived reports a problem that a rebuild fixes.
 func (c *checker) derived(key, format string, args ...any) {
 	c.add(key, true, format, args...)
 }
@@ -174,7 +174,7 @@ func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
 	}
 	switch {
 	case !e.Is(journal.MemoryObserved{}) && !e.Is(journal.MemoryReflected{}) || made.MemoryID != m.ID:
-		c.problem(key, "its first event isn't that of its making")
+		c.problem(key, "its first event isn't its making")
 	case !fits(made.Title, m.Salt, m.Title) || !fits(made.Content, m.Salt, m.Content):
 		c.problem(key, "its title or content isn't what its event says")
 	case made.Depth != m.ReflectionDepth:

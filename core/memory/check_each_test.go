@@ -78,8 +78,8 @@ func TestCheckNamesEachDisagreement(t *testing.T) {
 		{"a tombstone that can't be decoded", edited("memory-purged/", "", "["), "memory-purged/", "can't be decoded"},
 		{"a purged memory is there", beside("memory-purged/", "memory/", "", "{}"), "memory/", "it was purged and is still there"},
 		{"a purged vector is there", beside("memory-purged/", "memory-vector/", "", "-"), "memory-vector/", "it was purged and is still there"},
-		{"a purge without a history", forgotten("memory-purged/", ""), "memory-purged/", "its last event isn't that of its purge"},
-		{"a purge without its event", edited(event, `"agent.memory.purged"`, `"agent.memory.promoted"`), "memory-purged/", "its last event isn't that of its purge"},
+		{"a purge without a history", forgotten("memory-purged/", ""), "memory-purged/", "its last event isn't its purge"},
+		{"a purge without its event", edited(event, `"agent.memory.purged"`, `"agent.memory.promoted"`), "memory-purged/", "its last event isn't its purge"},
 		{"a purge that wasn't decided", edited("gate-decision/", `"next_action":"purge"`, `"next_action":"retain"`), "memory-purged/", "isn't to purge it"},
 		{"a user of what was purged", beside("memory-purged/", "memory-session/", "/s", "-"), "memory-session/", "noted as users of what was purged"},
 		{"a purged memory's history of another form", beside("memory-purged/", "memory-history/", "/x", "-"), "memory-history/", "it has no sequence number"},
@@ -96,7 +96,7 @@ func TestCheckNamesEachDisagreement(t *testing.T) {
 		{"another content", edited("knowledge/", `"content":"`, `"content":"x`), "knowledge/", "its content or pattern isn't what its event says"},
 		{"another pattern", edited("knowledge/", `"reusable_pattern_summary":"`, `"reusable_pattern_summary":"x`), "knowledge/", "its content or pattern isn't what its event says"},
 		{"another decision", edited("knowledge/", `"decision_id":"`, `"decision_id":"x`), "knowledge/", "its event is of decision"},
-		{"another title", edited("knowledge/", `"title":"`, `"title":"x`), "knowledge/", "its title isn't that of the memory"},
+		{"another title", edited("knowledge/", `"title":"`, `"title":"x`), "knowledge/", "its title isn't the title of the memory"},
 	}
 	t.Run("records", func(t *testing.T) { eachNamed(t, full(t, openPebble(t)), records) })
 	t.Run("outcomes", func(t *testing.T) { eachNamed(t, ended(t, openPebble(t)), outcomes) })

@@ -13,13 +13,13 @@ import (
 func (c *checker) promoted(key string, k *core.Knowledge) error {
 	m, err := read(c.r, k.PromotedFrom)
 	if isLost(err) {
-		return nil // told where promotions and memories are checked
+		return nil // reported where promotions and memories are checked
 	}
 	if err != nil {
 		return err
 	}
 	if m.Title != k.Title {
-		c.problem(key, "its title isn't that of the memory that it was")
+		c.problem(key, "its title isn't the title of the memory that it was")
 	}
 	made, found, whole, err := newest(c, k.Namespace, k.PromotedFrom, func(e *journal.MemoryPromoted) bool { return e.KnowledgeID == k.ID })
 	switch {
@@ -37,7 +37,7 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 
 // newest looks for the newest event of a type that is about a memory and that
 // match takes. whole is whether the entire history was looked at: of a long one
-// only the newest entries are, and where the journal is broken that is told there.
+// only the newest entries are, and where the journal is broken, that is reported there.
 func newest[E journal.Event](c *checker, namespace, id string, match func(*E) bool) (event E, found, whole bool, err error) {
 	seqs, err := historySeqs(c.r, id)
 	if isDamage(err) {

@@ -12,7 +12,7 @@ import (
 func (c *checker) elsewhere(key string, m *core.Memory) error {
 	if m.State == core.StatePromoted || m.PromotedTo != "" {
 		p, err := readPromotion(c.r, m.ID)
-		if err != nil && !isDamage(err) { // that is told there
+		if err != nil && !isDamage(err) { // which is reported there
 			return err
 		}
 		if err == nil && (p == nil || p.KnowledgeID != m.PromotedTo || m.State != core.StatePromoted) {
@@ -39,7 +39,7 @@ func (c *checker) purges() error {
 		id := key[len(purgedPrefix):]
 		list, err := decisionsOn(c.r, id)
 		if isLost(err) {
-			return nil // told where the decisions are checked
+			return nil // reported where the decisions are checked
 		}
 		if err != nil {
 			return err
@@ -150,10 +150,8 @@ func (c *checker) knowledge() error {
 			return err
 		}
 		if k.SupersededBy != "" {
-			if found, err := c.has(knowledgeKey(k.SupersededBy)); err != nil {
+			if err := c.superseder(key, k.SupersededBy); err != nil {
 				return err
-			} else if !found {
-				c.problem(key, "what superseded it isn't there")
 			}
 		}
 		index := knowledgeIndexKey(k)
@@ -163,6 +161,17 @@ func (c *checker) knowledge() error {
 		c.derived(string(index), "the index misses knowledge %s", k.ID)
 		return nil
 	})
+}
+
+// superseder checks that what took an entry's place is there, or was purged since.
+func (c *checker) superseder(key, by string) error {
+	for _, at := range [][]byte{knowledgeKey(by), knowledgePurgedKey(by)} {
+		if found, err := c.has(at); err != nil || found {
+			return err
+		}
+	}
+	c.problem(key, "what superseded it isn't there")
+	return nil
 }
 
 func strayDecision(r core.Reader, key string) (bool, error) {

@@ -112,7 +112,7 @@ func (c *checker) vectors() error {
 		switch {
 		case isGone(err):
 			c.problem(key, "its memory isn't there")
-		case isDamage(err): // told already
+		case isDamage(err): // reported already
 		case err != nil:
 			return err
 		case m.EmbeddingModel != model:
@@ -145,7 +145,7 @@ func (c *checker) tombstones() error {
 		}
 		entries, err := readHistory(c.r, gone.Namespace, id)
 		if isDamage(err) || journal.IsBroken(err) || err == nil && (len(entries) == 0 || !entries[len(entries)-1].Is(journal.MemoryPurged{})) {
-			c.problem(key, "its last event isn't that of its purge")
+			c.problem(key, "its last event isn't its purge")
 			return nil
 		}
 		return err

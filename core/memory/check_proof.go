@@ -42,7 +42,7 @@ func (c *checker) provingStreams(fn func(stream string) error) error {
 		return true, fn(s.Stream)
 	})
 	if journal.IsBroken(err) {
-		return nil // told by the journal's own check
+		return nil // reported by the journal's own check
 	}
 	return err
 }
@@ -60,7 +60,7 @@ func (c *checker) digests(stream string) (map[string]string, error) {
 		return c.ctx.Err()
 	})
 	if journal.IsBroken(err) {
-		err = nil // told by the journal's own check
+		err = nil // reported by the journal's own check
 	}
 	return newest, err
 }
@@ -83,7 +83,7 @@ func (c *checker) proven(name, digest string) error {
 	}
 	m, err := read(c.r, strings.TrimPrefix(name, vectorPrefix))
 	if isLost(err) {
-		return nil // told where vectors are checked
+		return nil // reported where vectors are checked
 	}
 	if err == nil && digest != keyed(m.Salt, string(value)) {
 		c.problem(string(key), "the vector isn't what its newest event says")

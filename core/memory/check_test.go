@@ -144,7 +144,7 @@ func TestCheckFindsWhatWasEdited(t *testing.T) {
 		{"model", "memory/a", `"lengths"`, `"widths"`, "model"},
 		{"vector", "memory-vector/a", "lengths", "length", "length doesn't fit"},
 		{"link", "link/a/related_to/x", `"to":"x"`, `"to":"b"`, "of other memories"},
-		{"event", "event/namespace/ns\x00\x00\x00\x00\x00\x00\x00\x00\x01", `"memory_id":"a"`, `"memory_id":"b"`, "isn't that of its making"},
+		{"event", "event/namespace/ns\x00\x00\x00\x00\x00\x00\x00\x00\x01", `"memory_id":"a"`, `"memory_id":"b"`, "isn't its making"},
 		{"count", "memory-count/ns", `"memories":3`, `"memories":2`, "it counts 2 memories"},
 	}
 	for _, c := range cases {

@@ -16,7 +16,7 @@ import (
 // Count is what a namespace holds, the ones below it not included.
 type Count struct {
 	Memories int64 `json:"memories"`
-	// Bytes are those of titles, contents, tags and metadata.
+	// Bytes are what titles, contents, tags and metadata have.
 	Bytes int64 `json:"bytes"`
 }
 
@@ -30,7 +30,7 @@ func size(m *core.Memory) int64 {
 }
 
 // sizeValue is the size as the time index holds it, so that what a namespace
-// holds can be counted anew without reading its records.
+// holds can be counted again without reading its records.
 func sizeValue(m *core.Memory) []byte { return strconv.AppendInt(nil, size(m), 10) }
 
 func readCount(r core.Reader, namespace string) (Count, error) {

@@ -8,7 +8,7 @@
 // # Layout
 //
 // core/store/FORMAT.md has the table of keys. A memory's record is
-// plain JSON under its id, its vector lies beside it, and each index ends in the
+// plain JSON under its id, its vector lies next to it, and each index ends in the
 // complement of the memory's creation time and its id, so that a scan of any of
 // them finds the newest first.
 //
@@ -30,8 +30,8 @@
 // reflections on it that wait for an approval. What stays names it by its id and by
 // digests: the tombstone, its events, the gate's decisions, links to it. The record of
 // a decision of the reflect policy has neither title and tags nor what the policy made
-// of them. What is kept elsewhere, such as what runs recalled, goes by
-// [Options.Forgetters]. What a model wrote from the memory isn't found: the answer names
+// of them. What is kept elsewhere, such as what runs recalled, is
+// removed by [Options.Forgetters]. What a model wrote from the memory isn't found: the answer names
 // the runs and reflections that were given it.
 //
 // What it removes leaves the store's files before the call returns, see

@@ -22,9 +22,8 @@ type EraseRequest struct {
 // evidence of both kinds, with which the gate decides by a rule of its own, and what
 // follows is a purge like any other. One that is open, active or cooling comes before
 // the gate first; that, the decision and the purge are one transaction. It is the only
-// way to purge what was archived or consolidated.
-//
-// What became knowledge is sdk.Conflict, reason "state_conflict".
+// way to purge what was archived, consolidated or promoted. With what was promoted goes
+// the knowledge that it became.
 func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.GateDecision, error) {
 	var p problems
 	p.word("agent_id", r.AgentID)
@@ -43,19 +42,16 @@ func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.
 	if err == nil {
 		err = v.refusal
 	}
-	if err == nil {
-		var gone residue
-		gone.add(&v)
-		err = gone.finish(ctx, m.options.Store)
-	}
 	if err != nil {
 		return nil, sdk.Wrap("erase memory "+cut(id), err)
 	}
-	return v.decision, nil
+	var gone residue
+	gone.add(&v)
+	return v.decision, sdk.Wrap("erase memory "+cut(id), gone.finish(ctx, m.options.Store))
 }
 
 func (m *Memories) erase(ctx context.Context, t *tx, id, reason string, v *verdict) error {
-	v.decision, v.refusal, v.purged = nil, nil, nil
+	v.decision, v.refusal = nil, nil
 	began := m.options.Clock.Now()
 	memory, err := read(t, id)
 	if err != nil {

@@ -42,7 +42,7 @@ func halted(g *core.Governance) journal.Event {
 
 // decide sets the score that the policy gives a memory and returns what is to
 // become of it: nil where it stays as it is. What the policy may not ask for is
-// told in the journal, and nothing follows. What comes before the gate again too soon
+// recorded in the journal, and nothing follows. What comes before the gate again too soon
 // stays where it is.
 func (e *evaluation) decide(ctx context.Context, t *tx, memory *core.Memory) (*journal.MemoryTransitioned, error) {
 	if e.policy == nil || e.governance.Failure != nil || !lifecycle.Evaluated(memory.State) {

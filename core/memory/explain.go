@@ -114,7 +114,7 @@ func (e *Explanation) explainUse(g *core.Governance) {
 		add("it became knowledge %s", m.PromotedTo)
 	}
 	if m.ReflectionDepth > 0 {
-		add("a reflection of depth %d, of at most %d (%s)", m.ReflectionDepth, g.MaxReflectionDepth, g.DecidedBy)
+		add("a reflection of depth %d (limit %d, by %s)", m.ReflectionDepth, g.MaxReflectionDepth, g.DecidedBy)
 	}
 	add("used in %d of the %d turns that recalled it: %d successes, %d partial, %d failures, in %d sessions",
 		s.Uses(), s.RelevantTurns, s.Successes, s.Partials, s.Failures, s.Sessions)

@@ -21,7 +21,7 @@ func (m *Memories) Remove(ctx context.Context, id string) error {
 		if err := v.record(t); err != nil {
 			return err
 		}
-		return v.bury(t, nil)
+		return v.bury(t, &Options{})
 	})
 }
 

@@ -17,13 +17,14 @@ import (
 //
 // A second feedback of a turn changes nothing and returns the first result, with
 // Duplicate, unless its source is better: then the credit that the turn gave is taken
-// back and given again, in one commit. One that names no use takes those of the first
-// feedback. A turn without a recall is sdk.NotFound, reason "turn_not_found".
+// back and given again, in one commit. One that names no use takes the uses of the
+// first feedback. A turn without a recall is sdk.NotFound, reason "turn_not_found".
 //
 // Memories that came before the gate by it are in Revalidate. They are decided on
 // right after the commit, each in a transaction of its own, unless
-// [Options.DeferGate] leaves that to the caller. An error of the gate comes after the
-// commit: the same call again goes on with the gate.
+// [Options.DeferGate] leaves that to the caller. An error that comes with a result is of
+// the gate or of the store's files, after the commit: the same call again goes on with the
+// gate, and see [Memories.Revalidate] for what a purge may leave.
 func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
 	if err := checkFeedback(r); err != nil {
 		return nil, err
@@ -34,13 +35,14 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 		result, err = m.feedback(ctx, t, r, began)
 		return err
 	})
-	if err == nil && !m.options.DeferGate {
+	op := fmt.Sprintf("feedback of turn %d of session %s", r.Turn, r.Session)
+	if err != nil {
+		return nil, sdk.Wrap(op, err)
+	}
+	if !m.options.DeferGate {
 		result.Purged, err = m.gateAfter(ctx, r, result.Revalidate)
 	}
-	if err != nil {
-		return nil, sdk.Wrap(fmt.Sprintf("feedback of turn %d of session %s", r.Turn, r.Session), err)
-	}
-	return result, nil
+	return result, sdk.Wrap(op, err)
 }
 
 // checkFeedback tells all that is wrong with a request.

@@ -26,7 +26,8 @@ import (
 
 // rich is the script, and what it doesn't leave behind: a link with metadata between
 // memories that are there, a reflection that waits, settings below others, a turn
-// that nothing was recalled in, and knowledge that was superseded.
+// that nothing was recalled in, and knowledge that was superseded by an entry that was
+// erased.
 func rich(t *testing.T) *governed {
 	t.Helper()
 	ctx := t.Context()
@@ -51,6 +52,12 @@ func rich(t *testing.T) *governed {
 		_, err = g.evidence.RecordOmega(ctx, &core.OmegaEvidence{MemoryID: "semantic", Note: "seen", OmegaFactors: core.OmegaFactors{UpstreamStatus: &half}})
 		must(t, err)
 	}
+	p, err := g.Promotion(ctx, "useful")
+	must(t, err)
+	g.lesson(t, "erased")
+	must(t, g.Supersede(ctx, p.KnowledgeID, g.promote(t, "erased").ID, "me"))
+	_, err = g.Erase(ctx, "erased", memory.EraseRequest{Reason: "asked"})
+	must(t, err)
 	g.runs(t)
 	g.sound(t)
 	return g
@@ -359,7 +366,7 @@ func TestAForgedExportIsRefused(t *testing.T) {
 		{"memory/plain", `"importance":0.5`, `"importance":1`},
 		{"memory/plain", `"metadata":{"of":"plain"}`, `"metadata":{"of":"x"}`},
 		{"memory/plain", `"created_at":"2000`, `"created_at":"1999`},
-		{"memory/useful", `"access_count":13`, `"access_count":14`},
+		{"memory/useful", `"access_count":9`, `"access_count":10`},
 		{"memory/semantic", `"occurred_at":"`, `"occurred_turn":7,"occurred_at":"`},
 		{"memory/semantic", `"occurred_at":"1`, `"occurred_at":"0`},
 		{"session/idle", `"next_turn":301`, `"next_turn":302`},
@@ -368,7 +375,7 @@ func TestAForgedExportIsRefused(t *testing.T) {
 		{"evidence-omega/semantic", `"note":"seen"`, `"note":"heard"`},
 		{"link/semantic/supersedes/procedural", `{"why":"newer"}`, `{"why":"older"}`},
 		{"session/idle", `"bias":-0.15`, `"bias":0.15`},
-		{"memory-turn/a/b", `"value":16`, `"value":17`},
+		{"memory-turn/a/b", `"value":21`, `"value":22`},
 	} {
 		changed := 0
 		text := forged(text, func(line string) string {

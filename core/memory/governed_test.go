@@ -30,11 +30,17 @@ func graph(id string, reached bool) *core.WorkflowDAG {
 func (g *governed) lessonsOf(t *testing.T) {
 	t.Helper()
 	for _, id := range []string{"useless", "useful", "plain"} {
-		g.observe(t, core.ObserveRequest{
-			ID: id, Namespace: "a/b", Title: "title of " + id, Content: "content of " + id, Tags: []string{"tag-" + id},
-			AgentID: "alice", Metadata: []byte(`{"of":"` + id + `"}`), IdempotencyKey: "key-" + id,
-		})
+		g.lesson(t, id)
 	}
+}
+
+// lesson is a memory whose texts all name it.
+func (g *governed) lesson(t *testing.T, id string) {
+	t.Helper()
+	g.observe(t, core.ObserveRequest{
+		ID: id, Namespace: "a/b", Title: "title of " + id, Content: "content of " + id, Tags: []string{"tag-" + id},
+		AgentID: "alice", Metadata: []byte(`{"of":"` + id + `"}`), IdempotencyKey: "key-" + id,
+	})
 }
 
 // use lives a memory through turns of a session, each with the outcome of a tool.
@@ -62,18 +68,18 @@ func (g *governed) purge(t *testing.T) {
 	}
 }
 
-// promote has the gate promote "useful", and returns its entry.
-func (g *governed) promote(t *testing.T) *core.Knowledge {
+// promote has the gate promote a memory, and returns its entry.
+func (g *governed) promote(t *testing.T, id string) *core.Knowledge {
 	t.Helper()
-	if _, err := g.evidence.RecordDAG(t.Context(), graph("useful", true)); err != nil {
+	if _, err := g.evidence.RecordDAG(t.Context(), graph(id, true)); err != nil {
 		t.Fatal(err)
 	}
-	g.use(t, "useful", "s1", 12, core.ToolOutcome{OK: true, Recovered: true})
-	done := g.use(t, "useful", "s2", 1, core.ToolOutcome{OK: true, Recovered: true})
+	g.use(t, id, id+"-1", 8, core.ToolOutcome{OK: true, Recovered: true})
+	done := g.use(t, id, id+"-2", 1, core.ToolOutcome{OK: true, Recovered: true})
 	if len(done.Revalidate) != 1 {
 		t.Fatalf("success in a second session led to %+v", done.Revalidate)
 	}
-	p, err := g.Promotion(t.Context(), "useful")
+	p, err := g.Promotion(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +115,7 @@ func (g *governed) script(t *testing.T) {
 	_, err = g.evidence.RecordTools(ctx, []core.ToolOutcome{{MemoryID: "plain", Session: "x", Turn: 1, Tool: "make", Ref: "r"}})
 	must(t, err)
 	g.purge(t)
-	g.promote(t)
+	g.promote(t, "useful")
 	_, err = g.Sweep(ctx, "a/b", "me")
 	must(t, err)
 	_, err = g.settings.Unset(ctx, "ops", "a", "limits.max_memories")

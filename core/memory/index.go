@@ -117,14 +117,16 @@ func recallable(ctx context.Context, r core.Reader, namespace string) (ids []str
 	return ids, nil
 }
 
-// An entry of knowledge changes once at most, when another takes its place.
+// An entry of knowledge changes when another takes its place, and goes when the memory
+// that it was is erased.
 const (
 	knowledgeCreated    = 1
 	knowledgeSuperseded = 2
+	knowledgePurged     = 3
 )
 
-// knowledgeDoc is what an entry is found by. Its vector is that of the memory that
-// became it, whose title and content it has.
+// knowledgeDoc is what an entry is found by. Its vector is the one of the memory
+// that became it, whose title and content it has.
 func knowledgeDoc(r core.Reader, k *core.Knowledge) (*search.Doc, error) {
 	model, vector, err := readVector(r, k.PromotedFrom)
 	if err != nil {
@@ -160,7 +162,7 @@ func (s knowledgeSource) Namespaces(ctx context.Context) (names []string, err er
 	return names, err
 }
 
-// firstNamespace is that of the first key of the knowledge index in a range.
+// firstNamespace is the namespace of the first key of the knowledge index in a range.
 func firstNamespace(r core.Reader, from, end []byte) (name string, found bool, err error) {
 	err = r.Scan(from, end, func(key, _ []byte) (bool, error) {
 		rest := string(key[len(knowledgeNamespacePrefix):])
@@ -192,7 +194,7 @@ func (s knowledgeSource) Load(ctx context.Context, namespace string, fn func(*se
 }
 
 // Warm loads the indices in the background, as far as their memory lets, so that
-// no recall has to wait for it: those of the given namespaces, or of all where none
+// no recall has to wait for it: of the given namespaces, or of all where none
 // is given. It is for a host that stays, and for a run that will recall; what
 // recalls once needs its namespace at once. It returns at once, and only the first
 // call does something; [Memories.Close] ends it.

@@ -50,7 +50,7 @@ func historyKey(id string, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte(historyPrefix+id+"/"), seq)
 }
 
-// place is where a memory stands in an index, within the part for a namespace
+// place is where a memory is in an index, within the part for a namespace
 // and value: the newest first, and by id within the same nanosecond.
 func place(created time.Time, id string) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, ^uint64(created.UnixNano())), id...)

@@ -18,6 +18,7 @@ func TestLayoutOfLives(t *testing.T) {
 		"gate-decision-memory/m/d": decisionMemoryKey("m", "d"),
 		"promotion/m":              promotionKey("m"),
 		"knowledge/k":              knowledgeKey("k"),
+		"knowledge-purged/k":       knowledgePurgedKey("k"),
 		"knowledge-namespace/a/b\x00\xff\xff\xff\xff\xff\xff\xff\xfek": knowledgeIndexKey(k),
 	} {
 		if string(got) != want {

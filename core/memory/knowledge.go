@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -61,7 +62,15 @@ func readKnowledge(r core.Reader, id string) (*core.Knowledge, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, knowledgeNotFound(id)
+		gone, err := tombstoneAt(r, knowledgePurgedKey(id))
+		if err == nil && gone != nil {
+			err = sdk.Errorf(sdk.NotFound, "knowledge_purged", "knowledge %s was purged at %s, with the memory that it was", id, gone.At.UTC().Format(time.RFC3339)).
+				WithHint("only its events are left: reflectory audit show namespace/%s", gone.Namespace).WithDetail("knowledge_id", id)
+		}
+		if err == nil {
+			err = knowledgeNotFound(id)
+		}
+		return nil, err
 	}
 	var k core.Knowledge
 	if err := json.Unmarshal(value, &k); err != nil {
@@ -76,7 +85,7 @@ func knowledgeNotFound(id string) error {
 }
 
 // Knowledge returns an entry. One that isn't there is sdk.NotFound, reason
-// "knowledge_not_found".
+// "knowledge_not_found", or "knowledge_purged" where it was removed.
 func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge, err error) {
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
 		k, err = readKnowledge(r, id)

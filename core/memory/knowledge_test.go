@@ -144,6 +144,56 @@ func TestASummarizerSaysThePattern(t *testing.T) {
 	})
 }
 
+// promotesOrErases is a gate that promotes, and purges what is to be erased.
+var promotesOrErases = gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
+	if c.Erase != "" {
+		return decides(core.NextPurge, 1)(c)
+	}
+	return decides(core.NextPromote, .9)(c)
+})
+
+// TestASummaryIsAskedForOutsideAnyTransaction changes and purges memories of the namespace
+// while the model is asked: nothing waits for that, and it is asked once.
+func TestASummaryIsAskedForOutsideAnyTransaction(t *testing.T) {
+	var w *world
+	asked := 0
+	w = living(t, openPebble(t), promotesOrErases, func(o *memory.Options) {
+		o.DeferGate = true
+		o.Summarizer = summarizer(func(m *core.Memory) (string, error) {
+			asked++
+			w.live(t, "meanwhile", 1, m.ID, core.OutcomeFailure)
+			other := w.observe(t, core.ObserveRequest{Content: "meanwhile"})
+			_, err := w.Erase(t.Context(), other.ID, memory.EraseRequest{Reason: "r"}) // held by a reader, if there were one
+			return "a pattern", err
+		})
+	})
+	m, k := w.promoted(t, core.ObserveRequest{Content: "c"})
+	if asked != 1 || k.Summary != "a pattern" || m.Signals.Failures != 4 {
+		t.Errorf("asked %d times, summary %q, %d failures", asked, k.Summary, m.Signals.Failures)
+	}
+}
+
+// TestWhatIsErasedWhileItIsSummarizedIsNotPromoted has the transaction decide on what is
+// there then.
+func TestWhatIsErasedWhileItIsSummarizedIsNotPromoted(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		var w *world
+		w = living(t, s, promotesOrErases, func(o *memory.Options) {
+			o.DeferGate = true
+			o.Summarizer = summarizer(func(m *core.Memory) (string, error) {
+				_, err := w.Erase(t.Context(), m.ID, memory.EraseRequest{Reason: "r"})
+				return "secret", err
+			})
+		})
+		m := w.pending(t, core.ObserveRequest{Content: "c"})
+		_, err := w.Revalidate(t.Context(), m.ID, revalidate)
+		wantReason(t, err, sdk.NotFound, "memory_purged")
+		if list := w.knowledge(t); len(list) != 0 || len(w.problems(t)) != 0 {
+			t.Errorf("knowledge %+v, problems %+v", list, w.problems(t))
+		}
+	})
+}
+
 func TestKnowledgeIsListedTheNewestFirst(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextPromote, .9), deferred)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// DefaultListLimit is how many memories a page has unless told.
+	// DefaultListLimit is how many memories a page has by default.
 	DefaultListLimit = 50
 	// MaxListLimit is how many it has at most.
 	MaxListLimit = 1000

@@ -22,7 +22,7 @@ type Options struct {
 	Clock core.Clock
 	// IDs names memories; the default is [core.SystemIDs].
 	IDs core.IDs
-	// Governor tells what holds in a namespace; without it the built-in defaults
+	// Governor says what holds in a namespace; without it the built-in defaults
 	// hold everywhere.
 	Governor core.Governor
 	// Reflection may deny reflections; without it none is denied.
@@ -55,7 +55,7 @@ type Options struct {
 	// DepthBoost is the factor of reflections in recall; 0 is
 	// [search.DefaultDepthBoost], and 1 has none.
 	DepthBoost float64
-	// Subscribers are told of each journal entry.
+	// Subscribers get each journal entry.
 	Subscribers []journal.Subscriber
 }
 
@@ -100,8 +100,8 @@ type tx struct {
 	// counts are what namespaces hold, of those that it changed. They are written at
 	// the end.
 	counts map[string]*Count
-	// purged are the keys that a purge wrote, so that the store's files can be rid of
-	// what they held; nil where nothing is purged.
+	// purged are the keys that a purge has written so far, so that the store's files can
+	// be rid of what they held; nil where nothing is purged.
 	purged [][]byte
 	// proofs are the digests of what it wrote, by stream and key: see proof.go.
 	proofs map[string]map[string]string
@@ -124,6 +124,17 @@ func (t *tx) note(key []byte) {
 	if t.purged != nil {
 		t.purged = append(t.purged, bytes.Clone(key))
 	}
+}
+
+// markPurged has the store remove from its files what the keys held that were written
+// since a purge began, where it keeps files.
+func (t *tx) markPurged(s core.Store, id string) error {
+	keys := t.purged
+	t.purged = nil
+	if scrubber, ok := s.(core.Scrubber); ok {
+		return scrubber.MarkPurged(t, id, keys)
+	}
+	return nil
 }
 
 // update runs fn in a transaction and after the commit tells the indices what fn
@@ -152,7 +163,7 @@ func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
 }
 
 // updateAsking is update for a transaction that asks policies, with the context
-// to ask them in: what they decide is told after the last run, and only that.
+// to ask them in: what they decide is recorded after the last run, and only that.
 func (m *Memories) updateAsking(ctx context.Context, fn func(context.Context, *tx) error) error {
 	var told core.Later
 	defer told.Do()
@@ -160,7 +171,7 @@ func (m *Memories) updateAsking(ctx context.Context, fn func(context.Context, *t
 }
 
 // untold is a context to ask policies in where nothing follows from what they
-// decide, and so nothing is told of it.
+// decide, and so nothing is recorded of it.
 func untold(ctx context.Context) context.Context { return new(core.Later).Begin(ctx) }
 
 // millisSince is the time since another, in milliseconds, for events.

@@ -107,8 +107,8 @@ func TestWhatIsTakenOrIncompleteIsntImported(t *testing.T) {
 			g.observe(t, core.ObserveRequest{ID: "useless", Namespace: "other", Content: "another"})
 		}},
 		{"a namespace", "import_taken", "namespace/a/b", []string{"a/b"}, func(g *governed) { g.set(t, "a/b", "retention.w_hit=0.5") }},
-		{"a session", "import_taken", "session/s1", []string{"a/**"}, func(g *governed) {
-			g.recall(t, core.RecallRequest{Session: "s1", Turn: 1, Query: "x", RecallFilter: core.RecallFilter{Namespace: "other"}})
+		{"a session", "import_taken", "session/useful-1", []string{"a/**"}, func(g *governed) {
+			g.recall(t, core.RecallRequest{Session: "useful-1", Turn: 1, Query: "x", RecallFilter: core.RecallFilter{Namespace: "other"}})
 		}},
 		{"a namespace that isn't there", "namespace_missing", "nowhere", []string{"nowhere/**"}, func(*governed) {}},
 	} {

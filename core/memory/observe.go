@@ -18,8 +18,7 @@ const MaxBatch = 1000
 // Observe stores a new memory of depth 0, open. An id that was ever given is
 // sdk.Conflict, reason "id_taken"; a namespace at its limits is sdk.Denied,
 // "namespace_full". A request with the idempotency key of an earlier one returns
-// the memory of that one as it is now. All problems of the request are told
-// together.
+// its memory as it is now. All problems of the request are reported together.
 func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.Memory, error) {
 	var p problems
 	memory := observed(&p, r, m.options.Clock.Now())
@@ -41,7 +40,7 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 		return nil, 0, nil
 	}
 	if len(requests) > MaxBatch {
-		return nil, 0, sdk.Errorf(sdk.Invalid, "batch_invalid", "%d memories at once, of at most %d", len(requests), MaxBatch).
+		return nil, 0, sdk.Errorf(sdk.Invalid, "batch_invalid", "%d memories at once (limit %d)", len(requests), MaxBatch).
 			WithHint("store them in several batches")
 	}
 	var p problems

@@ -104,17 +104,17 @@ func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
 		says   string
 	}{
 		{"blank title", func(r *core.ObserveRequest) { r.Title = " \n" }, "title_invalid", "title is blank"},
-		{"long title", func(r *core.ObserveRequest) { r.Title = strings.Repeat("ä", 513) }, "title_invalid", "title has 513 characters, of at most 512"},
+		{"long title", func(r *core.ObserveRequest) { r.Title = strings.Repeat("ä", 513) }, "title_invalid", "title has 513 characters (limit 512)"},
 		{"control in title", func(r *core.ObserveRequest) { r.Title = "a\rb" }, "title_invalid", "title has control character U+000D at byte 1"},
 		{"delete in title", func(r *core.ObserveRequest) { r.Title = "a\x7fb" }, "title_invalid", "U+007F at byte 1"},
 		{"control beyond ASCII in title", func(r *core.ObserveRequest) { r.Title = "ä\u0085b" }, "title_invalid", "U+0085 at byte 2"},
 		{"title isn't UTF-8", func(r *core.ObserveRequest) { r.Title = "a\xff" }, "title_invalid", "title isn't UTF-8"},
 		{"no content", func(r *core.ObserveRequest) { r.Content = "" }, "content_invalid", "content is blank"},
 		{"unseen content", func(r *core.ObserveRequest) { r.Content = " \x00\n" }, "content_invalid", "content is blank"},
-		{"long content", func(r *core.ObserveRequest) { r.Content = strings.Repeat("x", 65_537) }, "content_invalid", "content has 65537 bytes, of at most 65536"},
+		{"long content", func(r *core.ObserveRequest) { r.Content = strings.Repeat("x", 65_537) }, "content_invalid", "content has 65537 bytes (limit 65536)"},
 		{"content isn't UTF-8", func(r *core.ObserveRequest) { r.Content = "a\xff" }, "content_invalid", "content isn't UTF-8"},
-		{"many tags", func(r *core.ObserveRequest) { r.Tags = many }, "tags_invalid", "tags has 51 tags, of at most 50"},
-		{"long tag", func(r *core.ObserveRequest) { r.Tags = []string{"a", strings.Repeat("x", 129)} }, "tags_invalid", "tags[1] has 129 bytes, of at most 128"},
+		{"many tags", func(r *core.ObserveRequest) { r.Tags = many }, "tags_invalid", "tags has 51 tags (limit 50)"},
+		{"long tag", func(r *core.ObserveRequest) { r.Tags = []string{"a", strings.Repeat("x", 129)} }, "tags_invalid", "tags[1] has 129 bytes (limit 128)"},
 		{"blank tag", func(r *core.ObserveRequest) { r.Tags = []string{" "} }, "tags_invalid", "tags[0] is blank"},
 		{"tag with a zero", func(r *core.ObserveRequest) { r.Tags = []string{"a\x00b"} }, "tags_invalid", "control character"},
 		{"metadata isn't an object", func(r *core.ObserveRequest) { r.Metadata = []byte(`[1]`) }, "metadata_invalid", "metadata isn't a JSON object"},
@@ -123,8 +123,8 @@ func TestObserveRefusesWhatIsOutOfBounds(t *testing.T) {
 		{"metadata isn't UTF-8", func(r *core.ObserveRequest) { r.Metadata = []byte("{\"a\":\"\xff\"}") }, "metadata_invalid", "UTF-8"},
 		{"large metadata", func(r *core.ObserveRequest) {
 			r.Metadata = []byte(`{"a":"` + strings.Repeat("x", 65_536) + `"}`)
-		}, "metadata_invalid", "metadata has 65544 bytes, of at most 65536"},
-		{"deep metadata", func(r *core.ObserveRequest) { r.Metadata = []byte(deep) }, "metadata_invalid", "metadata has 33 levels, of at most 32"},
+		}, "metadata_invalid", "metadata has 65544 bytes (limit 65536)"},
+		{"deep metadata", func(r *core.ObserveRequest) { r.Metadata = []byte(deep) }, "metadata_invalid", "metadata has 33 levels (limit 32)"},
 		{"importance over 1", func(r *core.ObserveRequest) { r.Importance = &big }, "importance_invalid", "importance is 1.01, not a number from 0 to 1"},
 		{"importance under 0", func(r *core.ObserveRequest) { r.Importance = &under }, "importance_invalid", "importance is -0.01"},
 		{"endless importance", func(r *core.ObserveRequest) { r.Importance = &endless }, "importance_invalid", "importance is +Inf"},

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// problems collects all that is wrong with an input, so that it is told at once.
+// problems collects all that is wrong with an input, so that it is reported at once.
 type problems struct {
 	list []error
 	// of names the part of the input that is looked at, such as "memories[3].".
@@ -34,7 +34,7 @@ func (p *problems) over(field string, got, most int, unit string) {
 		return
 	}
 	name := p.of + field
-	p.list = append(p.list, sdk.Errorf(sdk.Invalid, invalid(field), "%s has %d %s, of at most %d", name, got, unit, most).
+	p.list = append(p.list, sdk.Errorf(sdk.Invalid, invalid(field), "%s has %d %s (limit %d)", name, got, unit, most).
 		WithDetail("field", name).WithDetail("most", most).WithDetail("got", got))
 }
 

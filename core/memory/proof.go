@@ -20,7 +20,7 @@ import (
 // event of a transaction has the digests of what it wrote, in the stream of the
 // record's namespace or session, where the record's next change will be as well. A
 // check then needs to know nothing of what records mean: the newest digest of each
-// key is that of its record, or an edit, a loss or an addition shows.
+// key is its record's, or an edit, a loss or an addition shows.
 //
 // A plain digest of a text can be guessed back for as long as the journal stands,
 // which is longer than the text may. So a record with content holds a random salt,
@@ -52,7 +52,7 @@ func keyed(salt, text string) string {
 	return keyedPrefix + hex.EncodeToString(mac.Sum(nil))
 }
 
-// fits reports whether a digest is that of a text. One that isn't keyed is of a store
+// fits reports whether a digest is a text's. One that isn't keyed is of a store
 // of format 1, or was copied from one.
 func fits(digest, salt, text string) bool {
 	if strings.HasPrefix(digest, keyedPrefix) {
@@ -108,11 +108,11 @@ func (t *tx) putProofs() error {
 	return nil
 }
 
-// provenPrefixes are those of the records that events prove.
+// provenPrefixes are the prefixes of the records that events prove.
 func provenPrefixes() []string {
 	return []string{
 		memoryPrefix, vectorPrefix, purgedPrefix, historyPrefix, turnPrefix, linkPrefix, pendingPrefix, requestPrefix,
-		observePrefix, turnRecordPrefix, sessionPrefix, userPrefix, decisionPrefix, promotionPrefix, knowledgePrefix,
+		observePrefix, turnRecordPrefix, sessionPrefix, userPrefix, decisionPrefix, promotionPrefix, knowledgePrefix, knowledgePurgedPrefix,
 	}
 }
 

@@ -130,7 +130,7 @@ func restorePending(tx core.Tx, key string) error {
 	return nil
 }
 
-// restoreCounts counts each namespace anew, in a transaction of its own.
+// restoreCounts counts each namespace again, in a transaction of its own.
 func restoreCounts(ctx context.Context, s core.Store) error {
 	for namespace := ""; ; {
 		var next string

@@ -120,7 +120,7 @@ func checkRecall(r *core.RecallRequest) error {
 	return p.err()
 }
 
-// kinds checks those of a filter.
+// kinds checks the kinds of a filter.
 func (p *problems) kinds(kinds []core.MemoryKind) {
 	all := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
 	for _, kind := range kinds {
@@ -194,7 +194,7 @@ func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
 	return list, nil
 }
 
-// annotate says what a reader of a recalled memory should know besides its content.
+// annotate says what a reader of a recalled memory should know apart from its content.
 func annotate(r core.Reader, result *core.Recalled) (err error) {
 	if result.SupersededBy, err = relatedBy(r, result.ID, core.RelationSupersedes); err != nil {
 		return err

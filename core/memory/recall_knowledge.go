@@ -58,14 +58,17 @@ func (m *Memories) recallKnowledge(ctx context.Context, r *KnowledgeQuery) ([]Re
 	if err != nil {
 		return nil, err
 	}
-	list := make([]RecalledKnowledge, len(found))
+	list := make([]RecalledKnowledge, 0, len(found))
 	err = m.options.Store.View(ctx, func(reader core.Reader) error {
-		for i, f := range found {
+		for _, f := range found {
 			k, err := readKnowledge(reader, f.ID)
+			if isGone(err) {
+				continue // since the search
+			}
 			if err != nil {
 				return err
 			}
-			list[i] = RecalledKnowledge{Knowledge: k, Rank: i, Score: f.Score, Why: f.Why}
+			list = append(list, RecalledKnowledge{Knowledge: k, Rank: len(list), Score: f.Score, Why: f.Why})
 		}
 		return nil
 	})

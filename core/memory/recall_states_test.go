@@ -36,6 +36,44 @@ func TestRecallReturnsWhatCanBeRecalled(t *testing.T) {
 	}
 }
 
+// eager wants every memory before the gate, with a score that each use moves.
+type eager struct{}
+
+func (eager) Retention(_ context.Context, in *core.RetentionInput) core.RetentionOutcome {
+	return core.RetentionOutcome{State: string(core.StateRevalidatePending), TTLScore: float64(in.Uses())}
+}
+
+// TestFeedbackMovesAPromotedMemoryButNotItsState has a policy that wants every memory
+// before the gate again.
+func TestFeedbackMovesAPromotedMemoryButNotItsState(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		w := newWorld(t, s, func(o *memory.Options) {
+			o.Gate, o.Embedder = decides(core.NextPromote, .9), embed.Hashed{}
+			o.Retention = eager{}
+		})
+		before := w.observe(t, core.ObserveRequest{Content: "word"})
+		w.live(t, "s", 1, before.ID, core.OutcomeSuccess)
+		before = w.get(t, before.ID)
+		for turn := range int64(3) {
+			w.live(t, "s", 2+turn, before.ID, core.OutcomeFailure)
+		}
+		r := w.recall(t, core.RecallRequest{Query: "word"})
+		if len(r.Memories) != 1 {
+			t.Fatalf("recalled %+v", r)
+		}
+		m := r.Memories[0]
+		if before.State != core.StatePromoted || m.State != core.StatePromoted || m.KnowledgeID != before.PromotedTo || m.KnowledgeID == "" {
+			t.Errorf("it was %s and is %s, with knowledge %q", before.State, m.State, m.KnowledgeID)
+		}
+		if m.Signals.Failures != 3 || m.Signals.HitCount != 4 || m.Signals.Q >= before.Signals.Q || m.FailureRate == nil || *m.FailureRate != .75 {
+			t.Errorf("after three failures: %+v, failure rate %v", m.Signals, m.FailureRate)
+		}
+		if n := w.events("agent.memory.lifecycle.refused"); n != 0 || m.Signals.TTLScore != before.Signals.TTLScore {
+			t.Errorf("the policy was asked: %d refusals, score %v after %v", n, m.Signals.TTLScore, before.Signals.TTLScore)
+		}
+	})
+}
+
 // meanwhile is a clock that does something once, when it is asked after it was
 // armed: in the middle of a recall.
 type meanwhile struct {

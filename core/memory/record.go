@@ -149,13 +149,18 @@ type tombstone struct {
 
 // readTombstone returns nil for an id that wasn't purged.
 func readTombstone(r core.Reader, id string) (*tombstone, error) {
-	value, found, err := r.Get(purgedKey(id))
+	return tombstoneAt(r, purgedKey(id))
+}
+
+// tombstoneAt reads a tombstone; nil where there is none.
+func tombstoneAt(r core.Reader, key []byte) (*tombstone, error) {
+	value, found, err := r.Get(key)
 	if err != nil || !found {
 		return nil, err
 	}
 	var gone tombstone
 	if err := json.Unmarshal(value, &gone); err != nil {
-		return nil, corrupt(id, purgedPrefix+id, "it can't be decoded: "+err.Error())
+		return nil, damaged(string(key), err)
 	}
 	return &gone, nil
 }

@@ -117,7 +117,7 @@ func TestReflectChecksEverythingBeforeItLoads(t *testing.T) {
 		{"no sources", core.ReflectRequest{}, "source_ids_invalid", "source_ids cannot be empty"},
 		{"a duplicate", core.ReflectRequest{SourceIDs: []string{"a", "b", "a"}}, "source_ids_invalid", "source_ids[2] repeats source_ids[0]"},
 		{"a bad id", core.ReflectRequest{SourceIDs: []string{"a", "b/c"}}, "source_ids_invalid", `source_ids[1] "b/c"`},
-		{"too many", core.ReflectRequest{SourceIDs: many}, "source_ids_invalid", "source_ids has 257 ids, of at most 256"},
+		{"too many", core.ReflectRequest{SourceIDs: many}, "source_ids_invalid", "source_ids has 257 ids (limit 256)"},
 		{"blank title", core.ReflectRequest{SourceIDs: []string{"a"}, Title: " "}, "title_invalid", "title is blank"},
 		{"observation", core.ReflectRequest{SourceIDs: []string{"a"}, Kind: core.KindObservation}, "kind_invalid", "observation"},
 		{"namespace", core.ReflectRequest{SourceIDs: []string{"a"}, Namespace: "/"}, "namespace_invalid", "namespace"},
@@ -216,6 +216,30 @@ func TestALiveTitleIsTaken(t *testing.T) {
 		w.reflect(t, core.ReflectRequest{SourceIDs: []string{id}, Title: "taken", Namespace: "elsewhere"})
 		w.reflect(t, core.ReflectRequest{SourceIDs: []string{id}, Title: "taken "})
 	})
+}
+
+// TestATitleIsTakenInEveryLiveState has a memory in each state: only those that still live
+// by their use take their titles.
+func TestATitleIsTakenInEveryLiveState(t *testing.T) {
+	live := []core.MemoryState{core.StateOpen, core.StateActive, core.StateCooling, core.StateRevalidatePending}
+	w := newWorld(t, openPebble(t), nil)
+	source := w.observe(t, core.ObserveRequest{Content: "c"}).ID
+	for _, state := range core.MemoryStates() {
+		if state == core.StatePurged {
+			continue // nothing is left of it
+		}
+		m := w.observe(t, core.ObserveRequest{Title: string(state), Content: "c"})
+		m.State = state
+		must(t, w.Put(t.Context(), m))
+		want := ""
+		if slices.Contains(live, state) {
+			want = "title_taken"
+		}
+		_, err := w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{source}, Title: string(state), Content: "c"})
+		if sdk.ReasonOf(err) != want {
+			t.Errorf("the title of a memory that is %s: %v, want %q", state, err, want)
+		}
+	}
 }
 
 // vetoer denies titles.

@@ -11,7 +11,7 @@ import (
 
 // requestKey is where the outcome of a request with an idempotency key is kept.
 // A key is its agent's and its namespace's, as the request names them, so that
-// nobody is told of what another did.
+// nobody learns what another did.
 func requestKey(r *core.ReflectRequest) []byte {
 	return keyOf(requestPrefix, r.AgentID, r.Namespace, r.IdempotencyKey)
 }

@@ -18,7 +18,7 @@ func (m *Memories) Restore(ctx context.Context, id, agentID string) (*core.Memor
 		return nil, err
 	}
 	var restored *core.Memory
-	var refusal error // told in the journal
+	var refusal error // which the journal records
 	err := m.update(ctx, func(t *tx) (err error) {
 		restored, refusal, err = m.restore(t, id, agentID)
 		return err

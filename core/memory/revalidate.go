@@ -3,8 +3,6 @@ package memory
 import (
 	"context"
 	"errors"
-	"math"
-	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -31,7 +29,9 @@ type RevalidateRequest struct {
 // It is the only way to a purge or a promotion.
 //
 // A memory in any other state is sdk.Conflict, reason "state_conflict". A
-// namespace whose settings can't be read is sdk.Denied, "governance_unreadable".
+// namespace whose settings can't be read is sdk.Denied, "governance_unreadable". Where
+// there are both a decision and an error, the memory is purged, but files of the store
+// hold it still: reasons "purge_held" and "purge_unfinished".
 func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
 	var p problems
 	p.word("agent_id", r.AgentID)
@@ -46,10 +46,7 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 	if err == nil {
 		err = gone.finish(ctx, m.options.Store)
 	}
-	if err != nil {
-		return nil, sdk.Wrap("revalidate memory "+cut(id), err)
-	}
-	return d, nil
+	return d, sdk.Wrap("revalidate memory "+cut(id), err)
 }
 
 // gateAfter lets the gate decide on the memories that a turn brought before it, and
@@ -62,7 +59,7 @@ func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids [
 	var gone residue
 	for _, id := range ids {
 		if _, err := m.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
-			return nil, errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
+			return gone.given, errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, m.options.Store))
 		}
 	}
 	return gone.given, gone.finish(ctx, m.options.Store)
@@ -93,11 +90,11 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 	}
 	made := verdict{request: r, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
 	err = m.updateAsking(ctx, func(ctx context.Context, t *tx) error { return m.conclude(ctx, t, id, &made) })
-	if err == nil {
-		gone.add(&made)
-		err = made.refusal
+	if err != nil {
+		return nil, err
 	}
-	return made.decision, err
+	gone.add(&made)
+	return made.decision, made.refusal
 }
 
 // ask lets the gate decide and writes nothing.
@@ -138,7 +135,7 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 // read: it fails closed.
 func unreadableSettings(g *core.Governance) error {
 	return sdk.Errorf(sdk.Denied, unreadableReason, "no memory of namespace %s may change its state: its settings can't be read: %w", g.Namespace, g.Failure).
-		WithHint("set them anew, see: reflectory governance explain %s", g.Namespace).
+		WithHint("set them again, see: reflectory governance explain %s", g.Namespace).
 		WithDetail("namespace", g.Namespace)
 }
 
@@ -155,13 +152,11 @@ type verdict struct {
 	latency       float64 // of the gate, in milliseconds
 	// refusal is why there is no decision though the transaction is committed.
 	refusal error
-	// purged are the keys that a purge wrote.
-	purged [][]byte
 }
 
 // conclude decides within a transaction, records that, and carries it out.
 func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) error {
-	v.decision, v.refusal, v.purged = nil, nil, nil
+	v.decision, v.refusal = nil, nil
 	began := m.options.Clock.Now()
 	c, d, err := m.decide(ctx, t, id, v.request)
 	if sdk.ReasonOf(err) == unreadableReason {
@@ -193,7 +188,7 @@ func (m *Memories) carryOut(ctx context.Context, t *tx, v *verdict, c *core.Gate
 	case core.NextPromote:
 		return v.promote(t)
 	case core.NextPurge:
-		return v.bury(t, m.options.Forgetters)
+		return v.bury(t, &m.options)
 	}
 	return transition(t, v.memory, v.after, v.transitioned())
 }
@@ -228,55 +223,6 @@ func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDe
 			WithHint("this is a defect of the gate; please report it")
 	}
 	return &after, nil
-}
-
-// bury removes the memory, and tells of it. Its tombstone and the record of the
-// decision stay; the event holds digests only.
-func (v *verdict) bury(t *tx, forgetters []core.Forgetter) error {
-	memory := v.memory
-	given, err := givenTo(t, memory.ID)
-	if err != nil {
-		return err
-	}
-	t.purged = [][]byte{}
-	for _, f := range forgetters {
-		runs, err := f.Forget(t, memory.ID)
-		if err != nil {
-			return err
-		}
-		given.Runs = append(given.Runs, runs...)
-	}
-	slices.Sort(given.Runs)
-	given.Runs = slices.Compact(given.Runs)
-	v.decision.GivenTo = given
-	if err := remove(t, memory); err != nil {
-		return err
-	}
-	if err := forgetUsers(t, memory); err != nil {
-		return err
-	}
-	v.purged, t.purged = t.purged, nil
-	event := v.transitioned()
-	event.MemoryID, event.Before, event.After = memory.ID, memory.State, core.StatePurged
-	event.TTLScore = memory.Signals.TTLScore
-	if err := t.record(memory.Namespace, event, memory.ID); err != nil {
-		return err
-	}
-	return t.record(memory.Namespace, journal.MemoryPurged{
-		Gated: v.gated(), Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content),
-	}, memory.ID)
-}
-
-// givenTo names the memories that reflect on one that is to be purged.
-func givenTo(r core.Reader, id string) (*core.GivenTo, error) {
-	ends, err := linksTo(r, id, math.MaxInt)
-	given := &core.GivenTo{MemoryID: id, Runs: []string{}, Reflections: []string{}}
-	for _, e := range ends {
-		if e.relation == core.RelationReflectsOn {
-			given.Reflections = append(given.Reflections, e.from)
-		}
-	}
-	return given, err
 }
 
 // gated is what the events of the decision have in common.

@@ -17,6 +17,7 @@ import (
 func TestOnlyADecisionEndsAMemory(t *testing.T) {
 	want := map[string][]string{
 		"remove":          {"bury"},
+		"purgeKnowledge":  {"bury"},
 		"bury":            {"carryOut"},
 		"createKnowledge": {"enter"},
 		"enter":           {"promote"},

@@ -37,7 +37,8 @@ type SweepResult struct {
 // it did isn't done again.
 //
 // Memories that wait for the gate are decided on, those too that a crash left
-// waiting, unless [Options.DeferGate] leaves that to the caller.
+// waiting, unless [Options.DeferGate] leaves that to the caller. An error comes with what
+// was done until then; see [Memories.Revalidate] for what a purge may leave.
 func (m *Memories) Sweep(ctx context.Context, namespace, agentID string) (*SweepResult, error) {
 	var p problems
 	p.check(core.CheckNamespace(namespace))
@@ -49,10 +50,8 @@ func (m *Memories) Sweep(ctx context.Context, namespace, agentID string) (*Sweep
 		memories: m, agentID: agentID, moved: map[string]bool{},
 		result: SweepResult{Namespace: namespace, Transitions: map[core.MemoryState]int{}, Gated: map[string]int{}},
 	}
-	if err := s.run(ctx); err != nil {
-		return nil, sdk.Wrap("sweep namespace "+namespace, err)
-	}
-	return &s.result, nil
+	err := s.run(ctx)
+	return &s.result, sdk.Wrap("sweep namespace "+namespace, err)
 }
 
 // sweep is a sweep under way.
@@ -62,7 +61,7 @@ type sweep struct {
 	// moved are the memories that came into another state, so that none is
 	// evaluated twice.
 	moved map[string]bool
-	// halted is whether the namespace's settings can't be read: that is told once,
+	// halted is whether the namespace's settings can't be read: that is reported once,
 	// and nothing is evaluated.
 	halted bool
 	gone   residue

@@ -90,7 +90,7 @@ func recordTurn(t *tx, by core.TurnRef, namespace string, results []core.Recalle
 		}
 	}
 	if len(record.Items) > maxTurnItems {
-		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results, of at most %d", by.Turn, by.Session, len(record.Items), maxTurnItems).
+		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results (limit %d)", by.Turn, by.Session, len(record.Items), maxTurnItems).
 			WithHint("give its feedback and begin another turn, or recall less")
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {

@@ -28,7 +28,7 @@ func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d
 	return d, sdk.Wrap("weigh memory "+cut(id), err)
 }
 
-// gateCase is what the gate is told of a memory.
+// gateCase is what the gate knows of a memory.
 func (m *Memories) gateCase(r core.Reader, memory *core.Memory, request *RevalidateRequest) (c *core.GateCase, err error) {
 	c = &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
 	if c.Governance, err = m.governance(r, memory.Namespace); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,7 @@ func (c *class) AddDAG(_ context.Context, dag *core.WorkflowDAG) error {
 // under its node's name, in the session's next turn.
 type pupils struct {
 	loop   *core.LoopResult // what every loop comes to
+	later  *core.LoopResult // what all but the first do; nil for the same
 	fail   error            // of the node named last
 	used   []string         // named by plugins
 	closes bool             // what feedback does
@@ -63,7 +65,11 @@ func (p *pupils) Act(_ context.Context, req *core.ActionRequest) (any, error) {
 		return result, nil
 	case *core.LoopSpec:
 		note(s.Generator)
-		return p.loop, nil
+		result := p.loop
+		if p.later != nil {
+			p.loop = p.later
+		}
+		return result, nil
 	case *core.CallSpec:
 		note(s.Step)
 	}
@@ -114,6 +120,11 @@ func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(true, false)}}},
 		"passed later": {&pupils{loop: loopOf(core.StatusPassed, 3, 1)}, tips + loopNode,
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, true)}}},
+		"passed at the second attempt": {&pupils{loop: loopOf(core.StatusPassed, 2, 1)}, tips + loopNode,
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, true)}}},
+		"two loops, of which the last counts": {
+			&pupils{loop: passed, later: loopOf(core.StatusExhausted, 3, 0.4)}, tips + loopNode + strings.Replace(loopNode, "work", "again", 1),
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "failure", Assumed: []string{"tips-1"}, ToolOutcomes: append(tool(true, false), tool(false, false)...)}}},
 		"exhausted": {&pupils{loop: loopOf(core.StatusExhausted, 3, 0.4)}, tips + loopNode,
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "failure", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, false)}}},
 		"exhausted, nearly right": {&pupils{loop: loopOf(core.StatusExhausted, 3, 0.5)}, tips + loopNode,

@@ -1,7 +1,7 @@
 package embed
 
 // isStop is whether a word says little of what a text is about: English's most
-// usual ones, with those of talk. Words of other languages that look the same are
+// usual ones, with the ones of talk. Words of other languages that look the same are
 // few, and still count a little.
 func isStop(word string) bool {
 	switch word {

@@ -69,6 +69,8 @@ var transitions = [...]Transition{
 	// With the keeper that they went into, or by an erasure.
 	{core.StateArchived, core.StatePurged, ByGate},
 	{core.StateConsolidated, core.StatePurged, ByGate},
+	// By an erasure only: who asks to be forgotten is, also where that became knowledge.
+	{core.StatePromoted, core.StatePurged, ByGate},
 }
 
 // Transitions lists every transition that is allowed. The caller owns the list.

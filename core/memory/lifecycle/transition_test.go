@@ -10,7 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// allowed are the documented transitions, sentence by sentence: from, to, by.
+// allowed are the documented transitions, sentence by sentence: from, to, by. That a
+// promoted memory can be erased follows from what an erasure is for.
 const allowed = `
 open               active             retention
 open               cooling            retention
@@ -39,6 +40,7 @@ consolidated       active             undo
 consolidated       cooling            undo
 archived           purged             gate
 consolidated       purged             gate
+promoted           purged             gate
 open               revalidate_pending erasure
 active             revalidate_pending erasure
 cooling            revalidate_pending erasure
@@ -113,11 +115,11 @@ func TestUnknownStatesAndActorsAreRefused(t *testing.T) {
 func TestOnlyTheGateEndsAMemory(t *testing.T) {
 	for _, tr := range lifecycle.Transitions() {
 		ends := tr.To == core.StatePurged || tr.To == core.StatePromoted
-		dormant := tr.To == core.StatePurged && (tr.From == core.StateArchived || tr.From == core.StateConsolidated)
-		if ends && (tr.By != lifecycle.ByGate || tr.From != core.StateRevalidatePending && !dormant) {
+		erased := tr.To == core.StatePurged && (tr.From == core.StateArchived || tr.From == core.StateConsolidated || tr.From == core.StatePromoted)
+		if ends && (tr.By != lifecycle.ByGate || tr.From != core.StateRevalidatePending && !erased) {
 			t.Errorf("%+v ends a memory around the gate", tr)
 		}
-		if tr.From == core.StatePurged || tr.From == core.StatePromoted {
+		if tr.From == core.StatePurged || tr.From == core.StatePromoted && !erased {
 			t.Errorf("%+v comes back from the end", tr)
 		}
 	}

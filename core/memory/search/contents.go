@@ -22,9 +22,9 @@ type Doc struct {
 	Tags    []string
 	Depth   int
 	Q       float64
-	// Uses are the turns that used it, and Failures those of them that failed.
+	// Uses are the turns that used it, and Failures the ones of them that failed.
 	Uses, Failures int64
-	// Content tells which documents are the same: those of equal content come once.
+	// Content tells which documents are the same: documents of equal content come once.
 	// "" is like no other.
 	Content string
 	// SupersededBy are the memories that supersede it, whatever their state.
@@ -62,7 +62,7 @@ type contents struct {
 	damaged    int
 }
 
-// doc is what is kept of a [Doc] besides words and vector.
+// doc is what is kept of a [Doc] apart from words and vector.
 type doc struct {
 	id      string
 	agent   string
@@ -92,7 +92,7 @@ func newContents(seed maphash.Seed, language string) *contents {
 	return c
 }
 
-// order is that of ids.
+// order is the order of ids.
 func (c *contents) order(a, b uint32) int { return cmp.Compare(c.docs[a].id, c.docs[b].id) }
 
 // apply takes a change in.

@@ -6,7 +6,7 @@
 // filters and ranks by. It is loaded from the store when a search first needs it,
 // or before, in the background, and then kept in step with commits. Beyond a bound
 // of memory the namespaces that weren't used for longest are given up; to be given
-// up and not to be loaded yet are one state. The words are those of the namespace's
+// up and not to be loaded yet are one state. The words are of the namespace's
 // language; when that changes, its index is made again by the next search.
 //
 // # How it ranks
@@ -26,7 +26,7 @@
 // Fused stands for the similarity. It is the weighted mean of two likenesses, both
 // in [0,1]: the cosine, and the share of the query's words, weighed by how rare they
 // are, that the memory has (its BM25 score over [text.Query.Whole]). The cosine of a
-// model that knows meanings counts half; that of hashed pieces of words, which says
+// model that knows meanings counts half; the cosine of hashed pieces of words, which says
 // little that the words don't, a fifth (fitted; see the quality test). Where no
 // memory has a word of the query it is the cosine alone; where there is no vector
 // of the query's model, for all or for one memory, it is the share alone.

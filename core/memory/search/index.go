@@ -25,7 +25,7 @@ type Source interface {
 }
 
 // DefaultMaxBytes is how much memory an index takes before it gives namespaces
-// up: that of about 1,000,000 memories with vectors of 384 dimensions.
+// up: the size of about 1,000,000 memories with vectors of 384 dimensions.
 const DefaultMaxBytes = 3 << 30
 
 // Options set up an index. A zero field is its default.
@@ -73,7 +73,7 @@ func New(source Source, o Options) *Index {
 }
 
 // Apply keeps the index in step with a commit: call it after the commit, before
-// anybody is told of it. Changes may arrive in any order.
+// anybody knows of it. Changes may arrive in any order.
 func (x *Index) Apply(changes ...Change) {
 	for _, c := range changes {
 		x.bytes.Add(x.space(c.Namespace).apply(c))
@@ -185,8 +185,8 @@ func (x *Index) shrink(search int64) {
 	}
 }
 
-// Forget gives a namespace up, so that the next search reads it anew: for changes
-// that [Index.Apply] wasn't told of.
+// Forget gives a namespace up, so that the next search reads it again: for changes
+// that [Index.Apply] didn't get.
 func (x *Index) Forget(ctx context.Context, namespace string) error {
 	freed, err := x.space(namespace).forget(ctx)
 	x.bytes.Add(-freed)

@@ -47,7 +47,7 @@ type hit struct {
 	score float64
 }
 
-// hits are those of one space.
+// hits are the hits of one space.
 func (s *scan) hits(space int, found []top.Hit) []hit {
 	list := make([]hit, len(found))
 	for i, h := range found {

@@ -14,8 +14,8 @@ const (
 	lotsWaiting = 4
 )
 
-// read reads the contents of a namespace, whose words are of a language. The words are indexed beside that, since
-// either takes about as long.
+// read reads the contents of a namespace, whose words are of a language. The words are
+// indexed at the same time, since either takes about as long.
 func read(ctx context.Context, source Source, namespace, language string, seed maphash.Seed) (*contents, error) {
 	c := newContents(seed, language)
 	words := text.NewBuilder(text.LanguageOf(language), c.order)

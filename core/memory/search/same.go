@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Which documents a search may return besides what its filter says: of identical
+// Which documents a search may return, apart from what its filter says: of identical
 // contents one, and nothing that a recallable memory supersedes. Both are decided
 // while candidates are chosen, so that copies and what is out of date take no
 // candidate's place.

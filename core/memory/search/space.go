@@ -10,7 +10,7 @@ import (
 type Change struct {
 	Namespace string
 	ID        string
-	// Version is that of Doc, or the one that the document went with.
+	// Version is Doc's, or the one that the document went with.
 	Version int64
 	// Doc is what it is now; nil where it can't be found any more.
 	Doc *Doc
@@ -113,8 +113,8 @@ func (s *space) drop() (freed int64) {
 	return freed
 }
 
-// forget gives the contents up, also those of a load under way, so that the next
-// search reads the store anew. It returns how large they were.
+// forget gives the contents up, also of a load under way, so that the next search
+// reads the store again. It returns how large they were.
 func (s *space) forget(ctx context.Context) (freed int64, err error) {
 	for {
 		s.mu.Lock()

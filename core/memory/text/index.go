@@ -7,7 +7,7 @@ import (
 )
 
 // Index holds the words of documents. It is not safe for concurrent changes;
-// searches may run beside one another.
+// searches may run at the same time.
 type Index struct {
 	order    func(a, b uint32) int
 	language Language

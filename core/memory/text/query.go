@@ -179,7 +179,7 @@ func (x *Index) Top(q *Query, k int, keep func(doc uint32) bool) []top.Hit {
 	return best.Hits()
 }
 
-// scores are those of all documents. The words are added in the query's order,
+// scores are the scores of all documents. The words are added in the query's order,
 // so that the same sums come out each time.
 func (x *Index) scores(q *Query) []float64 {
 	scores := make([]float64, len(x.lengths))
@@ -198,7 +198,7 @@ func (x *Index) score(q *Query, weight float64, o occurrence) float64 {
 	return weight * times * (k1 + 1) / (times + k1*(1-b+b*float64(x.lengths[o.doc])/q.length))
 }
 
-// Score is that of one document.
+// Score is the score of one document.
 func (x *Index) Score(q *Query, doc uint32) (score float64) {
 	at := slices.Index(q.in, x)
 	for _, w := range q.words {

@@ -23,7 +23,7 @@ func New(k int, order func(a, b uint32) int) *List {
 }
 
 // Takes reports whether a score may be high enough. It is quick, so that most of
-// what isn't is told without further work.
+// what isn't is refused without further work.
 func (l *List) Takes(score float64) bool {
 	return len(l.hits) < l.k || l.k > 0 && score >= l.hits[l.k-1].Score
 }

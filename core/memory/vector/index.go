@@ -24,7 +24,7 @@ const MaxDims = 1 << 14
 const blockBytes = 256 << 10
 
 // Index holds vectors of one model, by the number of their document. It is not
-// safe for concurrent changes; searches may run beside one another.
+// safe for concurrent changes; searches may run at the same time.
 type Index struct {
 	dims, perBlock int
 	order          func(a, b uint32) int
@@ -155,7 +155,7 @@ func (x *Index) row(n int) []float32 {
 
 func (x *Index) check(v []float32) error {
 	if len(v) != x.dims {
-		return sdk.Errorf(sdk.Invalid, "vector_dimensions", "a vector of %d dimensions, where those of its model have %d", len(v), x.dims).
+		return sdk.Errorf(sdk.Invalid, "vector_dimensions", "a vector of %d dimensions, where its model's vectors have %d", len(v), x.dims).
 			WithHint("a model's vectors all have one dimension: was the model changed under its name? Re-embed under another name")
 	}
 	sum := float64(vek32.Dot(v, v))

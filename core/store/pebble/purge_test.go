@@ -18,6 +18,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
 	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // pending has each memory that is looked at wait for the gate.
@@ -142,4 +143,58 @@ func checkFolder(t *testing.T, dir string, lists bool) {
 			}
 		}
 	}
+}
+
+// TestPurge_ThatCantCleanTheFilesSaysSo fails the disk between the commit of a purge and
+// the end of its scrub: the answer has the decision, and says what is left.
+func TestPurge_ThatCantCleanTheFilesSaysSo(t *testing.T) {
+	fs := vfs.NewMem()
+	hook := &beforeWrite{do: func(int64) error { return errors.New("the disk failed") }}
+	s, err := open(t.Context(), Options{Dir: "db"}, hook.wrap(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := memory.New(memory.Options{Store: armedByScrub{s, hook}, Gate: purger{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"doomed", "lost"} {
+		if _, err := m.Observe(t.Context(), &core.ObserveRequest{ID: id, Namespace: "doomed", Title: "a title", Content: "the content that goes with " + id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := m.Erase(t.Context(), "doomed", memory.EraseRequest{Reason: "asked"})
+	if d == nil || d.NextAction != core.NextPurge || d.GivenTo == nil || d.GivenTo.MemoryID != "doomed" {
+		t.Errorf("the decision is %+v", d)
+	}
+	e := sdk.AsError(err)
+	if e == nil || e.Reason != "purge_unfinished" || e.Code != sdk.Unavailable || !strings.Contains(e.Message, "the purge is done") ||
+		!strings.Contains(e.Message, "the disk failed") || fmt.Sprint(e.Details["purged"]) != "[doomed]" {
+		t.Errorf("the error is %+v", e)
+	}
+	if d, err := m.Erase(t.Context(), "lost", memory.EraseRequest{Reason: "asked"}); d != nil || sdk.ReasonOf(err) != "store_io" {
+		t.Errorf("a purge that can't be committed gives %+v, %v", d, err)
+	}
+	hook.armed.Store(false)
+	_ = s.Close() // the call that met the failure told of it
+	if s, err = open(t.Context(), Options{Dir: "db"}, fs); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, name := range filesOf(t, fs) {
+		if strings.HasSuffix(name, ".sst") {
+			checkTable(t, fs, fs.PathJoin("db", name), "goes with doomed")
+		}
+	}
+}
+
+// armedByScrub is a store whose disk fails from its first scrub on.
+type armedByScrub struct {
+	*Store
+	hook *beforeWrite
+}
+
+func (s armedByScrub) Scrub(ctx context.Context) (held string, err error) {
+	s.hook.armed.Store(true)
+	return s.Store.Scrub(ctx)
 }

@@ -3,6 +3,7 @@ package pebble
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,26 +35,7 @@ const (
 	scrubPause = 2 * time.Millisecond
 )
 
-// Scrub implements [core.Scrubber].
-func (s *Store) Scrub(ctx context.Context, keys [][]byte) (held string, err error) {
-	if err := s.enter(ctx); err != nil {
-		return "", err
-	}
-	defer s.users.Done()
-	s.scrubbing.Lock()
-	defer s.scrubbing.Unlock()
-	keys = append(s.unscrubbed, keys...)
-	slices.SortFunc(keys, bytes.Compare)
-	keys = slices.CompactFunc(keys, bytes.Equal)
-	if held, err = s.scrub(ctx, keys); err != nil || held != "" {
-		s.unscrubbed = keys
-		return held, err
-	}
-	s.unscrubbed = nil
-	return "", nil
-}
-
-// scrub is Scrub of sorted keys.
+// scrub removes what sorted keys held from the files.
 func (s *Store) scrub(ctx context.Context, keys [][]byte) (held string, err error) {
 	deadline := time.NewTimer(scrubWait)
 	defer deadline.Stop()
@@ -138,20 +120,31 @@ func (s *Store) deleteAgain(keys [][]byte) error {
 }
 
 func (s *Store) deleteAbsent(keys [][]byte) (durable func() error, err error) {
+	return s.direct(func(batch *pebble.Batch) error {
+		for _, key := range keys {
+			_, found, err := get(s.db, key)
+			if err == nil && !found {
+				err = batch.Delete(key, nil)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// direct writes what no transaction sees, while no commit comes in between, and returns
+// how to wait for the disk.
+func (s *Store) direct(fill func(*pebble.Batch) error) (durable func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.fuse.err(); err != nil {
 		return nil, err
 	}
 	batch := s.db.NewBatch()
-	for _, key := range keys {
-		_, found, err := get(s.db, key)
-		if err == nil && !found {
-			err = batch.Delete(key, nil)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := fill(batch); err != nil {
+		return nil, errors.Join(err, batch.Close())
 	}
 	return s.apply(batch), nil
 }
@@ -179,7 +172,8 @@ func (s *Store) overwrite(name string) error {
 	if err != nil {
 		return nil // it is gone, or was used again: under another name
 	}
-	return s.fuse.do(func() error { return zero(s.fs, path, info.Size()) })
+	_ = s.fuse.do(func() error { return zero(s.fs, path, info.Size()) })
+	return s.fuse.err()
 }
 
 // zero fills a file with zeros.

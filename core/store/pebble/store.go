@@ -43,11 +43,10 @@ type Store struct {
 	// durable. It is changed under mu, but for a group that failed.
 	newest atomic.Pointer[group]
 
-	// scrubbing guards what is to be scrubbed still, since a reader held it, and
-	// whether Close has to write the list of tables again.
-	scrubbing  sync.Mutex
-	unscrubbed [][]byte
-	relist     bool
+	// scrubbing lets one scrub at a time, and guards whether Close has to write the
+	// list of tables again.
+	scrubbing sync.Mutex
+	relist    bool
 }
 
 // Open opens the store in a directory, or creates it, and brings its format up
@@ -94,6 +93,9 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 		_ = s.Close()
 		return nil, sdk.Wrap("open "+o.Dir, err)
 	}
+	// What a purge left that was killed. Where it fails its marks stay, and what is
+	// stored can be read all the same.
+	_, _ = s.scrubMarked(ctx)
 	return s, nil
 }
 
@@ -152,8 +154,8 @@ func (s *Store) close() error {
 	s.closed = true
 	s.gate.Unlock()
 	s.users.Wait()
-	if len(s.unscrubbed) > 0 {
-		_, _ = s.scrub(context.Background(), s.unscrubbed) // who held it is gone; the fuse tells of the disk
+	if s.fuse.err() == nil {
+		_, _ = s.scrubMarked(context.Background()) // its marks stay where it fails; the fuse tells of the disk
 	}
 	s.snapshots.renew()
 	// The call that met a failure told of it, and lost nothing but its own commit;

@@ -122,7 +122,7 @@ func (e *Embedder) refused(resp *http.Response) error {
 func decode(data []byte, texts, dims int) ([][]float32, error) {
 	invalid := func(format string, args ...any) error {
 		return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the reply "+format, args...).
-			WithHint("see that the URL is that of an OpenAI-compatible endpoint, and that the model makes embeddings")
+			WithHint("see that the URL is an OpenAI-compatible endpoint's, and that the model makes embeddings")
 	}
 	if len(data) > maxReplyBytes {
 		return nil, invalid("is longer than %d bytes", maxReplyBytes)

@@ -1,0 +1,106 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// A purge is done once its transaction is committed, but the files are scrubbed after
+// that, which may fail, or be cut short by a kill. So the transaction itself leaves a mark
+// that names its keys, and whatever scrubs next goes by the marks: the purge, the close,
+// or the next open. In memory nothing has to be kept.
+//
+// Keys tell something too: that of an index has a tag in it. So a mark goes the way of
+// what it names. It is emptied once its keys are scrubbed, then scrubbed itself, and only
+// then deleted, so that a kill in between leaves a mark that says how far it came.
+
+// markPrefix begins the keys of marks. Exports leave all of meta/ out.
+const markPrefix = "meta/purged/"
+
+var _ core.Scrubber = (*Store)(nil)
+
+// MarkPurged implements [core.Scrubber].
+func (s *Store) MarkPurged(tx core.Tx, name string, keys [][]byte) error {
+	return tx.Put([]byte(markPrefix+name), core.MustJSON(keys))
+}
+
+// Scrub implements [core.Scrubber].
+func (s *Store) Scrub(ctx context.Context) (held string, err error) {
+	if err := s.enter(ctx); err != nil {
+		return "", err
+	}
+	defer s.users.Done()
+	return s.scrubMarked(ctx)
+}
+
+// scrubMarked scrubs what the marks name, and then the marks.
+func (s *Store) scrubMarked(ctx context.Context) (held string, err error) {
+	s.scrubbing.Lock()
+	defer s.scrubbing.Unlock()
+	marks, keys, err := s.marks()
+	if err != nil || len(marks) == 0 {
+		return "", err
+	}
+	if len(keys) > 0 {
+		if held, err = s.scrub(ctx, keys); err != nil || held != "" {
+			return held, err
+		}
+		if err := s.eachMark(marks, func(b *pebble.Batch, mark []byte) error { return b.Set(mark, nil, nil) }); err != nil {
+			return "", err
+		}
+	}
+	if held, err = s.scrub(ctx, marks); err != nil || held != "" {
+		return held, err
+	}
+	return "", s.eachMark(marks, func(b *pebble.Batch, mark []byte) error { return b.Delete(mark, nil) })
+}
+
+// marks are the keys of all marks, and those that they name, each in order and once.
+func (s *Store) marks() (marks, keys [][]byte, err error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte(markPrefix), UpperBound: core.PrefixEnd([]byte(markPrefix))})
+	if err != nil {
+		return nil, nil, ioError("read", err)
+	}
+	defer it.Close()
+	for it.First(); it.Valid(); it.Next() {
+		marks = append(marks, bytes.Clone(it.Key()))
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return nil, nil, ioError("read", err)
+		}
+		var named [][]byte
+		if len(value) > 0 {
+			if err := json.Unmarshal(value, &named); err != nil {
+				return nil, nil, ioError("read", engineError("the mark of a purge, %s: %w", it.Key(), err))
+			}
+		}
+		keys = append(keys, named...)
+	}
+	if err := it.Error(); err != nil {
+		return nil, nil, ioError("read", err)
+	}
+	slices.SortFunc(keys, bytes.Compare)
+	return marks, slices.CompactFunc(keys, bytes.Equal), nil
+}
+
+// eachMark changes marks, and waits for the disk.
+func (s *Store) eachMark(marks [][]byte, change func(b *pebble.Batch, mark []byte) error) error {
+	durable, err := s.direct(func(b *pebble.Batch) error {
+		for _, mark := range marks {
+			if err := change(b, mark); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return durable()
+}
