@@ -1,4 +1,4 @@
-// Package examples holds the example files that a new project begins with.
+// Package examples holds the example files that new projects and new plugins begin with.
 package examples
 
 import "embed"
@@ -8,3 +8,9 @@ import "embed"
 //
 //go:embed extract-contact policy-folder
 var Files embed.FS
+
+// Python is what a plugin in Python brings besides its own code: the author's side of the
+// contract and its messages, below python-evaluator, where the example has them.
+//
+//go:embed python-evaluator/package/reflectory.py python-evaluator/package/plugin_pb2.py
+var Python embed.FS

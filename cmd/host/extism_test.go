@@ -3,13 +3,12 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin/install"
 )
 
@@ -31,18 +30,11 @@ func authoringBlock(t *testing.T, first string) string {
 // extismModule copies a plug-in of Extism's own Go SDK.
 func extismModule(t *testing.T, name, to string) {
 	t.Helper()
-	cmd := exec.Command("go", "mod", "download", "-json", "github.com/extism/go-sdk")
-	cmd.Dir = "../../testdata/suites"
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-	out, err := cmd.Output()
+	sdk, err := coretest.SuiteModule("../..", "github.com/extism/go-sdk")
 	if err != nil {
-		t.Fatalf("go mod download in testdata/suites: %v\n%s", err, out)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
 		t.Fatal(err)
 	}
-	if err := linkFile(filepath.Join(module.Dir, "wasm", name), to); err != nil {
+	if err := linkFile(filepath.Join(sdk, "wasm", name), to); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -58,7 +58,10 @@ func TestACompileBombHarmsNobody(t *testing.T) {
 			t.Errorf("%s: it is pinned: %v", bomb.Name, err)
 		}
 		var run endedRun
-		w.decode(exitFailure, &run, "run", workflow)
+		errs := w.decode(exitFailure, &run, "run", workflow)
+		if !strings.Contains(errs, "warn: node judge can't run") {
+			t.Errorf("%s: it doesn't say so before it begins: %s", bomb.Name, errs)
+		}
 		t.Logf("%s: %s", bomb.Name, run.Error.Message)
 		if e := run.Error; !slices.Contains([]string{"module_too_complex", "compile_limit", "start_timeout"}, e.Code) || !strings.HasPrefix(e.Message, "node judge: evaluator: ") || !strings.Contains(e.Message, "bad/guest") || e.Hint == "" {
 			t.Errorf("%s: a run: %+v", bomb.Name, run)
@@ -75,10 +78,11 @@ func TestACompileBombHarmsNobody(t *testing.T) {
 }
 
 // decode runs a command with --json, wants its exit code, and decodes what it prints.
-func (w *world) decode(want int, v any, args ...string) {
+func (w *world) decode(want int, v any, args ...string) (stderr string) {
 	w.t.Helper()
 	code, out, errs := w.run(w.t.Context(), append(args, "--json")...)
 	if err := json.Unmarshal([]byte(out), v); err != nil || code != want {
 		w.t.Fatalf("%v: exit %d, want %d: %v: %s%s", args, code, want, err, out, errs)
 	}
+	return errs
 }

@@ -22,6 +22,7 @@ var imports = map[string][]string{
 	"sdk/abi":         {"sdk"},
 	"sdk/check":       {"sdk"},
 	"sdk/guest":       {"sdk", "sdk/abi"},
+	"sdk/httpfault":   {"sdk"},
 	"sdk/jsonconfig":  {"sdk"},
 	"sdk/wire":        {"sdk", "sdk/check", "sdk/wire/wirepb"},
 	"sdk/wire/wirepb": {},
@@ -31,7 +32,7 @@ var imports = map[string][]string{
 	"plugins/schema-eval":            {"plugins/schema-eval/schemaeval", "sdk/process"},
 	"plugins/schema-eval/schemaeval": {"sdk", "sdk/jsonconfig", "sdk/jsontext"},
 	"plugins/llm-eval":               {"plugins/llm-eval/llmeval", "sdk/process"},
-	"plugins/llm-eval/llmeval":       {"sdk", "sdk/jsonconfig", "sdk/jsontext"},
+	"plugins/llm-eval/llmeval":       {"sdk", "sdk/httpfault", "sdk/jsonconfig", "sdk/jsontext"},
 	"plugins/llm-eval/llmtest":       {},
 	"plugins/lua-eval":               {"plugins/lua-eval/luaeval", "sdk/process"},
 	"plugins/lua-eval/luaeval":       {"sdk", "sdk/jsonconfig"},
@@ -52,7 +53,7 @@ var imports = map[string][]string{
 	"core/plugin/install":   {"core", "core/document", "core/plugin", "sdk"},
 	"core/plugin/logfile":   {"core", "core/plugin", "sdk"},
 	"core/plugin/logs":      {"core/plugin", "sdk/check"},
-	"core/plugin/services":  {"core", "core/plugin", "sdk"},
+	"core/plugin/services":  {"core", "core/plugin", "core/plugin/logs", "sdk"},
 	"core/plugin/wasm/fuel": {"sdk"},
 	"core/plugin/wasm/scan": {"sdk"},
 	"core/plugin/wasm": {
@@ -67,7 +68,7 @@ var imports = map[string][]string{
 
 	// What recall is made of.
 	"core/memory/embed":        {"core", "core/memory/text"},
-	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk"},
+	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk", "sdk/httpfault"},
 	"core/memory/search":       {"core", "core/memory/text", "core/memory/top", "core/memory/vector"},
 	"core/memory/text":         {"core/memory/top"},
 	"core/memory/top":          {},
@@ -84,7 +85,7 @@ var imports = map[string][]string{
 	"policy/defaults":   {},
 	"policy/format":     {"core", "core/document", "sdk"},
 	"policy/policytest": {"policy", "policy/format", "policy/program", "sdk"},
-	"policy/program":    {"policy/format", "sdk"},
+	"policy/program":    {"core", "policy/format", "sdk"},
 
 	"cmd/host": {
 		"cmd/host/internal/scaffold", "cmd/host/internal/term",

@@ -172,6 +172,29 @@ func TestAHostKilledAtAnyMomentLosesNothingAndLeavesNothing(t *testing.T) {
 	t.Run("sandboxed", func(t *testing.T) { newKillWorld(t).killMany(kills() / 2) })
 }
 
+// Who looks at a run has the store alone, so that no program runs it any more.
+func TestAKilledRunIsShownAsInterrupted(t *testing.T) {
+	w := newKillWorld(t).count()
+	w.workflow(tallyWorkflow, w.tally, 1000)
+	cmd, _ := w.start("run", "workflow.yaml")
+	w.awaitTally() // the run is recorded before its generator is asked
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	waitEmpty(t, cmd.Process.Pid)
+	run, found := w.recorded()
+	if !found || run.Status != interrupted {
+		t.Fatalf("the run is shown as %q", run.Status)
+	}
+	var list struct {
+		Runs []struct {
+			ID string `json:"run_id"`
+		}
+	}
+	if w.json(&list, "runs", "list", "--status", "interrupted"); len(list.Runs) != 1 || list.Runs[0].ID != run.ID {
+		t.Errorf("the runs that were interrupted are %+v", list.Runs)
+	}
+}
+
 // killMany kills running hosts, so many times.
 func (w *killWorld) killMany(kills int) {
 	const passes = 12

@@ -56,20 +56,3 @@ func buildGuest(t *testing.T, dir, module string) {
 		t.Fatalf("build %s: %v\n%s", dir, err, out)
 	}
 }
-
-// What the example in Python shares with new plugins is what those get.
-func TestThePythonExampleIsAsNewPluginsAre(t *testing.T) {
-	for _, name := range []string{"reflectory.py", "plugin_pb2.py"} {
-		theirs, err := os.ReadFile(filepath.Join("internal/scaffold/templates/python/package", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ours, err := os.ReadFile(filepath.Join("../../examples/python-evaluator/package", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(ours, theirs) {
-			t.Errorf("%s differs from the template's: copy that", name)
-		}
-	}
-}

@@ -59,7 +59,7 @@ func told(t *testing.T, db core.Store) (types map[string]int, places []string) {
 	t.Helper()
 	types = map[string]int{}
 	err := db.View(t.Context(), func(r core.Reader) error {
-		if err := journal.Verify(r, journal.PolicyStream); err != nil {
+		if _, err := (&journal.Audit{}).Verify(t.Context(), r); err != nil {
 			return err
 		}
 		return journal.Read(r, journal.PolicyStream, func(e journal.Entry) error {

@@ -55,6 +55,10 @@ func (a *App) root() *cobra.Command {
 	for _, c := range root.Commands() {
 		a.marksStart(c)
 	}
+	// Else the library doesn't know them while it looks for the command, and takes what
+	// follows for their value.
+	root.InitDefaultHelpFlag()
+	root.InitDefaultVersionFlag()
 	return root
 }
 

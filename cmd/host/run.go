@@ -122,6 +122,11 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	if err != nil {
 		return err
 	}
+	for _, node := range plan.Nodes[1:] { // before them something may be paid for
+		if err := ready.broken[node.Name]; err != nil {
+			a.term.Line("warn: node %s can't run, and the run ends where it gets there: %s", node.Name, term.Lines(err.Error()))
+		}
+	}
 	db, err := a.openStore(ctx)
 	if err != nil {
 		return err

@@ -48,10 +48,10 @@ func (a *App) storePruneCommand() *cobra.Command {
 		Use: "prune", Short: "Move old decisions and finished runs to files",
 		Long: `Move decisions and runs that are older than reflectory.yaml has them kept
 (keep: {decisions: 90d, runs: 30d}; 0, the default, is for ever) from the store
-to files. A run goes that can't be resumed, by its end. The files are JSON Lines
-and hold content, but no texts of memories; they may be moved elsewhere.
-The journal keeps a seal of each file: audit verify proves what remains, and
-with --segment the file.`,
+to files. A run's age counts from its end; one that can be resumed stays. The
+files are JSON Lines and hold content, but no texts of memories; they may be
+moved elsewhere. The journal keeps a seal of each: audit verify proves what
+remains, and with --segment the file.`,
 		Example: "  reflectory store prune --dry-run\n  reflectory store prune --out archive",
 		Args:    cobra.NoArgs,
 	}
@@ -63,7 +63,7 @@ with --segment the file.`,
 		}
 		done, err := store.Prune(ctx, &journal.Writer{Store: db, Subscribers: a.subscribers()}, store.PruneOptions{
 			Parts: a.prunable(core.SystemClock{}.Now()), Dir: out, AgentID: a.config.Agent.Value, DryRun: dryRun,
-			Progress: func(p store.PrunedPart) { a.term.Status("pruned %s …", prunedLine(p)) },
+			Progress: func(p store.PrunedPart) { a.term.Status("%s …", prunedLine(p)) },
 		})
 		if err != nil {
 			return err

@@ -100,6 +100,12 @@ func unknownCommand(parent *cobra.Command, word string) error {
 func unknownRoot(root *cobra.Command, args []string) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
+	if args[0] == "help" && len(args) > 1 {
+		if _, _, err := root.Find(args[1:]); err != nil {
+			return unknownCommand(root, args[1])
+		}
+		return nil
+	}
 	if _, _, err := root.Find(args); err == nil || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil
 	}

@@ -12,6 +12,7 @@ func TestUsage_SaysWhatTheCommandLineLacks(t *testing.T) {
 		"runs show a b":             {"error: reflectory runs show takes RUN, not 2 arguments\n"},
 		"version a":                 {`error: reflectory version takes no arguments, not "a"`},
 		"login":                     {`error: reflectory has no command "login"`, "hint: reflectory --help lists the commands"},
+		"help rnu":                  {`error: reflectory has no command "rnu"`, `hint: did you mean "run"?`},
 		"runs shw":                  {`error: reflectory runs has no command "shw"`, `hint: did you mean "show"?`},
 		"runs list --status failed": {"--status \"failed\" is not one of interrupted, passed,", "hint: write reflectory runs list"},
 		"memory list --limit x":     {`error: --limit can't be "x": it is a whole number`},

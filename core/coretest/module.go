@@ -1,8 +1,11 @@
 package coretest
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -31,4 +34,19 @@ func OfflineModule(dir, root string) error {
 	_, err = file.WriteString(requires.String())
 	err = errors.Join(err, file.Close())
 	return errors.Join(err, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600)) //nolint:gosec // the folder is the test's own
+}
+
+// SuiteModule is where the module cache has a module of testdata/suites, of the
+// repository whose folder is root. It is downloaded where it isn't there yet.
+func SuiteModule(root, name string) (dir string, err error) {
+	cmd := exec.Command("go", "mod", "download", "-json", name) //nolint:gosec // the name is a test's own
+	cmd.Dir = filepath.Join(root, "testdata", "suites")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go mod download in %s: %w\n%s", cmd.Dir, err, out)
+	}
+	var module struct{ Dir string }
+	err = json.Unmarshal(out, &module)
+	return module.Dir, err
 }

@@ -58,7 +58,7 @@ func entries(t *testing.T, s core.Store, stream string) []journal.Entry {
 	t.Helper()
 	var list []journal.Entry
 	err := s.View(t.Context(), func(r core.Reader) error {
-		if err := journal.Verify(r, stream); err != nil {
+		if _, err := (&journal.Audit{}).Verify(t.Context(), r); err != nil {
 			return err
 		}
 		return journal.Read(r, stream, func(e journal.Entry) error { list = append(list, e); return nil })

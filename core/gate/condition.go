@@ -23,7 +23,7 @@ const (
 func Conditions(in *core.GateInput, out core.GateOutcome) []core.GateCondition {
 	var list []core.GateCondition
 	need := func(name string, need, have float64) {
-		list = append(list, core.GateCondition{Name: name, Need: need, Have: have, Met: rounded(have) >= rounded(need)})
+		list = append(list, core.GateCondition{Name: name, Need: need, Have: have, Met: core.Rounded(have) >= core.Rounded(need)})
 	}
 	if out.Verdict == core.VerdictRetain {
 		return nil
@@ -69,7 +69,7 @@ func shortfall(verdict string, list []core.GateCondition) string {
 }
 
 // figure renders a number as it is compared.
-func figure(x float64) string { return fmt.Sprintf("%.9g", rounded(x)) }
+func figure(x float64) string { return fmt.Sprintf("%.9g", core.Rounded(x)) }
 
 // minimumConfidence is what governance asks for, which may raise the engine's but
 // never lower it.
@@ -94,7 +94,7 @@ const (
 
 // utility is what the lanes and q come to.
 func utility(in *core.GateInput) float64 {
-	return rounded(clamp(weightReact*in.React.Lane() + weightGraph*in.Graph.Lane() + weightOmega*in.OmegaLane() + weightQ*in.Q))
+	return core.Rounded(clamp(weightReact*in.React.Lane() + weightGraph*in.Graph.Lane() + weightOmega*in.OmegaLane() + weightQ*in.Q))
 }
 
 // failureRate is the share of the uses that failed; without uses 1 after an error.
@@ -114,7 +114,7 @@ func frequency(in *core.GateInput) float64 { return float64(in.Uses()) / float64
 // evidenceTTL is how much evidence the uses are, from 0 to 1.
 func evidenceTTL(in *core.GateInput) float64 {
 	success := float64(in.Successes+1) / float64(in.Successes+in.Failures+2)
-	return rounded(clamp(0.45*frequency(in) + 0.35*(1-failureRate(in)) + 0.20*success))
+	return core.Rounded(clamp(0.45*frequency(in) + 0.35*(1-failureRate(in)) + 0.20*success))
 }
 
 // retainConfidence is how sure a retain is: the surer the farther from both

@@ -94,7 +94,7 @@ func (d *desk) view(fn func(core.Reader) error) {
 func (d *desk) entries(stream string) (list []journal.Entry) {
 	d.Helper()
 	d.view(func(r core.Reader) error {
-		if err := journal.Verify(r, stream); err != nil {
+		if _, err := (&journal.Audit{}).Verify(d.Context(), r); err != nil {
 			return err
 		}
 		return journal.Read(r, stream, func(e journal.Entry) error {

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -56,7 +55,7 @@ func (p *problems) add(hint, format string, args ...any) {
 func (p *problems) err() error {
 	if p.more > 0 {
 		p.listed = append(p.listed, sdk.Errorf(sdk.Invalid, "evidence_invalid", "and %d more problems", p.more).
-			WithHint("fix the ones above first"))
+			WithHint("fix those above first"))
 		p.more = 0
 	}
 	return core.Together(p.listed...)
@@ -105,7 +104,3 @@ func (p *problems) factor(name string, factor *float64) {
 func plain(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
-
-// rounded is a number as it is compared: sums of decimal fractions
-// are off by less.
-func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }

@@ -41,8 +41,9 @@ type Audited struct {
 // progressStep is how many entries lie between two calls of Progress.
 const progressStep = 10_000
 
-// Verify returns the first problem as an error of reason "journal_broken", as
-// [Verify] does. What was checked until then is returned with it.
+// Verify returns the first problem as an error: sdk.Internal, reason "journal_broken",
+// which names the stream and the entry at fault (details "stream" and "seq"). What was
+// checked until then is returned with it.
 func (a *Audit) Verify(ctx context.Context, r core.Reader) (Audited, error) {
 	var done Audited
 	err := a.streams(ctx, r, &done, func(err error) error { return err })

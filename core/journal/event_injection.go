@@ -3,7 +3,7 @@ package journal
 // TurnInfo is what all events of a turn of a session tell.
 type TurnInfo struct {
 	SessionID     string  `json:"session_id"`
-	TurnID        string  `json:"turn_id"`
+	TurnID        int64   `json:"turn_id"`
 	LatencyMillis float64 `json:"latency_ms"`
 }
 

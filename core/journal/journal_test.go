@@ -1,8 +1,9 @@
 package journal_test
 
 import (
-	"bytes"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,13 +23,11 @@ func (p pairs) Get(key []byte) ([]byte, bool, error) {
 }
 
 func (p pairs) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) error {
-	for seq := uint64(0); seq < 100; seq++ {
-		key := binary.BigEndian.AppendUint64(append([]byte(nil), from[:len(from)-8]...), seq)
-		v, ok := p[string(key)]
-		if !ok || bytes.Compare(key, to) >= 0 {
+	for _, key := range slices.Sorted(maps.Keys(p)) {
+		if key < string(from) || len(to) > 0 && key >= string(to) {
 			continue
 		}
-		if more, err := fn(key, v); err != nil || !more {
+		if more, err := fn([]byte(key), p[key]); err != nil || !more {
 			return err
 		}
 	}
@@ -65,10 +64,8 @@ func chain(t *testing.T) pairs {
 
 func TestChainIsWhole(t *testing.T) {
 	p := chain(t)
-	for _, stream := range []string{"run/a", "run/ab", "run/none"} {
-		if err := journal.Verify(p, stream); err != nil {
-			t.Errorf("Verify(%s): %v", stream, err)
-		}
+	if done, err := (&journal.Audit{}).Verify(t.Context(), p); done.Streams != 2 || err != nil {
+		t.Errorf("%d streams: %v", done.Streams, err)
 	}
 	var seqs []uint64
 	err := journal.Read(p, "run/a", func(e journal.Entry) error {
@@ -165,12 +162,17 @@ func TestVerifyNamesTheFirstBadEntry(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := chain(t)
 			c.tamper(p)
-			err := journal.Verify(p, "run/a")
+			_, err := (&journal.Audit{}).Verify(t.Context(), p)
 			if sdk.ReasonOf(err) != "journal_broken" || sdk.AsError(err).Details["seq"] != c.seq || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Verify: %v, want entry %d and %q", err, c.seq, c.says)
 			}
-			if err := journal.Verify(p, "run/ab"); err != nil {
-				t.Errorf("the neighbour: %v", err)
+			err = journal.Checker{}.Check(t.Context(), p, func(problem core.Problem) {
+				if strings.HasPrefix(problem.Key, "event/run/ab/") {
+					t.Errorf("the neighbour: %+v", problem)
+				}
+			})
+			if err != nil {
+				t.Error(err)
 			}
 		})
 	}
@@ -180,7 +182,8 @@ func TestStreamNames(t *testing.T) {
 	for _, stream := range []string{"", "a\x00b", "a\nb", strings.Repeat("x", journal.MaxStreamBytes+1)} {
 		p := pairs{}
 		for _, err := range []error{
-			journal.Append(p, stream, at, journal.RunResumed{}), journal.Verify(p, stream),
+			journal.Append(p, stream, at, journal.RunResumed{}),
+			journal.Read(p, stream, func(journal.Entry) error { return nil }),
 		} {
 			if sdk.ReasonOf(err) != "stream_invalid" {
 				t.Errorf("stream %.10q: %v", stream, err)
@@ -197,7 +200,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte(`{`), []byte(`null`))
 	f.Fuzz(func(t *testing.T, entry, head []byte) {
 		p := pairs{entryKey(1): entry, "event-head/run/a": head}
-		if err := journal.Verify(p, "run/a"); err != nil && sdk.ReasonOf(err) != "journal_broken" {
+		if _, err := (&journal.Audit{}).Verify(t.Context(), p); err != nil && sdk.ReasonOf(err) != "journal_broken" {
 			t.Errorf("Verify: %v", err)
 		}
 	})

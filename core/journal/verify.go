@@ -7,28 +7,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Verify checks the chain of a stream from its first entry to its head. The
-// error, sdk.Internal of reason "journal_broken", names the first entry at fault
-// (detail "seq") and whether it was edited, dropped or moved. A stream that
-// isn't there is whole.
+// Chain is a stream that is being checked, entry by entry. An error of its methods,
+// sdk.Internal of reason "journal_broken", names the entry at fault (detail "seq") and
+// whether it was edited, dropped or moved. Where the beginning was pruned, the chain goes
+// on from its seal.
 //
 // Whoever can rewrite the whole stream and its head can forge a chain; the root
 // finds that, and a head of the root kept elsewhere (see [Audit]).
-//
-// Where the beginning was pruned, the chain goes on from its seal.
-func Verify(r core.Reader, stream string) error {
-	seal, err := ReadSeal(r, stream)
-	if err != nil {
-		return err
-	}
-	c := Follow(stream, seal.end())
-	if err := Read(r, stream, func(e Entry) error { return c.Add(&e) }); err != nil {
-		return err
-	}
-	return c.end(r)
-}
-
-// Chain checks entries that follow one another.
 type Chain struct {
 	stream string
 	// last is the newest entry that was right.
@@ -39,7 +24,7 @@ type Chain struct {
 // beginning.
 func Follow(stream string, after Head) *Chain { return &Chain{stream, after} }
 
-// Add checks the next entry. Its error is as of [Verify].
+// Add checks the next entry.
 func (c *Chain) Add(e *Entry) error {
 	if err := e.follows(c.stream, c.last); err != nil {
 		return err

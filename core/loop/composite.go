@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"strings"
 	"sync"
 
@@ -140,16 +139,13 @@ func (c *Composite) score(responses []*sdk.EvaluateResponse) (valid bool, score 
 		return some, highest
 	case core.CompositeWeighted:
 		if weights > 0 {
-			score = rounded(sum / weights)
+			// Children who all score 0.7 together reach 0.7, whatever their weights.
+			score = core.Rounded(sum / weights)
 		}
 		return score >= c.threshold(), score
 	}
 	return all, lowest
 }
-
-// rounded takes the noise of binary fractions off a score, so that children who
-// all score 0.7 together reach 0.7, whatever their weights.
-func rounded(score float64) float64 { return math.Round(score*1e9) / 1e9 }
 
 func (c *Composite) threshold() float64 {
 	if c.Threshold == 0 {

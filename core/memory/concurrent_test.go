@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -53,7 +52,7 @@ func TestFeedbackAtOnceLosesNothing(t *testing.T) {
 		if turn, err := w.Turn(t.Context(), "ns"); err != nil || turn != turns {
 			t.Errorf("the namespace is at turn %d, %v", turn, err)
 		}
-		view(t, s, func(r core.Reader) error { return journal.Verify(r, journal.NamespaceStream("ns")) })
+		wantJournalWhole(t, s)
 	})
 }
 

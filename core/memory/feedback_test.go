@@ -267,6 +267,6 @@ func TestEventsOfTheLifecycleHoldNoContent(t *testing.T) {
 				t.Errorf("%q holds content of a purged memory", key)
 			}
 		}
-		view(t, s, func(r core.Reader) error { return journal.Verify(r, journal.NamespaceStream("ns")) })
+		wantJournalWhole(t, s)
 	})
 }

@@ -125,6 +125,15 @@ func view(t *testing.T, s core.Store, fn func(core.Reader) error) {
 	}
 }
 
+// wantJournalWhole proves the chains of a store's journal.
+func wantJournalWhole(t *testing.T, s core.Store) {
+	t.Helper()
+	view(t, s, func(r core.Reader) error {
+		_, err := (&journal.Audit{}).Verify(t.Context(), r)
+		return err
+	})
+}
+
 // dump is everything that a store holds, but for what the engine keeps there.
 func dump(t *testing.T, s core.Store) map[string]string {
 	t.Helper()

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
@@ -72,9 +71,7 @@ func (w *world) whole(t *testing.T, memories int) {
 	if err != nil || len(page.Memories) != memories {
 		t.Errorf("%d memories, want %d, error %v", len(page.Memories), memories, err)
 	}
-	for _, namespace := range []string{"a", "b", "ns"} {
-		view(t, w.store, func(r core.Reader) error { return journal.Verify(r, journal.NamespaceStream(namespace)) })
-	}
+	wantJournalWhole(t, w.store)
 }
 
 // TestASourcePurgedInBetweenIsRefused: reflections and the purge of their source

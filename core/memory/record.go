@@ -71,7 +71,11 @@ func put(t *tx, before, after *core.Memory) error {
 			return err
 		}
 	}
-	if err := t.write(after.Namespace, memoryKey(after.ID), codec.Encode(after)); err != nil {
+	record, err := codec.Encode(after)
+	if err != nil {
+		return sdk.Wrap("encode memory "+after.ID, err)
+	}
+	if err := t.write(after.Namespace, memoryKey(after.ID), record); err != nil {
 		return err
 	}
 	if err := reindex(t, before, after); err != nil {

@@ -25,7 +25,11 @@ func TestVectorsSurviveEncoding(t *testing.T) {
 func FuzzDecodeRecords(f *testing.F) {
 	f.Add([]byte(`{"id":"id"}`))
 	f.Add(encodeVector("m", []float32{1, 2}))
-	f.Add(codec.Encode(&core.Memory{ID: "id", Tags: []string{"a"}}))
+	record, err := codec.Encode(&core.Memory{ID: "id", Tags: []string{"a"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(record)
 	f.Fuzz(func(t *testing.T, value []byte) {
 		if m, err := decodeMemory("id", value); err == nil && m.ID != "id" {
 			t.Errorf("memory %q", m.ID)

@@ -191,7 +191,7 @@ func TestTheCapIsReachedButNotPassed(t *testing.T) {
 				t.Errorf("%s holds what was refused", key)
 			}
 		}
-		view(t, s, func(r core.Reader) error { return journal.Verify(r, journal.NamespaceStream("ns")) })
+		wantJournalWhole(t, s)
 	})
 }
 

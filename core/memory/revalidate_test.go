@@ -115,6 +115,20 @@ func TestRetainOfWhatScoresWellLeadsToActive(t *testing.T) {
 	})
 }
 
+// A retain leaves a score of now: a sweep right after it finds nothing to do.
+func TestASweepAfterARetainChangesNothing(t *testing.T) {
+	for _, outcome := range []core.Outcome{core.OutcomeSuccess, core.OutcomeFailure} {
+		w := living(t, openPebble(t), decides(core.NextRetain, .5), nil)
+		m := w.observe(t, core.ObserveRequest{Content: "c"})
+		for turn := int64(1); !w.get(t, m.ID).Signals.Gated; turn++ {
+			w.live(t, []string{"one", "two"}[turn%2], turn, m.ID, outcome)
+		}
+		if result, err := w.Sweep(t.Context(), "ns", "me"); err != nil || result.Evaluated != 1 || result.Changed != 0 {
+			t.Errorf("%s: %+v, %v", outcome, result, err)
+		}
+	}
+}
+
 func TestPurgeLeavesATombstoneOnly(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextPurge, .9), deferred)

@@ -91,7 +91,7 @@ func recordRun(t *testing.T, runs *store.Runs, run *core.Run, attempts int) erro
 func verified(t *testing.T, s core.Store, stream string) (entries int) {
 	t.Helper()
 	err := s.View(t.Context(), func(r core.Reader) error {
-		if err := journal.Verify(r, stream); err != nil {
+		if _, err := (&journal.Audit{}).Verify(t.Context(), r); err != nil {
 			return err
 		}
 		return journal.Read(r, stream, func(journal.Entry) error { entries++; return nil })

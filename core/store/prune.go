@@ -26,7 +26,7 @@ type PruneOptions struct {
 	AgentID string
 	// DryRun counts what would be pruned, writes no file and removes nothing.
 	DryRun bool
-	// Progress, if set, is given now and then what was pruned of the part so far.
+	// Progress, if set, is given now and then what was pruned of the part so far, or counted.
 	Progress func(PrunedPart)
 	// BatchKeys is how many keys a transaction removes, and a file is made of, unless a
 	// run alone has more; 0 is 20,000.
@@ -109,7 +109,11 @@ func (p *pruning) part(ctx context.Context, part PrunePart) error {
 	if p.DryRun {
 		return p.writer.Store.View(ctx, func(r core.Reader) error {
 			return part.Prunable(ctx, r, max(1, p.BatchKeys/2), func(one core.Prunable) (bool, error) {
+				before := p.done.Entries
 				p.count(one.Stream, int(one.Last-one.First+1), len(one.Records))
+				if p.Progress != nil && p.done.Entries/pruneKeys > before/pruneKeys {
+					p.Progress(p.done)
+				}
 				return true, nil
 			})
 		})

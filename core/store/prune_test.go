@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,7 +65,11 @@ func (a *archive) writer() *journal.Writer { return &journal.Writer{Store: a.sto
 // decide records decisions.
 func (a *archive) decide(point string, ids ...string) {
 	a.Helper()
-	a.must(a.writer().Update(a.Context(), func(tx *journal.Tx) error {
+	a.must(a.decided(point, ids...))
+}
+
+func (a *archive) decided(point string, ids ...string) error {
+	return a.writer().Update(a.Context(), func(tx *journal.Tx) error {
 		for _, id := range ids {
 			record := core.MustJSON(map[string]string{"decided": id})
 			if err := tx.Put([]byte("decision/"+id), record); err != nil {
@@ -75,7 +80,7 @@ func (a *archive) decide(point string, ids ...string) {
 			}
 		}
 		return nil
-	}))
+	})
 }
 
 // run records a run of a loop of two attempts.
@@ -535,4 +540,39 @@ func TestPrune_HoldsLittleInMemory(t *testing.T) {
 		t.Errorf("the heap grew to %d MiB", most>>20)
 	}
 	a.sound()
+}
+
+// TestPrune_WritersGoOn prunes while others record runs and decisions.
+func TestPrune_WritersGoOn(t *testing.T) {
+	onEngines(t, func(t *testing.T, s core.Store) {
+		a := newArchive(t, s)
+		var all sync.WaitGroup
+		for i := range 4 {
+			runs := store.NewRuns(s, a.clock)
+			all.Go(func() {
+				for n := range 5 {
+					run := &core.Run{ID: fmt.Sprintf("new-%d-%d", i, n), Workflow: "w", State: core.MustJSON(map[string]any{})}
+					if err := recordRun(t, runs, run, 2); err != nil {
+						t.Error(err)
+					}
+					err := a.decided("gate", fmt.Sprintf("new-decision-%d-%d", i, n))
+					_, unrecorded := journal.Record(t.Context(), a.writer())
+					if err := core.Together(err, unrecorded); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		a.prune(10)
+		all.Wait()
+		a.sound()
+		for _, path := range a.files() {
+			if _, err := a.checkFile(path); err != nil {
+				t.Error(err)
+			}
+		}
+		if left := a.left(); len(left) != 5+2*20 {
+			t.Errorf("left are %d: %q", len(left), left)
+		}
+	})
 }

@@ -122,7 +122,7 @@ func (b *bench) wantJournal(want ...string) {
 	b.t.Helper()
 	var got []string
 	b.must(b.store.View(b.ctx, func(r core.Reader) error {
-		if err := journal.Verify(r, store.Stream(runID)); err != nil {
+		if _, err := (&journal.Audit{}).Verify(b.ctx, r); err != nil {
 			return err
 		}
 		return journal.Read(r, store.Stream(runID), func(e journal.Entry) error {

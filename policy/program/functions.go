@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -63,7 +64,7 @@ func functions() []Function {
 		{
 			Name: "rounded", Signature: "rounded(x double) double", Doc: "x rounded to 1e-9, so that sums of fractions compare as they read",
 			args: []*cel.Type{double}, result: double,
-			math: func(x, _, _ float64) float64 { return Rounded(x) },
+			math: func(x, _, _ float64) float64 { return core.Rounded(x) },
 		},
 		{
 			Name: "within", Signature: "within(namespace string, pattern string) bool",
@@ -85,9 +86,6 @@ func number(v ref.Val) float64 {
 	}
 	return math.NaN()
 }
-
-// Rounded rounds to 1e-9, as comparisons of scores do.
-func Rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 // Within reports whether a namespace is the one that a pattern names, or lies in
 // it: a/** holds a and all below it.

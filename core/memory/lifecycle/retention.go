@@ -1,10 +1,6 @@
 package lifecycle
 
-import (
-	"math"
-
-	"github.com/reflectory/reflectory/core"
-)
+import "github.com/reflectory/reflectory/core"
 
 // RetentionInput is what the retention policy is to see of a memory, at a turn
 // of its namespace, under the namespace's weights.
@@ -25,11 +21,9 @@ func RetentionInput(m *core.Memory, number int64, weights core.RetentionWeights)
 // compared rounds the thresholds as they are compared. A policy rounds
 // its score itself.
 func compared(w core.RetentionWeights) core.RetentionWeights {
-	w.Active, w.Revalidate, w.Hysteresis = rounded(w.Active), rounded(w.Revalidate), rounded(w.Hysteresis)
+	w.Active, w.Revalidate, w.Hysteresis = core.Rounded(w.Active), core.Rounded(w.Revalidate), core.Rounded(w.Hysteresis)
 	return w
 }
-
-func rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 // Evaluated reports whether the retention policy is asked about a memory in this
 // state. One that waits for the gate gets its score, but stays.

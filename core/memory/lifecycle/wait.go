@@ -71,7 +71,7 @@ func AfterRetain(before core.MemoryState, score float64, weights core.RetentionW
 	switch {
 	case before == core.StateActive || before == core.StateCooling:
 		return before
-	case rounded(score) < rounded(weights.Active):
+	case core.Rounded(score) < core.Rounded(weights.Active):
 		return core.StateCooling
 	}
 	return core.StateActive

@@ -104,11 +104,11 @@ func (x *Index) rank(candidates []*candidate, q *Query) []Found {
 		why := core.Reasons{
 			Similarity: c.cosine, LexicalRank: c.wordRank, Fused: c.fused, Q: c.doc.q,
 			DepthBoost: x.boost(c.doc.depth), FailureFactor: x.failureFactor(c.doc),
-			Near: i < alwaysNear || c.fused >= round(nearShare*candidates[0].fused),
+			Near: i < alwaysNear || c.fused >= core.Rounded(nearShare*candidates[0].fused),
 		}
 		f := Found{Namespace: c.name, ID: c.doc.id, Why: why, Score: why.Fused, candidate: c}
 		if !x.options.Plain {
-			f.Score = round((float64((1-qWeight)*c.fused) + float64(qWeight*c.doc.q)) * why.DepthBoost * why.FailureFactor)
+			f.Score = core.Rounded((float64((1-qWeight)*c.fused) + float64(qWeight*c.doc.q)) * why.DepthBoost * why.FailureFactor)
 		}
 		if f.Score >= q.Filter.MinScore {
 			found = append(found, f)

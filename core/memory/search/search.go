@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"math"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
@@ -164,7 +163,7 @@ func (s *scan) compare(c *candidate) {
 		}
 	}
 	if s.worded {
-		c.share = min(1, round(in.words.Score(s.words, c.number)/s.words.Whole()))
+		c.share = min(1, core.Rounded(in.words.Score(s.words, c.number)/s.words.Whole()))
 	}
 	switch {
 	case c.cosine == nil:
@@ -173,12 +172,9 @@ func (s *scan) compare(c *candidate) {
 		c.fused = *c.cosine
 	default:
 		w := cmp.Or(s.query.VectorWeight, DefaultVectorWeight)
-		c.fused = round(float64(w**c.cosine) + float64((1-w)*c.share))
+		c.fused = core.Rounded(float64(w**c.cosine) + float64((1-w)*c.share))
 	}
 }
-
-// round takes off the digits in which processors differ.
-func round(f float64) float64 { return math.Round(f*1e9) / 1e9 }
 
 // byID is the order of equal ones.
 func byID(a, b *candidate) int {

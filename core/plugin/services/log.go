@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -30,7 +30,7 @@ func (h *Host) log(_ context.Context, r plugin.ServiceRequest, q *sdk.LogRequest
 	}
 	r.Redactor.Line(&line)
 	line.SetApart()
-	line.Message = cut(strings.ToValidUTF8(line.Message, "\uFFFD"))
+	line.Message = logs.Cut(strings.ToValidUTF8(line.Message, "\uFFFD"), plugin.MaxLogLine)
 	h.options.Log(line)
 	return new(struct{}), nil
 }
@@ -56,16 +56,4 @@ func (h *Host) Close() error {
 		}
 	}
 	return nil
-}
-
-// cut shortens a message to what a line may have.
-func cut(text string) string {
-	n := plugin.MaxLogLine
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }

@@ -6,12 +6,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/wasm"
 	"github.com/reflectory/reflectory/sdk"
@@ -23,18 +22,11 @@ func extismPlugin(t testing.TB, name string) string {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.modules["extism"] == "" {
-		cmd := exec.Command("go", "mod", "download", "-json", "github.com/extism/go-sdk")
-		cmd.Dir = filepath.Join("..", "..", "..", "testdata", "suites")
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-		out, err := cmd.Output()
+		folder, err := coretest.SuiteModule(filepath.Join("..", "..", ".."), "github.com/extism/go-sdk")
 		if err != nil {
-			t.Fatalf("go mod download in testdata/suites: %v\n%s", err, out)
-		}
-		var module struct{ Dir string }
-		if err := json.Unmarshal(out, &module); err != nil {
 			t.Fatal(err)
 		}
-		shared.modules["extism"] = filepath.Join(module.Dir, "wasm")
+		shared.modules["extism"] = filepath.Join(folder, "wasm")
 	}
 	return filepath.Join(shared.modules["extism"], name+".wasm")
 }

@@ -87,7 +87,7 @@ func checkHistory(t *testing.T, s core.Store, acknowledged int) {
 func countEntries(t *testing.T, s core.Store) (entries int) {
 	t.Helper()
 	err := s.View(t.Context(), func(r core.Reader) error {
-		if err := journal.Verify(r, store.Stream(testRun)); err != nil {
+		if _, err := (&journal.Audit{}).Verify(t.Context(), r); err != nil {
 			return err
 		}
 		return journal.Read(r, store.Stream(testRun), func(journal.Entry) error { entries++; return nil })

@@ -131,7 +131,7 @@ const (
 )
 
 // engine returns Pebble's options.
-func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock, compactions *scheduler) *pebble.Options {
+func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock, merges *compactions) *pebble.Options {
 	e := &pebble.Options{
 		FS:   fs,
 		Lock: lock,
@@ -151,10 +151,9 @@ func (o *Options) engine(fs vfs.FS, f *fuse, lock *pebble.Lock, compactions *sch
 			// What can't be read is the reading call's error, not the store's end.
 			DataCorruption:  func(pebble.DataCorruptionInfo) {},
 			BackgroundError: func(error) {},
-			CompactionEnd:   func(c pebble.CompactionInfo) { compactions.ended(c.Err) },
+			CompactionEnd:   func(c pebble.CompactionInfo) { merges.ended(c.Err) },
 		},
 	}
-	e.Experimental.CompactionScheduler = compactions
 	for i := range e.Levels {
 		// 10 bits a key find an absent key without a read in 99 % of cases.
 		e.Levels[i].FilterPolicy = bloom.FilterPolicy(10)

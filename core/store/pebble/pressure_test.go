@@ -98,8 +98,7 @@ func TestADamagedFileHoldsNoWriterForEver(t *testing.T) {
 
 // TestACompactionThatFailsOnceIsNotStuck: only several failures in a row are.
 func TestACompactionThatFailsOnceIsNotStuck(t *testing.T) {
-	c := newScheduler()
-	defer c.Unregister()
+	c := &compactions{}
 	for _, failures := range []int{1, maxFailures - 1, maxFailures} {
 		c.ended(nil)
 		for range failures {

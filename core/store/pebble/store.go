@@ -24,7 +24,7 @@ type Store struct {
 	keepsLock bool
 	db        *pebble.DB
 	// compactions tells whether Pebble's can go on.
-	compactions *scheduler
+	compactions *compactions
 	snapshots   *snapshots
 	turns       *store.Turns
 
@@ -73,7 +73,7 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 // openLocked opens a store whose directory is locked.
 func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s *Store, err error) {
 	f := newFuse(o.Durability)
-	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: newScheduler(), turns: store.NewTurns(), history: newHistory()}
+	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: &compactions{}, turns: store.NewTurns(), history: newHistory()}
 	if err = checkMarker(fs, o.Dir); err == nil {
 		s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, s.compactions))
 	}
@@ -87,7 +87,6 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 	// Pebble doesn't see what could not be written meanwhile.
 	if err = f.err(); err == nil {
 		f.leftovers.opened()
-		s.compactions.open()
 		err = store.Prepare(ctx, s)
 	}
 	if err != nil {

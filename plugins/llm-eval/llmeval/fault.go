@@ -3,7 +3,6 @@ package llmeval
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/httpfault"
 )
 
 // fault is why one exchange gave no reply: an answer that refuses (status is
@@ -41,17 +41,8 @@ func (f *fault) Error() string {
 	return "error in the stream" + said
 }
 
-// passing reports whether the same exchange may succeed later.
-func (f *fault) passing() bool {
-	switch f.status {
-	case 0:
-		var untrusted *tls.CertificateVerificationError
-		return !errors.As(f.err, &untrusted)
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	}
-	return f.status >= 500
-}
+// class is what the fault means for the next try.
+func (f *fault) class() sdk.Code { return httpfault.Code(f.status, f.err) }
 
 // broken makes a fault of an error that the transport returned. The URL that
 // net/http adds is left out, since messages name the endpoint already.
@@ -152,15 +143,15 @@ func (e *endpoint) explain(ctx context.Context, err error, tries int) error {
 		return sdk.Errorf(sdk.Internal, "llm_client_failed", "%s: %s", e.url, e.key.scrub(err.Error()))
 	}
 	switch {
-	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
+	case f.status == 0 && f.class() == sdk.Denied:
+		return sdk.Errorf(sdk.Denied, "llm_endpoint_untrusted", "%s: %s", e.url, e.key.scrub(f.Error()))
+	case f.class() == sdk.Denied:
 		return e.keyRejected(f)
 	case f.status == http.StatusNotFound || f.code == "model_not_found":
 		return sdk.Errorf(sdk.NotFound, "llm_model_not_found", "%s has no model %q: %s", e.url, e.model, f).
 			WithHint("correct the model or base_url; for Ollama: ollama pull %s", e.model)
-	case f.passing():
+	case f.class() == sdk.Unavailable:
 		return e.unavailable(f, tries)
-	case f.status == 0:
-		return sdk.Errorf(sdk.Denied, "llm_endpoint_untrusted", "%s: %s", e.url, e.key.scrub(f.Error()))
 	}
 	return sdk.Errorf(sdk.Invalid, "llm_request_refused", "%s refuses the request to model %q: %s", e.url, e.model, f).
 		WithDetail(sdk.PermanentDetail, true)

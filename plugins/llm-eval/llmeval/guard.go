@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/httpfault"
 )
 
 // Bounds of what an endpoint may send.
@@ -70,7 +71,7 @@ func (e *endpoint) refused(res *http.Response) error {
 	// What can't be read of a refusal is done without: the status says enough.
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusalBytes))
 	f := refusal(res.StatusCode, body, e.key)
-	f.wait = retryAfter(res.Header.Get("Retry-After"), time.Now())
+	f.wait = httpfault.RetryAfter(res.Header.Get("Retry-After"), time.Now())
 	return f
 }
 
@@ -120,17 +121,4 @@ func mediaType(res *http.Response) string {
 		return "of no known type"
 	}
 	return kind
-}
-
-// retryAfter reads the header of that name: seconds or an HTTP date. It returns
-// 0 for anything else, and for a time that has passed.
-func retryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseInt(header, 10, 64); err == nil {
-		const forever = int64(24 * time.Hour / time.Second) // longer than any call; keeps the product in range
-		return time.Duration(min(max(seconds, 0), forever)) * time.Second
-	}
-	if date, err := http.ParseTime(header); err == nil {
-		return max(0, date.Sub(now))
-	}
-	return 0
 }

@@ -38,7 +38,7 @@ func (e *endpoint) retry(ctx context.Context, try func() error) (tries int, err 
 		tries++
 		err = try()
 		var f *fault
-		if !errors.As(err, &f) || !f.passing() || tries == maxTries || ctx.Err() != nil {
+		if !errors.As(err, &f) || f.class() != sdk.Unavailable || tries == maxTries || ctx.Err() != nil {
 			return tries, err
 		}
 		wait := f.wait

@@ -75,7 +75,7 @@ func addWords(content map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	files, err := render(l.Name, p)
+	files, err := render(l, p)
 	for name, data := range files {
 		if in, below := cutFolder(name, "package"); below {
 			content[path.Join("words", in)] = data

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/examples"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -33,6 +34,9 @@ type Language struct {
 	// build is how the plugin is built; "" where it needn't be.
 	build string
 	files []file
+	// example is where an example has files that every plugin brings; none where all
+	// are templates.
+	example folder
 }
 
 // file is one file that a README tells of.
@@ -77,6 +81,7 @@ func Languages() []Language {
 				{"package/reflectory.py", "the author's side of the contract"},
 				{"package/plugin_pb2.py", "its messages, made by protoc"},
 			},
+			example: folder{examples.Python, "python-evaluator"},
 		},
 		{
 			Name: "rust", Runtimes: []string{wasm}, title: "Rust",

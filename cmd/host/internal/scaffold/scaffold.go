@@ -17,8 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-//go:generate protoc -I ../../../../sdk/wire/wirepb --python_out=templates/python/package plugin.proto
-//go:generate cp templates/python/package/plugin_pb2.py templates/python/package/reflectory.py ../../../../examples/python-evaluator/package/
+//go:generate protoc -I ../../../../sdk/wire/wirepb --python_out=../../../../examples/python-evaluator/package plugin.proto
 
 // templates are the files of each language, and those that all have in common.
 // A file NAME.tmpl is executed with [[ and ]] around its actions; "gitignore" is
@@ -87,7 +86,7 @@ func Write(o Options) (dir string, files []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	content, err := render(l.Name, p)
+	content, err := render(l, p)
 	if err != nil {
 		return "", nil, err
 	}
@@ -146,35 +145,48 @@ func refuseFull(dir string) error {
 	return nil
 }
 
+// folder is a folder of templates.
+type folder struct {
+	files embed.FS
+	root  string
+}
+
 // render makes every file of a new plugin, by its path with / in it.
-func render(language string, p project) (map[string][]byte, error) {
-	content := map[string][]byte{}
-	roots := []string{"templates/common", "templates/" + language}
+func render(l Language, p project) (map[string][]byte, error) {
+	folders := []folder{{templates, "templates/common"}, {templates, "templates/" + l.Name}}
 	if p.Host != "" {
-		roots = append(roots, "templates/kinds")
+		folders = append(folders, folder{templates, "templates/kinds"})
 	}
-	for _, root := range roots {
-		err := fs.WalkDir(templates, root, func(name string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			data, err := templates.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			out := strings.TrimPrefix(name, root+"/")
-			if plain, ok := strings.CutSuffix(out, templateSuffix); ok {
-				out = plain
-				data, err = execute(name, data, p)
-			}
-			content[hidden(out)] = data
-			return err
-		})
-		if err != nil {
-			return nil, sdk.Errorf(sdk.Internal, "template_invalid", "template for %s: %w", language, err)
+	if l.example.root != "" {
+		folders = append(folders, l.example)
+	}
+	content := map[string][]byte{}
+	for _, f := range folders {
+		if err := f.render(content, p); err != nil {
+			return nil, sdk.Errorf(sdk.Internal, "template_invalid", "template for %s: %w", l.Name, err)
 		}
 	}
 	return content, nil
+}
+
+// render adds the files that the folder's templates make.
+func (f folder) render(content map[string][]byte, p project) error {
+	return fs.WalkDir(f.files, f.root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := f.files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		out := strings.TrimPrefix(name, f.root+"/")
+		if plain, ok := strings.CutSuffix(out, templateSuffix); ok {
+			out = plain
+			data, err = execute(name, data, p)
+		}
+		content[hidden(out)] = data
+		return err
+	})
 }
 
 // hidden is the path of a file as it is written: go:embed leaves out what begins with a

@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,11 +147,15 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 	}{
 		{"busy once", func() (*http.Response, error) { return status(503) }, 1, 2, ""},
 		{"too many requests", func() (*http.Response, error) { return status(429, "Retry-After", "7") }, 2, 3, ""},
+		{"too early", func() (*http.Response, error) { return status(425) }, 1, 2, ""},
 		{"unreachable", func() (*http.Response, error) { return nil, errors.New("dial proxy user:" + key) }, 3, 4, ""},
 		{"busy for good", func() (*http.Response, error) { return status(500) }, 99, 4, "embedder_refused"},
 		{"gone for good", func() (*http.Response, error) { return nil, errors.New("dial proxy user:" + key) }, 99, 4, "embedder_unavailable"},
 		{"asks to wait too long", func() (*http.Response, error) { return status(429, "Retry-After", "59") }, 99, 2, "embedder_refused"},
 		{"asks to wait for hours", func() (*http.Response, error) { return status(429, "Retry-After", "7200") }, 1, 2, ""},
+		{"of another's certificate", func() (*http.Response, error) {
+			return nil, &tls.CertificateVerificationError{Err: errors.New("for user:" + key)}
+		}, 99, 1, "embedder_untrusted"},
 		{"wrong key", func() (*http.Response, error) { return status(401) }, 99, 1, "embedder_refused"},
 		{"wrong model", func() (*http.Response, error) { return status(404) }, 99, 1, "embedder_refused"},
 		{"moved", func() (*http.Response, error) { return status(307, "Location", "https://other.test/") }, 99, 1, "embedder_refused"},

@@ -9,12 +9,13 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"strconv"
+	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/reflectory/reflectory/core/memory/vector"
 	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/sdk/httpfault"
 )
 
 const (
@@ -23,8 +24,8 @@ const (
 	maxNumberBytes = 48
 	// maxReplyBytes bounds a reply.
 	maxReplyBytes = batchTexts * vector.MaxDims * maxNumberBytes
-	// maxWait is the longest Retry-After, in seconds, that is waited for.
-	maxWait = 60
+	// maxWait is the longest Retry-After that is waited for.
+	maxWait = 60 * time.Second
 )
 
 type request struct {
@@ -82,6 +83,10 @@ func (e *Embedder) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return backoff.Permanent(ctx.Err())
 	}
+	if httpfault.Code(0, err) == sdk.Denied {
+		return backoff.Permanent(sdk.Errorf(sdk.Denied, "embedder_untrusted", "embedder %s: its certificate can't be trusted", e.url).
+			WithHint("see that the URL's host is the right one, and that this machine trusts who issued its certificate"))
+	}
 	why := "the connection failed"
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {
@@ -93,23 +98,21 @@ func (e *Embedder) unreachable(ctx context.Context, err error) error {
 
 // refused is a reply that isn't one.
 func (e *Embedder) refused(resp *http.Response) error {
-	status := resp.StatusCode
-	passing := status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500
-	code, hint := sdk.Invalid, "see that the URL ends as the endpoint's documentation says, that it has the model, and what its log says"
-	switch {
-	case passing:
-		code, hint = sdk.Unavailable, "try again later; until then memories are found by their words"
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		code, hint = sdk.Denied, "see that the key's variable holds a key that may use the model"
+	code := httpfault.Code(resp.StatusCode, nil)
+	hint := "see that the URL ends as the endpoint's documentation says, that it has the model, and what its log says"
+	switch code {
+	case sdk.Unavailable:
+		hint = "try again later; until then memories are found by their words"
+	case sdk.Denied:
+		hint = "see that the key's variable holds a key that may use the model"
 	}
-	err := sdk.Errorf(code, "embedder_refused", "embedder %s: it answered with status %d to model %q", e.url, status, e.model).
-		WithHint("%s", hint).WithDetail("status", status)
-	if !passing {
+	err := sdk.Errorf(code, "embedder_refused", "embedder %s: it answered with status %d to model %q", e.url, resp.StatusCode, e.model).
+		WithHint("%s", hint).WithDetail("status", resp.StatusCode)
+	if code != sdk.Unavailable {
 		return backoff.Permanent(err)
 	}
-	seconds, parseErr := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if parseErr == nil && seconds > 0 && seconds <= maxWait {
-		return errors.Join(err, backoff.RetryAfter(seconds))
+	if wait := httpfault.RetryAfter(resp.Header.Get("Retry-After"), time.Now()); wait > 0 && wait <= maxWait {
+		return errors.Join(err, &backoff.RetryAfterError{Duration: wait})
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -112,6 +113,29 @@ func TestAnEndpointThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 			t.Errorf("%d tries: %v", tries, err)
 		}
 	})
+}
+
+// TestTheWaitThatAnEndpointAsksForIsKept: in seconds, or as a date.
+func TestTheWaitThatAnEndpointAsksForIsKept(t *testing.T) {
+	for name, header := range map[string]func() string{
+		"seconds": func() string { return "7" },
+		"date":    func() string { return time.Now().Add(7 * time.Second).UTC().Format(http.TimeFormat) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &endpoint{answer: func(n int, input []string) (*http.Response, error) {
+					if n == 0 {
+						return status(429, "Retry-After", header())
+					}
+					return lengths(n, input)
+				}}
+				start := time.Now()
+				if _, err := embedder(t, e, nil).Embed(t.Context(), []string{"a"}); err != nil || time.Since(start) != 7*time.Second {
+					t.Errorf("after %s: %v", time.Since(start), err)
+				}
+			})
+		})
+	}
 }
 
 // TestARefusalHasItsClass: a wrong key is another matter than a busy endpoint.

@@ -3,10 +3,7 @@ package fuel_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,12 +12,17 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // Extism's plug-ins, from C, Rust, Go, Haskell and others, are all rewritten, and
 // the small ones that need nothing but the kernel give the same output.
 func TestExtismPluginsRunMetered(t *testing.T) {
-	folder := extismFolder(t)
+	folder, err := coretest.SuiteModule(filepath.Join("..", "..", "..", ".."), "github.com/extism/go-sdk")
+	if err != nil {
+		t.Fatal(err)
+	}
 	kernel := readFile(t, filepath.Join(folder, "extism-runtime.wasm"))
 	files, err := filepath.Glob(filepath.Join(folder, "wasm", "*.wasm"))
 	if err != nil || len(files) < 20 {
@@ -134,21 +136,4 @@ func sortedNames(functions map[string]api.FunctionDefinition) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// extismFolder is the place of Extism's Go SDK in the module cache.
-func extismFolder(t *testing.T) string {
-	t.Helper()
-	cmd := exec.Command("go", "mod", "download", "-json", "github.com/extism/go-sdk")
-	cmd.Dir = filepath.Join("..", "..", "..", "..", "testdata", "suites")
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go mod download in testdata/suites: %v\n%s", err, out)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		t.Fatal(err)
-	}
-	return module.Dir
 }
