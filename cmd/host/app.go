@@ -138,7 +138,7 @@ func (a *App) actions(plugins core.Plugins, policies *livePolicies, run *core.Ru
 func namespaceOf(run *core.Run) string { return cmp.Or(run.Namespace, defaultNamespace) }
 
 // prepare has the plugins check their configs before anything runs. What is wrong in
-// any node is told at once. A plugin that doesn't start is no fault of the workflow's:
+// any node is reported at once. A plugin that doesn't start is no fault of the workflow's:
 // the run begins, and ends with that error where it gets to the node.
 func prepare(ctx context.Context, actions *loop.Actions, plan *workflow.Plan) (readyNodes, error) {
 	var wrong []error

@@ -106,7 +106,7 @@ func mark(tx core.Tx, stream string, head Head) error {
 
 // Read calls fn for each entry of a stream in order, until it returns an error.
 // It checks that entries can be decoded, not that the chain holds: that is
-// [Verify]'s work. A stream that isn't there has no entries.
+// [Audit]'s work. A stream that isn't there has no entries.
 func Read(r core.Reader, stream string, fn func(Entry) error) error {
 	return ReadFrom(r, stream, 0, func(e Entry) (bool, error) { return true, fn(e) })
 }

@@ -48,7 +48,7 @@ type start struct {
 func (s start) json() []byte { return fmt.Appendf(nil, `{"seq":%d,"seal":%d}`, s.Seq, s.Seal) }
 
 // ReadSeal returns the newest seal of a stream. One that isn't what the stream's
-// beginning needs is an error as of [Verify].
+// beginning needs is an error as of [Audit.Verify].
 func ReadSeal(r core.Reader, stream string) (Seal, error) {
 	if err := checkStream(stream); err != nil {
 		return Seal{}, err

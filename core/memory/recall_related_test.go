@@ -86,6 +86,27 @@ func TestRecallLeavesOutWhatIsSuperseded(t *testing.T) {
 	})
 }
 
+// TestWhatComesBackIntoAnIndexIsStillSuperseded has an index read the store while what
+// is superseded was archived, so that it knows nothing of it.
+func TestWhatComesBackIntoAnIndexIsStillSuperseded(t *testing.T) {
+	w := newWorld(t, openPebble(t), nil)
+	for _, id := range []string{"old", "new"} {
+		w.observe(t, core.ObserveRequest{ID: id, Title: id, Content: "word " + id})
+	}
+	w.link(t, "new", core.RelationSupersedes, "old")
+	must(t, w.Dream(t.Context(), "old", core.StateArchived, ""))
+	fresh := newWorld(t, w.store, nil)
+	for range 2 {
+		if got := titles(fresh.recall(t, core.RecallRequest{Query: "word"})); got != "new" {
+			t.Errorf("recalled %q", got)
+		}
+		if m, err := fresh.Get(t.Context(), "old"); err == nil && m.State == core.StateArchived {
+			_, err = fresh.Restore(t.Context(), "old", "")
+			must(t, err)
+		}
+	}
+}
+
 func TestSupersedesStaysAcyclic(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
 	for _, id := range []string{"a", "b", "c"} {

@@ -138,11 +138,11 @@ func (s *scanner) entriesOf(id byte, n uint32) {
 		const shared = 0x02
 		s.shared = s.shared || n > 0 && s.byte()&shared != 0
 	case sectionTable:
-		for range n {
+		for ; n > 0 && s.err == nil; n-- { // n may be 4e9
 			s.table()
 		}
 	case sectionCode:
-		for range n {
+		for ; n > 0 && s.err == nil; n-- {
 			s.body()
 		}
 	}
