@@ -124,11 +124,11 @@ func TestErase_OfWhatWasPromotedTakesItsKnowledge(t *testing.T) {
 	again, err := imported(t, g.export(t))
 	must(t, err)
 	again.sound(t)
-	beside := neighbour(t)
-	_, err = beside.merge(t, g.export(t), "a/b")
+	there := neighbour(t)
+	_, err = there.merge(t, g.export(t), "a/b")
 	must(t, err)
-	beside.sound(t)
-	_, err = beside.Knowledge(t.Context(), secret.ID)
+	there.sound(t)
+	_, err = there.Knowledge(t.Context(), secret.ID)
 	wantReason(t, err, sdk.NotFound, "knowledge_purged")
 }
 

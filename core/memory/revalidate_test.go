@@ -102,6 +102,24 @@ func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 	}
 }
 
+// TestFactorsThatAreGivenAreNewEvidence: a decision without any rests twice as long.
+func TestFactorsThatAreGivenAreNewEvidence(t *testing.T) {
+	for rest, omega := range map[int64]core.OmegaFactors{20: {}, 10: {UpstreamStatus: new(float64)}} {
+		w := living(t, openPebble(t), decides(core.NextRetain, .5), deferred)
+		m := w.pending(t, core.ObserveRequest{Content: "c"})
+		for _, request := range []memory.RevalidateRequest{{}, {Omega: omega}} {
+			m = w.get(t, m.ID)
+			m.State, m.StateBefore = core.StateRevalidatePending, core.StateOpen
+			must(t, w.Put(t.Context(), m))
+			_, err := w.Revalidate(t.Context(), m.ID, request)
+			must(t, err)
+		}
+		if got := w.get(t, m.ID).Signals.GateRest; got != rest {
+			t.Errorf("with %+v it rests for %d turns, want %d", omega, got, rest)
+		}
+	}
+}
+
 func TestRetainOfWhatScoresWellLeadsToActive(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(core.NextRetain, .5), nil)
