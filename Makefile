@@ -85,7 +85,7 @@ deps:
 .PHONY: test
 test: deps vet staticcheck
 	@.ci/python
-	GORACE=atexit_sleep_ms=0 go test $(RACE) -timeout 30m -tags "$(TAGS)" ./...
+	GORACE=atexit_sleep_ms=0 go test $(RACE) -timeout 4h -tags "$(TAGS)" ./...
 	go test -vet=all ./plugins/lua-eval/...
 
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
@@ -141,14 +141,14 @@ recall-quality:
 bench-peers:
 	cd testdata/peers && go test -count=1 -timeout 30m -run '^Test(Peers|PolicyPeers)' -v .
 
-## generate: make the generated code anew (needs protoc)
+## generate: make the generated code again (needs protoc)
 .PHONY: generate
 generate:
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO)
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO_GRPC)
 	PATH="$(TOOLS):$$PATH" go generate ./...
 
-## guests: build the WASM modules that tests run anew (needs clang, lld and npm)
+## guests: build the WASM modules that tests run again (needs clang, lld and npm)
 .PHONY: guests
 guests:
 	cmd/host/internal/scaffold/testdata/generate.sh

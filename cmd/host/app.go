@@ -38,6 +38,8 @@ type App struct {
 	understood bool
 	// asksJSON is whether the command line, understood or not, has --json.
 	asksJSON bool
+	// result is the command's as JSON, once there is one.
+	result []byte
 }
 
 // flags are what every command takes.

@@ -41,7 +41,7 @@ writes the data folder doesn't, it proves later that nothing was changed or cut 
 				return err
 			}
 			if a.flags.json {
-				return printJSON(a.Stdout, map[string]any{"head": head.String(), "seq": head.Seq, "hash": head.Hash})
+				return a.printJSON(map[string]any{"head": head.String(), "seq": head.Seq, "hash": head.Hash})
 			}
 			_, err = fmt.Fprintln(a.Stdout, head)
 			return err
@@ -145,7 +145,7 @@ func (a *App) verifySegments(ctx context.Context, r core.Reader, path string, do
 
 func (a *App) printAudited(done audited) error {
 	if a.flags.json {
-		return printJSON(a.Stdout, done)
+		return a.printJSON(done)
 	}
 	if done.Valid {
 		a.term.Line("%s", a.term.Good("the journal is whole"))
@@ -212,7 +212,7 @@ func (a *App) showStreams(r core.Reader, limit int) error {
 		return err
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, map[string]any{"streams": streams, "more": more})
+		return a.printJSON(map[string]any{"streams": streams, "more": more})
 	}
 	var rows [][]string
 	for _, s := range streams {
@@ -254,7 +254,7 @@ func (a *App) showEntries(r core.Reader, stream string, from, limit uint64) erro
 		if seal.Seq > 0 {
 			shown["pruned"] = seal.SegmentPruned
 		}
-		return printJSON(a.Stdout, shown)
+		return a.printJSON(shown)
 	}
 	if from <= seal.Last && seal.Seq > 0 {
 		a.term.Line("the first %s went to files: entry %d of %s names the last, %s", plural(int(seal.Last), "entry", "entries"), seal.Seq, journal.PrunedStream, term.Clean(seal.File))
@@ -269,7 +269,7 @@ func (a *App) showEntries(r core.Reader, stream string, from, limit uint64) erro
 func (a *App) showTypes() error {
 	catalogue := journal.Catalogue()
 	if a.flags.json {
-		return printJSON(a.Stdout, map[string]any{"types": catalogue})
+		return a.printJSON(map[string]any{"types": catalogue})
 	}
 	var rows [][]string
 	for _, t := range catalogue {

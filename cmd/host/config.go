@@ -268,7 +268,7 @@ environment, which beats the nearest reflectory.yaml upwards, which beats the de
 		Example: "  reflectory config show",
 		RunE: func(*cobra.Command, []string) error {
 			if a.flags.json {
-				return printJSON(a.Stdout, a.config)
+				return a.printJSON(a.config)
 			}
 			return a.table([]string{"SETTING", "VALUE", "ORIGIN"}, a.config.rows())
 		},

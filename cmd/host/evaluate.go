@@ -62,7 +62,7 @@ func (a *App) evaluate(ctx context.Context, file, stateFile string, output []str
 
 func (a *App) printVerdict(v *core.EvaluateResult) error {
 	if a.flags.json {
-		return exitNotValidUnless(v.Valid, printJSON(a.Stdout, v))
+		return exitNotValidUnless(v.Valid, a.printJSON(v))
 	}
 	word := map[bool]string{true: "valid", false: "not valid"}[v.Valid]
 	fmt.Fprintf(a.Stdout, "%s %.2f  %s\n", term.Bar(v.Score), v.Score, word)
@@ -119,7 +119,7 @@ func (a *App) correct(ctx context.Context, file, errorsFile, output string) erro
 		return err
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, result)
+		return a.printJSON(result)
 	}
 	return a.printOutput(core.MustJSON(result))
 }

@@ -72,7 +72,7 @@ func recordEvidence[E, R any](
 			return err
 		}
 		if a.flags.json {
-			return printJSON(a.Stdout, done)
+			return a.printJSON(done)
 		}
 		show(done)
 		return nil

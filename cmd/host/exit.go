@@ -1,9 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -72,24 +72,14 @@ func failed(err error) error {
 	return stepError{err}
 }
 
-// partial is the error of a command that came some way: what it did stands in the JSON
-// beside the error.
-type partial struct {
-	error
-	done map[string]any
-}
-
-func (p partial) Unwrap() error { return p.error }
-
-// exit reports the error of a command, if there is one left to report, and returns
-// the exit code.
+// exit prints the result that waits for the command's end, reports its error, if there is
+// one left to report, and returns the exit code.
 func (a *App) exit(c *cobra.Command, err error) int {
 	var status statusError
-	if errors.As(err, &status) {
-		return status.code
-	}
-	if err == nil {
-		return exitPassed
+	if err == nil || errors.As(err, &status) {
+		if err = a.flush(); err == nil {
+			return status.code
+		}
 	}
 	var known *sdk.Error
 	if !a.understood && !errors.As(err, &known) {
@@ -111,9 +101,9 @@ func (a *App) exit(c *cobra.Command, err error) int {
 	return exitFailure
 }
 
-// report prints an error: as JSON on standard output, or, also where that can't
-// be written, as a line of cause and a line of hint. It tells whether all that is wrong
-// is the values of flags.
+// report prints an error: as JSON on standard output, with the members of the result that
+// there is all the same, or, also where that can't be written, as a line of cause and a
+// line of hint. It tells whether all that is wrong is the values of flags.
 func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 	info := core.NewErrorInfo(err)
 	message, aboutFlags := inFlags(c, info)
@@ -125,12 +115,10 @@ func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 		}
 	}
 	if a.flags.json || a.asksJSON && !a.understood {
-		shown := map[string]any{"error": info}
-		var some partial
-		if errors.As(err, &some) {
-			maps.Copy(shown, some.done)
-		}
-		if printJSON(a.Stdout, shown) == nil {
+		shown := map[string]any{}
+		_ = json.Unmarshal(a.result, &shown) // a result that is no object isn't shown
+		shown["error"] = info
+		if a.printJSON(shown) == nil && a.flush() == nil {
 			return aboutFlags
 		}
 	}

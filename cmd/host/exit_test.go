@@ -125,8 +125,8 @@ func TestAResultIsShownNextToItsError(t *testing.T) {
 		a := &App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" }}
 		c := a.root()
 		a.flags.json = asJSON
-		show := func() error { return a.say("%s: %s", decision.MemoryID, decision.NextAction) }
-		code := a.exit(c, a.showWith(failed, decision, show))
+		show := func() error { return a.printResult(decision, "%s: %s", decision.MemoryID, decision.NextAction) }
+		code := a.exit(c, showWith(failed, show))
 		if code != exitFailure {
 			t.Errorf("exit %d", code)
 		}

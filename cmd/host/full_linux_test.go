@@ -58,8 +58,7 @@ func TestNoCommandPanicsOnAFullDisk(t *testing.T) {
 	}
 }
 
-// run runs a command, and decodes what it prints: the last of two, where its result is
-// there and the journal's root can't be written as it ends.
+// run runs a command, and decodes the one value that it prints.
 func (w *fullWorld) run(v any, input string, args ...string) int {
 	w.t.Helper()
 	var out, errs bytes.Buffer
@@ -67,10 +66,7 @@ func (w *fullWorld) run(v any, input string, args ...string) int {
 	cmd.Env = []string{"HOME=" + w.dir, "REFLECTORY_DATA_DIR=" + filepath.Join(w.dir, "data")}
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = w.dir, strings.NewReader(input), &out, &errs
 	_ = cmd.Run()
-	decoder, err := json.NewDecoder(bytes.NewReader(out.Bytes())), error(nil)
-	for err == nil && (decoder.InputOffset() == 0 || decoder.More()) {
-		err = decoder.Decode(v)
-	}
+	err := json.Unmarshal(out.Bytes(), v)
 	if strings.Contains(errs.String(), "goroutine ") || err != nil {
 		w.t.Fatalf("%v: exit %d, printed %q, %s", args, cmd.ProcessState.ExitCode(), out.String(), errs.String())
 	}

@@ -84,7 +84,7 @@ func (a *App) gateRun(ctx context.Context, prefix string, request memory.Revalid
 		if request.DryRun {
 			dry = " (nothing was written)"
 		}
-		return a.showWith(err, d, func() error {
+		return showWith(err, func() error {
 			a.showGivenTo(d.GivenTo)
 			return a.printResult(d, "%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
 		})
@@ -145,7 +145,7 @@ func (a *App) gateExplain(ctx context.Context, prefix string, request memory.Rev
 		}
 		e := gate.Explain(d)
 		if a.flags.json {
-			return printJSON(a.Stdout, e)
+			return a.printJSON(e)
 		}
 		if d.ID == "" {
 			fmt.Fprintln(a.Stdout, "not decided: this is what the gate would decide now")
@@ -214,7 +214,7 @@ func (a *App) gateErase(ctx context.Context, prefix, reason string) error {
 		if d == nil {
 			return err
 		}
-		return a.showWith(err, d, func() error {
+		return showWith(err, func() error {
 			a.showGivenTo(d.GivenTo)
 			return a.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
 		})

@@ -84,7 +84,7 @@ func (a *App) printSettings(record *governance.Record, err error) error {
 		return err
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, record)
+		return a.printJSON(record)
 	}
 	values := record.Values()
 	if len(values) == 0 && len(record.Locked) == 0 {
@@ -120,7 +120,7 @@ fail closed: nothing is then reflected on or changes its state, and the exit cod
 
 func (a *App) printExplanation(e *governance.Explanation) error {
 	if a.flags.json {
-		return printJSON(a.Stdout, e)
+		return a.printJSON(e)
 	}
 	var rows [][]string
 	for _, v := range e.Fields {

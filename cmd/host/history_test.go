@@ -28,7 +28,7 @@ nodes:
     with: {plugin: test/large, config: {seen: "{{ state.work.history | length }}", first: "{{ state.work.history[0].output }}"}}
 `
 
-// largeRun is a run of a loop with large outputs, on a store that is opened anew
+// largeRun is a run of a loop with large outputs, on a store that is opened again
 // for each part of the run.
 type largeRun struct {
 	*world

@@ -151,7 +151,7 @@ func (w *world) replace(file, from, to string) {
 	}
 }
 
-// addInPlace pins a plugin anew, with all that it asks for.
+// addInPlace pins a plugin again, with all that it asks for.
 func (w *world) addInPlace(name string) {
 	w.t.Helper()
 	dir := filepath.Join(w.dir, "plugins")

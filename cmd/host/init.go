@@ -42,7 +42,7 @@ func (a *App) beginProject(ctx context.Context, dir string) error {
 		return err
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, map[string]any{"dir": filepath.Clean(dir), "files": files, "samples": skipped == nil})
+		return a.printJSON(map[string]any{"dir": filepath.Clean(dir), "files": files, "samples": skipped == nil})
 	}
 	for _, name := range files {
 		fmt.Fprintln(a.Stdout, filepath.Join(dir, filepath.FromSlash(name)))

@@ -46,7 +46,7 @@ func (a *App) knowledgeListCommand() *cobra.Command {
 
 func (a *App) printKnowledge(list []*core.Knowledge, next, namespace string) error {
 	if a.flags.json {
-		return printJSON(a.Stdout, struct {
+		return a.printJSON(struct {
 			Knowledge []*core.Knowledge `json:"knowledge"`
 			Next      string            `json:"next,omitempty"`
 		}{orEmpty(list), next})
@@ -77,7 +77,7 @@ func (a *App) knowledgeGetCommand() *cobra.Command {
 				return err
 			}
 			if a.flags.json {
-				return printJSON(a.Stdout, k)
+				return a.printJSON(k)
 			}
 			fmt.Fprintf(a.Stdout, "knowledge  %s\nnamespace  %s\nfrom       %s, decision %s\ntitle      %s\nsummary    %s\n\n",
 				k.ID, oneLine(k.Namespace), k.PromotedFrom, k.DecisionID, oneLine(k.Title), oneLine(k.Summary))
@@ -100,7 +100,7 @@ func (a *App) knowledgeRecallCommand() *cobra.Command {
 					return err
 				}
 				if a.flags.json {
-					return printJSON(a.Stdout, map[string]any{"knowledge": orEmpty(found)})
+					return a.printJSON(map[string]any{"knowledge": orEmpty(found)})
 				}
 				for _, k := range found {
 					fmt.Fprintf(a.Stdout, "%s %.2f  %s\n   %s\n   %s\n", term.Bar(k.Score), k.Score, k.Knowledge.ID,

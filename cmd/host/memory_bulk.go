@@ -34,7 +34,7 @@ func (a *App) observeFile(c *cobra.Command, path string, f memoryFlags) error {
 			return in.failed(err)
 		}
 		if a.flags.json {
-			return printJSON(a.Stdout, map[string]any{"observed": in.stored, "repeated": in.repeated})
+			return a.printJSON(map[string]any{"observed": in.stored, "repeated": in.repeated})
 		}
 		if in.repeated > 0 {
 			a.term.Line("%d memories stored, %d were there before", in.stored, in.repeated)
@@ -126,7 +126,7 @@ func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallReque
 				result, err = recallLine(ctx, m, line, *common)
 			}
 			if err != nil && a.flags.json && len(results) > 0 {
-				return partial{err, map[string]any{"results": results}}
+				_ = a.printJSON(map[string]any{"results": results}) // they are JSON already
 			}
 			if err != nil {
 				return err
@@ -142,7 +142,7 @@ func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallReque
 			}
 		}
 		if a.flags.json {
-			return printJSON(a.Stdout, map[string]any{"results": results})
+			return a.printJSON(map[string]any{"results": results})
 		}
 		return nil
 	})
@@ -163,8 +163,8 @@ func recallLine(ctx context.Context, m *memoryHost, line jsonLine, r core.Recall
 
 func (a *App) memoryReembedCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "reembed NAMESPACE", Short: "Make the vectors of a namespace anew, with the model that is set",
-		Long: `Make the vectors of a namespace anew, with the model that is set; config show names
+		Use: "reembed NAMESPACE", Short: "Make the vectors of a namespace again, with the model that is set",
+		Long: `Make the vectors of a namespace again, with the model that is set; config show names
 it. Vectors of different models are never compared: until a memory is moved, or where
 no vector could be made, it is found by its words alone. What has the model's vectors
 stays as it is, so this may be stopped and repeated.
@@ -184,7 +184,7 @@ contents and queries are sent there, over https or to this machine only.`,
 				return err
 			}
 			if a.flags.json {
-				return printJSON(a.Stdout, result)
+				return a.printJSON(result)
 			}
 			a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
 			return nil

@@ -27,7 +27,7 @@ func (a *App) memoryNamespacesCommand() *cobra.Command {
 				return err
 			}
 			if a.flags.json {
-				return printJSON(a.Stdout, map[string]any{"namespaces": orEmpty(list)})
+				return a.printJSON(map[string]any{"namespaces": orEmpty(list)})
 			}
 			if len(list) == 0 {
 				a.term.Line("no namespace holds memories yet: store one with: reflectory memory observe")

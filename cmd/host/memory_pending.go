@@ -20,7 +20,7 @@ func (a *App) memoryPendingCommand() *cobra.Command {
 				return err
 			}
 			if a.flags.json {
-				return printJSON(a.Stdout, map[string]any{"pending": orEmpty(list)})
+				return a.printJSON(map[string]any{"pending": orEmpty(list)})
 			}
 			if len(list) == 0 {
 				a.term.Line("nothing waits")

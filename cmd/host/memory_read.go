@@ -29,7 +29,7 @@ func (a *App) memoryGetCommand() *cobra.Command {
 				return err
 			}
 			if a.flags.json {
-				return printJSON(a.Stdout, struct {
+				return a.printJSON(struct {
 					*core.Memory
 					LinksFrom []core.Link `json:"links_from"`
 					LinksTo   []core.Link `json:"links_to"`
@@ -106,7 +106,7 @@ func (a *App) printMemories(ctx context.Context, m *memoryHost, page *memory.Pag
 		}
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, struct {
+		return a.printJSON(struct {
 			memory.Page
 			Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
 		}{memory.Page{Memories: list, Next: page.Next}, others})
@@ -219,7 +219,7 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 			}
 		}
 		if a.flags.json {
-			return printJSON(a.Stdout, struct {
+			return a.printJSON(struct {
 				*core.RecallResult
 				Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
 			}{result, others})
@@ -293,7 +293,7 @@ gate, and what happened to it, from the journal of its namespace.`,
 				return err
 			}
 			if a.flags.json {
-				return printJSON(a.Stdout, e)
+				return a.printJSON(e)
 			}
 			return a.printMemoryWhy(e)
 		}),

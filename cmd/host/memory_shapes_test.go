@@ -102,7 +102,7 @@ var shapes = []struct {
 	{line: "gate explain old-steps", keys: "decision evidence_ttl frequency lanes memory_id namespace note rule thresholds utility"},
 	{line: "gate run old-steps", keys: sortedWords(decisionKeys)},
 	{line: "audit head", keys: "hash head seq"},
-	{line: "audit verify", keys: "entries recorded_heads root streams valid", parts: map[string]string{"root": "hash seq"}},
+	{line: "audit verify", keys: "entries pruned_entries pruned_segments recorded_heads root streams valid", parts: map[string]string{"root": "hash seq"}},
 	{line: "audit show", keys: "more streams", parts: map[string]string{"streams.0": "hash seq stream"}},
 	{line: "audit show namespace/n", keys: "entries head stream", parts: map[string]string{"entries.0": "at data hash prev seq type", "head": "hash seq"}},
 	{line: "audit show --types", keys: "types", parts: map[string]string{"types.0": "fields type", "types.0.fields.0": "kind name"}},

@@ -192,7 +192,7 @@ func TestTheKillSwitchHoldsWhereSettingsCantBeRead(t *testing.T) {
 	out, _ := w.line(exitNotValid, "", "governance explain team/a")
 	wantIn(t, out, "max_reflection_depth", "locked by team", "the stored settings of team can't be read", "governance unset 'team'")
 	if code, _, _ := w.refusal(exitFailure, "governance set team max_reflection_depth=9"); code != "governance_unreadable" {
-		t.Errorf("set anew: %s", code)
+		t.Errorf("set again: %s", code)
 	}
 	w.line(exitNotValid, "", "store check")
 	w.line(exitPassed, "", "governance unset team")

@@ -48,13 +48,13 @@ func (a *App) feedback(ctx context.Context, r *core.FeedbackRequest) error {
 		if result == nil {
 			return err
 		}
-		return a.showWith(err, result, func() error { return a.showFeedback(result) })
+		return showWith(err, func() error { return a.showFeedback(result) })
 	})
 }
 
 func (a *App) showFeedback(result *core.FeedbackResult) error {
 	if a.flags.json {
-		return printJSON(a.Stdout, result)
+		return a.printJSON(result)
 	}
 	if result.Duplicate {
 		a.term.Line("turn %d of session %s had its feedback before; this is what it did", result.Turn, term.Clean(result.Session))
@@ -105,9 +105,9 @@ func (a *App) memorySweepCommand() *cobra.Command {
 			if result == nil {
 				return err
 			}
-			return a.showWith(err, result, func() error {
+			return showWith(err, func() error {
 				if a.flags.json {
-					return printJSON(a.Stdout, result)
+					return a.printJSON(result)
 				}
 				a.showSweep(result)
 				return nil
@@ -117,7 +117,7 @@ func (a *App) memorySweepCommand() *cobra.Command {
 }
 
 func (a *App) showSweep(result *memory.SweepResult) {
-	a.term.Line("%d memories looked at, %d scored anew, at turn %d", result.Evaluated, result.Changed, result.Turn)
+	a.term.Line("%d memories looked at, %d scored again, at turn %d", result.Evaluated, result.Changed, result.Turn)
 	for _, state := range core.MemoryStates() {
 		if n := result.Transitions[state]; n > 0 {
 			a.term.Line("%d became %s", n, state)

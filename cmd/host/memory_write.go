@@ -58,7 +58,7 @@ func (a *App) observe(ctx context.Context, r *core.ObserveRequest) error {
 			return err
 		}
 		if a.flags.json {
-			return printJSON(a.Stdout, memory)
+			return a.printJSON(memory)
 		}
 		if memory.EmbeddingModel == "" {
 			a.term.Line("warn: no vector came from %s: only words find it, until: reflectory memory reembed %s",
@@ -113,7 +113,7 @@ func (a *App) reflect(ctx context.Context, r *core.ReflectRequest) error {
 		}
 		switch {
 		case a.flags.json:
-			return printJSON(a.Stdout, result)
+			return a.printJSON(result)
 		case result.PendingID != "":
 			a.term.Line("it needs an approval: reflectory memory approve %s", result.PendingID)
 			return a.say("%s", result.PendingID)

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
 )
 
 // say prints a line of a result.
@@ -17,40 +15,38 @@ func (a *App) say(format string, args ...any) error {
 	return err
 }
 
-// printJSON prints one value as indented JSON.
-func printJSON(w io.Writer, v any) error {
+// printJSON prints a command's result as indented JSON, once the command has ended: what
+// goes wrong until then, as when the store is closed, is in the same value.
+func (a *App) printJSON(v any) error {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return err
+	err := enc.Encode(v)
+	a.result = out.Bytes()
+	return err
+}
+
+// flush prints the result as JSON, if there is one.
+func (a *App) flush() error {
+	if a.result == nil {
+		return nil
 	}
-	_, err := w.Write(term.JSON(out.Bytes()))
+	_, err := a.Stdout.Write(term.JSON(a.result))
 	return err
 }
 
 // printResult prints a result: as JSON, or a line of it.
 func (a *App) printResult(result any, format string, args ...any) error {
 	if a.flags.json {
-		return printJSON(a.Stdout, result)
+		return a.printJSON(result)
 	}
 	return a.say(format, args...)
 }
 
 // showWith shows a result that there is whether or not the command failed, such as a purge
-// that is done although files hold what it removed still. With --json the result is in the
-// same object as the error.
-func (a *App) showWith(err error, result any, show func() error) error {
-	if err != nil && a.flags.json {
-		var members map[string]json.RawMessage
-		_ = json.Unmarshal(core.MustJSON(result), &members) // results are objects
-		done := map[string]any{}
-		for name, value := range members {
-			done[name] = value
-		}
-		return partial{err, done}
-	}
+// that is done although files hold what it removed still.
+func showWith(err error, show func() error) error {
 	if shown := show(); err == nil {
 		return shown
 	}
@@ -60,7 +56,7 @@ func (a *App) showWith(err error, result any, show func() error) error {
 // printDone prints what was done: as JSON, or a line for people beside the results.
 func (a *App) printDone(result map[string]any, format string, args ...any) error {
 	if a.flags.json {
-		return printJSON(a.Stdout, result)
+		return a.printJSON(result)
 	}
 	a.term.Line("%s", term.Clean(fmt.Sprintf(format, args...)))
 	return nil

@@ -84,7 +84,7 @@ func (a *App) listPlugins(plugins []*install.Plugin) error {
 		rows[i] = []string{p.Name, p.Version, joinKinds(list[i].Kinds), list[i].From, state, orNothing(list[i].Granted)}
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, map[string]any{"plugins": list})
+		return a.printJSON(map[string]any{"plugins": list})
 	}
 	if len(rows) == 0 {
 		a.term.Line("no plugin is installed; add one from its folder: reflectory plugin add PATH")
@@ -204,7 +204,7 @@ func (a *App) verifyPlugins(ctx context.Context, plugins []*install.Plugin) erro
 
 func (a *App) printVerified(results []verifiedPlugin, all bool) error {
 	if a.flags.json {
-		return exitNotValidUnless(all, printJSON(a.Stdout, map[string]any{"ok": all, "plugins": results}))
+		return exitNotValidUnless(all, a.printJSON(map[string]any{"ok": all, "plugins": results}))
 	}
 	for _, v := range results {
 		if v.OK {

@@ -73,7 +73,7 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 	}
 	added.pluginSummary, added.Limits, added.files = summarize(p), newLimits(p.Package), len(p.Locked.Files)
 	if a.flags.json {
-		return printJSON(a.Stdout, added)
+		return a.printJSON(added)
 	}
 	added.print(a)
 	return nil
@@ -196,7 +196,7 @@ other locks may pin them too, unless --purge deletes them.`,
 				return err
 			}
 			if a.flags.json {
-				return printJSON(a.Stdout, map[string]string{"removed": args[0], "lock": place.Lock})
+				return a.printJSON(map[string]string{"removed": args[0], "lock": place.Lock})
 			}
 			_, err = fmt.Fprintf(a.Stdout, "removed %s from %s\n", args[0], place.Lock)
 			return err
@@ -222,7 +222,7 @@ between its lines, into their trust file: publishers: {acme: [MCowBQYDK2VwAyEAâ€
 				return err
 			}
 			if a.flags.json {
-				return printJSON(a.Stdout, map[string]string{"signer": signer, "folder": args[0]})
+				return a.printJSON(map[string]string{"signer": signer, "folder": args[0]})
 			}
 			_, err = fmt.Fprintf(a.Stdout, "signed %s with key %s\n", args[0], signer)
 			return err

@@ -49,7 +49,7 @@ With --json:
 			}
 			i := a.inspect(c.Context(), p)
 			if a.flags.json {
-				return printJSON(a.Stdout, i)
+				return a.printJSON(i)
 			}
 			return i.print(a)
 		},

@@ -68,7 +68,7 @@ func (a *App) pluginLogs(ctx context.Context, name string, lines int, follow boo
 		return err
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, map[string]any{"plugin": name, "lines": tail})
+		return a.printJSON(map[string]any{"plugin": name, "lines": tail})
 	}
 	for _, l := range tail {
 		if err := a.printLogLine(l); err != nil {

@@ -50,7 +50,7 @@ func (a *App) newPlugin(o scaffold.Options) error {
 		return err
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, map[string]any{"dir": dir, "files": files})
+		return a.printJSON(map[string]any{"dir": dir, "files": files})
 	}
 	for _, name := range files {
 		fmt.Fprintln(a.Stdout, filepath.Join(dir, filepath.FromSlash(name)))

@@ -35,7 +35,7 @@ still has its lock. --dry-run only lists them.`,
 
 func (a *App) printPruned(pruned *install.Pruned, dryRun bool) error {
 	if a.flags.json {
-		return printJSON(a.Stdout, pruned)
+		return a.printJSON(pruned)
 	}
 	for _, folder := range pruned.Removed {
 		fmt.Fprintln(a.Stdout, term.Clean(folder))

@@ -95,7 +95,7 @@ func (a *App) printConformance(name string, results []sdktest.Result) error {
 	}
 	passed := report.Failed == 0
 	if a.flags.json {
-		return exitNotValidUnless(passed, printJSON(a.Stdout, report))
+		return exitNotValidUnless(passed, a.printJSON(report))
 	}
 	if err := a.table([]string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
 		return err

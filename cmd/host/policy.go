@@ -121,7 +121,7 @@ func (a *App) policyCheck(dir string) error {
 
 func (a *App) printChecked(checked policyChecked) error {
 	if a.flags.json {
-		return printJSON(a.Stdout, checked)
+		return a.printJSON(checked)
 	}
 	for _, problem := range checked.Problems {
 		fmt.Fprintln(a.Stdout, term.Lines(problem.String()))
@@ -171,7 +171,7 @@ func (a *App) policyTest(ctx context.Context, dir string) error {
 	}
 	passed := !slices.ContainsFunc(reports, func(r *policytest.Report) bool { return !r.Passed() })
 	if a.flags.json {
-		return exitNotValidUnless(passed, printJSON(a.Stdout, map[string]any{"passed": passed, "reports": reports}))
+		return exitNotValidUnless(passed, a.printJSON(map[string]any{"passed": passed, "reports": reports}))
 	}
 	for _, r := range reports {
 		a.printReport(r)

@@ -41,7 +41,7 @@ func (a *App) policyDiff(before, after string) error {
 	}
 	differences := policy.Diff(old, candidate)
 	if a.flags.json {
-		err = printJSON(a.Stdout, map[string]any{"differences": differences})
+		err = a.printJSON(map[string]any{"differences": differences})
 	} else {
 		for _, d := range differences {
 			a.printDifference(d)
@@ -110,7 +110,7 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 		return err
 	}
 	if a.flags.json {
-		err = printJSON(a.Stdout, replay)
+		err = a.printJSON(replay)
 	} else {
 		a.printPolicyReplay(replay)
 	}

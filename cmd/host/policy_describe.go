@@ -25,7 +25,7 @@ happens where one fails, and the default. Without a point, list the points.
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case schema:
-				return printJSON(a.Stdout, format.Schema())
+				return a.printJSON(format.Schema())
 			case len(args) == 0:
 				return a.policyPoints()
 			}
@@ -49,7 +49,7 @@ func (a *App) policyPoints() error {
 		rows = append(rows, []string{string(name), d.Doc, d.Failure})
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, all)
+		return a.printJSON(all)
 	}
 	return a.table([]string{"POINT", "WHAT IT DECIDES", "IF THE POLICY FAILS"}, rows)
 }
@@ -60,7 +60,7 @@ func (a *App) policyDescribe(point core.Point) error {
 		return err
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, d)
+		return a.printJSON(d)
 	}
 	fmt.Fprintf(a.Stdout, "%s: %s\nIf a policy fails: %s.\n\n", d.Point, d.Doc, d.Failure)
 	tables := []struct {

@@ -59,7 +59,7 @@ func (a *App) policyExplain(ctx context.Context, point core.Point, f policyFlags
 		return err
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, e)
+		return a.printJSON(e)
 	}
 	for i := range e.Asked {
 		a.printEvaluation(&e.Asked[i])
@@ -89,7 +89,7 @@ func (a *App) policyChain(set *policy.Set, point core.Point, namespace string) e
 		rows[i] = []string{p.File(), p.Namespace(), why}
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, map[string]any{"point": point, "namespace": namespace, "policies": files})
+		return a.printJSON(map[string]any{"point": point, "namespace": namespace, "policies": files})
 	}
 	return a.table([]string{"POLICY", "NAMESPACE", "WHY"}, rows)
 }
@@ -176,7 +176,7 @@ func (a *App) policyEval(ctx context.Context, point core.Point, f policyFlags) e
 		}
 	}
 	if a.flags.json {
-		err = printJSON(a.Stdout, record)
+		err = a.printJSON(record)
 	} else {
 		a.printRecord(record)
 	}

@@ -71,7 +71,7 @@ func (a *App) replay(ctx context.Context, prefix string, flags replayFlags) erro
 		return err
 	}
 	if a.flags.json {
-		err = printJSON(a.Stdout, result)
+		err = a.printJSON(result)
 	} else {
 		err = a.printReplay(result)
 	}

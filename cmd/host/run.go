@@ -179,7 +179,7 @@ func (a *App) printRun(run *core.Run, failure error) error {
 		return failure // the end itself could not be recorded
 	}
 	if a.flags.json {
-		if err := printJSON(a.Stdout, runJSON(run)); err != nil {
+		if err := a.printJSON(runJSON(run)); err != nil {
 			return err
 		}
 		return statusExit(run.Status)
@@ -254,7 +254,7 @@ func (a *App) printOutput(result json.RawMessage) error {
 	}
 	evaluation := r.Valid != nil && r.StopReason == nil
 	if r.Output == nil || evaluation {
-		return printJSON(a.Stdout, result)
+		return a.printJSON(result)
 	}
 	var text *string // stays nil for null
 	if json.Unmarshal(r.Output, &text) == nil && text != nil {
@@ -264,5 +264,5 @@ func (a *App) printOutput(result json.RawMessage) error {
 		_, err := fmt.Fprintln(a.Stdout, *text)
 		return err
 	}
-	return printJSON(a.Stdout, r.Output)
+	return a.printJSON(r.Output)
 }

@@ -116,7 +116,7 @@ func (a *App) printRuns(list []core.Run) error {
 			fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
 	}
 	if a.flags.json {
-		return printJSON(a.Stdout, map[string]any{"runs": summaries})
+		return a.printJSON(map[string]any{"runs": summaries})
 	}
 	if len(list) == 0 {
 		a.term.Line("no runs in %s", a.config.DataDir.Value)
@@ -150,7 +150,7 @@ func (a *App) runsShowCommand() *cobra.Command {
 
 func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error {
 	if a.flags.json {
-		return printJSON(a.Stdout, struct {
+		return a.printJSON(struct {
 			RunID string `json:"run_id"`
 			*core.Run
 			ID    *string               `json:"id,omitempty"` // the store's name for run_id

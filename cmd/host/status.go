@@ -42,7 +42,7 @@ can't be looked at.`,
 		RunE: func(*cobra.Command, []string) error {
 			s := a.status()
 			if a.flags.json {
-				return printJSON(a.Stdout, s)
+				return a.printJSON(s)
 			}
 			return s.print(a)
 		},

@@ -110,7 +110,7 @@ func (a *App) storeCommand() *cobra.Command {
 // storeChecked is what check prints.
 type storeChecked struct {
 	Valid bool `json:"valid"`
-	// Repaired is whether what follows from other records was made anew before.
+	// Repaired is whether what follows from other records was made again before.
 	Repaired bool `json:"repaired"`
 	// Count counts all problems; Problems are the first of them.
 	Count    int            `json:"count"`
@@ -122,11 +122,11 @@ func (a *App) storeCheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "Prove that records, indices, links and events agree",
 		Long: `Prove that records, indices, links and events agree, and that the journal's chains are
-whole. --repair first makes anew what follows from other records, such as indices.
+whole. --repair first rebuilds what follows from other records, such as indices.
 Exit codes: 0 all agrees, 3 it doesn't.`,
 		Example: "  reflectory store check",
 	}
-	c.Flags().BoolVar(&repair, "repair", false, "first make anew what follows from other records")
+	c.Flags().BoolVar(&repair, "repair", false, "first rebuild what follows from other records")
 	c.RunE = a.onStoreThere(func(ctx context.Context, db *openedStore, _ []string) error {
 		parts := storeParts(db)
 		checked := storeChecked{Repaired: repair, Problems: []core.Problem{}}
@@ -154,7 +154,7 @@ Exit codes: 0 all agrees, 3 it doesn't.`,
 
 func (a *App) printStoreChecked(checked storeChecked) error {
 	if a.flags.json {
-		return exitNotValidUnless(checked.Valid, printJSON(a.Stdout, checked))
+		return exitNotValidUnless(checked.Valid, a.printJSON(checked))
 	}
 	rebuildable := 0
 	for _, p := range checked.Problems {

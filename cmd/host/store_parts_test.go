@@ -54,7 +54,7 @@ func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
 	}
 }
 
-// What the format's page marks as derived is what the parts make anew.
+// What the format's page marks as derived is what the parts make again.
 func TestTheFormatMarksWhatIsDerived(t *testing.T) {
 	page, err := os.ReadFile("../../core/store/FORMAT.md")
 	if err != nil {

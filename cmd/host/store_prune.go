@@ -105,7 +105,7 @@ func (a *App) printStorePruned(done []store.PrunedPart, dir string, dryRun bool)
 		for _, p := range done {
 			shown[p.Name] = p
 		}
-		return printJSON(a.Stdout, shown)
+		return a.printJSON(shown)
 	}
 	if len(done) == 0 {
 		a.term.Line("nothing is pruned: all decisions and runs are kept for ever")

@@ -95,7 +95,7 @@ func TestWhatWasRecalledBeforeAnErrorIsShown(t *testing.T) {
 	wantIn(t, stderr, "line 2: query has a number where a text must be")
 }
 
-// TestRepeatedLinesAreCountedApart: what was there before isn't said to be stored anew.
+// TestRepeatedLinesAreCountedApart: what was there before isn't said to be stored again.
 func TestRepeatedLinesAreCountedApart(t *testing.T) {
 	w := newPlainWorld(t)
 	const lines = `{"content": "a", "idempotency_key": "k1"}` + "\n" + `{"content": "b", "idempotency_key": "k2"}` + "\n" +

@@ -55,7 +55,7 @@ func (a *App) versionCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := currentVersion()
 			if a.flags.json {
-				return printJSON(a.Stdout, v)
+				return a.printJSON(v)
 			}
 			_, err := fmt.Fprint(a.Stdout, v)
 			return err

@@ -205,7 +205,7 @@ func TestABrokenGraphDecidesNothingAndCanBeRecordedAnew(t *testing.T) {
 		})
 		d.dag(line("w", map[string][]string{"n": {"b"}}))
 		if n := d.decide(retains, &core.GateCase{Memory: memory(core.Signals{})}).Numbers; n.GraphKnown {
-			t.Errorf("%s: recorded anew without the memory: %+v", value, n)
+			t.Errorf("%s: recorded again without the memory: %+v", value, n)
 		}
 	}
 }

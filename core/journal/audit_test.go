@@ -198,7 +198,7 @@ func edit(stream string, seq byte, from, to string) func(core.Tx) error {
 	}
 }
 
-// forge writes a stream anew, whole and with other content.
+// forge writes a stream again, whole and with other content.
 func forge(stream string) func(core.Tx) error {
 	return func(tx core.Tx) error {
 		if err := cut(stream, 0)(tx); err != nil {
@@ -237,7 +237,7 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 			}
 			return nil
 		}, "run/a", 1, "its head says 4"},
-		{"a stream written anew", forge("run/a"), "run/a", 1, "rewritten"},
+		{"a stream written again", forge("run/a"), "run/a", 1, "rewritten"},
 		{"the root edited", edit("root", 2, "run/ab", "run/ac"), "root", 2, "edited"},
 		{"the root cut", cut("root", 3), "root", 4, "the head that was kept is that of entry 4"},
 		{"the root wholly removed", cut("root", 0), "root", 1, "the head that was kept"},
@@ -275,7 +275,7 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 }
 
 // TestOnlyAKeptHeadFindsWhatWasCutFromEverything: streams and root end at the same
-// earlier moment, or were written anew together.
+// earlier moment, or were written again together.
 func TestOnlyAKeptHeadFindsWhatWasCutFromEverything(t *testing.T) {
 	together := map[string]func(core.Tx) error{
 		"cut": func(tx core.Tx) error {

@@ -136,7 +136,7 @@ func figureRun(t *testing.T, writers, calls int, fn func(writer int) error) core
 	return took
 }
 
-// getFigure reads memories of the whole store, at random. It opens the store anew for
+// getFigure reads memories of the whole store, at random. It opens the store again for
 // each round: rounds differ by half.
 func getFigure(t *testing.T, dir string, ids []string) {
 	var took, used coretest.Samples

@@ -23,18 +23,19 @@ func imported(t *testing.T, text string) (*governed, error) {
 }
 
 // forged changes lines of an export, and gives it the end that fits. A change
-// returns the line anew, "" to leave it out.
+// returns the line again, "" to leave it out.
 func forged(text string, change func(line string) string) string {
 	lines := strings.SplitAfter(text, "\n")
-	body, n := lines[0], 0
+	var body strings.Builder
+	body.WriteString(lines[0])
+	n := 0
 	for _, line := range lines[1 : len(lines)-2] {
-		if line = change(line); line != "" {
-			body += line
-			n += strings.Count(line, "\n")
-		}
+		line = change(line)
+		body.WriteString(line)
+		n += strings.Count(line, "\n")
 	}
-	sum := sha256.Sum256([]byte(body))
-	return body + fmt.Sprintf(`{"end":true,"records":%d,"digest":"sha256:%s"}`+"\n", n, hex.EncodeToString(sum[:]))
+	sum := sha256.Sum256([]byte(body.String()))
+	return body.String() + fmt.Sprintf(`{"end":true,"records":%d,"digest":"sha256:%s"}`+"\n", n, hex.EncodeToString(sum[:]))
 }
 
 func TestAnImportRoundTripsEverything(t *testing.T) {

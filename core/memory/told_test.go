@@ -11,7 +11,7 @@ import (
 )
 
 // meddler asks other policies. The first answer after it was armed comes only when
-// what was read has been written anew meanwhile, so that the transaction has to run
+// what was read has been written again meanwhile, so that the transaction has to run
 // again.
 type meddler struct {
 	core.ReflectPolicy

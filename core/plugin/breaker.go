@@ -10,7 +10,7 @@ const (
 	backoffFirst  = 250 * time.Millisecond
 	backoffLimit  = 30 * time.Second
 	backoffSpread = 0.2              // a wait is up to this part shorter or longer
-	stableAfter   = 60 * time.Second // a life this long starts the backoff anew
+	stableAfter   = 60 * time.Second // a life this long starts the backoff again
 	exitsToOpen   = 3
 	exitsWindow   = 10 * time.Minute
 	openFor       = 60 * time.Second

@@ -77,7 +77,7 @@ type refused struct{ error }
 
 // startRefused ends the call that waits longest, also where a busy instance might
 // serve it later: another start in its stead would be refused again. It is no
-// failure of the plugin's, so the next call asks anew at once.
+// failure of the plugin's, so the next call asks again at once.
 func (p *pool) startRefused(err error) {
 	p.breaker.trial = false
 	if len(p.queue) > 0 {

@@ -119,7 +119,7 @@ func encodeLine(key, value []byte) ([]byte, error) {
 	}
 	switch {
 	case isPlainJSON(value):
-		// Put in as it is: the encoder would write it anew.
+		// Put in as it is: the encoder would write it again.
 		head, err := core.EncodeJSON(line)
 		if err != nil {
 			return nil, err

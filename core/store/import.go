@@ -153,7 +153,7 @@ func (in *importer) record(ctx context.Context, line []byte) error {
 	in.moved.Records++
 	in.progress.tell(in.moved)
 	if hasPrefix(rec.key, in.derived) {
-		return nil // of an export by a program that didn't derive it: it is made anew
+		return nil // of an export by a program that didn't derive it: it is made again
 	}
 	in.batch = append(in.batch, rec)
 	if in.size += len(rec.key) + len(rec.value); in.size < batchBytes {
@@ -254,6 +254,6 @@ func refuse(ctx context.Context, s core.Store, parts []core.Checker) error {
 		return err
 	}
 	return sdk.Errorf(sdk.Invalid, "import_refused", "the export doesn't hold together: %d problems, the first is %s: %s", count, told[0].Key, told[0].Message).
-		WithHint("nothing was imported; was the file edited? export it anew").
+		WithHint("nothing was imported; was the file edited? export it again").
 		WithDetail("problems", told).WithDetail("count", count)
 }

@@ -112,6 +112,6 @@ func decode(runID string, key, value []byte, record any) error {
 // corrupt says that a record isn't what the store wrote.
 func corrupt(runID string, key []byte, problem string) error {
 	return sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", runID, describeKey(key), problem).
-		WithHint("the data directory is damaged at this run; other runs are readable: restore a backup or start the run anew").
+		WithHint("the data directory is damaged at this run; other runs are readable: restore a backup or start the run again").
 		WithDetail("run_id", runID).WithDetail("key", describeKey(key))
 }

@@ -279,6 +279,6 @@ func (w *walk) stepLimit(next string) error {
 		}
 	}
 	return sdk.Errorf(sdk.Exhausted, ReasonStepLimit, "the workflow didn't end within %d steps: it goes round %s", w.plan.StepLimit, cycle).
-		WithHint("let a goto of the cycle lead to end, or raise settings.step_limit, and run the workflow anew: a resumed run keeps its own").
+		WithHint("let a goto of the cycle lead to end, or raise settings.step_limit, and run the workflow again: a resumed run keeps its own").
 		WithDetail("cycle", cycle)
 }

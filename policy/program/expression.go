@@ -30,7 +30,7 @@ type scope struct {
 
 // with returns the scope with one more variable. One that hides another may be of
 // another type, which cel-go refuses in an environment that has both: so that one
-// is made anew.
+// is made again.
 func (s *scope) with(name string, kind *cel.Type) (*scope, error) {
 	inner := &scope{bare: s.bare, kinds: maps.Clone(s.kinds), slots: maps.Clone(s.slots)}
 	_, hides := inner.kinds[name]

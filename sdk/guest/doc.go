@@ -14,7 +14,7 @@
 //
 // Exported functions can't be closures, so the plugin is registered with the
 // package, once, in an init function: Go runs these when the host loads the
-// module, and doesn't run main. A command, which is run anew for each call, has
+// module, and doesn't run main. A command, which is run again for each call, has
 // it the other way round, and is built without -buildmode:
 //
 //	func main() { guest.Command(words.Plugin()) }

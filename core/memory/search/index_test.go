@@ -184,7 +184,7 @@ func TestCommitsDuringALoadArentLost(t *testing.T) {
 }
 
 // Of many searches on a cold namespace one loads it. If that fails, each tells so,
-// and a later one tries anew.
+// and a later one tries again.
 func TestOneLoadsAndTheOthersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}

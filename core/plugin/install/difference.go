@@ -59,7 +59,7 @@ func (p *Plugin) Changed(found []Difference) error {
 }
 
 // remedy says what the command that fixes a changed plugin does: a copy is made
-// anew, and what lies in the lock's own folder is pinned as it is.
+// again, and what lies in the lock's own folder is pinned as it is.
 func (p *Plugin) remedy() string {
 	if p.Place.Repair == "" && p.Locked.Path == "" {
 		return "restore it from a package that you trust"

@@ -31,7 +31,7 @@ func (p Place) folder(l *Locked) string {
 	return filepath.Join(p.Dir, l.folderName())
 }
 
-// repair is the command that installs a plugin anew, or pins it where it is.
+// repair is the command that installs a plugin again, or pins it where it is.
 func (p Place) repair(l *Locked) string {
 	if p.Repair != "" {
 		return p.Repair

@@ -138,7 +138,7 @@ func (t *Trust) verify(name string, files digests, signature []byte) (signer str
 		}
 	}
 	return "", sdk.Errorf(sdk.Denied, "signature_invalid", "plugin %s was changed after it was signed, or no key that the trust file names for %s signed it", name, publisher).
-		WithHint("get the package anew, or sign it again if it is yours; add a new key of its publisher's to the trust file only if you know it to be theirs")
+		WithHint("get the package again, or sign it again if it is yours; add a new key of its publisher's to the trust file only if you know it to be theirs")
 }
 
 // signed is what a signature is over.

@@ -13,10 +13,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// tinyTables makes the store write its list of files anew after some dozens of entries.
+// tinyTables makes the store write its list of files again after some dozens of entries.
 func tinyTables() Options { return Options{Dir: "db", MemTableBytes: 16 << 10} }
 
-// rotation is the steps in which the list of files is written anew: a new file, which
+// rotation is the steps in which the list of files is written again: a new file, which
 // holds all, a marker in the place of the one that names the old file, and the end of
 // the file before that.
 var rotation = []string{

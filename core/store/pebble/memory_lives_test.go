@@ -152,7 +152,7 @@ func changesScenario() []memoryStep {
 			defer other.Close()
 			p, err := other.Reembed(ctx, "ns", "me", nil)
 			if err == nil && p.Changed == 0 {
-				err = fmt.Errorf("no vector was made anew: %+v", p)
+				err = fmt.Errorf("no vector was made again: %+v", p)
 			}
 			return err
 		},

@@ -124,7 +124,7 @@ const (
 	// reader a look into a filter; with Pebble's 4 an import writes 1.3 times as much.
 	compactAtLayers = 8
 	// manifestShare is which part of a memtable the list of files may take before it
-	// is written anew: of 8 MiB, 256 KiB. Each change of the files is appended, and an
+	// is written again: of 8 MiB, 256 KiB. Each change of the files is appended, and an
 	// open reads all: after an import of a million memories 1.4 MB, for 30 ms. Pebble's
 	// bound is 128 MB.
 	manifestShare = 32

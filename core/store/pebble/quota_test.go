@@ -44,7 +44,7 @@ func (q *quota) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.
 	return q.file(q.FS.OpenReadWrite(name, c, opts...))
 }
 
-// ReuseForWrite takes the file's bytes anew, which is harder than a real disk.
+// ReuseForWrite takes the file's bytes again, which is harder than a real disk.
 func (q *quota) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return q.file(q.FS.ReuseForWrite(from, to, c))
 }

@@ -16,7 +16,7 @@ const (
 	editChecked                 // the same, and the check, where it stands
 	editLoop                    // the start of a loop, with the check of its header
 	editLoopEnd                 // its end, with what happens if the check fails
-	editReload                  // the copy anew, since a callee may have charged
+	editReload                  // the copy again, since a callee may have charged
 	editBulk                    // a charge of n/8 units for each of the length on the stack
 	editGrow                    // a call of the function that grows the memory
 )

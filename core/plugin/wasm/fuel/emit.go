@@ -78,7 +78,7 @@ const wrapsOfLoop = 3
 
 // beginLoop and endLoop check at a loop's header, but ask outside: a call within
 // makes wazero spill the loop's registers on every turn, for up to three times
-// the time. The loop is entered anew after that, which changes nothing, since it
+// the time. The loop is entered again after that, which changes nothing, since it
 // has no parameters.
 //
 //	block $done

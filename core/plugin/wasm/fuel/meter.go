@@ -119,7 +119,7 @@ func (m *meter) enter(w *rewriter) {
 }
 
 // loop checks and charges at a loop's header. A loop with parameters is checked
-// where it stands, since it can't be left and entered anew without a type for it.
+// where it stands, since it can't be left and entered again without a type for it.
 func (m *meter) loop(w *rewriter) {
 	in := &w.in
 	if in.index != noType && (uint64(in.index) >= uint64(len(w.l.params)) || w.l.params[in.index] > 0) {
