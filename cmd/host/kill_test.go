@@ -159,17 +159,17 @@ func (w *killWorld) recorded() (shownRun, bool) {
 	return run, true
 }
 
-// kills is how many moments are tried: the heavy figure runs in make stress.
-func kills() int {
+// kills is how many moments are tried: some, or 200 in make stress.
+func kills(some int) int {
 	if os.Getenv("REFLECTORY_STRESS") != "" {
 		return 200
 	}
-	return 20
+	return some
 }
 
 func TestAHostKilledAtAnyMomentLosesNothingAndLeavesNothing(t *testing.T) {
-	t.Run("counting what is paid for", func(t *testing.T) { newKillWorld(t).count().killMany(kills()) })
-	t.Run("sandboxed", func(t *testing.T) { newKillWorld(t).killMany(kills() / 2) })
+	t.Run("counting what is paid for", func(t *testing.T) { newKillWorld(t).count().killMany(kills(20)) })
+	t.Run("sandboxed", func(t *testing.T) { newKillWorld(t).killMany(kills(20) / 2) })
 }
 
 // Who looks at a run has the store alone, so that no program runs it any more.

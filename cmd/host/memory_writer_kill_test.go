@@ -20,7 +20,7 @@ import (
 func TestAKilledWriterOfMemoriesLosesNothing(t *testing.T) {
 	w := newKillWorld(t)
 	var all []written
-	for range kills() {
+	for range kills(8) {
 		list := w.killWriter(1 + rand.IntN(60))
 		w.holds(list)
 		all = append(all, list...)
