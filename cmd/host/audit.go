@@ -56,7 +56,7 @@ type audited struct {
 	// Kept is the head that was given; "" for none.
 	Kept    string          `json:"kept_head,omitempty"`
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
-	// Files are those of --segment that hold.
+	// Files are the files of --segment that hold.
 	Files []auditedFile `json:"segment_files,omitempty"`
 }
 

@@ -80,7 +80,7 @@ func (a *Audit) streams(ctx context.Context, r core.Reader, done *Audited, repor
 // empty checks a stream that has a head, or where it begins, if it has no entries.
 func (w *walk) empty(prefix, stream string) error {
 	if checkStream(stream) != nil {
-		return w.report(broken(strconv.Quote(stream), 0, "the key isn't that of a head or a start"))
+		return w.report(broken(strconv.Quote(stream), 0, "the key isn't a head's or a start's"))
 	}
 	if prefix == startPrefix {
 		if _, found, err := w.r.Get(headKey(stream)); err != nil || found {

@@ -246,7 +246,7 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 			return journal.Append(tx, "root", at, journal.HeadsRecorded{Heads: []journal.StreamHead{{Stream: "a\nb"}}})
 		}, "root", 5, "names no stream"},
 		{"a key that is none", func(tx core.Tx) error { return tx.Put([]byte("event/run/a\x00short"), nil) }, `"run/a\x00short"`, 0, "isn't that of an entry"},
-		{"a head of no stream", func(tx core.Tx) error { return tx.Put([]byte("event-head/a\nb"), nil) }, `"a\nb"`, 0, "isn't that of a head"},
+		{"a head of no stream", func(tx core.Tx) error { return tx.Put([]byte("event-head/a\nb"), nil) }, `"a\nb"`, 0, "isn't a head's"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

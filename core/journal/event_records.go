@@ -23,7 +23,7 @@ type RecordDigest struct {
 // stream up to here.
 type NamespaceImported struct {
 	Namespace string `json:"namespace"`
-	// Head is that of the stream in the other store, and Root its root's, as audit head
+	// Head is the stream's in the other store, and Root its root's, as audit head
 	// prints them: "" where the root had recorded nothing yet.
 	Head string `json:"head"`
 	Root string `json:"root,omitempty"`

@@ -49,7 +49,7 @@ type VisitRecorded struct {
 // MemoryDigest is a memory as it was when a run got it.
 type MemoryDigest struct {
 	MemoryID string `json:"memory_id"`
-	// Digest is that of a record with the memory's texts and a random salt, so that it
+	// Digest is the digest of a record with the memory's texts and a random salt, so that it
 	// tells nothing once that is gone; "" says that the memory was purged before.
 	Digest string `json:"digest,omitempty"`
 }

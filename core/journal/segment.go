@@ -29,7 +29,7 @@ func mayBePruned(stream string) bool {
 }
 
 // Seal is the event of a segment that was pruned, with its place in [PrunedStream]. The
-// zero value is that of a stream of which nothing was pruned.
+// zero value is the seal of a stream of which nothing was pruned.
 type Seal struct {
 	Seq uint64
 	At  time.Time

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// entries are those of a stream that are there.
+// entries are a stream's entries that are there.
 func (b *book) entries(stream string) (list []journal.Entry) {
 	b.Helper()
 	err := b.Store.View(b.Context(), func(r core.Reader) error {

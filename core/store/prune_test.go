@@ -270,7 +270,7 @@ func TestPrune_GoesThroughAnExport(t *testing.T) {
 	}
 }
 
-// TestPrune_ARunThatWasPrunedIsNamed: whoever asks for it learns where it is.
+// TestPrune_ARunThatWasPrunedIsNamed: the one who asks for it learns where it is.
 func TestPrune_ARunThatWasPrunedIsNamed(t *testing.T) {
 	a := newArchive(t, mem.Open())
 	a.prune(2)

@@ -22,7 +22,7 @@ import (
 // place says what it is. The file is named by its digest: a file never takes the place of
 // another one, and one that a killed program wrote is in nobody's way.
 
-// segmentVersion is that of the lines.
+// segmentVersion is the version of the lines.
 const segmentVersion = 1
 
 // segmentFileHeader is the first line.

@@ -16,7 +16,7 @@ import (
 // that names its keys, and whatever scrubs next goes by the marks: the purge, the close,
 // or the next open. In memory nothing has to be kept.
 //
-// Keys tell something too: that of an index has a tag in it. So a mark goes the way of
+// Keys tell something too: an index's key has a tag in it. So a mark goes the way of
 // what it names. It is emptied once its keys are scrubbed, then scrubbed itself, and only
 // then deleted, so that a kill in between leaves a mark that says how far it came.
 

@@ -63,7 +63,7 @@ func Stage(ctx context.Context, o Options, overwrite bool) (*Staged, error) {
 	var err error
 	if s.Dir, err = os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+stagedSuffix); err != nil {
 		s.Discard()
-		return nil, ioError("create a folder beside "+s.target, err)
+		return nil, ioError("create a folder next to "+s.target, err)
 	}
 	return s, nil
 }
@@ -88,7 +88,7 @@ func StageCopy(ctx context.Context, o Options) (*Staged, error) {
 func (s *Staged) Scratch() (string, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+stagedSuffix)
 	if err != nil {
-		return "", ioError("create a folder beside "+s.target, err)
+		return "", ioError("create a folder next to "+s.target, err)
 	}
 	s.scratch = append(s.scratch, dir)
 	return dir, nil
