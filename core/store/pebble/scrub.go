@@ -42,19 +42,23 @@ func (s *Store) scrub(ctx context.Context, keys [][]byte) (held string, err erro
 	if held, err = s.awaitReaders(ctx, deadline.C); err != nil || held != "" {
 		return held, err
 	}
-	if err := s.scrubLogs(keys); err != nil {
-		return "", err
+	for left := keys; ; {
+		if err := s.scrubLogs(left); err != nil {
+			return "", err
+		}
+		if left, err = s.scrubTables(ctx, left); err != nil {
+			return "", err
+		}
+		if len(left) == 0 {
+			break
+		}
+		select {
+		case <-deadline.C:
+			return "a merge of tables that goes on", nil
+		default:
+		}
 	}
-	tables, err := s.scrubTables(ctx, keys)
-	if err != nil {
-		return "", err
-	}
-	moved, err := s.tables(nil) // to a lower level, where nothing was to be merged
-	if err != nil {
-		return "", err
-	}
-	tables = slices.DeleteFunc(tables, func(name string) bool { return moved[name] })
-	if held, err = s.awaitRemoval(ctx, deadline.C, tables); err != nil || held != "" {
+	if held, err = s.awaitRemoval(ctx, deadline.C); err != nil || held != "" {
 		return held, err
 	}
 	names, err := s.names(keys)
@@ -195,43 +199,50 @@ func zero(fs vfs.FS, path string, size int64) error {
 	return err
 }
 
-// scrubTables merges the tables that may hold one of the keys, and returns the files
-// that had them.
-func (s *Store) scrubTables(ctx context.Context, keys [][]byte) (merged []string, err error) {
-	suspects, err := s.tables(nil)
-	if err != nil {
-		return nil, err
-	}
+// scrubTables merges the tables that hold one of the keys, and returns the keys that are
+// left: where Pebble merged tables meanwhile on its own, it may have moved one of them past
+// the merge.
+func (s *Store) scrubTables(ctx context.Context, keys [][]byte) (left [][]byte, err error) {
 	for _, key := range keys {
-		here, err := s.tables(key)
+		clean, err := s.isClean(ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		before := len(merged)
-		for name := range here {
-			if suspects[name] { // not one that a merge of this loop has made
-				merged = append(merged, name)
-			}
-		}
-		if len(merged) == before {
-			continue
+		if clean {
+			continue // an earlier key's merge had it too
 		}
 		if err := s.db.Compact(ctx, key, after(key), false); err != nil {
 			return nil, ioError("compact", err)
 		}
+		if clean, err = s.isClean(ctx, key); err != nil {
+			return nil, err
+		}
+		if !clean {
+			left = append(left, key)
+		}
 	}
-	return merged, s.fuse.err()
+	return left, s.fuse.err()
+}
+
+// isClean reports whether what a key is now is all that the tables and the memtable have
+// of it: no earlier value, and no deletion.
+func (s *Store) isClean(ctx context.Context, key []byte) (bool, error) {
+	stored, err := s.db.ScanStatistics(ctx, key, after(key), pebble.ScanStatisticsOptions{})
+	if err != nil {
+		return false, ioError("look at its tables", err)
+	}
+	versions := 0
+	for _, n := range stored.Accumulated.KindsCount {
+		versions += n
+	}
+	return versions == 0 || versions == 1 && stored.Accumulated.KindsCount[pebble.InternalKeyKindDelete] == 0, nil
 }
 
 func after(key []byte) []byte { return append(bytes.Clone(key), 0) }
 
-// tables are the names of the files of tables that may hold a key; nil is any.
-func (s *Store) tables(key []byte) (map[string]bool, error) {
-	var options []pebble.SSTablesOption
-	if key != nil {
-		options = append(options, pebble.WithKeyRangeFilter(key, after(key)))
-	}
-	levels, err := s.db.SSTables(options...)
+// liveTables are the names of the files of the tables that Pebble reads.
+func (s *Store) liveTables() (map[string]bool, error) {
+	levels, err := s.db.SSTables()
 	if err != nil {
 		return nil, ioError("look at its tables", err)
 	}
@@ -250,17 +261,31 @@ func (s *Store) awaitReaders(ctx context.Context, deadline <-chan time.Time) (he
 	return s.await(ctx, deadline, func() (string, error) { return s.snapshots.held(earlier), nil })
 }
 
-// awaitRemoval waits until the files of tables are gone: a transaction may still read
-// one.
-func (s *Store) awaitRemoval(ctx context.Context, deadline <-chan time.Time, tables []string) (held string, err error) {
+// awaitRemoval waits until the files of tables that were replaced are gone: a transaction
+// may still read one. What a merge is writing is of what is clean, so it isn't waited for.
+func (s *Store) awaitRemoval(ctx context.Context, deadline <-chan time.Time) (held string, err error) {
+	earlier, err := s.files(".sst")
+	if err != nil {
+		return "", err
+	}
 	return s.await(ctx, deadline, func() (string, error) {
+		if m := s.db.Metrics(); m.Table.ZombieCount+m.Table.ObsoleteCount == 0 {
+			return "", nil
+		}
 		there, err := s.files(".sst")
-		for _, name := range tables {
-			if slices.Contains(there, name) {
-				return "a reader that has " + name + " open", err
+		if err != nil {
+			return "", err
+		}
+		live, err := s.liveTables()
+		if err != nil {
+			return "", err
+		}
+		for _, name := range earlier {
+			if slices.Contains(there, name) && !live[name] {
+				return "a reader that has " + name + " open", nil
 			}
 		}
-		return "", err
+		return "", nil
 	})
 }
 
