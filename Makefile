@@ -109,7 +109,7 @@ lint: deps
 ## stress: the heavy figures of the tests: 200 kills, 10,000 operations, 1,000 equal runs, 1,000,000 memories
 .PHONY: stress
 stress: deps
-	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./cmd/host ./core/memory ./core/store/... ./core/plugin/wasm
+	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./cmd/host/... ./core/memory ./core/store/... ./core/plugin/wasm
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 120m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/memory
 
 ## fuzz: run every fuzz target for FUZZTIME
@@ -126,7 +126,7 @@ fuzz: deps
 .PHONY: bench
 bench: deps
 	@mkdir -p bin
-	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/... ./policy/... ./plugins/... ./cmd/host | tee bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
+	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/... ./policy/... ./plugins/... ./cmd/host/... | tee bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
 	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | awk -F' [|] ' '{printf "%-48s %-16s %-18s %-7s %s\n", $$2, $$3, $$4, $$5, $$6}'
 	@! grep -qE '^FAIL' bin/bench.txt
 

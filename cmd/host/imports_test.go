@@ -87,7 +87,8 @@ var imports = map[string][]string{
 	"policy/policytest": {"policy", "policy/format", "policy/program", "sdk"},
 	"policy/program":    {"core", "policy/format", "sdk"},
 
-	"cmd/host": {
+	"cmd/host": {"cmd/host/internal/cli"},
+	"cmd/host/internal/cli": {
 		"cmd/host/internal/scaffold", "cmd/host/internal/term",
 		"core", "core/decisions", "core/document", "core/gate", "core/governance", "core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/search",
 		"core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
@@ -123,7 +124,7 @@ var holders = map[string][]string{
 	"github.com/viterin/vek":                {"core/memory/vector"},
 	"golang.org/x/text":                     {"core", "core/memory/text"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},
-	"github.com/spf13/cobra":                {"cmd/host"},
+	"github.com/spf13/cobra":                {"cmd/host/internal/cli"},
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},
 	"github.com/xeipuuv/gojsonschema":       {"plugins/schema-eval/schemaeval"},
 	"github.com/santhosh-tekuri/jsonschema": {"plugins/schema-eval/schemaeval", "plugins/llm-eval/llmeval"},

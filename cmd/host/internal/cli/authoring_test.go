@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"io/fs"
@@ -19,11 +19,11 @@ var codeBlock = regexp.MustCompile("(?ms)^```(go|json|python)\n(.*?)^```$")
 // Every snippet of the authors' guide stands in an example, which is compiled and
 // run by its own tests.
 func TestTheAuthorsGuideShowsWhatIsTested(t *testing.T) {
-	guide := readText(t, "../../sdk/AUTHORING.md")
+	guide := readText(t, "../../../../sdk/AUTHORING.md")
 	var examples strings.Builder
-	err := fs.WalkDir(os.DirFS("../../examples"), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS("../../../../examples"), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
-			examples.WriteString(readText(t, "../../examples/"+name))
+			examples.WriteString(readText(t, "../../../../examples/"+name))
 		}
 		return err
 	})
@@ -43,7 +43,7 @@ func TestTheAuthorsGuideShowsWhatIsTested(t *testing.T) {
 
 // The guide lists the kit's cases as they are.
 func TestTheAuthorsGuideListsTheKitsCases(t *testing.T) {
-	guide := readText(t, "../../sdk/AUTHORING.md")
+	guide := readText(t, "../../../../sdk/AUTHORING.md")
 	for _, r := range sdktest.Check(t.Context(), sdktest.InProcess(sdk.Plugin{}), nil, sdktest.Options{}) {
 		if row := "| `" + r.Case + "` | " + r.Rule + " |"; !strings.Contains(guide, row) {
 			t.Errorf("the guide lacks the row %s", row)
@@ -54,7 +54,7 @@ func TestTheAuthorsGuideListsTheKitsCases(t *testing.T) {
 // The files of the guide's ten minutes stand in a script, and its commands run there.
 func TestTheAuthorsGuideIsFollowed(t *testing.T) {
 	script := readText(t, "testdata/script/authoring.txtar")
-	_, section, _ := strings.Cut(readText(t, "../../sdk/AUTHORING.md"), "## Ten minutes\n")
+	_, section, _ := strings.Cut(readText(t, "../../../../sdk/AUTHORING.md"), "## Ten minutes\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	blocks := indentedBlock.FindAllStringSubmatch(section, -1)
 	if len(blocks) < 8 {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package cli
 
 import (
 	"os"
@@ -15,7 +15,7 @@ import (
 // authoringBlock is a block of sdk/AUTHORING.md, by its first line.
 func authoringBlock(t *testing.T, first string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../sdk/AUTHORING.md")
+	text, err := os.ReadFile("../../../../sdk/AUTHORING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func authoringBlock(t *testing.T, first string) string {
 // extismModule copies a plug-in of Extism's own Go SDK.
 func extismModule(t *testing.T, name, to string) {
 	t.Helper()
-	sdk, err := coretest.SuiteModule("../..", "github.com/extism/go-sdk")
+	sdk, err := coretest.SuiteModule("../../../..", "github.com/extism/go-sdk")
 	if err != nil {
 		t.Fatal(err)
 	}

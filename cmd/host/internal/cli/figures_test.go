@@ -1,6 +1,6 @@
 //go:build bench && linux
 
-package main
+package cli
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build cgo && lua54
 
-package main
+package cli
 
 import (
 	"bytes"
@@ -51,7 +51,7 @@ func runLine(t *testing.T, env map[string]string, line string) {
 		t.Fatalf("example %q is no command line of reflectory", line)
 	}
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), words[1:], strings.NewReader(""), &stdout, &stderr, func(k string) string { return env[k] })
+	code := runProgram(t.Context(), words[1:], strings.NewReader(""), &stdout, &stderr, func(k string) string { return env[k] })
 	answer := refusals[line]
 	if code != exitPassed && code != exitNotValid && (answer == "" || !strings.Contains(stderr.String(), answer)) {
 		t.Errorf("%s: exit %d\n%s%s", line, code, &stdout, &stderr)

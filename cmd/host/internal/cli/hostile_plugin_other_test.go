@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package cli
 
 // hostiles are none here: what they attack is Linux's.
 var hostiles map[string]func()

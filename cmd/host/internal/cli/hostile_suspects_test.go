@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package cli
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ type suspect struct {
 }
 
 // guests is where the modules are.
-const guests = "../../testdata/modules"
+const guests = "../../../../testdata/modules"
 
 // late is a deadline that is meant to pass.
 const late = 300 * time.Millisecond

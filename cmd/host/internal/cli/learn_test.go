@@ -1,6 +1,6 @@
 //go:build cgo && lua54
 
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -12,13 +12,13 @@ import (
 // TestLearnFromFailures runs the tasks of the example twice: with the memory, the
 // second time takes fewer iterations; without it, it gains nothing.
 func TestLearnFromFailures(t *testing.T) {
-	tasks, err := filepath.Glob("../../examples/learn-from-failures/tasks/*.txt")
+	tasks, err := filepath.Glob("../../../../examples/learn-from-failures/tasks/*.txt")
 	if err != nil || len(tasks) != 5 {
 		t.Fatalf("tasks %v, error %v", tasks, err)
 	}
 	iterations := func(t *testing.T, w *world, flags ...string) (counts []int) {
 		for _, task := range tasks {
-			args := []string{"run", "../../examples/learn-from-failures/workflow.yaml", "--input", task, "--json"}
+			args := []string{"run", "../../../../examples/learn-from-failures/workflow.yaml", "--input", task, "--json"}
 			var result struct {
 				Output map[string]any
 				Nodes  struct {

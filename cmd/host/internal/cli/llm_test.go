@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 // exampleAt is an example's workflow with its endpoint replaced.
 func exampleAt(t *testing.T, name, was, now string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../examples/judge-with-llm/" + name)
+	text, err := os.ReadFile("../../../../examples/judge-with-llm/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func (w *world) absent(text string) {
 
 func TestAMissingKeyIsSaidBeforeAnythingRuns(t *testing.T) {
 	w := newWorld(t)
-	code, _, errs := w.run(t.Context(), "run", "../../examples/judge-with-llm/judge.yaml")
+	code, _, errs := w.run(t.Context(), "run", "../../../../examples/judge-with-llm/judge.yaml")
 	if code != exitFailure || !strings.Contains(errs, "OPENAI_API_KEY") {
 		t.Errorf("exit %d: %s", code, errs)
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -38,7 +38,7 @@ var plugins = map[string]func() sdk.Plugin{
 var programs string
 
 func TestMain(m *testing.M) {
-	commands := map[string]func(){"reflectory": main, "memory-writer": writeMemories}
+	commands := map[string]func(){"reflectory": func() { os.Exit(Main()) }, "memory-writer": writeMemories}
 	for name, plugin := range plugins {
 		commands[path.Base(name)] = func() { process.Main(plugin()) }
 	}

@@ -1,6 +1,6 @@
 //go:build cgo && lua54
 
-package main
+package cli
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ func TestExamplesWithPluginsRun(t *testing.T) {
 	work := t.TempDir()
 	env := map[string]string{"REFLECTORY_DATA_DIR": filepath.Join(work, "data"), "HOME": work}
 	env["REFLECTORY_LOCK"] = installPlugins(t, filepath.Join(work, "plugins"))
-	examples := absolute(t, "../../examples")
+	examples := absolute(t, "../../../../examples")
 
 	secrets := filepath.Join(work, "secrets")
 	if err := os.CopyFS(secrets, os.DirFS(filepath.Join(examples, "wasm-evaluator", "package"))); err != nil {
@@ -39,7 +39,7 @@ func TestExamplesWithPluginsRun(t *testing.T) {
 		{"run " + examples + "/ensemble/workflow.yaml", `"subject": "Your order A-1042"`},
 	} {
 		var out, errs bytes.Buffer
-		code := run(t.Context(), strings.Fields(step.args), strings.NewReader(""), &out, &errs, func(name string) string { return env[name] })
+		code := runProgram(t.Context(), strings.Fields(step.args), strings.NewReader(""), &out, &errs, func(name string) string { return env[name] })
 		if code != exitPassed || !strings.Contains(out.String(), step.wants) {
 			t.Errorf("%s: exit %d\n%s%s", step.args, code, out.String(), errs.String())
 		}

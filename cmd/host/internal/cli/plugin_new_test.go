@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func TestNewPluginsInGoPassTheKit(t *testing.T) {
 		"wasm":    {"plugin.wasm", []string{"-buildmode=c-shared"}, []string{"GOOS=wasip1", "GOARCH=wasm"}},
 	} {
 		t.Run(runtime, func(t *testing.T) {
-			root, err := filepath.Abs("../..")
+			root, err := filepath.Abs("../../../..")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func wantKitPassed(t *testing.T, dir string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	env := map[string]string{"REFLECTORY_DATA_DIR": t.TempDir()}
-	code := run(t.Context(), []string{"plugin", "test", dir}, strings.NewReader(""), &out, &errs, func(name string) string { return env[name] })
+	code := runProgram(t.Context(), []string{"plugin", "test", dir}, strings.NewReader(""), &out, &errs, func(name string) string { return env[name] })
 	if code != exitPassed {
 		t.Errorf("exit %d\n%s%s", code, out.String(), errs.String())
 	}

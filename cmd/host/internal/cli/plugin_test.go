@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"path"
@@ -21,7 +21,7 @@ func TestTheShippedPackagesSayWhatTheirPluginsSay(t *testing.T) {
 			continue
 		}
 		shipped++
-		p, err := install.ReadPackage("../../plugins/" + path.Base(name))
+		p, err := install.ReadPackage("../../../../plugins/" + path.Base(name))
 		if err != nil {
 			t.Error(err)
 			continue

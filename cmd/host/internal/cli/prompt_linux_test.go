@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -56,7 +56,7 @@ func TestAPersonIsShownWhatAPluginAsksForAndAsked(t *testing.T) {
 			}
 			data := t.TempDir()
 			var out, errs bytes.Buffer
-			got := run(t.Context(), []string{"plugin", "add", dir, "--data-dir", data}, program, &out, &errs, func(string) string { return "" })
+			got := runProgram(t.Context(), []string{"plugin", "add", dir, "--data-dir", data}, program, &out, &errs, func(string) string { return "" })
 			if got != code || !strings.Contains(errs.String(), "acme/a 1.0.0 asks for:\n  env:A\n  host:cache\ngrant that? [y/N] ") {
 				t.Errorf("exit %d: %s%s", got, &out, &errs)
 			}
@@ -97,7 +97,7 @@ nodes: [{name: n, action: `+c.action+`, with: `+c.with+"}]\n")
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			code := run(t.Context(), append([]string{"run", file}, c.flags...), program, &out, program, func(k string) string { return w.env[k] })
+			code := runProgram(t.Context(), append([]string{"run", file}, c.flags...), program, &out, program, func(k string) string { return w.env[k] })
 			if err := program.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestBulkWorkShowsItsProgress(t *testing.T) {
 		{"memory recall --queries " + broken, []string{"1 queries\x1b[0m" + clear + "{", "}\nerror: "}},
 	} {
 		person, program := terminal(t)
-		run(t.Context(), strings.Fields(c.line), program, program, program, func(k string) string { return w.env[k] })
+		runProgram(t.Context(), strings.Fields(c.line), program, program, program, func(k string) string { return w.env[k] })
 		if err := program.Close(); err != nil {
 			t.Fatal(err)
 		}

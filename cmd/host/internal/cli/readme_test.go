@@ -1,6 +1,6 @@
 //go:build cgo && lua54
 
-package main
+package cli
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 
 // The README's first project is what init writes, and runs as it says.
 func TestReadme_FirstProjectIsThatOfInit(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

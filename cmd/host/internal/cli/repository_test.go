@@ -1,6 +1,6 @@
 //go:build cgo && lua54
 
-package main
+package cli
 
 import (
 	"io/fs"
@@ -16,7 +16,7 @@ import (
 // recipe are the commands of a target of the Makefile, with some variables replaced.
 func recipe(t *testing.T, target string, variables map[string]string) []string {
 	t.Helper()
-	makefile, err := os.ReadFile("../../Makefile")
+	makefile, err := os.ReadFile("../../../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestDemo_PrintsCommandsThatFindItsRun(t *testing.T) {
 	w := newWorld(t)
 	delete(w.env, "REFLECTORY_DATA_DIR")
 	commands := recipe(t, "demo", map[string]string{"DEMO": "examples/extract-contact", "DEMO_DATA": filepath.Join(w.dir, "demo")})
-	t.Chdir("../..")
+	t.Chdir("../../../..")
 	id := ""
 	for _, command := range commands {
 		_, line, found := strings.Cut(strings.TrimSuffix(command, `"`), "bin/reflectory ")
@@ -83,14 +83,14 @@ func TestInstall_PutsTheProgramInAFolderOfPath(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(prefix, "lib", "reflectory", "plugins")); err != nil || !info.IsDir() {
 		t.Errorf("the plugins: %v", err)
 	}
-	if readme, err := os.ReadFile("../../README.md"); err != nil || !strings.Contains(string(readme), "make install") {
+	if readme, err := os.ReadFile("../../../../README.md"); err != nil || !strings.Contains(string(readme), "make install") {
 		t.Errorf("the README doesn't say how to install it: %v", err)
 	}
 }
 
 func TestRepository_HasALicenseAndSaysHowToReportADefect(t *testing.T) {
 	for name, want := range map[string]string{"LICENSE": "Apache License", "SECURITY.md": "report"} {
-		text, err := os.ReadFile("../../" + name)
+		text, err := os.ReadFile("../../../../" + name)
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -104,7 +104,7 @@ var byNumber = regexp.MustCompile(`\(spec [0-9]`)
 func TestRepository_SaysRulesInWords(t *testing.T) {
 	kinds := []string{".go", ".md", ".yaml", ".json", ".txt", ".txtar", ".tmpl", ".proto", ".sh", ".py"}
 	files := 0
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if d != nil && slices.Contains([]string{".git", ".tools", "bin"}, d.Name()) {
 				return fs.SkipDir
@@ -129,15 +129,15 @@ func TestRepository_SaysRulesInWords(t *testing.T) {
 // mayLookAtTheClock are tests that look at the real clock and can't fail by it: what
 // they measure chooses when to kill, is a least time, or grows with what they wait for.
 var mayLookAtTheClock = []string{
-	"cmd/host/kill_test.go", "cmd/host/memory_kill_test.go", "core/plugin/process/instance_test.go",
+	"cmd/host/internal/cli/kill_test.go", "cmd/host/internal/cli/memory_kill_test.go", "core/plugin/process/instance_test.go",
 }
 
 // How fast something is belongs to the figures: a test that compares times fails where
 // the machine is busy. In the bubbles of testing/synctest no real time passes.
 func TestRepository_NoTestComparesTimes(t *testing.T) {
 	figures := regexp.MustCompile(`(figures|bench)[a-z_]*_test\.go$`)
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		name := filepath.ToSlash(strings.TrimPrefix(path, "../../"))
+	err := filepath.WalkDir("../../../..", func(path string, d fs.DirEntry, err error) error {
+		name := filepath.ToSlash(strings.TrimPrefix(path, "../../../../"))
 		switch {
 		case err != nil:
 			return err

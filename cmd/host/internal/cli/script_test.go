@@ -1,6 +1,6 @@
 //go:build cgo && lua54
 
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -20,8 +20,8 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("EXAMPLES", absolute(t, "../../examples"))
-			env.Setenv("GUESTS", absolute(t, "internal/scaffold/testdata"))
+			env.Setenv("EXAMPLES", absolute(t, "../../../../examples"))
+			env.Setenv("GUESTS", absolute(t, "../scaffold/testdata"))
 			env.Setenv("REFLECTORY_DATA_DIR", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command ends a second later

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func statusOf(t *testing.T, dir string) storeStatus {
 	t.Helper()
 	var out, errs bytes.Buffer
 	env := map[string]string{"REFLECTORY_DATA_DIR": dir}
-	if code := run(t.Context(), []string{"status", "--json"}, nil, &out, &errs, func(name string) string { return env[name] }); code != exitPassed {
+	if code := runProgram(t.Context(), []string{"status", "--json"}, nil, &out, &errs, func(name string) string { return env[name] }); code != exitPassed {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
 	var s Status

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -56,7 +56,7 @@ func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
 
 // What the format's page marks as derived is what the parts make again.
 func TestTheFormatMarksWhatIsDerived(t *testing.T) {
-	page, err := os.ReadFile("../../core/store/FORMAT.md")
+	page, err := os.ReadFile("../../../../core/store/FORMAT.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func TestWhoWaitsForInputCanBeStopped(t *testing.T) {
 		stdin := &endless{stop: stop}
 		stdin.from, stdin.to = io.Pipe()
 		var out, errs strings.Builder
-		code := run(ctx, strings.Fields(line), stdin, &out, &errs, func(k string) string { return w.env[k] })
+		code := runProgram(ctx, strings.Fields(line), stdin, &out, &errs, func(k string) string { return w.env[k] })
 		if code != exitCancelled || !strings.Contains(errs.String(), "stopped while it waited for ") {
 			t.Errorf("%s: exit %d, %s", line, code, errs.String())
 		}

@@ -1,9 +1,10 @@
-package main
+package cli
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,7 +81,7 @@ func (w *world) run(ctx context.Context, args ...string) (code int, stdout, stde
 func (w *world) fed(ctx context.Context, stdin string, args ...string) (code int, stdout, stderr string) {
 	w.t.Helper()
 	var out, errs bytes.Buffer
-	code = run(ctx, args, strings.NewReader(stdin), &out, &errs, func(k string) string { return w.env[k] })
+	code = runProgram(ctx, args, strings.NewReader(stdin), &out, &errs, func(k string) string { return w.env[k] })
 	return code, out.String(), errs.String()
 }
 
@@ -133,4 +134,10 @@ func wantIn(t *testing.T, text string, parts ...string) {
 			t.Errorf("%q isn't in:\n%s", part, text)
 		}
 	}
+}
+
+// runProgram runs a command line in its own surroundings, and returns the exit code.
+func runProgram(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
+	app := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Getenv: getenv}
+	return app.Run(ctx, args)
 }

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Main is the program: it runs the command line of this process until it ends or a signal
+// cancels it, and returns the exit code.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	app := &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+	return app.Run(ctx, os.Args[1:])
+}
+
+// endings are the signals that cancel a command. A closed terminal is among them, unless
+// the program was started to outlive it, as nohup does.
+func endings() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
