@@ -12,10 +12,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// admit asks the admission policy before each start of an instance.
-func (l *livePolicies) admit(set *install.Set, namespace string) func(context.Context, plugin.Installed) error {
+// admit asks the admission policy whether a call's scope may run a plugin.
+func (l *livePolicies) admit(set *install.Set) func(context.Context, plugin.Installed) error {
 	return func(ctx context.Context, p plugin.Installed) error {
-		answer := l.Admission(ctx, admissionInput(set, p, namespace))
+		answer := l.Admission(ctx, admissionInput(set, p, plugin.ScopeOf(ctx).Namespace))
 		if answer.Allow {
 			return nil
 		}

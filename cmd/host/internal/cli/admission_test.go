@@ -19,13 +19,13 @@ func TestAdmissionHeedsAChangedPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer set.Close()
-	admit := l.admit(set, "team/a")
+	admit, ctx := l.admit(set), plugin.WithScope(t.Context(), &plugin.Scope{Namespace: "team/a"})
 	p := plugin.Installed{Name: "test/chatty", Version: "1.0.0", Runtime: plugin.RuntimeProcess, Env: []string{"KEY=secret"}}
-	if err := admit(t.Context(), p); err != nil {
+	if err := admit(ctx, p); err != nil {
 		t.Fatal(err)
 	}
 	w.policy("admission/a.yaml", `rule: {match: [{condition: '"env:KEY" in capabilities', output: '{"allow": false, "code": "Not a code", "reason": "no keys here"}'}]}`)
-	until(t, "a refusal", func() bool { err = admit(t.Context(), p); return err != nil })
+	until(t, "a refusal", func() bool { err = admit(ctx, p); return err != nil })
 	if sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "plugin_denied" || !strings.Contains(err.Error(), "test/chatty may not run in namespace team/a: no keys here") {
 		t.Errorf("got %v", err)
 	}
@@ -47,7 +47,7 @@ func TestAdmissionSeesAPluginAsItIsPinned(t *testing.T) {
 	}
 	defer set.Close()
 	var installed plugin.Installed
-	for _, p := range a.granted(set.Installed(), nil) {
+	for _, p := range a.granted(set.Installed()) {
 		if p.Name == "test/tally" {
 			installed = p
 		}

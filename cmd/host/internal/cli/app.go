@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/policy"
@@ -102,20 +103,29 @@ func (a *App) loadOptions() workflow.Options {
 	return workflow.Options{Expressions: a.expressions()}
 }
 
-// openPlugins makes the installed plugins callable, with what those in uses need
-// of the operator. llm is the model that plugins may be granted to ask, a
-// workflow's settings.llm, and policies say which may run in the namespace. Closing
-// it removes the copies that ran.
-func (a *App) openPlugins(uses []workflow.PluginUse, llm json.RawMessage, policies *livePolicies, namespace string) (*pluginHost, error) {
-	uses = append(slices.Clip(uses), modelUse(llm))
-	if err := a.checkEndpoints(uses); err != nil {
-		return nil, err
-	}
+// openPlugins makes the installed plugins callable. Policies say which may run in
+// the namespace of a call's scope. Closing it removes the copies that ran.
+func (a *App) openPlugins(policies *livePolicies) (*pluginHost, error) {
 	set, err := a.openSet()
 	if err != nil {
 		return nil, err
 	}
-	return a.hostPlugins(set, a.granted(set.Installed(), uses), llm, policies.admit(set, namespace))
+	return a.hostPlugins(set, a.granted(set.Installed()), policies.admit(set))
+}
+
+// scope is what the calls of one command are made under: a namespace, what the
+// plugins in uses need of the operator, and the model that plugins may be granted to
+// ask, llm, a workflow's settings.llm.
+func (a *App) scope(uses []workflow.PluginUse, llm json.RawMessage, namespace string) (*plugin.Scope, error) {
+	uses = append(slices.Clip(uses), modelUse(llm))
+	if err := a.checkEndpoints(uses); err != nil {
+		return nil, err
+	}
+	scope := &plugin.Scope{Namespace: namespace, Env: a.environment(uses)}
+	if len(llm) > 0 {
+		scope.LLM = core.Target{Plugin: workflow.LLMPlugin, Config: core.MustJSON(map[string]json.RawMessage{"llm": llm})}
+	}
+	return scope, nil
 }
 
 // withRuns opens the store for its runs alone.

@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/workflow"
 )
 
@@ -158,7 +159,12 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 		return nil, err
 	}
 	defer closing(&err, policies)
-	plugins, err := a.openPlugins(uses, nil, policies, a.config.Namespace.Value)
+	scope, err := a.scope(uses, nil, a.config.Namespace.Value)
+	if err != nil {
+		return nil, err
+	}
+	ctx = plugin.WithScope(ctx, scope)
+	plugins, err := a.openPlugins(policies)
 	if err != nil {
 		return nil, err
 	}

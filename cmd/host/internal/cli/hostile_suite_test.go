@@ -107,7 +107,7 @@ func (s *suite) open() *pluginHost {
 			l.StartTimeout = time.Minute // the machine may be busy
 		}
 	}
-	h, err := s.app.hostPlugins(set, installed, nil, nil)
+	h, err := s.app.hostPlugins(set, installed, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/logfile"
@@ -33,17 +32,12 @@ func (h *pluginHost) Close() error {
 	return errors.Join(h.Supervisor.Close(), h.drivers.Close(), h.services.Close(), h.logs.Close(), h.set.Close())
 }
 
-// hostPlugins runs the plugins of a set with the host's services. Where llm, a
-// workflow's settings.llm, is set, plugins that were granted llm.complete reach
-// that model. admit is asked before each start.
-func (a *App) hostPlugins(set *install.Set, installed []plugin.Installed, llm json.RawMessage, admit func(context.Context, plugin.Installed) error) (*pluginHost, error) {
+// hostPlugins runs the plugins of a set with the host's services. admit is asked with
+// each scope.
+func (a *App) hostPlugins(set *install.Set, installed []plugin.Installed, admit func(context.Context, plugin.Installed) error) (*pluginHost, error) {
 	h := &pluginHost{set: set, logs: logfile.New(logfile.Options{Dir: a.pluginLogDir()})}
 	log := a.keepLog(h.logs)
-	options := services.Options{Log: log}
-	if len(llm) > 0 {
-		options.LLM = core.Target{Plugin: workflow.LLMPlugin, Config: core.MustJSON(map[string]json.RawMessage{"llm": llm})}
-	}
-	h.services = services.New(options)
+	h.services = services.New(services.Options{Log: log})
 	var err error
 	if h.drivers, err = a.openDrivers(installed, driverOptions{log: log, services: h.services}); err != nil {
 		return nil, errors.Join(err, h.services.Close(), h.logs.Close(), set.Close())
@@ -51,7 +45,6 @@ func (a *App) hostPlugins(set *install.Set, installed []plugin.Installed, llm js
 	h.Supervisor = plugin.NewSupervisor(plugin.Options{
 		Installed: installed, Driver: set.Driver(h.drivers), Admit: admit, ConfigEvaluator: configPlugin,
 	})
-	h.services.Connect(h.Supervisor)
 	return h, nil
 }
 

@@ -49,15 +49,19 @@ func TestAPluginIsGivenWhatItWasGrantedAndNoMore(t *testing.T) {
 		{Name: "acme/a", Granted: plugin.Capabilities{Env: []string{"A", "EMPTY"}}},
 		{Name: "acme/b", Granted: plugin.Capabilities{Env: []string{"A"}, Network: []string{"b.org:1"}}},
 		{Name: workflow.LLMPlugin},
-	}, uses) {
+	}) {
 		got = append(got, plugin.Installed{Name: p.Name, Env: p.Env, Granted: plugin.Capabilities{Network: p.Granted.Network}})
 	}
 	want := []plugin.Installed{
 		{Name: "acme/a", Env: []string{"A=1"}},
 		{Name: "acme/b", Env: []string{"A=1"}, Granted: plugin.Capabilities{Network: []string{"b.org:1"}}},
-		{Name: workflow.LLMPlugin, Env: []string{"KEY=secret"}, Granted: plugin.Capabilities{Network: []string{"api.openai.com:443", "llm.example.org:1"}}},
+		{Name: workflow.LLMPlugin, Granted: plugin.Capabilities{Network: []string{"api.openai.com:443", "llm.example.org:1"}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	scoped := map[string][]string{workflow.LLMPlugin: {"KEY=secret"}, "acme/b": {"A=1"}}
+	if diff := cmp.Diff(scoped, a.environment(uses)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -45,7 +45,7 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	installed := a.granted(set.Installed(), nil)
+	installed := a.granted(set.Installed())
 	drivers, err := a.openDrivers(installed, driverOptions{verdictBytes: noVerdicts})
 	if err != nil {
 		return err

@@ -62,29 +62,39 @@ func (a *App) warnUnlocked(p *install.Plugin) {
 		a.term.Bad("WARNING:"), p.Name, p.Folder, orNothing(p.Package.Capabilities.List()))
 }
 
-// granted adds to installed plugins what the operator gives them: the values of
-// environment variables that they were granted or that a config names as
-// api_key_env, and the endpoints of settings.llm to the plugin behind llm.
-func (a *App) granted(installed []plugin.Installed, uses []workflow.PluginUse) []plugin.Installed {
+// granted adds to installed plugins what the operator gives to all calls of them: the
+// values of environment variables that they were granted, and the endpoints of
+// settings.llm to the plugin behind llm.
+func (a *App) granted(installed []plugin.Installed) []plugin.Installed {
 	for i := range installed {
 		p := &installed[i]
-		names := slices.Clone(p.Granted.Env)
-		for _, use := range uses {
-			if use.Plugin == p.Name {
-				names = append(names, use.EnvNames...)
-			}
-		}
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
-			if value := a.Getenv(name); value != "" {
-				p.Env = append(p.Env, name+"="+value)
-			}
-		}
+		p.Env = append(p.Env, a.pairs(p.Granted.Env)...)
 		if p.Name == workflow.LLMPlugin {
 			p.Granted.Network = append(slices.Clone(p.Granted.Network), a.config.LLMEndpoints.list()...)
 		}
 	}
 	return installed
+}
+
+// environment is what configs name as api_key_env, by plugin: it is for the calls of
+// their command alone.
+func (a *App) environment(uses []workflow.PluginUse) map[string][]string {
+	env := map[string][]string{}
+	for _, use := range uses {
+		env[use.Plugin] = append(env[use.Plugin], a.pairs(use.EnvNames)...)
+	}
+	return env
+}
+
+// pairs are the variables of some names that are set, as NAME=value.
+func (a *App) pairs(names []string) []string {
+	var pairs []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		if value := a.Getenv(name); value != "" {
+			pairs = append(pairs, name+"="+value)
+		}
+	}
+	return pairs
 }
 
 // checkEnv refuses to begin without an environment variable that a config names.

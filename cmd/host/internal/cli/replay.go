@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
@@ -110,7 +111,12 @@ func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (res
 		return nil, err
 	}
 	defer closing(&err, policies)
-	plugins, err := a.openPlugins(uses, rec.plan.LLM, policies, namespaceOf(rec.run))
+	scope, err := a.scope(uses, rec.plan.LLM, namespaceOf(rec.run)) // of no run: this one is over
+	if err != nil {
+		return nil, err
+	}
+	ctx = plugin.WithScope(ctx, scope)
+	plugins, err := a.openPlugins(policies)
 	if err != nil {
 		return nil, err
 	}

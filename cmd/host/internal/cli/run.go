@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
@@ -112,7 +113,13 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 		return err
 	}
 	defer closing(&err, policies)
-	plugins, err := a.openPlugins(plan.Plugins(), plan.LLM, policies, namespaceOf(run))
+	scope, err := a.scope(plan.Plugins(), plan.LLM, namespaceOf(run))
+	if err != nil {
+		return err
+	}
+	scope.RunID = run.ID
+	ctx = plugin.WithScope(ctx, scope)
+	plugins, err := a.openPlugins(policies)
 	if err != nil {
 		return err
 	}
@@ -142,7 +149,7 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	actions.Memories, actions.AgentID, actions.Replies = memories, a.config.Agent.Value, replies(db)
 	runs := store.NewRuns(db, core.SystemClock{})
 	runs.Purged = memory.Purged
-	plugins.services.ConnectMemory(&memory.Recaller{Memories: memories, Runs: runs})
+	scope.Recall = &memory.Recaller{Memories: memories, Runs: runs} // no call is under way
 	progress, err := begin(ctx, runs)
 	if err != nil {
 		return err

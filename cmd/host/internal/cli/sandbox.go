@@ -92,7 +92,7 @@ type confinement struct {
 // confine says what a process of a plugin's grants would get.
 func (a *App) confine(p plugin.Installed, folder string) *confinement {
 	limits := p.Limits.WithDefaults(plugin.RuntimeProcess)
-	granted := a.granted([]plugin.Installed{p}, nil)[0].Granted
+	granted := a.granted([]plugin.Installed{p})[0].Granted
 	status := sandbox.Probe().Expected(sandbox.Mode(a.config.Sandbox.Value), limits.Processes)
 	return &confinement{
 		sandboxFacts: a.sandboxFacts(status),

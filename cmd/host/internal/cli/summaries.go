@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -98,7 +99,12 @@ func (s summarizer) Summarize(ctx context.Context, m *core.Memory) (string, erro
 // promote nothing start none.
 func (s summarizer) ask(ctx context.Context, m *core.Memory) (pattern string, err error) {
 	llm := s.app.config.summariesLLM()
-	plugins, err := s.app.openPlugins(nil, llm, s.policies, m.Namespace)
+	scope, err := s.app.scope(nil, llm, m.Namespace)
+	if err != nil {
+		return "", err
+	}
+	ctx = plugin.WithScope(ctx, scope)
+	plugins, err := s.app.openPlugins(s.policies)
 	if err != nil {
 		return "", err
 	}
