@@ -183,8 +183,15 @@ func testPlugin() sdk.Plugin {
 			}
 			return sdk.EvaluatorFunc(b.evaluate), nil
 		},
-		Generator: func(context.Context, json.RawMessage) (sdk.Generator, error) {
+		Generator: func(_ context.Context, config json.RawMessage) (sdk.Generator, error) {
+			var model struct{ LLM string }
+			if err := json.Unmarshal(config, &model); err != nil {
+				return nil, err
+			}
 			return sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+				if model.LLM != "" {
+					return &sdk.GenerateResponse{Output: json.RawMessage(fmt.Sprintf("%q", model.LLM+" by "+os.Getenv("MODEL_KEY")))}, nil
+				}
 				if req.Emit != nil {
 					req.Emit("gen")
 					req.Emit("erated")
@@ -260,6 +267,12 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 		slog.InfoContext(ctx, "with a context")
 		slog.Info("without", "run_id", b.Arg)
 		return said("")
+	case "spy":
+		report, err := spy(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return said(report)
 	case "leak":
 		fmt.Fprintln(os.Stderr, "the key is "+os.Getenv("KEY"))
 		slog.Info("key "+os.Getenv("KEY"), "key", os.Getenv("KEY"))
