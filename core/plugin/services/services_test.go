@@ -173,6 +173,50 @@ func TestEachPluginHasItsOwnBoundedCache(t *testing.T) {
 	wantReason(t, err, sdk.Invalid, "request_invalid")
 }
 
+func TestCache_IsOfItsScope(t *testing.T) {
+	h := services.New(services.Options{})
+	in := func(s *plugin.Scope) context.Context { return authorIn(t, s, nil, h, "judge", sdk.ServiceCache) }
+	put := func(s *plugin.Scope) {
+		t.Helper()
+		if err := sdk.CachePut(in(s), "k", json.RawMessage(`1`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(s *plugin.Scope) bool {
+		_, found, err := sdk.CacheGet(in(s), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	key := func(key string) map[string][]string { return map[string][]string{"llm-eval": {"KEY=" + key}} }
+	put(&plugin.Scope{Namespace: "a", RunID: "run-1", LLM: settings, Env: key("1")})
+	for name, tt := range map[string]struct {
+		scope *plugin.Scope
+		found bool
+	}{
+		"another run":       {&plugin.Scope{Namespace: "a", RunID: "run-2", LLM: settings, Env: key("1")}, true},
+		"another namespace": {&plugin.Scope{Namespace: "b", RunID: "run-1", LLM: settings, Env: key("1")}, false},
+		"another key":       {&plugin.Scope{Namespace: "a", RunID: "run-1", LLM: settings, Env: key("2")}, false},
+		"another model":     {&plugin.Scope{Namespace: "a", RunID: "run-1", Env: key("1")}, false},
+		"no scope":          {&plugin.Scope{}, false},
+	} {
+		if found := has(tt.scope); found != tt.found {
+			t.Errorf("%s: found %v, want %v", name, found, tt.found)
+		}
+	}
+	space := func(n int) *plugin.Scope { return &plugin.Scope{Namespace: fmt.Sprint("n", n)} }
+	for n := range 33 { // one more than are kept
+		put(space(n))
+		if !has(space(0)) {
+			t.Fatalf("the cache that is used most is gone after %d others", n)
+		}
+	}
+	if has(space(1)) || !has(space(32)) {
+		t.Error("the cache that was used least recently was kept, or the newest not")
+	}
+}
+
 func TestTheCacheIsSafeForConcurrentUse(t *testing.T) {
 	h := services.New(services.Options{CacheBytes: 5000})
 	ctx := author(t, h, "a", sdk.ServiceCache)
