@@ -109,3 +109,21 @@ func TestScope_NothingCrossesBetweenModules(t *testing.T) {
 		})
 	}
 }
+
+// What a module asks while it prepares a config is part of the state in which its
+// calls begin, so that state is of one kind of scope.
+func TestScope_APreparedConfigIsOfItsScope(t *testing.T) {
+	i := start(t, newDriver(t, wasm.Options{Services: services.New(services.Options{})}), trusted(t, "c-shared"))
+	for _, tt := range []struct{ namespace, run, want string }{
+		{"a", "1", "memory of a for 1"}, {"b", "2", "memory of b for 2"}, {"a", "3", "memory of a for 1"},
+	} {
+		ctx := plugin.WithScope(t.Context(), &plugin.Scope{Namespace: tt.namespace, RunID: tt.run, Recall: memoryOf(tt.namespace)})
+		r, err := evaluateWith(ctx, i, do("remember at prepare"), `1`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict.Feedback != tt.want {
+			t.Errorf("%s: it has %q, want %q", tt.namespace, r.Verdict.Feedback, tt.want)
+		}
+	}
+}

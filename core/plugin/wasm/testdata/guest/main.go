@@ -30,13 +30,18 @@ type config struct {
 	Do  string `json:"do"`
 	URL string `json:"url"`
 	LLM string `json:"llm"`
+
+	recalled string // while it was prepared
 }
 
 func plugin() sdk.Plugin {
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{Name: "guest", Version: "1.0.0"},
-		Evaluator: func(_ context.Context, raw json.RawMessage) (sdk.Evaluator, error) {
+		Evaluator: func(ctx context.Context, raw json.RawMessage) (sdk.Evaluator, error) {
 			c, err := parse(raw)
+			if err == nil && c.Do == "remember at prepare" {
+				err = c.recall(ctx)
+			}
 			return sdk.EvaluatorFunc(c.evaluate), err
 		},
 		Generator: func(_ context.Context, raw json.RawMessage) (sdk.Generator, error) {
@@ -103,6 +108,8 @@ func (c *config) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.E
 		fmt.Fprintln(os.Stderr, "plain line")
 	case "http", "service", "pester", "remember", "recall", "complete", "stale", "spy":
 		return c.ask(ctx, req)
+	case "remember at prepare":
+		v.Feedback = c.recalled
 	case "sleep":
 		start := time.Now()
 		time.Sleep(time.Hour)
@@ -165,6 +172,14 @@ func (c *config) ask(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Evalua
 		return remember(ctx, req)
 	}
 	return &sdk.EvaluateResponse{Verdict: v}, nil
+}
+
+func (c *config) recall(ctx context.Context) error {
+	res, err := sdk.Recall(ctx, &sdk.RecallRequest{Query: "q", Limit: 1})
+	if err == nil {
+		c.recalled = res.Memories[0].Title
+	}
+	return err
 }
 
 // former is a context of an earlier call.
