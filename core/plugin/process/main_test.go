@@ -176,10 +176,17 @@ type behaviour struct {
 func testPlugin() sdk.Plugin {
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{Name: "probe", Version: "1.0.0", Parallel: 8},
-		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) {
+		Evaluator: func(ctx context.Context, config json.RawMessage) (sdk.Evaluator, error) {
 			var b behaviour
 			if err := json.Unmarshal(config, &b); err != nil {
 				return nil, err
+			}
+			if b.Do == "remember at prepare" {
+				recalled, err := sdk.Recall(ctx, &sdk.RecallRequest{Query: "q", Limit: 1})
+				if err != nil {
+					return nil, err
+				}
+				b.Arg = recalled.Memories[0].Title
 			}
 			return sdk.EvaluatorFunc(b.evaluate), nil
 		},
@@ -273,6 +280,8 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 			return nil, err
 		}
 		return said(report)
+	case "remember at prepare":
+		return said(b.Arg)
 	case "leak":
 		fmt.Fprintln(os.Stderr, "the key is "+os.Getenv("KEY"))
 		slog.Info("key "+os.Getenv("KEY"), "key", os.Getenv("KEY"))

@@ -192,3 +192,23 @@ func TestScope_ParallelCallsOfOneProcessAskForThemselves(t *testing.T) {
 		t.Errorf("%q, want one instance for both", got)
 	}
 }
+
+// What a plugin asks while it prepares a config it may keep with that config, so each
+// kind of scope has it prepare its own.
+func TestScope_APreparedConfigIsOfItsScope(t *testing.T) {
+	p := self(t, "serve")
+	p.Granted.Host = sdk.Services()
+	i := start(t, process.Options{Services: services.New(services.Options{})}, p)
+	for _, tt := range []struct{ namespace, run, want string }{
+		{"a", "1", "memory of a for 1"}, {"b", "2", "memory of b for 2"}, {"a", "3", "memory of a for 1"},
+	} {
+		scope := &plugin.Scope{Namespace: tt.namespace, RunID: tt.run, Recall: memoryOf{tt.namespace, func() {}}}
+		results, err := i.Evaluate(plugin.WithScope(t.Context(), scope), do("remember at prepare"), []*sdk.EvaluateRequest{{Output: json.RawMessage(`1`)}})
+		if err != nil || results[0].Err != nil {
+			t.Fatal(err, results)
+		}
+		if got := results[0].Response.Verdict.Feedback; got != tt.want {
+			t.Errorf("%s: it has %q, want %q", tt.namespace, got, tt.want)
+		}
+	}
+}
