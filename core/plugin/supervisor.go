@@ -74,7 +74,7 @@ type Supervisor struct {
 	// swaps are the changes under way; none begins once closed is set.
 	swaps  sync.WaitGroup
 	closed bool
-	errs   []error // of the pools that were drained
+	errs   []error // of the pools that were drained, the first ones
 }
 
 var _ core.Plugins = (*Supervisor)(nil)

@@ -87,13 +87,19 @@ func (s *Supervisor) warming(p Installed) (*pool, error) {
 	return fresh, nil
 }
 
+// maxCloseErrors is how many errors of pools that ended earlier Close reports: a
+// program that runs for months ends many.
+const maxCloseErrors = 20
+
 // discard ends a pool that took no calls.
 func (s *Supervisor) discard(p *pool) {
 	err := p.shut()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.beside, p)
-	s.errs = append(s.errs, err)
+	if err != nil && len(s.errs) < maxCloseErrors {
+		s.errs = append(s.errs, err)
+	}
 }
 
 // drain ends pools, each once its calls have. The lock must be held, the pools
