@@ -169,7 +169,7 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 func admissionPoint() point[core.AdmissionInput, core.Permission] {
 	type in = core.AdmissionInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointAdmission, "plugin", "Whether a plugin may run, asked before each start of an instance.", true),
+		definition: denying(core.PointAdmission, "plugin", "Whether a plugin may run, asked before each run's first call of it, and again once an instance of it has ended.", true),
 		inputs: []input[in]{
 			{"ns", "string", "where it is to run", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"plugin", "string", "publisher/name", func(x *in) program.Value { return program.Text(x.Plugin) }, []uint64{wordSize}},

@@ -16,8 +16,8 @@ type admission struct {
 // admit asks whether the context's scope may call the plugin, unless that was
 // answered before and no instance of the pool has ended since. So each scope is
 // asked of before its first call, also where another's calls keep the plugin warm;
-// a plugin that is denied to all is never started; and none is started again on an
-// old answer. A denial is no failure of the plugin's: the next call asks again.
+// a plugin that is denied to all is never started; and none that ended is started
+// again on an old answer. A denial is no failure of the plugin's: the next call asks again.
 func (p *pool) admit(ctx context.Context) error {
 	if p.options.Admit == nil {
 		return nil

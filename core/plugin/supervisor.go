@@ -21,10 +21,11 @@ type Options struct {
 	// Driver starts their instances.
 	Driver Driver
 	// Admit is asked before a scope's first call of a plugin, also where that runs
-	// already, and before its next call once an instance of the plugin has ended, so
-	// before each start. An error refuses the call, which counts as no failure of the
-	// plugin; then nothing is started. The context has the call's [Scope], and the
-	// plugin's Env has what that brings. Nil admits all. It must be safe for
+	// already, and before its next call once an instance of the plugin has ended: so a
+	// plugin that crashed isn't started on an old answer, while one more instance for
+	// calls at the same time is. An error refuses the call, which counts as no failure
+	// of the plugin; then nothing is started. The context has the call's [Scope], and
+	// the plugin's Env has what that brings. Nil admits all. It must be safe for
 	// concurrent use.
 	Admit func(ctx context.Context, p Installed) error
 	// Environments is how many environments of one plugin may have instances at a time,
