@@ -66,6 +66,12 @@ var imports = map[string][]string{
 	"core/workflow":          {"core", "core/document", "core/workflow/template", "sdk"},
 	"core/workflow/template": {"sdk"},
 
+	// The composition.
+	"core/host/config": {
+		"core", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector", "core/plugin",
+		"core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "sdk",
+	},
+
 	// What recall is made of.
 	"core/memory/embed":        {"core", "core/memory/text"},
 	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk", "sdk/httpfault"},
@@ -90,7 +96,7 @@ var imports = map[string][]string{
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
 		"cmd/host/internal/scaffold", "cmd/host/internal/term",
-		"core", "core/decisions", "core/document", "core/gate", "core/governance", "core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/search",
+		"core", "core/decisions", "core/gate", "core/governance", "core/host/config", "core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle",
 		"core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
 		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm",
 		"core/store", "core/store/pebble", "core/workflow", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -31,7 +32,7 @@ type App struct {
 	deferGate bool
 
 	flags  flags
-	config Config
+	config config.Config
 	term   *term.Printer
 	input  inputs
 	// understood is whether the command line was: a command has begun.
@@ -81,9 +82,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 func (a *App) load() error {
 	a.term = term.New(a.Stderr)
 	a.Stdout, a.Stderr = a.term.Over(a.Stdout), a.term.Over(a.Stderr)
-	var err error
-	a.config, err = loadConfig(a.flags, a.Getenv, a.folder)
-	return err
+	return a.loadConfig()
 }
 
 // newIDs returns what names what is made.
@@ -137,7 +136,7 @@ func (a *App) actions(plugins core.Plugins, policies *livePolicies, run *core.Ru
 }
 
 // namespaceOf is where a run is.
-func namespaceOf(run *core.Run) string { return cmp.Or(run.Namespace, defaultNamespace) }
+func namespaceOf(run *core.Run) string { return cmp.Or(run.Namespace, config.DefaultNamespace) }
 
 // prepare has the plugins check their configs before anything runs. What is wrong in
 // any node is reported at once. A plugin that doesn't start is no fault of the workflow's:

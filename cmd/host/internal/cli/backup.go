@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -44,7 +45,7 @@ func (a *App) backupParts() []hostPart {
 
 // hostParts are all that are there.
 func (a *App) hostParts() []hostPart {
-	all := append(a.backupParts(), hostPart{"settings", a.config.file, ""}, hostPart{"pruned segments", a.segmentDir(), ""})
+	all := append(a.backupParts(), hostPart{"settings", a.config.File(), ""}, hostPart{"pruned segments", a.segmentDir(), ""})
 	return slices.DeleteFunc(all, func(p hostPart) bool {
 		_, err := os.Stat(p.Path)
 		return p.Path == "" || err != nil
@@ -113,7 +114,7 @@ policies, lock, trust file and packages are put where the settings say.`,
 		Example: "  reflectory store restore backups/monday --data-dir restored",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.makeDataDir(); err != nil {
+			if err := config.MakeDataDir(a.config.DataDir.Value); err != nil {
 				return err
 			}
 			parts, err := a.restorable(args[0], replace)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -56,14 +55,10 @@ func (a *App) memoryOn(db core.Store, policies *livePolicies) *memory.Memories {
 	if err != nil {
 		panic("embedder: " + err.Error()) // the configuration was checked when it was read
 	}
-	boost, err := a.config.depthBoost()
-	if err != nil {
-		panic("depth boost: " + err.Error()) // as above
-	}
 	memories, err := memory.New(memory.Options{
 		Store: db, IDs: a.newIDs(), Governor: governance.New(a.writer(db)), Reflection: policies, Retention: policies,
 		Gate: gate.New(policies), DeferGate: a.deferGate, Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: a.summarizer(policies),
-		Forgetters: []core.Forgetter{store.RunMemories{}, replies(db)}, DepthBoost: boost, Subscribers: a.subscribers(),
+		Forgetters: []core.Forgetter{store.RunMemories{}, replies(db)}, DepthBoost: a.config.DepthBoost(), Subscribers: a.subscribers(),
 	})
 	if err != nil {
 		panic("memory: " + err.Error()) // no option can be wrong but a missing store
@@ -139,18 +134,4 @@ func (h *memoryHost) idsOrAsGiven(ctx context.Context, prefixes []string) ([]str
 		}
 	}
 	return ids, nil
-}
-
-// maxDepthBoost is the largest factor of reflections in recalls.
-const maxDepthBoost = 10
-
-// depthBoost is the factor of reflections in recalls.
-func (c Config) depthBoost() (float64, error) {
-	boost, err := strconv.ParseFloat(c.RecallDepthBoost.Value, 64)
-	if err != nil || !(boost > 0 && boost <= maxDepthBoost) {
-		return 0, sdk.Errorf(sdk.Invalid, "config_invalid", "recall_depth_boost %q (%s) is not a number above 0, of at most %d",
-			core.Cut(c.RecallDepthBoost.Value), c.RecallDepthBoost.Origin, maxDepthBoost).
-			WithHint("write settings: {recall: {depth_boost: 1.2}}; 1 has reflections rank like other memories")
-	}
-	return boost, nil
 }

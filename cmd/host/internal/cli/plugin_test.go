@@ -38,9 +38,11 @@ func TestTheShippedPackagesSayWhatTheirPluginsSay(t *testing.T) {
 }
 
 func TestAPluginIsGivenWhatItWasGrantedAndNoMore(t *testing.T) {
-	env := map[string]string{"A": "1", "KEY": "secret", "EMPTY": "", "OTHER": "x"}
-	a := &App{Getenv: func(name string) string { return env[name] }}
-	a.config.LLMEndpoints.Value = "api.openai.com:443,llm.example.org:1"
+	env := map[string]string{"A": "1", "KEY": "secret", "EMPTY": "", "OTHER": "x", "REFLECTORY_LLM_ENDPOINTS": "llm.example.org:1"}
+	a := &App{Getenv: func(name string) string { return env[name] }, folder: t.TempDir()}
+	if err := a.loadConfig(); err != nil {
+		t.Fatal(err)
+	}
 	uses := []workflow.PluginUse{
 		{Plugin: workflow.LLMPlugin, EnvNames: []string{"KEY"}}, {Plugin: "acme/b", EnvNames: []string{"EMPTY", "A"}},
 	}
@@ -55,20 +57,11 @@ func TestAPluginIsGivenWhatItWasGrantedAndNoMore(t *testing.T) {
 	want := []plugin.Installed{
 		{Name: "acme/a", Env: []string{"A=1"}},
 		{Name: "acme/b", Env: []string{"A=1"}, Granted: plugin.Capabilities{Network: []string{"b.org:1"}}},
-		{Name: workflow.LLMPlugin, Env: []string{"KEY=secret"}, Granted: plugin.Capabilities{Network: []string{"api.openai.com:443", "llm.example.org:1"}}},
+		{Name: workflow.LLMPlugin, Env: []string{"KEY=secret"}, Granted: plugin.Capabilities{Network: []string{
+			"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434", "llm.example.org:1",
+		}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestTheEndpointOfAURL(t *testing.T) {
-	for base, want := range map[string]string{
-		"https://api.OpenAI.com/v1": "api.openai.com:443", "http://127.0.0.1:11434": "127.0.0.1:11434",
-		"http://[::1]/v1": "[::1]:80", "ftp://x": "", "nonsense": "", "http://%zz": "",
-	} {
-		if got, ok := endpointOf(base); ok && got != want || ok != (want != "") {
-			t.Errorf("%s: %q", base, got)
-		}
 	}
 }

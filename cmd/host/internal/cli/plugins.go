@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process"
@@ -52,7 +50,7 @@ func (a *App) openSet() (*install.Set, error) {
 		return nil, err
 	}
 	return install.Open(install.Options{
-		Places: []install.Place{place, shippedPlace()}, Dev: a.config.dev, Trust: trust,
+		Places: []install.Place{place, shippedPlace()}, Dev: a.config.Dev(), Trust: trust,
 		TempDir: process.TempDir(), Warn: a.warnUnlocked,
 	})
 }
@@ -81,7 +79,7 @@ func (a *App) granted(installed []plugin.Installed, uses []workflow.PluginUse) [
 			}
 		}
 		if p.Name == workflow.LLMPlugin {
-			p.Granted.Network = append(slices.Clone(p.Granted.Network), a.config.LLMEndpoints.list()...)
+			p.Granted.Network = append(slices.Clone(p.Granted.Network), a.config.Endpoints()...)
 		}
 	}
 	return installed
@@ -105,27 +103,14 @@ func (a *App) checkEnv(uses []workflow.PluginUse) error {
 func (a *App) checkEndpoints(uses []workflow.PluginUse) error {
 	for _, use := range uses {
 		for _, base := range use.URLs {
-			endpoint, ok := endpointOf(base)
-			if !ok || slices.Contains(a.config.LLMEndpoints.list(), endpoint) {
+			endpoint, ok := config.EndpointOf(base)
+			if !ok || slices.Contains(a.config.Endpoints(), endpoint) {
 				continue // what is no URL is refused by the plugin
 			}
 			return sdk.Errorf(sdk.Denied, "llm_endpoint_denied", "the workflow asks a model at %s, which this host doesn't allow", endpoint).
 				WithHint("if you do, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint).
-				WithDetail("endpoint", endpoint).WithDetail("allowed", a.config.LLMEndpoints.list())
+				WithDetail("endpoint", endpoint).WithDetail("allowed", a.config.Endpoints())
 		}
 	}
 	return nil
-}
-
-// endpointOf is the host:port of a URL.
-func endpointOf(base string) (string, bool) {
-	u, err := url.Parse(base)
-	if err != nil || u.Hostname() == "" {
-		return "", false
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port), port != ""
 }

@@ -60,7 +60,7 @@ func (a *App) openPolicies(ctx context.Context) (*livePolicies, error) {
 // one need not be there: then only the defaults decide.
 func (a *App) loadPolicyDir(points *policy.Points) (*policy.Set, string, error) {
 	setting := a.config.PolicyDir
-	if _, err := os.Stat(setting.Value); setting.Origin == originDefault && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(setting.Value); setting.IsDefault() && errors.Is(err, fs.ErrNotExist) {
 		return points.Defaults(), "", nil
 	}
 	set, err := loadPolicies(points, setting.Value)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -117,11 +118,8 @@ func errorText(f *sdk.Finding) string {
 	return text
 }
 
-// levels are the log levels from the least to the greatest; off shows nothing.
-func levels() []string { return append(plugin.LogLevels(), "off") }
-
 // rank is the place of a level among them.
-func rank(level string) int { return slices.Index(levels(), level) }
+func rank(level string) int { return slices.Index(config.LogLevels(), level) }
 
 // shows reports whether logs of a level are shown.
 func (a *App) shows(level string) bool {

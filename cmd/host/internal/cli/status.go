@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -61,9 +62,9 @@ type Status struct {
 
 type configStatus struct {
 	// File is reflectory.yaml; "" where there is none.
-	File    string  `json:"file"`
-	DataDir Setting `json:"data_dir"`
-	Sandbox Setting `json:"sandbox"`
+	File    string         `json:"file"`
+	DataDir config.Setting `json:"data_dir"`
+	Sandbox config.Setting `json:"sandbox"`
 }
 
 type storeStatus struct {
@@ -71,7 +72,7 @@ type storeStatus struct {
 	Exists bool   `json:"exists"`
 	Bytes  int64  `json:"bytes"`
 	// Durability is the one with which this program opens it.
-	Durability Setting `json:"durability"`
+	Durability config.Setting `json:"durability"`
 	// Holder is who has it open.
 	Holder  *pebble.Holder  `json:"holder,omitempty"`
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
@@ -106,7 +107,7 @@ func (a *App) status() Status {
 	c := a.config
 	s := Status{
 		Version: currentVersion(),
-		Config:  configStatus{File: c.file, DataDir: c.DataDir, Sandbox: c.Sandbox},
+		Config:  configStatus{File: c.File(), DataDir: c.DataDir, Sandbox: c.Sandbox},
 		Store:   storeStatus{Folder: a.storeDir(), Durability: c.Durability},
 		Plugins: pluginsStatus{Lock: c.Lock.Value, List: []pluginStatus{}},
 		Sandbox: a.sandboxFacts(sandbox.Probe()),
@@ -151,7 +152,7 @@ func (s *Status) plugin(p *install.Plugin) pluginStatus {
 func (s Status) print(a *App) error {
 	a.printSection("reflectory "+s.Version.Version, [][2]string{
 		{"platform", s.Version.Platform + ", " + s.Version.Go},
-		{"config", cmp.Or(s.Config.File, "no "+configFile)},
+		{"config", cmp.Or(s.Config.File, "no "+config.FileName)},
 		{"data", s.Config.DataDir.Value + " (" + s.Config.DataDir.Origin + ")"},
 		{"store", s.Store.String()},
 		{"durability", s.Store.Durability.Value + " (" + s.Store.Durability.Origin + ")"},

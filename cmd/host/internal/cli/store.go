@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
@@ -31,7 +31,7 @@ func (a *App) storeDir() string { return filepath.Join(a.config.DataDir.Value, "
 
 // openStore opens the store of the state folder.
 func (a *App) openStore(ctx context.Context) (*openedStore, error) {
-	if err := a.makeDataDir(); err != nil {
+	if err := config.MakeDataDir(a.config.DataDir.Value); err != nil {
 		return nil, err
 	}
 	db, err := pebble.Open(ctx, a.storeOptions())
@@ -44,11 +44,7 @@ func (a *App) openStore(ctx context.Context) (*openedStore, error) {
 // storeOptions say where the store is, when a commit is safe, and how long to wait
 // for who has it open.
 func (a *App) storeOptions() pebble.Options {
-	wait, err := time.ParseDuration(a.config.LockWait.Value)
-	if err != nil {
-		panic("lock wait: " + err.Error()) // the configuration was checked when it was read
-	}
-	return pebble.Options{Dir: a.storeDir(), Durability: pebble.Durability(a.config.Durability.Value), LockWait: wait}
+	return pebble.Options{Dir: a.storeDir(), Durability: pebble.Durability(a.config.Durability.Value), LockWait: a.config.StoreWait()}
 }
 
 // Close records the last heads and closes the store.

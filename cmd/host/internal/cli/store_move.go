@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
@@ -138,7 +139,7 @@ func checkInto(into, replace bool, namespaces []string) error {
 // importInto adds namespaces of an export to the store: to a copy of it, which then
 // takes its place. The export is checked as a whole before.
 func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string) (merged store.Merged, err error) {
-	if err := a.makeDataDir(); err != nil {
+	if err := config.MakeDataDir(a.config.DataDir.Value); err != nil {
 		return merged, err
 	}
 	staged, err := pebble.StageCopy(ctx, a.storeOptions())
@@ -173,7 +174,7 @@ func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string)
 
 // importFrom makes a store of an export, and puts it in its place.
 func (a *App) importFrom(ctx context.Context, in io.Reader, replace bool) (moved store.Moved, err error) {
-	if err := a.makeDataDir(); err != nil {
+	if err := config.MakeDataDir(a.config.DataDir.Value); err != nil {
 		return moved, err
 	}
 	staged, err := pebble.Stage(ctx, a.storeOptions(), replace)
