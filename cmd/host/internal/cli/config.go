@@ -28,8 +28,13 @@ func (a *App) loadConfig() error {
 }
 
 func (a *App) configCommand() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Show the configuration", RunE: needsCommand}
-	c.AddCommand(&cobra.Command{
+	c := &cobra.Command{Use: "config", Short: "Show the settings, and what they may be", RunE: needsCommand}
+	c.AddCommand(a.configShowCommand(), a.configSchemaCommand())
+	return c
+}
+
+func (a *App) configShowCommand() *cobra.Command {
+	return &cobra.Command{
 		Use: "show", Short: "Print each setting, its value and where it comes from",
 		Long: `Print each setting, its value, where it comes from and the environment variable
 that sets it. A flag beats the environment, which beats the nearest
@@ -45,6 +50,17 @@ reflectory.yaml upwards, which beats the default.`,
 			}
 			return a.table([]string{"SETTING", "VALUE", "ORIGIN", "VARIABLE"}, rows)
 		},
-	})
-	return c
+	}
+}
+
+func (a *App) configSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of reflectory.yaml, for editors",
+		Long: `Print the JSON Schema of reflectory.yaml, for editors. Save it, and have the file
+begin with: # yaml-language-server: $schema=reflectory.schema.json`,
+		Example: "  reflectory config schema > reflectory.schema.json",
+		// It is printed whatever is wrong with the settings: it helps to fix them.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE:              func(*cobra.Command, []string) error { return a.printJSON(config.Schema()) },
+	}
 }

@@ -26,6 +26,9 @@ func (a *App) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if c.Name() == "help" {
+				return nil // which helps to fix settings, too
+			}
 			if err := a.load(); err != nil {
 				return err
 			}
@@ -50,7 +53,7 @@ func (a *App) root() *cobra.Command {
 		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
 		a.memoryCommand(), a.knowledgeCommand(), a.governanceCommand(), a.gateCommand(), a.evidenceCommand(),
 		a.auditCommand(), a.storeCommand(),
-		a.statusCommand(), a.configCommand(), a.versionCommand(),
+		a.statusCommand(), a.configCommand(), a.versionCommand(), environmentTopic(),
 	)
 	for _, c := range root.Commands() {
 		a.marksStart(c)
