@@ -79,13 +79,14 @@ type fileValue struct {
 // fileReader reads reflectory.yaml by the table of settings.
 type fileReader struct {
 	*document.Problems
-	folder string
-	values map[string]fileValue
+	settings table
+	folder   string
+	values   map[string]fileValue
 }
 
 // readFile reads the file. Paths in it are relative to its folder.
-func readFile(data []byte, problems *document.Problems) map[string]fileValue {
-	r := fileReader{problems, filepath.Dir(problems.File), map[string]fileValue{}}
+func readFile(data []byte, settings table, problems *document.Problems) map[string]fileValue {
+	r := fileReader{problems, settings, filepath.Dir(problems.File), map[string]fileValue{}}
 	r.group(document.Read(string(data), limits(), problems), "")
 	return r.values
 }
@@ -98,9 +99,9 @@ func (r fileReader) group(n *document.Node, key string) {
 	}
 	m := r.Mapping(n, what)
 	m.NullIsAbsent = true
-	for _, name := range below(key) {
+	for _, name := range r.settings.below(key) {
 		path := strings.TrimPrefix(key+"."+name, ".")
-		if d, is := at(path); is {
+		if d, is := r.settings.at(path); is {
 			r.setting(m, name, d)
 		} else {
 			r.group(m.Get(name), path)
@@ -110,8 +111,8 @@ func (r fileReader) group(n *document.Node, key string) {
 }
 
 // below are the keys that a mapping of the file may have, in the table's order.
-func below(key string) (names []string) {
-	for _, d := range definitions() {
+func (t table) below(key string) (names []string) {
+	for _, d := range t {
 		rest, inside := strings.CutPrefix(d.Key, key+".")
 		if key == "" {
 			rest, inside = d.Key, d.Key != ""
@@ -125,13 +126,12 @@ func below(key string) (names []string) {
 }
 
 // at is the setting at a key.
-func at(key string) (Definition, bool) {
-	all := definitions()
-	i := slices.IndexFunc(all, func(d Definition) bool { return d.Key == key })
+func (t table) at(key string) (Definition, bool) {
+	i := slices.IndexFunc(t, func(d Definition) bool { return d.Key == key })
 	if i < 0 {
 		return Definition{}, false
 	}
-	return all[i], true
+	return t[i], true
 }
 
 // setting reads one setting, unless it isn't there.
@@ -222,16 +222,16 @@ func (r fileReader) plugin(n *document.Node) string {
 }
 
 // keys lists the keys of the file, as it nests them.
-func keys() string { return keysBelow("") }
+func (t table) keys() string { return t.keysBelow("") }
 
-func keysBelow(key string) string {
+func (t table) keysBelow(key string) string {
 	var names []string
-	for _, name := range below(key) {
+	for _, name := range t.below(key) {
 		path := strings.TrimPrefix(key+"."+name, ".")
-		d, is := at(path)
+		d, is := t.at(path)
 		switch {
 		case !is:
-			name += ": {" + keysBelow(path) + "}"
+			name += ": {" + t.keysBelow(path) + "}"
 		case d.kind == folders:
 			name += ": [{path, dev}]"
 		}

@@ -37,19 +37,19 @@ func Load(from Sources) (*Config, error) {
 	if from.Getenv == nil {
 		from.Getenv = func(string) string { return "" }
 	}
-	l := loader{Sources: from, wrong: map[string]bool{}}
+	l := loader{Sources: from, settings: definitions(), wrong: map[string]bool{}}
 	path, data, err := findFile(from.Folder)
 	if err != nil {
 		return nil, err
 	}
 	l.fileProblems = &document.Problems{File: path}
 	if path != "" {
-		l.file = readFile(data, l.fileProblems)
+		l.file = readFile(data, l.settings, l.fileProblems)
 		l.file["lock"] = fileValue{text: filepath.Join(filepath.Dir(path), install.LockFile)}
 	}
 	c := &Config{file: path}
 	l.unknownFlags()
-	for _, d := range definitions() {
+	for _, d := range l.settings {
 		*d.field(c) = l.choose(c, d)
 	}
 	l.checkEmbeddings(c)
@@ -70,6 +70,7 @@ func Load(from Sources) (*Config, error) {
 // loader is one call of Load.
 type loader struct {
 	Sources
+	settings     table
 	file         map[string]fileValue // by the setting's name
 	fileProblems *document.Problems
 	others       []document.Problem // those of flags and of the environment
@@ -113,7 +114,7 @@ func (l *loader) add(name string, s Setting, hint, format string, args ...any) {
 // unknownFlags refuses flags that no setting has, which a program gave by mistake.
 func (l *loader) unknownFlags() {
 	known := map[string]bool{}
-	for _, d := range definitions() {
+	for _, d := range l.settings {
 		known[d.Flag] = d.Flag != ""
 	}
 	for _, flag := range slices.Sorted(maps.Keys(l.Flags)) {
@@ -138,7 +139,7 @@ func invalid(problems []document.Problem) error {
 	}
 	err := sdk.AsError(document.Invalid("config_invalid", problems))
 	if ofFile {
-		err = err.WithHint("the keys are %s", keys())
+		err = err.WithHint("the keys are %s", definitions().keys())
 	}
 	return err
 }

@@ -22,7 +22,7 @@ func namespaceSchema() schema {
 // and the bounds of each value. What a pattern can't say, and what two settings must have
 // in common, only [Load] knows.
 func Schema() json.RawMessage {
-	root := groupSchema("")
+	root := definitions().groupSchema("")
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
 	root["title"] = "Reflectory settings"
 	root["description"] = "The settings of a host. Paths are relative to this file's folder; flags and environment variables beat what is here."
@@ -30,14 +30,14 @@ func Schema() json.RawMessage {
 }
 
 // groupSchema is the schema of the mapping at a key.
-func groupSchema(key string) schema {
+func (t table) groupSchema(key string) schema {
 	properties := schema{}
-	for _, name := range below(key) {
+	for _, name := range t.below(key) {
 		path := strings.TrimPrefix(key+"."+name, ".")
-		if d, is := at(path); is {
+		if d, is := t.at(path); is {
 			properties[name] = d.valueSchema()
 		} else {
-			properties[name] = groupSchema(path)
+			properties[name] = t.groupSchema(path)
 		}
 	}
 	s := schema{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}

@@ -49,8 +49,11 @@ func LogLevels() []string { return append(plugin.LogLevels(), "off") }
 // Definitions are all settings, in the order in which they are shown.
 func Definitions() []Definition { return definitions() }
 
-func definitions() []Definition {
-	var all []Definition
+// table is all settings. It is made once for each use of the package, and passed on.
+type table []Definition
+
+func definitions() table {
+	var all table
 	for _, part := range [][]Definition{places(), plugins(), models(), stored(), runs()} {
 		all = append(all, part...)
 	}

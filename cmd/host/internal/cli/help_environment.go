@@ -50,19 +50,16 @@ func environmentHelp() string {
 // settingHelp says what a setting is, where else it is set, and its default.
 func settingHelp(d config.Definition) string {
 	text := strings.ToUpper(d.Doc[:1]) + d.Doc[1:] + "."
-	for _, fact := range [][2]string{{"One of", strings.Join(d.Words, ", ")}, {"Flag:", dashedOrNone(d.Flag)}, {"Key:", d.Key}, {"Default:", d.Default}} {
+	flag := ""
+	if d.Flag != "" {
+		flag = dashed(d.Flag)
+	}
+	for _, fact := range [][2]string{{"One of", strings.Join(d.Words, ", ")}, {"Flag:", flag}, {"Key:", d.Key}, {"Default:", d.Default}} {
 		if fact[1] != "" {
 			text += " " + fact[0] + " " + fact[1] + "."
 		}
 	}
 	return text
-}
-
-func dashedOrNone(flag string) string {
-	if flag == "" {
-		return ""
-	}
-	return dashed(flag)
 }
 
 // wrapped breaks a text into lines of at most so many characters, indent included. A word
