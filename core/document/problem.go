@@ -28,7 +28,7 @@ type Pos struct {
 // Problem is one thing wrong with a file, or with a text that is in none. Its line is 0
 // where a file or folder as such is wrong, or a value that comes from elsewhere.
 type Problem struct {
-	// File is "" for a text that stands in no file.
+	// File is "" for a text that is in no file.
 	File string `json:"file"`
 	Pos
 	Message string `json:"message"`

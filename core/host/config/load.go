@@ -27,9 +27,9 @@ type Sources struct {
 
 // Load chooses the value of each setting and checks all of them. What is wrong with the
 // file, the flags and the environment is one error, sdk.Invalid with the reason
-// "config_invalid", whose detail "problems" is a []document.Problem: those of the file have
-// their line and column, the others name their flag or variable. A file that can't be
-// read has the reason of [core.ReadFile].
+// "config_invalid", whose detail "problems" is a []document.Problem. A problem of the file has
+// its line and column, any other names its flag or variable. A file that can't be read has
+// the reason of [core.ReadFile].
 //
 // The file is checked whole, also where a flag or the environment beats it. A variable
 // that a flag beats isn't looked at.
@@ -73,7 +73,7 @@ type loader struct {
 	settings     table
 	file         map[string]fileValue // by the setting's name
 	fileProblems *document.Problems
-	others       []document.Problem // those of flags and of the environment
+	others       []document.Problem // of flags and of the environment
 	wrong        map[string]bool    // settings with a problem, by name
 }
 

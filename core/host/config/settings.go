@@ -160,7 +160,7 @@ func models() []Definition {
 			field:   func(c *Config) *Setting { return &c.SummariesModel }, check: checkModel, schema: modelSchema(),
 		}, {
 			Name: "summaries_url", Key: "settings.summaries.base_url", Variable: "REFLECTORY_SUMMARIES_URL",
-			Doc:   "OpenAI-compatible endpoint of that model, among those of llm_endpoints: https, or http on this machine",
+			Doc:   "OpenAI-compatible endpoint of that model, which llm_endpoints must allow: https, or http on this machine",
 			field: func(c *Config) *Setting { return &c.SummariesURL }, check: checkURL, schema: urlSchema(),
 		}, {
 			Name: "summaries_key_env", Key: "settings.summaries.api_key_env", Variable: "REFLECTORY_SUMMARIES_KEY_ENV",

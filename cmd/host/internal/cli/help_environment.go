@@ -62,7 +62,7 @@ func settingHelp(d config.Definition) string {
 	return text
 }
 
-// wrapped breaks a text into lines of at most so many characters, indent included. A word
+// wrapped breaks a text into lines of up to width characters, indent included. A word
 // that is longer has a line of its own.
 func wrapped(text, indent string, width int) string {
 	var out strings.Builder
