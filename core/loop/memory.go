@@ -20,7 +20,7 @@ func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core
 		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "memory.%s: this host keeps no memories", s.Verb).
 			WithHint("run the workflow where a memory is open, such as: reflectory run")
 	}
-	text, err := s.Request.Render(core.Scope{State: req.State})
+	text, err := s.Request.Render(core.Variables{State: req.State})
 	if err != nil {
 		return nil, err
 	}
