@@ -27,6 +27,9 @@ const (
 // Decision is one to keep.
 type Decision struct {
 	Point core.Point
+	// Subject is who was authorised to do what the decision is on, see [core.Caller]; ""
+	// is nobody.
+	Subject string
 	// Make makes the event, without ID, Lost and Record, and the record as JSON. It
 	// is called later, and by another goroutine, so that whoever decides needn't
 	// wait for it; what it refers to must not change.

@@ -248,3 +248,25 @@ func TestReadBeginsAtATime(t *testing.T) {
 		}
 	})
 }
+
+// TestDecision_HasTheSubjectThatLedToIt: a batch is of many. One that nobody can be loses
+// its decision, and no other.
+func TestDecision_HasTheSubjectThatLedToIt(t *testing.T) {
+	s, log := mem.Open(), decisions.NewLog(&core.SystemIDs{})
+	for _, subject := range []string{"", "ada", "a\nb", "bob"} {
+		d := decided("of " + subject)
+		d.Subject = subject
+		log.Add(d)
+	}
+	log.Connect(&journal.Writer{Store: s})
+	if err := log.Close(); sdk.ReasonOf(err) != "decisions_lost" || sdk.AsError(err).Details["count"] != uint64(1) {
+		t.Errorf("%v", err)
+	}
+	var subjects []string
+	for _, e := range entries(t, s, journal.DecisionStream("gate")) {
+		subjects = append(subjects, e.Subject)
+	}
+	if diff := cmp.Diff([]string{"", "ada", "bob"}, subjects); diff != "" {
+		t.Error(diff)
+	}
+}
