@@ -81,7 +81,7 @@ func (g *governed) written(t *testing.T) {
 // set changes settings of a namespace.
 func (g *governed) set(t *testing.T, namespace string, fields ...string) {
 	t.Helper()
-	if _, err := g.settings.Set(t.Context(), "ops", namespace, fields...); err != nil {
+	if _, err := g.settings.Set(t.Context(), namespace, fields...); err != nil {
 		t.Fatal(err)
 	}
 }

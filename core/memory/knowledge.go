@@ -174,20 +174,19 @@ func listKnowledge(r core.Reader, f *KnowledgeFilter) (list []*core.Knowledge, n
 // stays as it is but for the pointer. It is sdk.Conflict, reason "superseded",
 // where another took its place before, or where the newer one was superseded
 // itself; the same again changes nothing.
-func (m *Memories) Supersede(ctx context.Context, id, by, agentID string) error {
+func (m *Memories) Supersede(ctx context.Context, id, by string) error {
 	var p problems
-	p.word("agent_id", agentID)
 	if id == by {
 		p.add("by", "is %s itself", cut(id))
 	}
 	if err := p.err(); err != nil {
 		return err
 	}
-	err := m.update(ctx, func(t *tx) error { return supersede(t, id, by, agentID) })
+	err := m.update(ctx, func(t *tx) error { return supersede(t, id, by) })
 	return sdk.Wrap("supersede knowledge "+cut(id), err)
 }
 
-func supersede(t *tx, id, by, agentID string) error {
+func supersede(t *tx, id, by string) error {
 	old, err := readKnowledge(t, id)
 	if err != nil || old.SupersededBy == by {
 		return err
@@ -211,5 +210,5 @@ func supersede(t *tx, id, by, agentID string) error {
 		return err
 	}
 	t.knowledge = append(t.knowledge, search.Change{Namespace: old.Namespace, ID: id, Version: knowledgeSuperseded})
-	return t.record(old.Namespace, journal.KnowledgeSuperseded{KnowledgeID: id, By: by, AgentID: agentID})
+	return t.record(old.Namespace, journal.KnowledgeSuperseded{KnowledgeID: id, By: by, AgentID: t.Caller().Label})
 }

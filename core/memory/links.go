@@ -28,7 +28,6 @@ type LinkRequest struct {
 	To       string `json:"to"`
 	// Metadata is a JSON object.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
-	AgentID  string          `json:"agent_id,omitempty"`
 }
 
 // Link makes a link. One that is there already, with the same metadata, is
@@ -42,7 +41,6 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 	if !validRelation(r.Relation) {
 		p.add("relation", "%q isn't 1 to %d of a-z 0-9 _", cut(r.Relation), maxRelationBytes)
 	}
-	p.word("agent_id", r.AgentID)
 	if r.From == r.To && r.From != "" {
 		p.check(sdk.Errorf(sdk.Invalid, "link_self", "memory %s can't be linked to itself", cut(r.From)).WithHint("name another memory"))
 	}
@@ -52,13 +50,13 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 	}
 	err = m.update(ctx, func(t *tx) error {
 		link = &core.Link{From: r.From, Relation: r.Relation, To: r.To, CreatedAt: t.Now().Round(0), Metadata: metadata}
-		return m.link(t, link, r.AgentID)
+		return m.link(t, link)
 	})
 	return link, err
 }
 
 // link writes a checked link. Of one that is there it takes the stored form.
-func (m *Memories) link(t *tx, link *core.Link, agentID string) error {
+func (m *Memories) link(t *tx, link *core.Link) error {
 	from, err := read(t, link.From)
 	if err != nil {
 		return err
@@ -85,7 +83,7 @@ func (m *Memories) link(t *tx, link *core.Link, agentID string) error {
 	if link.Relation == core.RelationSupersedes {
 		t.superseded = append(t.superseded, search.Change{Namespace: to.Namespace, ID: to.ID, SupersededBy: from.ID})
 	}
-	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, Metadata: metadata, AgentID: agentID}
+	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, Metadata: metadata, AgentID: t.Caller().Label}
 	about := []string{from.ID}
 	if to.Namespace == from.Namespace {
 		about = append(about, to.ID)

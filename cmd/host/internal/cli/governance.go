@@ -43,7 +43,7 @@ func (a *App) governanceSetCommand() *cobra.Command {
 			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
 		Args: cobra.MinimumNArgs(2),
 		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
-			record, err := g.Set(ctx, a.config.Agent.Value, args[0], args[1:]...)
+			record, err := g.Set(ctx, args[0], args[1:]...)
 			return a.printSettings(record, err)
 		}),
 	}
@@ -57,7 +57,7 @@ level sets is dropped, also where it can't be read.`,
 		Example: "  reflectory governance unset team/a limits.max_memories",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
-			record, err := g.Unset(ctx, a.config.Agent.Value, args[0], args[1:]...)
+			record, err := g.Unset(ctx, args[0], args[1:]...)
 			return a.printSettings(record, err)
 		}),
 	}

@@ -60,7 +60,7 @@ type intake struct {
 
 // add takes a line, and stores the batch that it completes.
 func (in *intake) add(ctx context.Context, line jsonLine, f memoryFlags) error {
-	r := &core.ObserveRequest{Namespace: f.namespace, AgentID: in.app.config.Agent.Value, Tags: slices.Clone(f.tags)}
+	r := &core.ObserveRequest{Namespace: f.namespace, Tags: slices.Clone(f.tags)}
 	if err := line.decode(r); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ contents and queries are sent there, over https or to this machine only.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
 			tell := func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) }
-			result, err := m.Reembed(ctx, args[0], a.config.Agent.Value, tell)
+			result, err := m.Reembed(ctx, args[0], tell)
 			if err != nil {
 				return err
 			}

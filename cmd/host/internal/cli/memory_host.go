@@ -46,7 +46,7 @@ func (a *App) openMemory(ctx context.Context) (*memoryHost, error) {
 	}
 	policies.connect(db)
 	memories := a.memoryOn(db, policies)
-	evidence := &gate.Recorder{Writer: a.writer(db), Memories: memories, AgentID: a.config.Agent.Value}
+	evidence := &gate.Recorder{Writer: a.writer(db), Memories: memories}
 	return &memoryHost{memories, evidence, policies, db}, nil
 }
 

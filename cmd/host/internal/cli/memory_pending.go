@@ -43,7 +43,7 @@ func (a *App) memoryApproveCommand() *cobra.Command {
 		Example: "  reflectory memory approve 01939f33",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			result, err := m.Approve(ctx, args[0], a.config.Agent.Value)
+			result, err := m.Approve(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func (a *App) memoryRejectCommand() *cobra.Command {
 		Example: `  reflectory memory reject 01939f34 --reason "too far from its sources"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			p, err := m.Reject(ctx, args[0], a.config.Agent.Value, reason)
+			p, err := m.Reject(ctx, args[0], reason)
 			if err != nil {
 				return err
 			}

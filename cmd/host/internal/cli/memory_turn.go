@@ -23,7 +23,7 @@ unless its source is better. A user's word is better than what tools show, and t
 better than what a text says: then the turn's credit is taken back and given again.`,
 		Example: "  reflectory memory feedback --session s1 --turn 1 --outcome success --used build-notes",
 		RunE: func(c *cobra.Command, _ []string) error {
-			r.Outcome, r.AgentID = core.Outcome(outcome), a.config.Agent.Value
+			r.Outcome = core.Outcome(outcome)
 			return a.feedback(c.Context(), r)
 		},
 	}
@@ -86,7 +86,7 @@ func (a *App) memoryRestoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			restored, err := m.Restore(ctx, ids[0], a.config.Agent.Value)
+			restored, err := m.Restore(ctx, ids[0])
 			if err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func (a *App) memorySweepCommand() *cobra.Command {
 		Example: "  reflectory memory sweep team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			result, err := m.Sweep(ctx, args[0], a.config.Agent.Value)
+			result, err := m.Sweep(ctx, args[0])
 			if result == nil {
 				return err
 			}

@@ -36,7 +36,7 @@ stored before changes nothing, so a file with keys can be given again after a cr
 				return err
 			}
 			return a.observe(c.Context(), &core.ObserveRequest{
-				ID: id, Namespace: f.namespace, AgentID: a.config.Agent.Value, Kind: core.MemoryKind(f.kind),
+				ID: id, Namespace: f.namespace, Kind: core.MemoryKind(f.kind),
 				Title: f.title, Content: content, Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
 				Priority: given(c, "priority", f.priority), Importance: given(c, "importance", f.importance),
 				Confidence: given(c, "confidence", f.confidence), OccurredAt: f.occurred,
@@ -87,7 +87,7 @@ pending: reflectory memory pending.`,
 			}
 			return a.reflect(c.Context(), &core.ReflectRequest{
 				SourceIDs: sources, Title: f.title, Content: content, Kind: core.MemoryKind(f.kind), Namespace: f.namespace,
-				AgentID: a.config.Agent.Value, Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
+				Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
 				Priority: given(c, "priority", f.priority), Confidence: given(c, "confidence", f.confidence),
 				Importance: given(c, "importance", f.importance), OccurredAt: f.occurred, Depth: given(c, "depth", depth),
 			})
@@ -150,7 +150,7 @@ func (a *App) link(ctx context.Context, from, relation, to string, metadata json
 			return err
 		}
 		link, err := m.Link(ctx, &memory.LinkRequest{
-			From: ids[0], Relation: relation, To: ids[1], Metadata: metadata, AgentID: a.config.Agent.Value,
+			From: ids[0], Relation: relation, To: ids[1], Metadata: metadata,
 		})
 		if err != nil {
 			return err

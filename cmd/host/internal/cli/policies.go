@@ -97,11 +97,11 @@ func (l *livePolicies) reloaded(r policy.Reload) {
 
 // record keeps a decision. What it holds isn't changed any more, so the rest is
 // done by the log's own goroutine.
-func (l *livePolicies) record(_ context.Context, r *policy.Record) {
+func (l *livePolicies) record(ctx context.Context, r *policy.Record) {
 	if !isDefault(r.File) {
 		l.governed.Store(true)
 	}
-	l.log.Add(decisions.Decision{Point: r.Point, Make: func() (journal.PolicyDecided, []byte, error) {
+	l.log.Add(decisions.Decision{Point: r.Point, Subject: core.CallerOf(ctx).Subject, Make: func() (journal.PolicyDecided, []byte, error) {
 		text, err := r.Encode()
 		event := journal.PolicyDecided{
 			Namespace: r.Namespace, File: r.File, Digest: r.Digest, Rule: r.Rule, Path: r.Path,

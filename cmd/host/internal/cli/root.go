@@ -2,6 +2,8 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 const about = `Reflectory runs reflection workflows: it generates an output, evaluates it, and
@@ -29,6 +31,7 @@ func (a *App) root() *cobra.Command {
 			if err := a.load(); err != nil {
 				return err
 			}
+			c.SetContext(core.WithCaller(c.Context(), core.Operator(a.config.Agent.Value)))
 			return a.checkDataDir(c)
 		},
 	}

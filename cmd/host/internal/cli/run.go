@@ -139,7 +139,7 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	if recalls(plan) {
 		memories.Warm(run.Namespace)
 	}
-	actions.Memories, actions.AgentID, actions.Replies = memories, a.config.Agent.Value, replies(db)
+	actions.Memories, actions.Replies = memories, replies(db)
 	runs := store.NewRuns(db, core.SystemClock{})
 	runs.Purged = memory.Purged
 	plugins.services.ConnectMemory(&memory.Recaller{Memories: memories, Runs: runs})
@@ -149,7 +149,7 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	}
 	runner := &workflow.Runner{
 		Actions: ready, Recorder: runs.Recorder(run), Events: a.events(),
-		Teacher: teacher{memories, &gate.Recorder{Writer: a.writer(db), Memories: memories, AgentID: a.config.Agent.Value}},
+		Teacher: teacher{memories, &gate.Recorder{Writer: a.writer(db), Memories: memories}},
 	}
 	return a.printRun(run, runner.Run(ctx, plan, run, progress))
 }

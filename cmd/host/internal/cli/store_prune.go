@@ -62,7 +62,7 @@ remains, and with --segment the file.`,
 			out = a.segmentDir()
 		}
 		done, err := store.Prune(ctx, &journal.Writer{Store: db, Subscribers: a.subscribers()}, store.PruneOptions{
-			Parts: a.prunable(core.SystemClock{}.Now()), Dir: out, AgentID: a.config.Agent.Value, DryRun: dryRun,
+			Parts: a.prunable(core.SystemClock{}.Now()), Dir: out, DryRun: dryRun,
 			Progress: func(p store.PrunedPart) { a.term.Status("%s …", prunedLine(p)) },
 		})
 		if err != nil {
