@@ -77,7 +77,7 @@ var shapes = []struct {
 	{line: "memory list --namespace n", keys: "memories", parts: map[string]string{"memories.0": usedMemoryKeys}},
 	{line: "memory list --namespace n --limit 1", keys: "memories next"},
 	{line: "memory explain fact-0001", keys: "history id links_from memory namespace state turn why", parts: map[string]string{
-		"history.0": "at data hash prev seq type",
+		"history.0": "at data hash prev seq subject type",
 	}},
 	{line: "memory sweep n", keys: "changed evaluated gated namespace transitions turn"},
 	{line: "memory reembed n", keys: "changed looked model namespace total"},
@@ -104,7 +104,7 @@ var shapes = []struct {
 	{line: "audit head", keys: "hash head seq"},
 	{line: "audit verify", keys: "entries pruned_entries pruned_segments recorded_heads root streams valid", parts: map[string]string{"root": "hash seq"}},
 	{line: "audit show", keys: "more streams", parts: map[string]string{"streams.0": "hash seq stream"}},
-	{line: "audit show namespace/n", keys: "entries head stream", parts: map[string]string{"entries.0": "at data hash prev seq type", "head": "hash seq"}},
+	{line: "audit show namespace/n", keys: "entries head stream", parts: map[string]string{"entries.0": "at data hash prev seq subject type", "head": "hash seq"}},
 	{line: "audit show --types", keys: "types", parts: map[string]string{"types.0": "fields type", "types.0.fields.0": "kind name"}},
 	{line: "store backup backup", keys: "folder left_out"},
 	{line: "store restore backup --data-dir restored", keys: "folder"},
