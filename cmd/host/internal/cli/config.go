@@ -200,6 +200,10 @@ func (c Config) check() error {
 		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "namespace (%s): %w", c.Namespace.Origin, err).
 			WithHint("write up to 8 words with / between them, such as team/project")}
 	}
+	if err := core.Operator(c.Agent.Value).Validate(); err != nil {
+		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "agent (%s): %w", c.Agent.Origin, err).
+			WithHint("name who acts with --agent or REFLECTORY_AGENT, in up to %d bytes", core.MaxCallerName)}
+	}
 	if wait, err := time.ParseDuration(c.LockWait.Value); err != nil || wait < 0 || wait > maxLockWait {
 		return usageError{sdk.Errorf(sdk.Invalid, "config_invalid", "lock wait %q (%s) is not a time from 0s to %s", c.LockWait.Value, c.LockWait.Origin, maxLockWait).
 			WithHint("write it with a unit, such as 2s or 500ms; 0s doesn't wait")}
