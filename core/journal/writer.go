@@ -81,7 +81,7 @@ func (tx *Tx) Append(stream string, events ...Event) error {
 }
 
 // AppendFor is Append for events that another subject led to than the transaction's, such
-// as those of a batch that was gathered from many.
+// as the events of a batch that was gathered from many.
 func (tx *Tx) AppendFor(subject, stream string, events ...Event) error {
 	if err := (core.Caller{Subject: subject}).Validate(); err != nil {
 		return err

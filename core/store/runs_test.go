@@ -337,8 +337,8 @@ func TestCorruptRecordsAreNamed(t *testing.T) {
 	}
 }
 
-// TestRun_EventsHaveTheCallersSubject: the subject of whoever created it, went on with it
-// or recorded its end, and the run needs none.
+// TestRun_EventsHaveTheCallersSubject: each event has the subject of its own caller, who
+// may be another one for each, and a run needs none.
 func TestRun_EventsHaveTheCallersSubject(t *testing.T) {
 	b := newBench(t)
 	ada := core.WithCaller(t.Context(), core.Caller{Subject: "ada"})
