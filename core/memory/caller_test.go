@@ -3,9 +3,11 @@ package memory_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
@@ -339,5 +341,43 @@ func TestCaller_ApprovesForTheMaker(t *testing.T) {
 	again, err := g.Reflect(as(t, "maker"), &core.ReflectRequest{SourceIDs: []string{"plain"}, Title: "t", Content: "c", IdempotencyKey: "k"})
 	if err != nil || again.ID != made.ID {
 		t.Errorf("the same request again came to %+v, %v", again, err)
+	}
+}
+
+// TestCaller_ManyAtOnceDoNotCross: one repository serves all of them.
+func TestCaller_ManyAtOnceDoNotCross(t *testing.T) {
+	g := newGoverned(t, mem.Open(), unwatched)
+	before := heads(t, g.store)
+	var all sync.WaitGroup
+	for _, name := range []string{"ada", "bob", "cyd"} {
+		ctx := core.WithCaller(t.Context(), core.Caller{Subject: "subject-" + name, Label: name})
+		all.Go(func() {
+			for i := range 20 {
+				m, err := g.Observe(ctx, &core.ObserveRequest{Namespace: "ns", Content: fmt.Sprint(name, i)})
+				if err == nil {
+					_, err = g.Erase(ctx, m.ID, memory.EraseRequest{Reason: "asked"})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	named := 0
+	for _, e := range since(t, g.store, before) {
+		var data struct {
+			Agent string `json:"agent_id"`
+		}
+		must(t, json.Unmarshal(e.Data, &data))
+		if !strings.HasPrefix(e.Subject, "subject-") || data.Agent != "" && e.Subject != "subject-"+data.Agent {
+			t.Errorf("%s of %s: %s", e.Type, e.Subject, e.Data)
+		}
+		if data.Agent != "" {
+			named++
+		}
+	}
+	if named < 3*20*2 {
+		t.Errorf("%d events name an agent", named)
 	}
 }
