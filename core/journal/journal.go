@@ -196,6 +196,10 @@ func ReadHead(r core.Reader, stream string) (Head, error) {
 	if err != nil || !found {
 		return h, err
 	}
+	return decodeHead(stream, value)
+}
+
+func decodeHead(stream string, value []byte) (h Head, err error) {
 	if h, ok := parseHead(value); ok {
 		return h, nil
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -33,11 +32,6 @@ func createKnowledge(t *tx, k *core.Knowledge) error {
 	if err := t.Put(knowledgeIndexKey(k), nil); err != nil {
 		return err
 	}
-	doc, err := knowledgeDoc(t, k)
-	if err != nil {
-		return err
-	}
-	t.knowledge = append(t.knowledge, search.Change{Namespace: k.Namespace, ID: k.ID, Version: doc.Version, Doc: doc})
 	return putKnowledge(t, k)
 }
 
@@ -210,6 +204,5 @@ func supersede(t *tx, id, by, agentID string) error {
 	if err := putKnowledge(t, old); err != nil {
 		return err
 	}
-	t.knowledge = append(t.knowledge, search.Change{Namespace: old.Namespace, ID: id, Version: knowledgeSuperseded})
 	return t.record(old.Namespace, journal.KnowledgeSuperseded{KnowledgeID: id, By: by, AgentID: agentID})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -82,15 +81,15 @@ func (m *Memories) link(t *tx, link *core.Link, agentID string) error {
 	if err != nil {
 		return err
 	}
-	if link.Relation == core.RelationSupersedes {
-		t.superseded = append(t.superseded, search.Change{Namespace: to.Namespace, ID: to.ID, SupersededBy: from.ID})
-	}
 	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, Metadata: metadata, AgentID: agentID}
-	about := []string{from.ID}
 	if to.Namespace == from.Namespace {
-		about = append(about, to.ID)
+		return t.record(from.Namespace, event, from.ID, to.ID)
 	}
-	return t.record(from.Namespace, event, about...)
+	if err := t.record(from.Namespace, event, from.ID); err != nil || link.Relation != core.RelationSupersedes {
+		return err
+	}
+	// Who follows the other namespace has to learn that the memory isn't recalled any more.
+	return t.record(to.Namespace, event, to.ID)
 }
 
 // storedLink reports whether a link is there already, and takes its form.

@@ -62,8 +62,7 @@ func (m *Memories) reembed(ctx context.Context, namespace, agentID string, tell 
 			tell(*p)
 		}
 	}
-	// Knowledge is found by the vectors of the memories that became it.
-	return p, m.knowledge.Forget(ctx, namespace)
+	return p, nil
 }
 
 // batch are memories that need another vector, and where the next ones begin: nil
