@@ -8,8 +8,11 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Subscriber is told of an entry that was committed, in the goroutine that
-// committed it. It must return soon, and mustn't write to the store.
+// Subscriber gets each entry that its own [Writer] committed, in the goroutine that
+// committed it and before that goes on, so that a terminal shows what a command did before
+// it ends. It must return soon, and mustn't write to the store. It hears nothing of other
+// writers, in this process or another: what has to hear of all entries follows their
+// stream, see [Feed].
 type Subscriber func(stream string, e Entry)
 
 // Writer changes a store and tells what it did, in one transaction, and then its
