@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
@@ -285,4 +286,45 @@ func TestHosts_RecallAtOnce(t *testing.T) {
 		}
 		all.Wait()
 	})
+}
+
+// TestHosts_LoadWhatTheJournalDoesntSay: where entries are gone or damaged, or came with an
+// import, a host reads the memories themselves.
+func TestHosts_LoadWhatTheJournalDoesntSay(t *testing.T) {
+	stream := journal.NamespaceStream("ns")
+	for name, damage := range map[string]func(tx core.Tx, last uint64) error{
+		"none":          func(core.Tx, uint64) error { return nil },
+		"an entry less": func(tx core.Tx, last uint64) error { return tx.Delete(journal.EntryKey(stream, last)) },
+		"no JSON":       func(tx core.Tx, last uint64) error { return tx.Put(journal.EntryKey(stream, last), []byte("{")) },
+		"another type": func(tx core.Tx, last uint64) error {
+			return tx.Put(journal.EntryKey(stream, last), fmt.Appendf(nil, `{"seq":%d,"type":"agent.records.written","data":{"records":1}}`, last))
+		},
+		"an import": func(tx core.Tx, last uint64) error {
+			if err := tx.Put(journal.EntryKey(stream, last), fmt.Appendf(nil, `{"seq":%d,"type":"agent.memory.swept","data":{}}`, last)); err != nil {
+				return err
+			}
+			return journal.Append(tx, stream, (&coretest.Clock{}).Now(), journal.NamespaceImported{Namespace: "ns"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHosts(t, mem.Open(), 1)
+			a, b := h.all[0], h.all[1]
+			a.observe(t, core.ObserveRequest{Content: "an old lesson"})
+			b.recall(t, core.RecallRequest{Query: "warm"})
+			m := a.observe(t, core.ObserveRequest{Content: "a new lesson on backups"})
+			err := a.store.Update(t.Context(), func(tx core.Tx) error {
+				head, err := journal.ReadHead(tx, stream)
+				if err != nil {
+					return err
+				}
+				return damage(tx, head.Seq)
+			})
+			must(t, err)
+			for range 2 {
+				if list := b.recall(t, core.RecallRequest{Query: "backups"}).Memories; len(list) == 0 || list[0].ID != m.ID {
+					t.Errorf("recalled %+v", list)
+				}
+			}
+		})
+	}
 }

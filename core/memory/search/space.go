@@ -11,10 +11,15 @@ import (
 // one order of changes, the journal's, and nothing that may overtake another; a commit
 // does nothing for an index, and it doesn't matter which process made it.
 
-// alwaysFollowed is how many entries of a stream are followed in any case. More are
-// followed as long as they are fewer than the documents that a load would read:
-// to take in one entry takes about as long as to load one document.
-const alwaysFollowed = 1000
+const (
+	// alwaysFollowed is how many entries of a stream are followed in any case, which
+	// takes about 40 ms.
+	alwaysFollowed = 1000
+	// docsPerEntry is how many documents load in the time in which one entry is
+	// followed (measured: 17 µs each against 38, in 10,000 memories). A longer way
+	// than that is loaded.
+	docsPerEntry = 2
+)
 
 // space is a namespace: cold until its contents are loaded, and again once they
 // are given up.
@@ -73,7 +78,7 @@ func (s *space) reach(ctx context.Context, source Source, p Position) (*contents
 // but the contents, while they change.
 func (s *space) move(ctx context.Context, source Source, p Position, c *contents, seq uint64) (_ *contents, grown int64, err error) {
 	complete := false
-	if c != nil && p.Seq-seq <= uint64(max(alwaysFollowed, c.documents())) {
+	if c != nil && p.Seq-seq <= uint64(max(alwaysFollowed, c.documents()/docsPerEntry)) {
 		seq, complete, err = source.Changes(ctx, s.namespace, seq, func(id string, d *Doc) error {
 			c.apply(id, d)
 			return ctx.Err()
