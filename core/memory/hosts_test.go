@@ -207,6 +207,9 @@ func TestHosts_RecallTheSame(t *testing.T) {
 				}
 			}
 		}
+		for _, problem := range h.all[0].problems(t) {
+			t.Errorf("%+v", problem)
+		}
 		t.Logf("%d found; done: %v", h.found, h.done)
 		for _, name := range []string{
 			"observe", "reflect", core.RelationSupersedes, core.RelationContradicts, "archive", "restore", "turn", "erase",
