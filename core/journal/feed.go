@@ -9,10 +9,10 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A stream has many writers, and not all are in this process. So whoever follows one reads
-// the stream itself, from the number of the last entry that it has: nothing is lost
-// or comes twice, also over a break or a restart. What is told in the process is only that
-// there is something to read.
+// A stream has many writers, and not all are in this process. So a follower reads the
+// stream itself, from the number of the last entry that it has: nothing is lost or comes
+// twice, also over a break or a restart. What passes within the process is only the news
+// that there is something to read.
 
 const (
 	// DefaultPoll is how often a feed looks at a stream where nobody woke it: as long as

@@ -25,7 +25,7 @@ const (
 // in one commit, and how much is looked at and returned follows the session's
 // bias. Without a session nothing is written.
 //
-// What was committed before the call is found. A namespace that isn't loaded yet is
+// What was committed before the call is found, by whichever process. A namespace that isn't loaded yet is
 // loaded first. Where the embedder fails, words alone decide, and the result says
 // so.
 func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {

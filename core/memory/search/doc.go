@@ -4,7 +4,8 @@
 //
 // Each namespace has an index of its own: words, vectors by model, and what recall
 // filters and ranks by. It is loaded from the store when a search first needs it,
-// or before, in the background, and then kept in step with commits. Beyond a bound
+// or before, in the background; later searches take in what the namespace's stream says
+// that changed since, whichever process changed it. Beyond a bound
 // of memory the namespaces that weren't used for longest are given up; to be given
 // up and not to be loaded yet are one state. The words are of the namespace's
 // language; when that changes, its index is made again by the next search.
