@@ -122,7 +122,7 @@ var holders = map[string][]string{
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
 	"github.com/kljensen/snowball":          {"core/memory/text"},
 	"github.com/viterin/vek":                {"core/memory/vector"},
-	"golang.org/x/text":                     {"core", "core/memory/text"},
+	"golang.org/x/text":                     {"cmd/host/internal/term", "core", "core/memory/text"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},
 	"github.com/spf13/cobra":                {"cmd/host/internal/cli"},
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},

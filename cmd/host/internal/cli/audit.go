@@ -261,7 +261,7 @@ func (a *App) showEntries(r core.Reader, stream string, from, limit uint64) erro
 	}
 	var rows [][]string
 	for _, e := range entries {
-		rows = append(rows, []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), term.Cut(string(e.Data), 160)})
+		rows = append(rows, []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), cell(string(e.Data))})
 	}
 	return a.table([]string{"ENTRY", "AT", "TYPE", "DATA"}, rows)
 }
@@ -283,5 +283,5 @@ func (a *App) showTypes() error {
 		}
 		rows = append(rows, []string{t.Type, strings.Join(fields, ", ")})
 	}
-	return a.table([]string{"TYPE", "FIELDS"}, rows)
+	return a.prose([]string{"TYPE", "FIELDS"}, rows)
 }

@@ -122,9 +122,9 @@ func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 			return aboutFlags
 		}
 	}
-	fmt.Fprintf(a.Stderr, "error: %s\n", term.Lines(message))
+	_ = term.Message(a.Stderr, "error: "+term.Lines(message)) // the exit code says it too
 	if info.Hint != "" {
-		fmt.Fprintf(a.Stderr, "hint: %s\n", term.Clean(info.Hint))
+		_ = term.Message(a.Stderr, "hint: "+term.Clean(info.Hint))
 	}
 	return aboutFlags
 }

@@ -57,7 +57,7 @@ func (a *App) printKnowledge(list []*core.Knowledge, next, namespace string) err
 	}
 	rows := make([][]string, len(list))
 	for i, k := range list {
-		rows[i] = []string{k.ID, oneLine(k.Namespace), term.Time(k.CreatedAt), term.Cut(k.Title, 60)}
+		rows[i] = []string{k.ID, cell(k.Namespace), term.Time(k.CreatedAt), cell(k.Title)}
 	}
 	if err := a.table([]string{"KNOWLEDGE", "NAMESPACE", "PROMOTED", "TITLE"}, rows); err != nil {
 		return err

@@ -35,7 +35,7 @@ func (a *App) memoryNamespacesCommand() *cobra.Command {
 			}
 			rows := make([][]string, len(list))
 			for i, c := range list {
-				rows[i] = []string{oneLine(c.Namespace), fmt.Sprint(c.Memories), fmt.Sprint(c.Bytes)}
+				rows[i] = []string{cell(c.Namespace), fmt.Sprint(c.Memories), fmt.Sprint(c.Bytes)}
 			}
 			return a.table([]string{"NAMESPACE", "MEMORIES", "BYTES"}, rows)
 		}),

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/reflectory/reflectory/cmd/host/internal/term"
 )
 
 func (a *App) memoryPendingCommand() *cobra.Command {
@@ -28,7 +26,7 @@ func (a *App) memoryPendingCommand() *cobra.Command {
 			}
 			rows := make([][]string, len(list))
 			for i, p := range list {
-				rows[i] = []string{p.ID, oneLine(p.Namespace), fmt.Sprint(p.Depth), oneLine(p.AgentID), term.Cut(p.Request.Title, 60)}
+				rows[i] = []string{p.ID, cell(p.Namespace), fmt.Sprint(p.Depth), cell(p.AgentID), cell(p.Request.Title)}
 			}
 			return a.table([]string{"PENDING", "NAMESPACE", "DEPTH", "AGENT", "TITLE"}, rows)
 		}),

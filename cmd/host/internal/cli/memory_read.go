@@ -118,8 +118,8 @@ func (a *App) printMemories(ctx context.Context, m *memoryHost, page *memory.Pag
 	}
 	rows := make([][]string, len(list))
 	for i, m := range list {
-		rows[i] = []string{m.ID, oneLine(m.Namespace), string(m.Kind), string(m.State), fmt.Sprint(m.ReflectionDepth),
-			fmt.Sprintf("%d/%d", m.Signals.Uses(), m.Signals.RelevantTurns), term.Cut(m.Title, 60)}
+		rows[i] = []string{m.ID, cell(m.Namespace), string(m.Kind), string(m.State), fmt.Sprint(m.ReflectionDepth),
+			fmt.Sprintf("%d/%d", m.Signals.Uses(), m.Signals.RelevantTurns), cell(m.Title)}
 	}
 	if err := a.table([]string{"MEMORY", "NAMESPACE", "KIND", "STATE", "DEPTH", "USED", "TITLE"}, rows); err != nil {
 		return err

@@ -67,12 +67,22 @@ func (a *App) table(header []string, rows [][]string) error {
 	return term.Table(a.Stdout, header, rows)
 }
 
+// prose is table where the last column explains, and is broken rather than cut.
+func (a *App) prose(header []string, rows [][]string) error {
+	return term.Prose(a.Stdout, header, rows)
+}
+
+// cell makes a text from outside a cell of a table, which cuts it where it has to.
+func cell(text string) string { return strings.TrimSpace(term.Clean(text)) }
+
 // printSection shows a title and, below it, what there is under each name.
 func (a *App) printSection(title string, rows [][2]string) {
 	fmt.Fprintln(a.Stdout, title)
+	const indent = "               " // the width of a name
+	width := max(0, term.Width(a.Stdout)-len(indent))
 	for _, row := range rows {
 		if row[1] != "" {
-			fmt.Fprintf(a.Stdout, "  %-12s %s\n", row[0], term.Clean(row[1]))
+			fmt.Fprintf(a.Stdout, "  %-12s %s\n", row[0], strings.ReplaceAll(term.Wrap(term.Clean(row[1]), width, ""), "\n", "\n"+indent))
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (a *App) printRuns(list []core.Run) error {
 	for i := range list {
 		s := summary(&list[i])
 		summaries[i] = s
-		rows[i] = []string{s.RunID, oneLine(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
+		rows[i] = []string{s.RunID, cell(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
 			fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
 	}
 	if a.flags.json {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -31,7 +30,13 @@ type Printer struct {
 
 // New makes a printer. NO_COLOR or TERM=dumb make a terminal a plain stream.
 func New(w io.Writer) *Printer {
-	return &Printer{w: w, terminal: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return &Printer{w: w, terminal: Styled(w)}
+}
+
+// Styled reports whether a stream may be coloured, and written over: it is a terminal that
+// isn't dumb, and NO_COLOR isn't set.
+func Styled(stream any) bool {
+	return IsTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // IsTerminal reports whether a person is at the other end of a stream, which is
@@ -44,12 +49,12 @@ func IsTerminal(stream any) bool {
 	return isFile && isatty.IsTerminal(f.Fd())
 }
 
-// Line prints a line.
+// Line prints a line, as [Message] does.
 func (p *Printer) Line(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
-	fmt.Fprintf(p.w, format+"\n", args...)
+	_ = Message(p.w, fmt.Sprintf(format, args...)) // who reads it may be gone
 }
 
 // Status shows what is going on until the next line. Only a terminal shows it.
@@ -140,12 +145,3 @@ func Duration(d time.Duration) string {
 // Time shows a point in time, in UTC with its zone: the clock of the journal, of errors
 // and of --json, so that times can be compared wherever they come from.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// Table prints rows in aligned columns.
-func Table(w io.Writer, header []string, rows [][]string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{header}, rows...) {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	return t.Flush()
-}
