@@ -81,7 +81,8 @@ that it went to. Exit codes: 0 the journal is whole, 3 it isn't.`,
 	c.Flags().StringArrayVar(&segments, "segment", nil, "a `file` that store prune wrote (may be repeated)")
 	c.Flags().StringVar(&kept, "head", "", "a `head` that audit head printed, or @FILE with one")
 	c.RunE = a.onStoreThere(func(ctx context.Context, db *openedStore, _ []string) error {
-		audit := journal.Audit{Progress: func(n int64) { a.term.Status("%d entries …", n) }}
+		audit := journal.Audit{Progress: func(n int64) { a.term.Step(n, 0, term.Unit{One: "entry", Many: "entries"}) }}
+		a.term.Status("reading the journal …")
 		if c.Flags().Changed("head") { // an empty one is refused: it proves nothing
 			var err error
 			if audit.Kept, err = readHead(kept); err != nil {

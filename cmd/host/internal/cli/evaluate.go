@@ -164,10 +164,13 @@ func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.Raw
 	}
 	defer closing(&err, plugins)
 	actions := &loop.Actions{Plugins: plugins}
+	a.term.Wait("starting the plugins")
 	refused, broken := actions.Prepare(ctx, action)
 	if err := core.Together(append(refused, broken...)...); err != nil {
 		return nil, err
 	}
+	a.term.Wait("waiting for the plugins")
+	defer a.term.Clear()
 	result, err = actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
 	return result, failed(err)
 }

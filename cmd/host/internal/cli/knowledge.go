@@ -104,7 +104,7 @@ func (a *App) knowledgeRecallCommand() *cobra.Command {
 				}
 				for _, k := range found {
 					fmt.Fprintf(a.Stdout, "%s %.2f  %s\n   %s\n   %s\n", term.Bar(k.Score), k.Score, k.Knowledge.ID,
-						term.Cut(k.Knowledge.Title, 100), term.Cut(k.Knowledge.Summary, 200))
+						a.preview(3, k.Knowledge.Title), a.preview(3, k.Knowledge.Summary))
 				}
 				if len(found) == 0 {
 					a.nothingIn("nothing fits", q.Namespace, q.Subtree)

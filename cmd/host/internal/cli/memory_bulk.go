@@ -22,6 +22,7 @@ func (a *App) observeFile(c *cobra.Command, path string, f memoryFlags) error {
 	ctx := c.Context()
 	return a.withMemory(ctx, func(m *memoryHost) error {
 		in := &intake{app: a, memories: m.Memories}
+		a.term.Status("storing …")
 		for line, err := range a.jsonLines(path) {
 			if err == nil {
 				err = in.add(ctx, line, f)
@@ -37,9 +38,9 @@ func (a *App) observeFile(c *cobra.Command, path string, f memoryFlags) error {
 			return a.printJSON(map[string]any{"observed": in.stored, "repeated": in.repeated})
 		}
 		if in.repeated > 0 {
-			a.term.Line("%d memories stored, %d were there before", in.stored, in.repeated)
+			a.term.Line("%s stored, %d were there before", plural(in.stored, "memory", "memories"), in.repeated)
 		} else {
-			a.term.Line("%d memories stored", in.stored)
+			a.term.Line("%s stored", plural(in.stored, "memory", "memories"))
 		}
 		a.warnVectors(in.bare)
 		return nil
@@ -93,7 +94,7 @@ func (in *intake) flush(ctx context.Context) error {
 	}
 	in.stored, in.repeated = in.stored+len(stored)-repeated, in.repeated+repeated
 	in.batch, in.done = in.batch[:0], in.last
-	in.app.term.Status("%d memories", in.stored+in.repeated)
+	in.app.term.Step(int64(in.stored+in.repeated), 0, memories)
 	return nil
 }
 
@@ -119,6 +120,7 @@ func (a *App) warnVectors(bare int) {
 func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallRequest) error {
 	ctx := c.Context()
 	return a.withMemory(ctx, func(m *memoryHost) error {
+		a.term.Status("recalling …")
 		results := []*core.RecallResult{}
 		for line, err := range a.jsonLines(path) {
 			var result *core.RecallResult
@@ -132,7 +134,7 @@ func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallReque
 				return err
 			}
 			results = append(results, result)
-			a.term.Status("%d queries", len(results))
+			a.term.Step(int64(len(results)), 0, term.Unit{One: "query", Many: "queries"})
 			if a.flags.json {
 				continue
 			}
@@ -178,7 +180,8 @@ contents and queries are sent there, over https or to this machine only.`,
 		Example: "  reflectory memory reembed team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			tell := func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) }
+			a.term.Status("making vectors …")
+			tell := func(p memory.ReembedProgress) { a.term.Step(p.Looked, p.Total, memories) }
 			result, err := m.Reembed(ctx, args[0], a.config.Agent.Value, tell)
 			if err != nil {
 				return err

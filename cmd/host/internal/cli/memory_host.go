@@ -91,7 +91,7 @@ func (a *App) subscribers() []journal.Subscriber {
 		for i := 0; i+1 < len(args); i += 2 {
 			line += fmt.Sprintf(" %v=%v", args[i], args[i+1])
 		}
-		a.term.Line("%s", term.Cut(line, 600))
+		a.term.Note("%s", term.Cut(line, 600))
 	})}
 }
 

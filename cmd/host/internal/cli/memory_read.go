@@ -243,9 +243,9 @@ func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
 
 // printRecalled prints a recalled memory and why it is there.
 func (a *App) printRecalled(r *core.Recalled) {
-	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, term.Cut(r.Title, 100))
+	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, a.preview(3, r.Title))
 	if r.Content != r.Title {
-		fmt.Fprintf(a.Stdout, "   %s\n", term.Cut(r.Content, 200))
+		fmt.Fprintf(a.Stdout, "   %s\n", a.preview(3, r.Content))
 	}
 	why := []string{fmt.Sprintf("q %.2f", r.Why.Q)}
 	if r.Why.Similarity != nil {
@@ -268,7 +268,7 @@ func (a *App) printRecalled(r *core.Recalled) {
 		{"superseded by", r.SupersededBy}, {"contradicted by", r.ContradictedBy}, {"the same as", r.SameAs},
 	} {
 		if len(other.ids) > 0 {
-			fmt.Fprintf(a.Stdout, "   %s %s\n", other.how, term.Cut(strings.Join(other.ids, ", "), 200))
+			fmt.Fprintf(a.Stdout, "   %s %s\n", other.how, a.preview(4+len(other.how), strings.Join(other.ids, ", ")))
 		}
 	}
 	if r.KnowledgeID != "" {

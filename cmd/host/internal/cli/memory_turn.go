@@ -101,6 +101,7 @@ func (a *App) memorySweepCommand() *cobra.Command {
 		Example: "  reflectory memory sweep team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
+			a.term.Status("looking at the memories …")
 			result, err := m.Sweep(ctx, args[0], a.config.Agent.Value)
 			if result == nil {
 				return err
@@ -117,7 +118,7 @@ func (a *App) memorySweepCommand() *cobra.Command {
 }
 
 func (a *App) showSweep(result *memory.SweepResult) {
-	a.term.Line("%d memories looked at, %d scored again, at turn %d", result.Evaluated, result.Changed, result.Turn)
+	a.term.Line("%s looked at, %d scored again, at turn %d", plural(int(result.Evaluated), "memory", "memories"), result.Changed, result.Turn)
 	for _, state := range core.MemoryStates() {
 		if n := result.Transitions[state]; n > 0 {
 			a.term.Line("%d became %s", n, state)

@@ -87,6 +87,15 @@ func (a *App) printSection(title string, rows [][2]string) {
 	}
 }
 
+// preview is the beginning of a text that may be long, after so many columns: as much as
+// the terminal's line holds, or 200 characters elsewhere.
+func (a *App) preview(after int, text string) string {
+	if width := term.Width(a.Stdout); width > 0 {
+		return term.Fit(term.Clean(text), max(1, width-after))
+	}
+	return term.Cut(text, 200)
+}
+
 // orEmpty makes a list that is nil an empty one, which JSON shows as [].
 func orEmpty[T any](list []T) []T {
 	if list == nil {
@@ -97,17 +106,6 @@ func orEmpty[T any](list []T) []T {
 
 // oneLine makes a text from outside fit a line of progress.
 func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100) }
-
-// size is a number of bytes for people.
-func size(bytes int64) string {
-	switch {
-	case bytes < 1<<10:
-		return fmt.Sprintf("%d B", bytes)
-	case bytes < 1<<20:
-		return fmt.Sprintf("%d KiB", bytes>>10)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-}
 
 // plural is a count with its noun.
 func plural(n int, one, many string) string {

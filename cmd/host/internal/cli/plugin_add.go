@@ -136,9 +136,14 @@ func (a *App) tryPlugin(ctx context.Context, p *install.Plugin) (module *wasm.In
 		return nil, nil, err
 	}
 	defer closing(&err, drivers)
+	if p.Package.Module() != "" {
+		a.term.Status("compiling %s, which is done once …", term.Clean(p.Name))
+	}
+	defer a.term.Clear()
 	if module, err = drivers.compile(ctx, p); err != nil {
 		return nil, nil, err
 	}
+	a.term.Status("asking %s what it is …", term.Clean(p.Name))
 	err = install.Describe(ctx, p, process.TempDir(), drivers)
 	if err == nil || ctx.Err() != nil || sdk.ReasonOf(err) == "manifest_mismatch" {
 		return module, nil, err

@@ -44,6 +44,6 @@ func (a *App) printPruned(pruned *install.Pruned, dryRun bool) error {
 	if dryRun {
 		did = "would delete"
 	}
-	a.term.Line("%s %s of %s; kept what %s", did, plural(len(pruned.Removed), "copy", "copies"), size(pruned.Bytes), plural(len(pruned.Locks), "lock pins", "locks pin"))
+	a.term.Line("%s %s of %s; kept what %s", did, plural(len(pruned.Removed), "copy", "copies"), term.Size(pruned.Bytes), plural(len(pruned.Locks), "lock pins", "locks pin"))
 	return nil
 }

@@ -105,7 +105,8 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 		return err
 	}
 	defer closing(&err, closer)
-	replay, err := set.Replay(ctx, records, policy.ReplayOptions{Since: from, Engine: engine})
+	a.term.Status("deciding again …")
+	replay, err := set.Replay(ctx, a.counting(records), policy.ReplayOptions{Since: from, Engine: engine})
 	if err != nil {
 		return err
 	}
@@ -115,6 +116,20 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 		a.printPolicyReplay(replay)
 	}
 	return exitNotValidUnless(replay.Changed == 0, err)
+}
+
+// counting shows how many records were taken.
+func (a *App) counting(records iter.Seq2[*policy.Record, error]) iter.Seq2[*policy.Record, error] {
+	return func(yield func(*policy.Record, error) bool) {
+		taken := int64(0)
+		for record, err := range records {
+			taken++
+			a.term.Step(taken, 0, term.Unit{One: "decision", Many: "decisions"})
+			if !yield(record, err) {
+				return
+			}
+		}
+	}
 }
 
 // decisions are the recorded ones, of a file or of the store, from a time on.

@@ -26,7 +26,9 @@ func (a *App) show(e core.Event) {
 	switch e := e.(type) {
 	case core.NodeStarted:
 		a.term.Line("%s %s", e.Node, a.term.Faint("("+e.Action+")"))
+		a.term.Wait("  %s …", e.Action)
 	case core.NodeEnded:
+		a.term.Clear()
 		if e.Skipped {
 			a.term.Line("  skipped: its when said no")
 		}
@@ -37,9 +39,9 @@ func (a *App) show(e core.Event) {
 	case core.AttemptJudged:
 		a.term.Line("%s", a.attemptLine(e))
 	case core.CallRetried:
-		a.term.Line("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), term.Clean(e.Err.Error()))
+		a.term.Note("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), term.Clean(e.Err.Error()))
 	case core.CorrectorFailed:
-		a.term.Line("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
+		a.term.Note("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
 	case core.FeedbackFailed:
 		a.term.Line("warn: the memories learn nothing from the run: %s", term.Clean(e.Err.Error()))
 	case core.LoopEnded:
@@ -133,8 +135,8 @@ func (a *App) pluginLog(l plugin.LogLine) {
 	if !a.shows(l.Level) {
 		return
 	}
-	a.term.Line("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(logText(l), 300))
+	a.term.Note("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(logText(l), 300))
 	if l.Dropped > 0 {
-		a.term.Line("warn: plugin %s: %d log lines were dropped before this one", l.Plugin, l.Dropped)
+		a.term.Note("warn: plugin %s: %d log lines were dropped before this one", l.Plugin, l.Dropped)
 	}
 }

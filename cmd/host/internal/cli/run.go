@@ -118,7 +118,9 @@ func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, b
 	}
 	defer closing(&err, plugins)
 	actions := a.actions(plugins, policies, run)
+	a.term.Wait("starting the plugins")
 	ready, err := prepare(ctx, actions, plan)
+	a.term.Clear()
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func (a *App) printAttempt(at *core.Attempt) {
 		word = wordFor(at)
 	}
 	fmt.Fprintf(a.Stdout, "  %d  %s %.2f  %s, by %s\n     %s\n", at.Iteration, term.Bar(at.Score), at.Score, word, at.Role,
-		term.Cut(string(at.Output), 200))
+		a.preview(5, string(at.Output)))
 	for i := range at.Errors {
 		fmt.Fprintf(a.Stdout, "     - %s\n", term.Lines(errorText(&at.Errors[i])))
 	}

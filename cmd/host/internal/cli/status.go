@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
@@ -182,9 +183,9 @@ func (s storeStatus) String() string {
 	case !s.Exists:
 		return "none yet: the first run makes it"
 	case s.Holder != nil:
-		return fmt.Sprintf("%s, open in %s (pid %d, durability %s)", size(s.Bytes), s.Holder.Program, s.Holder.PID, cmp.Or(s.Holder.Durability, "unknown"))
+		return fmt.Sprintf("%s, open in %s (pid %d, durability %s)", term.Size(s.Bytes), s.Holder.Program, s.Holder.PID, cmp.Or(s.Holder.Durability, "unknown"))
 	}
-	return size(s.Bytes) + ", not open"
+	return term.Size(s.Bytes) + ", not open"
 }
 
 // String is a line for people.
@@ -192,6 +193,6 @@ func (s wasmStatus) String() string {
 	if s.Problem != nil {
 		return s.Problem.Message
 	}
-	return fmt.Sprintf("code %s, modules %s, %d verdicts of %s (limit %s)", size(s.CodeBytes), size(s.ModuleBytes),
-		s.Verdicts, size(s.VerdictBytes), size(s.VerdictLimit))
+	return fmt.Sprintf("code %s, modules %s, %d verdicts of %s (limit %s)", term.Size(s.CodeBytes), term.Size(s.ModuleBytes),
+		s.Verdicts, term.Size(s.VerdictBytes), term.Size(s.VerdictLimit))
 }

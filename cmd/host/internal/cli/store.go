@@ -34,7 +34,9 @@ func (a *App) openStore(ctx context.Context) (*openedStore, error) {
 	if err := a.makeDataDir(); err != nil {
 		return nil, err
 	}
+	a.opening()
 	db, err := pebble.Open(ctx, a.storeOptions())
+	a.term.Clear()
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +134,13 @@ Exit codes: 0 all agrees, 3 it doesn't.`,
 		checked := storeChecked{Repaired: repair, Problems: []core.Problem{}}
 		if repair {
 			a.term.Status("repairing …")
-			if err := store.Rebuild(ctx, db, parts); err != nil {
+			if err := store.Rebuild(ctx, store.Watch(db, a.reading), parts); err != nil {
 				return err
 			}
 		}
 		a.term.Status("checking …")
 		var err error
-		checked.Count, err = store.Check(ctx, db, parts, func(p core.Problem) {
+		checked.Count, err = store.Check(ctx, store.Watch(db, a.reading), parts, func(p core.Problem) {
 			if len(checked.Problems) < maxProblems {
 				checked.Problems = append(checked.Problems, p)
 			}

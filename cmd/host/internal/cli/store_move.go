@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
@@ -31,7 +32,7 @@ like the data folder. Exports of equal stores are equal.`,
 			if a.flags.json {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--json prints the result where the export goes: name a FILE")}
 			}
-			_, err := store.Export(ctx, db, a.Stdout, store.Derived(storeParts(db)), a.moving)
+			_, err := store.Export(ctx, db, a.Stdout, store.Derived(storeParts(db)), a.moving("exporting", 0))
 			return err
 		}),
 	}
@@ -47,7 +48,7 @@ func (a *App) exportTo(ctx context.Context, db *openedStore, path string) (err e
 		_ = file.Close()
 		_ = os.Remove(file.Name()) // unless it was renamed
 	}()
-	moved, err := store.Export(ctx, db, file, store.Derived(storeParts(db)), a.moving)
+	moved, err := store.Export(ctx, db, file, store.Derived(storeParts(db)), a.moving("exporting", 0))
 	if err != nil {
 		return err
 	}
@@ -64,11 +65,9 @@ func exportError(path string, cause error) error {
 	return sdk.Errorf(sdk.Unavailable, "export_io", "%s can't be written: %w", path, cause).WithHint("name a file in a folder that can be written")
 }
 
-// moving shows how far an export or import has come.
-func (a *App) moving(m store.Moved) { a.term.Status("%d records, %s …", m.Records, size(m.Bytes)) }
-
 func (a *App) printMoved(m store.Moved, path, verb string) error {
-	return a.printDone(map[string]any{"file": path, "records": m.Records, "bytes": m.Bytes}, "%s %d records, %s", verb, m.Records, size(m.Bytes))
+	return a.printDone(map[string]any{"file": path, "records": m.Records, "bytes": m.Bytes}, "%s %s, %s", verb,
+		plural(int(m.Records), "record", "records"), term.Size(m.Bytes))
 }
 
 func (a *App) storeImportCommand() *cobra.Command {
@@ -98,13 +97,13 @@ settings for all namespaces stay behind. It needs room for a copy of the store.`
 			}
 			defer func() { _ = in.Close() }() // only reads
 			if into {
-				merged, err := a.importInto(c.Context(), in, namespaces)
+				merged, err := a.importInto(c.Context(), in, sizeOf(args[0]), namespaces)
 				if err != nil {
 					return err
 				}
 				return a.printMerged(&merged)
 			}
-			moved, err := a.importFrom(c.Context(), in, replace)
+			moved, err := a.importFrom(c.Context(), in, sizeOf(args[0]), replace)
 			if err != nil {
 				return err
 			}
@@ -119,7 +118,8 @@ settings for all namespaces stay behind. It needs room for a copy of the store.`
 
 func (a *App) printMerged(m *store.Merged) error {
 	result := map[string]any{"namespaces": m.Namespaces, "sessions": m.Sessions, "records": m.Records}
-	return a.printDone(result, "imported %s, with %d sessions: %d records", strings.Join(m.Namespaces, ", "), len(m.Sessions), m.Records)
+	return a.printDone(result, "imported %s, with %s: %s", strings.Join(m.Namespaces, ", "),
+		plural(len(m.Sessions), "session", "sessions"), plural(int(m.Records), "record", "records"))
 }
 
 // checkInto refuses flags that don't go together.
@@ -137,10 +137,11 @@ func checkInto(into, replace bool, namespaces []string) error {
 
 // importInto adds namespaces of an export to the store: to a copy of it, which then
 // takes its place. The export is checked as a whole before.
-func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string) (merged store.Merged, err error) {
+func (a *App) importInto(ctx context.Context, in io.Reader, size int64, namespaces []string) (merged store.Merged, err error) {
 	if err := a.makeDataDir(); err != nil {
 		return merged, err
 	}
+	a.term.Wait("waiting for the store, of which a copy is made")
 	staged, err := pebble.StageCopy(ctx, a.storeOptions())
 	if err != nil {
 		return merged, err
@@ -155,7 +156,7 @@ func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string)
 		return merged, err
 	}
 	defer closing(&err, source)
-	if _, err := store.Import(ctx, source, in, storeParts(source), a.moving); err != nil {
+	if _, err := store.Import(ctx, source, in, storeParts(source), a.moving("importing", size)); err != nil {
 		return merged, err
 	}
 	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close makes it last
@@ -172,10 +173,11 @@ func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string)
 }
 
 // importFrom makes a store of an export, and puts it in its place.
-func (a *App) importFrom(ctx context.Context, in io.Reader, replace bool) (moved store.Moved, err error) {
+func (a *App) importFrom(ctx context.Context, in io.Reader, size int64, replace bool) (moved store.Moved, err error) {
 	if err := a.makeDataDir(); err != nil {
 		return moved, err
 	}
+	a.opening()
 	staged, err := pebble.Stage(ctx, a.storeOptions(), replace)
 	if err != nil {
 		return moved, err
@@ -185,7 +187,7 @@ func (a *App) importFrom(ctx context.Context, in io.Reader, replace bool) (moved
 	if err != nil {
 		return moved, err
 	}
-	moved, err = store.Import(ctx, db, in, storeParts(db), a.moving)
+	moved, err = store.Import(ctx, db, in, storeParts(db), a.moving("importing", size))
 	closing(&err, db)
 	if err != nil {
 		return moved, err

@@ -26,6 +26,7 @@ type Printer struct {
 	// streaming is whether the last of them is a stream, of which stream is the end.
 	streaming bool
 	stream    string
+	status    status
 }
 
 // New makes a printer. NO_COLOR or TERM=dumb make a terminal a plain stream.
@@ -57,16 +58,12 @@ func (p *Printer) Line(format string, args ...any) {
 	_ = Message(p.w, fmt.Sprintf(format, args...)) // who reads it may be gone
 }
 
-// Status shows what is going on until the next line. Only a terminal shows it.
-func (p *Printer) Status(format string, args ...any) {
-	if !p.terminal {
-		return
-	}
+// Note prints a line that comes in between, such as a plugin's log: the status goes on.
+func (p *Printer) Note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
-	fmt.Fprintf(p.w, "\x1b[2m"+format+"\x1b[0m", args...)
-	p.rows = 1
+	p.hide()
+	_ = Message(p.w, fmt.Sprintf(format, args...)) // who reads it may be gone
 }
 
 // Over is a stream whose writes take the place of the status line, where both are
@@ -97,7 +94,14 @@ func (p *Printer) Clear() {
 	p.clear()
 }
 
+// clear ends the status, and takes it away.
 func (p *Printer) clear() {
+	p.status.end()
+	p.hide()
+}
+
+// hide takes away what the next line takes the place of.
+func (p *Printer) hide() {
 	for ; p.rows > 0; p.rows-- {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		if p.rows > 1 {
@@ -126,7 +130,6 @@ func (p *Printer) colour(code, text string) string {
 // Bar draws a score of 0 to 1 in ten cells. Whatever lies outside is drawn as
 // the nearer end.
 func Bar(score float64) string {
-	const cells = 10
 	full := int(math.Round(max(0, min(score, 1)) * cells))
 	return strings.Repeat("█", full) + strings.Repeat("░", cells-full)
 }

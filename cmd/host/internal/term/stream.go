@@ -20,15 +20,19 @@ func (p *Printer) Stream(piece string) {
 	defer p.mu.Unlock()
 	width := p.width()
 	p.stream = tail(p.stream+Clean(piece), width)
-	switch {
-	case p.streaming:
+	if p.streaming {
 		fmt.Fprint(p.w, "\r\x1b[K")
-	case p.rows > 0:
-		fmt.Fprint(p.w, "\n")
-		p.rows++
-	default:
-		p.rows = 1
+		p.rows--
 	}
+	p.showStream()
+}
+
+// showStream writes the stream below the status, if there is one.
+func (p *Printer) showStream() {
+	if p.rows > 0 {
+		fmt.Fprint(p.w, "\n")
+	}
+	p.rows++
 	p.streaming = true
 	fmt.Fprintf(p.w, "\x1b[2m%s\x1b[0m", p.stream)
 }
