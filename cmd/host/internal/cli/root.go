@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 )
 
@@ -26,6 +28,9 @@ func (a *App) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if strings.HasPrefix(c.Name(), cobra.ShellCompRequestCmd) {
+				return nil // it is silent about what is wrong
+			}
 			if err := a.load(); err != nil {
 				return err
 			}
@@ -55,6 +60,7 @@ func (a *App) root() *cobra.Command {
 	for _, c := range root.Commands() {
 		a.marksStart(c)
 	}
+	a.completes(root)
 	// Else the library doesn't know them while it looks for the command, and takes what
 	// follows for their value.
 	root.InitDefaultHelpFlag()
