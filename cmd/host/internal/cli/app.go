@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
@@ -29,6 +30,9 @@ type App struct {
 	folder string
 	// deferGate leaves memories before the gate that come there, for samples of such.
 	deferGate bool
+
+	// completionTime is how long the store is read for a completion's offers; 0 is the default.
+	completionTime time.Duration
 
 	flags  flags
 	config Config

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -22,7 +23,7 @@ const (
 	maxOffers = 100
 	// maxLooked is how many things of a kind are looked at for those that fit.
 	maxLooked = 1000
-	// completionTime is how long the store is read for offers.
+	// completionTime is how long the store is read for offers by default.
 	completionTime = 100 * time.Millisecond
 )
 
@@ -104,7 +105,7 @@ func (a *App) offers(ctx context.Context, o offer, begun string, given []string)
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	ctx, done := context.WithTimeout(ctx, completionTime)
+	ctx, done := context.WithTimeout(ctx, cmp.Or(a.completionTime, completionTime))
 	defer done()
 	var fit []string
 	for _, v := range o.values(ctx, a) {

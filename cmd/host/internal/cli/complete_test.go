@@ -3,10 +3,12 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -60,10 +62,21 @@ func TestCompletion_KnowsEveryPosition(t *testing.T) {
 	}
 }
 
+// complete is what the program answers a shell, however slow the machine is.
+func (w *world) complete(t *testing.T, line ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	app := &App{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return w.env[k] }, completionTime: time.Hour}
+	if code := app.Run(t.Context(), append([]string{"__complete"}, line...)); code != exitPassed {
+		t.Fatalf("%q: exit %d: %s", line, code, &errs)
+	}
+	return out.String()
+}
+
 // offered are the values that a command line may go on with, and cobra's directive.
 func (w *world) offered(t *testing.T, line ...string) (values []string, directive string) {
 	t.Helper()
-	out, _ := w.ok(append([]string{"__complete"}, line...)...)
+	out := w.complete(t, line...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	for _, l := range lines[:len(lines)-1] {
 		value, _, _ := strings.Cut(l, "\t")
@@ -120,10 +133,10 @@ func TestCompletion_OffersWhatExists(t *testing.T) {
 			t.Errorf("%q offers %q, not %s", line, values, want)
 		}
 	}
-	if out, _ := w.ok("__complete", "memory", "get", ""); !strings.Contains(out, memory+"\tthe title\n") {
+	if out := w.complete(t, "memory", "get", ""); !strings.Contains(out, memory+"\tthe title\n") {
 		t.Errorf("an id comes without its title: %s", out)
 	}
-	if out, _ := w.ok("__complete", "runs", "show", ""); !strings.Contains(out, run+"\tmy-flow, passed\n") {
+	if out := w.complete(t, "runs", "show", ""); !strings.Contains(out, run+"\tmy-flow, passed\n") {
 		t.Errorf("a run comes without its workflow: %s", out)
 	}
 	for line, want := range map[string]string{

@@ -33,12 +33,12 @@ func (a *App) governed(fn func(ctx context.Context, g *governance.Governor, args
 func (a *App) governanceSetCommand() *cobra.Command {
 	var fields strings.Builder
 	for _, f := range governance.Fields() {
-		fmt.Fprintf(&fields, "  %-30s %s (default %s)\n", f.Name, f.What, setting(f.Default))
+		fmt.Fprintf(&fields, "  %-30s  %s (default %s)\n", f.Name, f.What, setting(f.Default))
 	}
 	return &cobra.Command{
 		Use: "set NAMESPACE FIELD=VALUE…", Short: "Set fields of a namespace, or of '*' for all",
 		Long: "Set fields of a namespace, or of '*' for all. All problems are told together, and then\nnothing is changed. The fields:\n\n" +
-			fields.String() + "  locked                         fields, or groups such as retention, with commas between them, that no level below sets",
+			fields.String() + "  locked                          fields, or groups such as retention, with commas between them, that no level below sets",
 		Example: "  reflectory governance set team/a max_reflection_depth=2 limits.max_memories=1000\n" +
 			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
 		Args: cobra.MinimumNArgs(2),

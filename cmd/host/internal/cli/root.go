@@ -38,6 +38,7 @@ func (a *App) root() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(help)
 	root.SetVersionTemplate("{{.Version}}")
 	f := root.PersistentFlags()
 	f.BoolVar(&a.flags.json, "json", false, "print one JSON value on standard output")
@@ -55,7 +56,7 @@ func (a *App) root() *cobra.Command {
 		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
 		a.memoryCommand(), a.knowledgeCommand(), a.governanceCommand(), a.gateCommand(), a.evidenceCommand(),
 		a.auditCommand(), a.storeCommand(),
-		a.statusCommand(), a.configCommand(), a.versionCommand(),
+		a.statusCommand(), a.configCommand(), a.versionCommand(), flagsTopic(),
 	)
 	for _, c := range root.Commands() {
 		a.marksStart(c)
