@@ -26,7 +26,7 @@ var (
 	policyPoints = offer{values: offerPoints}
 	fields       = offer{values: func(context.Context, *App) []string { return offerFields("") }}
 	fieldValues  = offer{values: func(context.Context, *App) []string { return offerFields("=") }, open: true}
-	languages    = offer{values: offerLanguages}
+	languages    = offer{values: func(context.Context, *App) []string { return languageNames() }}
 	memoryKinds  = oneOf("observation", "semantic", "procedural", "notification", "reflection")
 	memoryStates = offer{values: offerStates}
 	relations    = oneOf(core.RelationReflectsOn, core.RelationSupersedes, core.RelationContradicts,
@@ -172,7 +172,8 @@ func offerFields(after string) []string {
 	return append(all, "locked"+after)
 }
 
-func offerLanguages(context.Context, *App) []string {
+// languageNames are what plugins can be begun in.
+func languageNames() []string {
 	var all []string
 	for _, l := range scaffold.Languages() {
 		all = append(all, l.Name)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -79,9 +78,8 @@ func statuses() []string {
 
 // checkFilter refuses a status that no run has, and a limit that shows none.
 func checkFilter(status string, limit int) error {
-	if status != "" && !slices.Contains(statuses(), status) {
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--status %q is not one of %s", status, strings.Join(statuses(), ", ")).
-			WithHint("%s", sdk.DidYouMean(status, statuses(), ""))}
+	if err := checkWord("status", status, statuses()); err != nil {
+		return err
 	}
 	if limit < 1 {
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--limit must be at least 1, not %d", limit)}
