@@ -100,7 +100,7 @@ type AdmissionInput struct {
 
 // AccessInput is what the access policy sees of a request.
 type AccessInput struct {
-	// Subject is a token's, or the agent that the command line names.
+	// Subject is who was authorised: a token's subject, or [OperatorSubject].
 	Subject string
 	// Local is whether the request came from the command line of this machine.
 	Local bool

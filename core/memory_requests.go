@@ -6,10 +6,12 @@ import "encoding/json"
 // its field names.
 type ObserveRequest struct {
 	// ID names the memory; "" has one made.
-	ID        string     `json:"id,omitempty"`
-	Namespace string     `json:"namespace"`
-	AgentID   string     `json:"agent_id,omitempty"`
-	Kind      MemoryKind `json:"kind,omitempty"`
+	ID        string `json:"id,omitempty"`
+	Namespace string `json:"namespace"`
+	// AgentID is whose memory it is, which may be another's than the caller's: an import
+	// brings what others learned. "" is the caller's label.
+	AgentID string     `json:"agent_id,omitempty"`
+	Kind    MemoryKind `json:"kind,omitempty"`
 	// Title is made of the content's first 80 characters where it is missing.
 	Title      string          `json:"title,omitempty"`
 	Content    string          `json:"content"`
@@ -32,7 +34,8 @@ type ReflectRequest struct {
 	Content   string     `json:"content"`
 	Kind      MemoryKind `json:"kind,omitempty"`
 	// Namespace is the first source's where it is missing.
-	Namespace  string          `json:"namespace,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	// AgentID is whose memory it is; "" is the caller's label.
 	AgentID    string          `json:"agent_id,omitempty"`
 	Tags       []string        `json:"tags,omitempty"`
 	Priority   *int            `json:"priority,omitempty"`
@@ -165,7 +168,8 @@ type FeedbackRequest struct {
 	// Source says where the outcome is from: "user", "tool" or "text", the best first;
 	// "" is text. One from a better source wins over the others of the same turn, also
 	// over a feedback that the turn had before.
-	Source  string `json:"source,omitempty"`
+	Source string `json:"source,omitempty"`
+	// AgentID is whose turn it was, for the events; "" is the caller's label.
 	AgentID string `json:"agent_id,omitempty"`
 }
 

@@ -111,3 +111,24 @@ func NamespaceChain(namespace string) []string {
 	}
 	return append(levels, namespace)
 }
+
+// CheckNamespacePattern reports what is wrong with a pattern of namespaces: a/b, a/** or
+// **. The error is the one of [CheckNamespace].
+func CheckNamespacePattern(pattern string) error {
+	if pattern == "**" {
+		return nil
+	}
+	return CheckNamespace(strings.TrimSuffix(pattern, "/**"))
+}
+
+// NamespaceMatches reports whether a namespace is the one that a pattern names, or is in
+// it: a/b matches only itself, a/** matches a and all below it, ** matches everything.
+func NamespaceMatches(namespace, pattern string) bool {
+	if pattern == "**" {
+		return true
+	}
+	if top, tree := strings.CutSuffix(pattern, "/**"); tree {
+		return namespace == top || strings.HasPrefix(namespace, top+"/")
+	}
+	return namespace == pattern
+}

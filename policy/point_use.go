@@ -169,7 +169,7 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 func admissionPoint() point[core.AdmissionInput, core.Permission] {
 	type in = core.AdmissionInput
 	return point[in, core.Permission]{
-		definition: denying(core.PointAdmission, "plugin", "Whether a plugin may run, asked before each start of an instance.", true),
+		definition: denying(core.PointAdmission, "plugin", "Whether a plugin may run, asked before each run's first call of it, and again once an instance of it has ended.", true),
 		inputs: []input[in]{
 			{"ns", "string", "where it is to run", func(x *in) program.Value { return program.Text(x.Namespace) }, []uint64{namespaceSize}},
 			{"plugin", "string", "publisher/name", func(x *in) program.Value { return program.Text(x.Plugin) }, []uint64{wordSize}},
@@ -190,7 +190,7 @@ func accessPoint() point[core.AccessInput, core.Permission] {
 	return point[in, core.Permission]{
 		definition: denying(core.PointAccess, "operation", "Whether somebody may do something in a namespace.", false),
 		inputs: []input[in]{
-			{"subject", "string", "who asks: a token's subject, or the agent", func(x *in) program.Value { return program.Text(x.Subject) }, []uint64{wordSize}},
+			{"subject", "string", "who was authorised: a token's subject, or operator on the command line", func(x *in) program.Value { return program.Text(x.Subject) }, []uint64{wordSize}},
 			{"local", "bool", "whether it is the command line on this machine", func(x *in) program.Value { return program.Bool(x.Local) }, nil},
 			{"operation", "string", "what is to be done, such as memory_reflect", func(x *in) program.Value { return program.Text(x.Operation) }, []uint64{wordSize}},
 			{"scope", "string", "what a token needs for it, such as memory:write", func(x *in) program.Value { return program.Text(x.Scope) }, []uint64{wordSize}},

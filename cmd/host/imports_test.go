@@ -66,6 +66,19 @@ var imports = map[string][]string{
 	"core/workflow":          {"core", "core/document", "core/workflow/template", "sdk"},
 	"core/workflow/template": {"sdk"},
 
+	// The composition, and the operations on it.
+	"core/host": {
+		"core", "core/decisions", "core/gate", "core/governance", "core/host/config", "core/journal", "core/loop", "core/memory", "core/memory/embed",
+		"core/memory/embed/openai", "core/memory/lifecycle", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
+		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/store", "core/store/pebble", "core/workflow",
+		"policy", "policy/format", "sdk",
+	},
+	"core/host/config": {
+		"core", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector", "core/plugin",
+		"core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "sdk",
+	},
+	"core/host/operation": {"core", "core/host", "core/memory", "sdk"},
+
 	// What recall is made of.
 	"core/memory/embed":        {"core", "core/memory/text"},
 	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk", "sdk/httpfault"},
@@ -89,12 +102,12 @@ var imports = map[string][]string{
 
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
-		"cmd/host/internal/scaffold", "cmd/host/internal/term",
-		"core", "core/decisions", "core/document", "core/gate", "core/governance", "core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/memory/search",
-		"core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
-		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm",
-		"core/store", "core/store/pebble", "core/workflow", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
+		"cmd/host/internal/client", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/decisions", "core/gate", "core/governance",
+		"core/host", "core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory", "core/plugin", "core/plugin/install",
+		"core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm", "core/store", "core/store/pebble", "core/workflow",
+		"policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},
+	"cmd/host/internal/client":   {"core/host", "core/host/operation"},
 	"cmd/host/internal/scaffold": {"examples", "sdk"},
 	"cmd/host/internal/term":     {},
 
@@ -122,7 +135,7 @@ var holders = map[string][]string{
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
 	"github.com/kljensen/snowball":          {"core/memory/text"},
 	"github.com/viterin/vek":                {"core/memory/vector"},
-	"golang.org/x/text":                     {"core", "core/memory/text"},
+	"golang.org/x/text":                     {"cmd/host/internal/term", "core", "core/memory/text"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},
 	"github.com/spf13/cobra":                {"cmd/host/internal/cli"},
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},

@@ -39,7 +39,7 @@ func TestCheckHoldsRecordsToTheirEvents(t *testing.T) {
 		{"a record was changed", func(tx core.Tx, key []byte) error { return tx.Put(key, []byte(`"three"`)) }, "was changed"},
 		{"a record without an event", func(tx core.Tx, key []byte) error { return tx.Put(append(key, '0'), []byte(`"one"`)) }, "1 records"},
 		{"an event that is no decision", func(tx core.Tx, _ []byte) error {
-			return journal.Append(tx, journal.DecisionStream(string(core.PolicyPoints()[0])), coretest.Epoch(), journal.RunResumed{})
+			return journal.Append(t.Context(), tx, journal.DecisionStream(string(core.PolicyPoints()[0])), coretest.Epoch(), journal.RunResumed{})
 		}, "it is no decision"},
 		{"a broken journal, which is told elsewhere", func(tx core.Tx, _ []byte) error {
 			key, err := firstOf(tx, "event/")
@@ -48,8 +48,8 @@ func TestCheckHoldsRecordsToTheirEvents(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			s, log := mem.Open(), decisions.NewLog(&core.SystemIDs{})
-			log.Connect(&journal.Writer{Store: s})
+			s := mem.Open()
+			log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}})
 			log.Add(decided("one"))
 			log.Add(decided("two"))
 			if err := log.Close(); err != nil {

@@ -12,10 +12,9 @@ import (
 // batch is what one transaction writes.
 type batch struct {
 	records []record
-	// streams are the events by their stream, in the order of order.
-	streams map[string][]journal.Event
-	order   []string
-	bytes   int
+	// events are in the order in which they came.
+	events []entry
+	bytes  int
 	// lost is what was lost before, which the first decision tells, and told
 	// whether there is one.
 	lost uint64
@@ -26,10 +25,16 @@ type record struct {
 	key, value []byte
 }
 
+// entry is an event of a stream, and the subject that led to it.
+type entry struct {
+	stream, subject string
+	event           journal.Event
+}
+
 // commit writes as many of the queued as a batch holds. It returns how many it
 // took, how many of these aren't written, and why.
 func (l *Log) commit(ctx context.Context, from []queued) (taken, failed int, cause error) {
-	b := &batch{streams: map[string][]journal.Event{}, lost: l.untold()}
+	b := &batch{lost: l.untold()}
 	for _, q := range from {
 		if b.bytes > batchBytes {
 			break
@@ -40,10 +45,10 @@ func (l *Log) commit(ctx context.Context, from []queued) (taken, failed int, cau
 			cause = cmp.Or[error](cause, err)
 		}
 	}
-	if len(b.order) == 0 {
+	if len(b.events) == 0 {
 		return taken, failed, cause
 	}
-	if err := l.writer.Update(ctx, b.write); err != nil {
+	if err := l.options.Writer.Update(ctx, b.write); err != nil {
 		return taken, taken, sdk.Wrap("record decisions", err)
 	}
 	if b.told {
@@ -69,8 +74,11 @@ func (l *Log) tell(n uint64) {
 // add makes a decision's event and record. The first tells what was lost before.
 func (b *batch) add(q queued) error {
 	if q.event != nil {
-		b.append(journal.PolicyStream, q.event)
+		b.events = append(b.events, entry{stream: journal.PolicyStream, event: q.event})
 		return nil
+	}
+	if err := (core.Caller{Subject: q.decision.Subject}).Validate(); err != nil {
+		return err // else it would take the whole batch with it
 	}
 	event, value, err := q.decision.Make()
 	if err != nil {
@@ -82,15 +90,8 @@ func (b *batch) add(q queued) error {
 	}
 	b.records = append(b.records, record{recordKey(q.id), value})
 	b.bytes += len(value)
-	b.append(journal.DecisionStream(string(q.decision.Point)), event)
+	b.events = append(b.events, entry{journal.DecisionStream(string(q.decision.Point)), q.decision.Subject, event})
 	return nil
-}
-
-func (b *batch) append(stream string, e journal.Event) {
-	if _, there := b.streams[stream]; !there {
-		b.order = append(b.order, stream)
-	}
-	b.streams[stream] = append(b.streams[stream], e)
 }
 
 func (b *batch) write(tx *journal.Tx) error {
@@ -99,8 +100,8 @@ func (b *batch) write(tx *journal.Tx) error {
 			return err
 		}
 	}
-	for _, stream := range b.order {
-		if err := tx.Append(stream, b.streams[stream]...); err != nil {
+	for _, e := range b.events {
+		if err := tx.AppendFor(e.subject, e.stream, e.event); err != nil {
 			return err
 		}
 	}

@@ -27,23 +27,36 @@ const (
 // Decision is one to keep.
 type Decision struct {
 	Point core.Point
+	// Subject is who was authorised to do what the decision is on, see [core.Caller]; ""
+	// is nobody.
+	Subject string
 	// Make makes the event, without ID, Lost and Record, and the record as JSON. It
 	// is called later, and by another goroutine, so that whoever decides needn't
 	// wait for it; what it refers to must not change.
 	Make func() (journal.PolicyDecided, []byte, error)
 }
 
-// Log writes decisions to a store. Before it is connected to one, it keeps them.
-// It is safe for concurrent use, and must be closed.
+// Options are what a [Log] is made of.
+type Options struct {
+	// IDs names the decisions.
+	IDs core.IDs
+	// Writer changes the store that they are written to.
+	Writer *journal.Writer
+	// Ready is closed once the store may be written to: until then decisions wait, since
+	// a store isn't opened for them alone. Nil is at once.
+	Ready <-chan struct{}
+}
+
+// Log writes decisions to a store. It is safe for concurrent use, and must be closed.
 type Log struct {
-	ids  core.IDs
+	options Options
+
 	room chan struct{} // a place for each decision that waits
 	more chan struct{} // a batch is complete
 	end  chan struct{}
 	done chan struct{} // closed once the writer has ended
 
 	mu     sync.Mutex
-	writer *journal.Writer // nil before it is connected
 	timer  *time.Timer
 	queue  []queued
 	closed bool
@@ -63,16 +76,18 @@ type lost struct {
 	cause       error
 }
 
-// NewLog returns a log that keeps what it is given until it is connected.
-func NewLog(ids core.IDs) *Log {
-	return &Log{
-		ids: ids, room: make(chan struct{}, queueCount), more: make(chan struct{}, 1),
-		end: make(chan struct{}), done: make(chan struct{}),
+// NewLog returns a log that writes until it is closed.
+func NewLog(o Options) *Log {
+	l := &Log{
+		options: o, room: make(chan struct{}, queueCount), more: make(chan struct{}, 1),
+		end: make(chan struct{}), done: make(chan struct{}), timer: time.NewTimer(gather),
 	}
+	go l.write()
+	return l
 }
 
 // Add keeps a decision. It doesn't wait for the store, unless that can't keep up.
-func (l *Log) Add(d Decision) { l.put(queued{id: l.ids.NewID(), decision: d}) }
+func (l *Log) Add(d Decision) { l.put(queued{id: l.options.IDs.NewID(), decision: d}) }
 
 // Tell adds an event to the stream of the policies.
 func (l *Log) Tell(e journal.Event) { l.put(queued{event: e}) }
@@ -90,11 +105,10 @@ func (l *Log) put(q queued) {
 		return
 	}
 	l.queue = append(l.queue, q)
-	switch {
-	case l.writer == nil:
-	case len(l.queue) == 1:
+	switch len(l.queue) {
+	case 1:
 		l.timer.Reset(gather)
-	case len(l.queue) == batchCount:
+	case batchCount:
 		select {
 		case l.more <- struct{}{}:
 		default:
@@ -102,17 +116,14 @@ func (l *Log) put(q queued) {
 	}
 }
 
-// enter waits for a place in the queue, as long as somebody empties it.
+// enter waits for a place in the queue, where it is being emptied.
 func (l *Log) enter() bool {
 	select {
 	case l.room <- struct{}{}:
 		return true
 	default:
 	}
-	l.mu.Lock()
-	written := l.writer != nil && !l.closed
-	l.mu.Unlock()
-	if !written {
+	if !l.emptied() {
 		return false
 	}
 	timer := time.NewTimer(queueWait)
@@ -132,19 +143,30 @@ func (l *Log) Waiting() int {
 	return len(l.queue)
 }
 
-// Connect begins to write to a store, first what was kept so far. It is called
-// once.
-func (l *Log) Connect(w *journal.Writer) {
+// emptied reports whether decisions are being written.
+func (l *Log) emptied() bool {
+	select {
+	case <-l.options.Ready:
+	default:
+		if l.options.Ready != nil {
+			return false
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.writer, l.timer = w, time.NewTimer(gather)
-	go l.write()
+	return !l.closed
 }
 
 // write writes batches until the log is closed, and then all that is left.
 func (l *Log) write() {
 	defer close(l.done)
 	defer l.timer.Stop()
+	if l.options.Ready != nil {
+		select {
+		case <-l.options.Ready:
+		case <-l.end:
+		}
+	}
 	for open := true; open; {
 		select {
 		case <-l.timer.C:
@@ -157,6 +179,14 @@ func (l *Log) write() {
 	}
 }
 
+// Discard closes the log and drops what waits, which isn't worth opening a store.
+func (l *Log) Discard() {
+	l.mu.Lock()
+	l.queue = nil
+	l.mu.Unlock()
+	_ = l.Close() // nothing is left to be written
+}
+
 // Close writes what waits, and waits for that. The error, sdk.Unavailable of
 // reason "decisions_lost", says how many decisions couldn't be written, and why.
 // It is idempotent.
@@ -166,15 +196,10 @@ func (l *Log) Close() error {
 		l.closed = true
 		close(l.end)
 	}
-	connected := l.writer != nil
 	l.mu.Unlock()
-	if connected {
-		<-l.done
-	}
+	<-l.done
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lost.add(len(l.queue), sdk.Errorf(sdk.Unavailable, "store_missing", "there was no store to write them to"))
-	l.queue = nil
 	if l.lost.count == 0 {
 		return nil
 	}
@@ -207,7 +232,7 @@ func (l *Log) flush() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost.add(failed, err)
-	if l.queue = l.queue[taken:]; len(l.queue) == 0 {
+	if l.queue = l.queue[min(taken, len(l.queue)):]; len(l.queue) == 0 {
 		l.queue = nil // what was written may go
 	}
 	for range taken {

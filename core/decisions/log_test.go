@@ -70,12 +70,13 @@ func entries(t *testing.T, s core.Store, stream string) []journal.Entry {
 }
 
 func TestADecisionIsAnEventAndARecord(t *testing.T) {
-	s, log := mem.Open(), decisions.NewLog(&core.SystemIDs{})
-	log.Add(decided("one")) // before there is a store
+	s, opened := mem.Open(), make(chan struct{})
+	log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}, Ready: opened})
+	log.Add(decided("one")) // before the store is open
 	if log.Waiting() != 1 {
 		t.Errorf("%d wait", log.Waiting())
 	}
-	log.Connect(&journal.Writer{Store: s})
+	close(opened)
 	log.Add(decided("two"))
 	log.Tell(journal.PolicyReloadRefused{Code: "policy_invalid", Problems: 2})
 	if err := errors.Join(log.Close(), log.Close()); err != nil {
@@ -105,8 +106,8 @@ func TestADecisionIsAnEventAndARecord(t *testing.T) {
 
 func TestDecisionsAreWrittenWithinATenthOfASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, log := mem.Open(), decisions.NewLog(&core.SystemIDs{})
-		log.Connect(&journal.Writer{Store: s})
+		s := mem.Open()
+		log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}})
 		defer log.Close()
 		for round := range 3 {
 			time.Sleep(time.Minute)
@@ -152,8 +153,8 @@ func (k sink) Delete([]byte) error                                             {
 func TestNothingIsLostUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := sink{}
-		s, log := &counting{Store: kept, takes: 10 * time.Millisecond}, decisions.NewLog(&core.SystemIDs{})
-		log.Connect(&journal.Writer{Store: s})
+		s := &counting{Store: kept, takes: 10 * time.Millisecond}
+		log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}})
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
@@ -178,8 +179,8 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 
 func TestWhatCannotBeWrittenIsCountedAndTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, log := &counting{Store: mem.Open(), err: errors.New("disk full")}, decisions.NewLog(&core.SystemIDs{})
-		log.Connect(&journal.Writer{Store: s})
+		s := &counting{Store: mem.Open(), err: errors.New("disk full")}
+		log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}})
 		step := func(d decisions.Decision) {
 			log.Add(d)
 			time.Sleep(time.Second)
@@ -208,22 +209,36 @@ func TestWhatCannotBeWrittenIsCountedAndTold(t *testing.T) {
 	})
 }
 
-func TestALogWithoutAStoreSaysWhatIsLost(t *testing.T) {
-	log := decisions.NewLog(&core.SystemIDs{})
+func TestALogOfAStoreThatIsNotOpenKeepsDecisions(t *testing.T) {
+	s := mem.Open()
+	log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}, Ready: make(chan struct{})})
 	for range 5000 { // more than are kept, and nobody waits for a place
 		log.Add(decided("x"))
 	}
 	err := log.Close()
+	if n := len(records(t, s, time.Time{})); n != 4096 {
+		t.Errorf("%d were written", n)
+	}
 	log.Add(decided("late"))
-	if sdk.AsError(err).Details["count"] != uint64(5000) || sdk.AsError(log.Close()).Details["count"] != uint64(5001) {
+	if sdk.AsError(err).Details["count"] != uint64(5000-4096) || sdk.AsError(log.Close()).Details["count"] != uint64(5001-4096) {
 		t.Errorf("got %v, %v", err, log.Close())
+	}
+}
+
+func TestADiscardedLogWritesNothing(t *testing.T) {
+	s := mem.Open()
+	log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}, Ready: make(chan struct{})})
+	log.Add(decided("x"))
+	log.Discard()
+	if n := len(records(t, s, time.Time{})); n != 0 {
+		t.Errorf("%d were written", n)
 	}
 }
 
 func TestReadBeginsAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, log := mem.Open(), decisions.NewLog(&core.SystemIDs{})
-		log.Connect(&journal.Writer{Store: s})
+		s := mem.Open()
+		log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}})
 		log.Add(decided("before"))
 		time.Sleep(2 * time.Millisecond)
 		since := time.Now()
@@ -247,4 +262,26 @@ func TestReadBeginsAtATime(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDecision_HasTheSubjectThatLedToIt: a batch is of many. One that nobody can be loses
+// its decision, and no other.
+func TestDecision_HasTheSubjectThatLedToIt(t *testing.T) {
+	s := mem.Open()
+	log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}})
+	for _, subject := range []string{"", "ada", "a\nb", "bob"} {
+		d := decided("of " + subject)
+		d.Subject = subject
+		log.Add(d)
+	}
+	if err := log.Close(); sdk.ReasonOf(err) != "decisions_lost" || sdk.AsError(err).Details["count"] != uint64(1) {
+		t.Errorf("%v", err)
+	}
+	var subjects []string
+	for _, e := range entries(t, s, journal.DecisionStream("gate")) {
+		subjects = append(subjects, e.Subject)
+	}
+	if diff := cmp.Diff([]string{"", "ada", "bob"}, subjects); diff != "" {
+		t.Error(diff)
+	}
 }

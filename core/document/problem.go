@@ -25,10 +25,10 @@ type Pos struct {
 	Column int `json:"column"`
 }
 
-// Problem is one thing wrong with a file, or with a text that stands in none. Its
-// line is 0 where a file or folder as such is wrong.
+// Problem is one thing wrong with a file, or with a text that is in none. Its line is 0
+// where a file or folder as such is wrong, or a value that comes from elsewhere.
 type Problem struct {
-	// File is "" for a text that stands in no file.
+	// File is "" for a text that is in no file.
 	File string `json:"file"`
 	Pos
 	Message string `json:"message"`
@@ -48,7 +48,10 @@ func (p Problem) String() string {
 	if p.Line > 0 {
 		fmt.Fprintf(&text, "%d:%d:", p.Line, p.Column)
 	}
-	text.WriteString(" " + p.Message)
+	if text.Len() > 0 {
+		text.WriteByte(' ')
+	}
+	text.WriteString(p.Message)
 	if p.Hint != "" {
 		fmt.Fprintf(&text, " (%s)", p.Hint)
 	}

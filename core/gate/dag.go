@@ -51,7 +51,7 @@ func DAGStream(workflow string) string { return "evidence/" + workflow }
 // memories takes back what was said of them. The memories needn't be there: a
 // workflow may name what was purged. A node that only a memory names is one that
 // nothing leads to.
-func (e Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, error) {
+func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, error) {
 	g, err := checkDAG(dag)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (e Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded
 	}
 	return done, tx.Append(DAGStream(dag.Workflow), journal.DAGEvidenceRecorded{
 		Workflow: done.Workflow, Nodes: done.Nodes, Edges: done.Edges, Memories: done.Memories,
-		Graph: done.Digest, Replaced: before.Digest, AgentID: e.AgentID,
+		Graph: done.Digest, Replaced: before.Digest, AgentID: tx.Caller().Label,
 	})
 }
 

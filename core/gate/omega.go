@@ -34,7 +34,7 @@ type factors struct {
 
 // RecordOmega keeps what somebody knows of a memory of a namespace, whole, in place of
 // what was known before: a factor that is left out is absent again.
-func (e Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.OmegaEvidence) (*OmegaRecorded, error) {
+func (Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.OmegaEvidence) (*OmegaRecorded, error) {
 	if err := checkKnown(known); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (e Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.Omeg
 		return nil, err
 	}
 	event := journal.OmegaEvidenceRecorded{
-		AgentID: e.AgentID, MemoryID: known.MemoryID, Seq: kept.Seq, UpstreamStatus: f.UpstreamStatus,
+		AgentID: tx.Caller().Label, MemoryID: known.MemoryID, Seq: kept.Seq, UpstreamStatus: f.UpstreamStatus,
 		CodebaseVerification: f.CodebaseVerification, RuntimeUtilityTrend: f.RuntimeUtilityTrend, Note: noteDigest(known.Note),
 	}
 	return &OmegaRecorded{MemoryID: known.MemoryID, Seq: kept.Seq}, tx.Append(journal.NamespaceStream(namespace), event)

@@ -22,8 +22,6 @@ type Memories interface {
 type Recorder struct {
 	Writer   *journal.Writer
 	Memories Memories
-	// AgentID names who records, for the events; "" is nobody.
-	AgentID string
 }
 
 // ToolsRecorded is what recording outcomes of tools came to.
@@ -74,7 +72,7 @@ func (r *Recorder) commit(ctx context.Context, outcomes []core.ToolOutcome) (rec
 			byHome[home] = append(byHome[home], o)
 		}
 		for _, home := range slices.Sorted(maps.Keys(byHome)) {
-			n, err := Evidence{r.AgentID}.RecordTools(tx, home, byHome[home])
+			n, err := Evidence{}.RecordTools(tx, home, byHome[home])
 			if err != nil {
 				return err
 			}
@@ -104,7 +102,7 @@ func (r *Recorder) noteUses(tx *journal.Tx, homes map[string]string, outcomes []
 			return err
 		}
 		if used {
-			if err := (Evidence{r.AgentID}).Used(tx, homes[u.memory], u.memory, u.turn, true); err != nil {
+			if err := (Evidence{}).Used(tx, homes[u.memory], u.memory, u.turn, true); err != nil {
 				return err
 			}
 		}
@@ -122,7 +120,7 @@ func (r *Recorder) RecordOmega(ctx context.Context, known *core.OmegaEvidence) (
 	err := r.Writer.Update(ctx, func(tx *journal.Tx) error {
 		home, err := r.Memories.Namespace(tx, known.MemoryID)
 		if err == nil {
-			done, err = Evidence{r.AgentID}.RecordOmega(tx, home, known)
+			done, err = Evidence{}.RecordOmega(tx, home, known)
 		}
 		return err
 	})
@@ -134,7 +132,7 @@ func (r *Recorder) RecordOmega(ctx context.Context, known *core.OmegaEvidence) (
 func (r *Recorder) RecordDAG(ctx context.Context, dag *core.WorkflowDAG) (*DAGRecorded, error) {
 	var done *DAGRecorded
 	err := r.Writer.Update(ctx, func(tx *journal.Tx) (err error) {
-		if done, err = (Evidence{r.AgentID}).RecordDAG(tx, dag); err == nil {
+		if done, err = (Evidence{}).RecordDAG(tx, dag); err == nil {
 			done.Unknown, err = r.unknown(tx, dag)
 		}
 		return err
@@ -154,7 +152,7 @@ func (r *Recorder) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 		if err != nil && !isBroken(err) {
 			return err
 		}
-		_, err = Evidence{r.AgentID}.RecordDAG(tx, before.Graph.addTo(dag))
+		_, err = Evidence{}.RecordDAG(tx, before.Graph.addTo(dag))
 		return err
 	})
 }

@@ -16,12 +16,9 @@ import (
 // maxRefs is how many of a memory's references a decision names, the newest.
 const maxRefs = 20
 
-// Evidence keeps evidence within a transaction of the caller. The zero value is
-// ready.
-type Evidence struct {
-	// AgentID names who brings it, for the events; "" is nobody.
-	AgentID string
-}
+// Evidence keeps evidence within a transaction. Who brings it, for the events, is the
+// transaction's [core.Caller]. The zero value is ready.
+type Evidence struct{}
 
 // outcome is a tool's outcome as it is kept; the rest of it is its key.
 type outcome struct {
@@ -98,7 +95,7 @@ func turnName(turn core.TurnRef) string { return fmt.Sprintf("turn:%s/%d", turn.
 // outcome is kept once per memory, session, turn, tool and reference; the first
 // one stands. It returns how many are new. That the memories are there is the
 // caller's to check.
-func (e Evidence) RecordTools(tx *journal.Tx, namespace string, outcomes []core.ToolOutcome) (recorded int, err error) {
+func (Evidence) RecordTools(tx *journal.Tx, namespace string, outcomes []core.ToolOutcome) (n int, err error) {
 	if err := checkTools(outcomes, batch); err != nil {
 		return 0, err
 	}
@@ -109,7 +106,7 @@ func (e Evidence) RecordTools(tx *journal.Tx, namespace string, outcomes []core.
 			return 0, err
 		}
 		if isNew {
-			events = append(events, e.event(&outcomes[i]))
+			events = append(events, recorded(tx, &outcomes[i]))
 		}
 	}
 	if len(events) == 0 {
@@ -139,7 +136,7 @@ func recordTool(tx *journal.Tx, o *core.ToolOutcome) (isNew bool, err error) {
 // Used notes whether a turn used a memory of a namespace: only then do its outcomes
 // speak for the memory. It changes those that were recorded before, and tells of that on
 // the namespace's stream.
-func (e Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnRef, used bool) error {
+func (Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnRef, used bool) error {
 	changed := map[string]*outcome{}
 	t, err := readTally(tx, memory)
 	if err != nil {
@@ -174,13 +171,14 @@ func (e Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnR
 		return err
 	}
 	return tx.Append(journal.NamespaceStream(namespace), journal.ToolEvidenceUsed{
-		AgentID: e.AgentID, MemoryID: memory, SessionID: turn.Session, TurnID: turn.Turn, Used: used,
+		AgentID: tx.Caller().Label, MemoryID: memory, SessionID: turn.Session, TurnID: turn.Turn, Used: used,
 	})
 }
 
-func (e Evidence) event(o *core.ToolOutcome) journal.Event {
+// recorded is the event of an outcome that was kept.
+func recorded(tx *journal.Tx, o *core.ToolOutcome) journal.Event {
 	return journal.ToolEvidenceRecorded{
-		AgentID: e.AgentID, MemoryID: o.MemoryID, SessionID: o.Session, TurnID: o.Turn, OK: o.OK, Recovered: o.Recovered,
+		AgentID: tx.Caller().Label, MemoryID: o.MemoryID, SessionID: o.Session, TurnID: o.Turn, OK: o.OK, Recovered: o.Recovered,
 		Outcome: core.Digest(core.MustJSON([]string{o.Tool, o.Ref})),
 	}
 }

@@ -19,9 +19,9 @@ const maxAssignments = 100
 // "max_reflection_depth=2" or "locked=max_reflection_depth,limits". All problems
 // are reported together, and then nothing is changed. A field that a level above
 // locks is sdk.Denied, reason "field_locked". It returns the level's record.
-func (g *Governor) Set(ctx context.Context, agentID, namespace string, assignments ...string) (*Record, error) {
+func (g *Governor) Set(ctx context.Context, namespace string, assignments ...string) (*Record, error) {
 	changes, problems := parse(assignments)
-	return g.change(ctx, agentID, namespace, problems, func(record *Record, above []level) []error {
+	return g.change(ctx, namespace, problems, func(record *Record, above []level) []error {
 		var problems []error
 		for _, c := range changes {
 			if by := lockedBy(above, c.field); by != "" {
@@ -35,9 +35,9 @@ func (g *Governor) Set(ctx context.Context, agentID, namespace string, assignmen
 
 // Unset leaves fields of a level to the levels above. Without fields it drops all
 // that the level sets, also where that can't be read.
-func (g *Governor) Unset(ctx context.Context, agentID, namespace string, fields ...string) (*Record, error) {
+func (g *Governor) Unset(ctx context.Context, namespace string, fields ...string) (*Record, error) {
 	if len(fields) == 0 {
-		return g.clear(ctx, agentID, namespace)
+		return g.clear(ctx, namespace)
 	}
 	known := append([]string{lockedField}, fieldNames()...)
 	var problems []error
@@ -46,7 +46,7 @@ func (g *Governor) Unset(ctx context.Context, agentID, namespace string, fields 
 			problems = append(problems, unknown(name, known))
 		}
 	}
-	return g.change(ctx, agentID, namespace, problems, func(record *Record, _ []level) []error {
+	return g.change(ctx, namespace, problems, func(record *Record, _ []level) []error {
 		for _, f := range Fields() {
 			if slices.Contains(fields, f.Name) {
 				f.set(record, nil)
@@ -155,7 +155,7 @@ func locked(namespace, field, by string) error {
 
 // change changes a level's record by fn, in one transaction with its event.
 // problems are those that are known already: nothing is then changed.
-func (g *Governor) change(ctx context.Context, agentID, namespace string, problems []error, fn func(record *Record, above []level) []error) (*Record, error) {
+func (g *Governor) change(ctx context.Context, namespace string, problems []error, fn func(record *Record, above []level) []error) (*Record, error) {
 	var after *Record
 	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
 		levels, failure, err := chain(tx, namespace, read)
@@ -176,7 +176,7 @@ func (g *Governor) change(ctx context.Context, agentID, namespace string, proble
 		if err := core.Together(found...); err != nil {
 			return err
 		}
-		return write(tx, agentID, recordJSON(before), after)
+		return write(tx, recordJSON(before), after)
 	})
 	if err != nil {
 		return nil, sdk.Wrap("change the settings of a namespace", err)
@@ -200,7 +200,7 @@ func consistent(levels []level) []error {
 }
 
 // clear drops a level's record, whatever it holds.
-func (g *Governor) clear(ctx context.Context, agentID, namespace string) (*Record, error) {
+func (g *Governor) clear(ctx context.Context, namespace string) (*Record, error) {
 	after := &Record{Namespace: namespace}
 	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
 		value, found, err := tx.Get(key(namespace))
@@ -214,7 +214,7 @@ func (g *Governor) clear(ctx context.Context, agentID, namespace string) (*Recor
 		if _, err := decode(namespace, value); err != nil {
 			before = core.MustJSON(core.Digest(value))
 		}
-		return write(tx, agentID, before, after)
+		return write(tx, before, after)
 	})
 	if err != nil {
 		return nil, sdk.Wrap("drop the settings of a namespace", err)
@@ -232,7 +232,7 @@ func recordJSON(r *Record) json.RawMessage {
 
 // write stores a record in the place of before, with the event. What changes
 // nothing is not written.
-func write(tx *journal.Tx, agentID string, before json.RawMessage, after *Record) error {
+func write(tx *journal.Tx, before json.RawMessage, after *Record) error {
 	value := recordJSON(after)
 	if bytes.Equal(before, value) {
 		return nil
@@ -247,6 +247,6 @@ func write(tx *journal.Tx, agentID string, before json.RawMessage, after *Record
 		return err
 	}
 	return tx.Append(journal.NamespaceStream(after.Namespace), journal.GovernanceChanged{
-		Namespace: after.Namespace, AgentID: agentID, Before: before, After: value,
+		Namespace: after.Namespace, AgentID: tx.Caller().Label, Before: before, After: value,
 	})
 }

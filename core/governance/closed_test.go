@@ -75,14 +75,14 @@ func TestUnreadableSettingsAreChangedOnlyByDroppingThem(t *testing.T) {
 	b := newBench(t)
 	b.put("governance/a", damaged["no JSON"])
 	for _, level := range []string{"a", "a/b"} {
-		if _, err := b.Set(t.Context(), "ops", level, "max_reflection_depth=9"); sdk.ReasonOf(err) != "governance_unreadable" {
+		if _, err := b.Set(t.Context(), level, "max_reflection_depth=9"); sdk.ReasonOf(err) != "governance_unreadable" {
 			t.Errorf("set at %s: %v", level, err)
 		}
 	}
 	if _, err := b.Get(t.Context(), "a"); sdk.ReasonOf(err) != "governance_unreadable" {
 		t.Errorf("get: %v", err)
 	}
-	if _, err := b.Unset(t.Context(), "ops", "a"); err != nil {
+	if _, err := b.Unset(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	if g := b.resolve("a"); g.Failure != nil || g.MaxReflectionDepth != 3 {
@@ -92,7 +92,7 @@ func TestUnreadableSettingsAreChangedOnlyByDroppingThem(t *testing.T) {
 	if len(entries) != 1 || !strings.Contains(string(entries[0].Data), `"before":"`+core.Digest([]byte(damaged["no JSON"]))) {
 		t.Errorf("events: %v", entries)
 	}
-	if _, err := b.Unset(t.Context(), "ops", "a"); err != nil || len(b.events("namespace/a")) != 1 {
+	if _, err := b.Unset(t.Context(), "a"); err != nil || len(b.events("namespace/a")) != 1 {
 		t.Errorf("dropping nothing: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func newBench(t *testing.T) *bench {
 // set changes a level, and fails the test where that is refused.
 func (b *bench) set(namespace string, assignments ...string) {
 	b.Helper()
-	if _, err := b.Set(b.Context(), "ops", namespace, assignments...); err != nil {
+	if _, err := b.Set(b.Context(), namespace, assignments...); err != nil {
 		b.Fatalf("set %s %v: %v", namespace, assignments, err)
 	}
 }
@@ -181,7 +181,7 @@ func TestALockHoldsForEveryField(t *testing.T) {
 					t.Errorf("%s locked by %s, in %s: %+v", f.Name, lock, namespace, v)
 				}
 			}
-			_, err := b.Set(t.Context(), "ops", "a/b", f.Name+"="+value[1])
+			_, err := b.Set(t.Context(), "a/b", f.Name+"="+value[1])
 			if sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "field_locked" {
 				t.Errorf("setting %s below: %v", f.Name, err)
 				continue
@@ -210,7 +210,7 @@ func (b *bench) value(namespace, field string) (v governance.Value) {
 func TestSetTellsAllProblemsAndChangesNothing(t *testing.T) {
 	b := newBench(t)
 	b.set("a", "limits.max_bytes=7", "locked=limits,gate.min_confidence")
-	_, err := b.Set(t.Context(), "ops", "a/b", "max_reflection_dept=1", "max_reflection_depth=1.5", "require_approval_above_depth=-1",
+	_, err := b.Set(t.Context(), "a/b", "max_reflection_dept=1", "max_reflection_depth=1.5", "require_approval_above_depth=-1",
 		"retention.w_hit=NaN", "retention.w_miss=Inf", "gate.min_confidence=0.6", "limits.max_bytes=8", "locked=retentions", "nonsense", "hysteresis=1",
 		"limits.max_memories=1e400", "max_reflection_depth=2", "retention.hysteresis=0.1")
 	if sdk.CodeOf(err) != sdk.Invalid || sdk.ReasonOf(err) != "several_problems" {
@@ -257,7 +257,7 @@ func TestSetRefuses(t *testing.T) {
 	b.set("a", "locked=max_reflection_depth,retention")
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := b.Set(t.Context(), "ops", c.level, c.text)
+			_, err := b.Set(t.Context(), c.level, c.text)
 			if sdk.CodeOf(err) != c.code || sdk.ReasonOf(err) != c.reason || sdk.AsError(err).Hint == "" {
 				t.Errorf("%v (%s)", err, sdk.ReasonOf(err))
 			}
@@ -270,23 +270,26 @@ func TestSetRefuses(t *testing.T) {
 func TestSettingsOfANameThatIsNoneCanBeDropped(t *testing.T) {
 	b := newBench(t)
 	b.put("governance/a\u200b", `{"namespace":"a\u200b","max_reflection_depth":9}`)
-	if _, err := b.Unset(t.Context(), "ops", "a\u200b"); err != nil {
+	if _, err := b.Unset(t.Context(), "a\u200b"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Unset(t.Context(), "ops", "a\u200b"); sdk.ReasonOf(err) != "namespace_invalid" {
+	if _, err := b.Unset(t.Context(), "a\u200b"); sdk.ReasonOf(err) != "namespace_invalid" {
 		t.Errorf("it is still there: %v", err)
 	}
 }
 
 func TestEachChangeIsOneEvent(t *testing.T) {
 	b := newBench(t)
-	b.set("a", "max_reflection_depth=2")
-	b.set("a", "max_reflection_depth=2") // no change
-	b.set("a", "limits.max_bytes=9")
-	if _, err := b.Unset(t.Context(), "ops", "a", "max_reflection_depth"); err != nil {
+	ctx := core.WithCaller(t.Context(), core.Operator("ops"))
+	for _, assignment := range []string{"max_reflection_depth=2", "max_reflection_depth=2" /* no change */, "limits.max_bytes=9"} {
+		if _, err := b.Set(ctx, "a", assignment); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Unset(ctx, "a", "max_reflection_depth"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Unset(t.Context(), "ops", "a", "limits.max_bytes"); err != nil {
+	if _, err := b.Unset(ctx, "a", "limits.max_bytes"); err != nil {
 		t.Fatal(err)
 	}
 	if record, err := b.Get(t.Context(), "a"); record != nil || err != nil {
@@ -305,7 +308,7 @@ func TestEachChangeIsOneEvent(t *testing.T) {
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			t.Fatal(err)
 		}
-		if e.Type != "agent.governance.changed" || data.AgentID != "ops" || string(data.Before) != want[i][0] || string(data.After) != want[i][1] {
+		if e.Type != "agent.governance.changed" || data.AgentID != "ops" || e.Subject != core.OperatorSubject || string(data.Before) != want[i][0] || string(data.After) != want[i][1] {
 			t.Errorf("event %d: %s %s", i, e.Type, e.Data)
 		}
 	}

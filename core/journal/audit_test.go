@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -119,7 +120,7 @@ func TestTheRootTakesStreamsFromBeforeItsTime(t *testing.T) {
 	const streams = 5000 // more than one entry records
 	b.change(func(tx core.Tx) error {
 		for i := range streams {
-			if err := journal.Append(tx, fmt.Sprintf("run/%d", i), at, journal.RunResumed{}); err != nil {
+			if err := journal.Append(t.Context(), tx, fmt.Sprintf("run/%d", i), at, journal.RunResumed{}); err != nil {
 				return err
 			}
 		}
@@ -205,7 +206,7 @@ func forge(stream string) func(core.Tx) error {
 			return err
 		}
 		for range 4 {
-			if err := journal.Append(tx, stream, at, journal.RunResumed{Epoch: 7}); err != nil {
+			if err := journal.Append(context.Background(), tx, stream, at, journal.RunResumed{Epoch: 7}); err != nil {
 				return err
 			}
 		}
@@ -241,9 +242,9 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 		{"the root edited", edit("root", 2, "run/ab", "run/ac"), "root", 2, "edited"},
 		{"the root cut", cut("root", 3), "root", 4, "the head that was kept is that of entry 4"},
 		{"the root wholly removed", cut("root", 0), "root", 1, "the head that was kept"},
-		{"a root of something else", func(tx core.Tx) error { return journal.Append(tx, "root", at, journal.RunResumed{}) }, "root", 5, "doesn't record heads"},
+		{"a root of something else", func(tx core.Tx) error { return journal.Append(t.Context(), tx, "root", at, journal.RunResumed{}) }, "root", 5, "doesn't record heads"},
 		{"a root of no stream", func(tx core.Tx) error {
-			return journal.Append(tx, "root", at, journal.HeadsRecorded{Heads: []journal.StreamHead{{Stream: "a\nb"}}})
+			return journal.Append(t.Context(), tx, "root", at, journal.HeadsRecorded{Heads: []journal.StreamHead{{Stream: "a\nb"}}})
 		}, "root", 5, "names no stream"},
 		{"a key that is none", func(tx core.Tx) error { return tx.Put([]byte("event/run/a\x00short"), nil) }, `"run/a\x00short"`, 0, "isn't that of an entry"},
 		{"a head of no stream", func(tx core.Tx) error { return tx.Put([]byte("event-head/a\nb"), nil) }, `"a\nb"`, 0, "isn't a head's"},

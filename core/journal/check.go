@@ -87,6 +87,9 @@ func (e *Entry) exact(stream string, value []byte) error {
 	if !bytes.Equal(e.json(), value) {
 		return broken(stream, e.Seq, "the entry isn't as the program writes it")
 	}
+	if (core.Caller{Subject: e.Subject}).Validate() != nil {
+		return broken(stream, e.Seq, "the entry has a subject that nobody can be")
+	}
 	event, known := types()[e.Type]
 	if !known {
 		return broken(stream, e.Seq, fmt.Sprintf("there are no events of type %q", core.Cut(e.Type)))

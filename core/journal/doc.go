@@ -31,8 +31,10 @@
 // An entry's hash is the SHA-256 of these fields, in this order. Numbers are 8
 // bytes big-endian, and every text is preceded by its length as such a number.
 //
-//	"reflectory event 1" · stream · seq · at (Unix nanoseconds) · type · data · prev
+//	"reflectory event 1" · stream · seq · at (Unix nanoseconds) · type · data · prev [· subject]
 //
 // Data is the event's JSON exactly as stored, prev the hash before it as it is
-// written ("sha256:…"), and "" for the first entry.
+// written ("sha256:…"), and "" for the first entry. The subject is left out where there is
+// none, so that entries from before there were subjects keep their hashes; since every
+// text has its length before it, none can be taken for another.
 package journal

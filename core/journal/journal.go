@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"strconv"
@@ -22,6 +23,9 @@ type Entry struct {
 	Seq uint64 `json:"seq"`
 	// At is when it was appended, in UTC, to the nanosecond.
 	At time.Time `json:"at"`
+	// Subject is who was authorised to do what led to the event, see [core.Caller]; "" is
+	// nobody: the host itself, or a program that names no caller.
+	Subject string `json:"subject,omitempty"`
 	// Type names the event, such as "run_started", and Data is its JSON.
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data"`
@@ -38,29 +42,34 @@ type Head struct {
 	Hash string `json:"hash"`
 }
 
-// Append adds events to the end of a stream, within the caller's transaction.
+// Append adds events to the end of a stream, within the caller's transaction. They have
+// the subject of the context's [core.Caller].
 // The time must be within the years 1678 to 2261, which nanoseconds can count.
-func Append(tx core.Tx, stream string, at time.Time, events ...Event) error {
+func Append(ctx context.Context, tx core.Tx, stream string, at time.Time, events ...Event) error {
 	last, err := ReadHead(tx, stream)
 	if err != nil {
 		return err
 	}
-	_, err = AppendAfter(tx, stream, last, at, events...)
+	_, err = AppendAfter(ctx, tx, stream, last, at, events...)
 	return err
 }
 
 // AppendAfter is Append for a caller that knows the stream's head, and returns
 // the new one. That the head is still the newest must follow from what the
 // transaction reads: the caller reads something that changes with each entry.
-func AppendAfter(tx core.Tx, stream string, last Head, at time.Time, events ...Event) (Head, error) {
+func AppendAfter(ctx context.Context, tx core.Tx, stream string, last Head, at time.Time, events ...Event) (Head, error) {
 	if err := checkStream(stream); err != nil {
+		return Head{}, err
+	}
+	caller := core.CallerOf(ctx)
+	if err := caller.Validate(); err != nil {
 		return Head{}, err
 	}
 	if len(events) == 0 {
 		return last, nil
 	}
 	for _, event := range events {
-		e := next(stream, last, at, event)
+		e := next(stream, last, at, caller.Subject, event)
 		if err := put(tx, stream, e); err != nil {
 			return Head{}, err
 		}
@@ -70,9 +79,9 @@ func AppendAfter(tx core.Tx, stream string, last Head, at time.Time, events ...E
 }
 
 // next makes the entry that follows a stream's last one.
-func next(stream string, last Head, at time.Time, event Event) Entry {
+func next(stream string, last Head, at time.Time, subject string, event Event) Entry {
 	e := Entry{
-		Seq: last.Seq + 1, At: at.UTC().Round(0), Type: event.eventType(),
+		Seq: last.Seq + 1, At: at.UTC().Round(0), Subject: subject, Type: event.eventType(),
 		Data: core.MustJSON(event), Prev: last.Hash,
 	}
 	e.Hash = e.hash(stream)
@@ -153,7 +162,11 @@ func (e *Entry) json() []byte {
 	b := make([]byte, 0, len(e.Data)+300)
 	b = strconv.AppendUint(append(b, `{"seq":`...), e.Seq, 10)
 	b = e.At.AppendFormat(append(b, `,"at":"`...), time.RFC3339Nano)
-	b = append(append(b, `","type":"`...), e.Type...)
+	b = append(b, '"')
+	if e.Subject != "" {
+		b = append(append(b, `,"subject":`...), core.MustJSON(e.Subject)...)
+	}
+	b = append(append(b, `,"type":"`...), e.Type...)
 	b = append(append(b, `","data":`...), e.Data...)
 	b = append(append(b, `,"prev":"`...), e.Prev...)
 	b = append(append(b, `","hash":"`...), e.Hash...)
@@ -183,6 +196,9 @@ func (e *Entry) hash(stream string) string {
 	text(e.Type)
 	text(string(e.Data))
 	text(e.Prev)
+	if e.Subject != "" { // else it is as it was before there were subjects
+		text(e.Subject)
+	}
 	return core.Digest(b)
 }
 
@@ -196,6 +212,10 @@ func ReadHead(r core.Reader, stream string) (Head, error) {
 	if err != nil || !found {
 		return h, err
 	}
+	return decodeHead(stream, value)
+}
+
+func decodeHead(stream string, value []byte) (h Head, err error) {
 	if h, ok := parseHead(value); ok {
 		return h, nil
 	}

@@ -48,14 +48,14 @@ func chain(t *testing.T) pairs {
 	t.Helper()
 	p := pairs{}
 	for _, stream := range []string{"run/a", "run/ab"} {
-		err := journal.Append(p, stream, at,
+		err := journal.Append(t.Context(), p, stream, at,
 			journal.RunStarted{Workflow: "<w>", Source: "s"},
 			journal.OutputRecorded{Visit: 1, Node: "n", Iteration: 1, Role: "generate"},
 			journal.VerdictRecorded{Visit: 1, Node: "n", Iteration: 1, Score: 0.1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := journal.Append(p, stream, at, journal.RunEnded{Status: core.StatusPassed}); err != nil {
+		if err := journal.Append(t.Context(), p, stream, at, journal.RunEnded{Status: core.StatusPassed}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestHashIsStable(t *testing.T) {
 func TestEntriesAreEncodedAsTheGeneralEncoderDoes(t *testing.T) {
 	p := pairs{}
 	for _, at := range []time.Time{at, at.Truncate(time.Second), time.Unix(0, 0), at.In(time.FixedZone("", 3600))} {
-		if err := journal.Append(p, "run/a", at, journal.RunStarted{Workflow: `<"w">`}); err != nil {
+		if err := journal.Append(t.Context(), p, "run/a", at, journal.RunStarted{Workflow: `<"w">`}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestEntriesAreEncodedAsTheGeneralEncoderDoes(t *testing.T) {
 func another(t *testing.T) []byte {
 	t.Helper()
 	p := pairs{}
-	err := journal.Append(p, "run/a", at, journal.RunStarted{Workflow: "<w>", Source: "s"}, journal.RunResumed{Epoch: 9})
+	err := journal.Append(t.Context(), p, "run/a", at, journal.RunStarted{Workflow: "<w>", Source: "s"}, journal.RunResumed{Epoch: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestStreamNames(t *testing.T) {
 	for _, stream := range []string{"", "a\x00b", "a\nb", strings.Repeat("x", journal.MaxStreamBytes+1)} {
 		p := pairs{}
 		for _, err := range []error{
-			journal.Append(p, stream, at, journal.RunResumed{}),
+			journal.Append(t.Context(), p, stream, at, journal.RunResumed{}),
 			journal.Read(p, stream, func(journal.Entry) error { return nil }),
 		} {
 			if sdk.ReasonOf(err) != "stream_invalid" {

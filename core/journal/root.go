@@ -22,7 +22,10 @@ const maxHeads = 4096
 // Record records the heads that changed since the root's last entry, and returns
 // the root's head. Where nothing changed, it writes nothing. A stream whose head
 // can't be read is left out; the others are recorded, and the error tells of it.
+// The root's entries have no subject: the host writes them, in the middle of whatever is
+// asked for.
 func Record(ctx context.Context, w *Writer) (Head, error) {
+	ctx = core.WithCaller(ctx, core.Caller{})
 	head, err := rootHead(ctx, w)
 	if err == nil && head.Seq == 0 {
 		err = markAll(ctx, w)

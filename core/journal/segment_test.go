@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -117,7 +118,7 @@ func reseal(seq byte, from, to string) func(core.Tx) error {
 			err = cut(journal.PrunedStream, 0)(tx)
 		}
 		if err == nil {
-			err = journal.Append(tx, journal.PrunedStream, at, events...)
+			err = journal.Append(context.Background(), tx, journal.PrunedStream, at, events...)
 		}
 		return err
 	}
@@ -153,7 +154,7 @@ func both(fns ...func(core.Tx) error) func(core.Tx) error {
 
 // seal appends a seal as the program would.
 func seal(s journal.SegmentPruned) func(core.Tx) error {
-	return func(tx core.Tx) error { return journal.Append(tx, journal.PrunedStream, at, s) }
+	return func(tx core.Tx) error { return journal.Append(context.Background(), tx, journal.PrunedStream, at, s) }
 }
 
 func TestPrune_ForgeriesAreNamed(t *testing.T) {
@@ -246,7 +247,7 @@ func TestPrune_ForgeriesAreNamed(t *testing.T) {
 		}, "pruned", "entry 4: the seal is of namespace/n, which is never pruned"},
 		{"something else among the seals", func(*book) func(core.Tx) error {
 			return func(tx core.Tx) error {
-				return journal.Append(tx, journal.PrunedStream, at, journal.RunResumed{})
+				return journal.Append(t.Context(), tx, journal.PrunedStream, at, journal.RunResumed{})
 			}
 		}, "pruned", "entry 4: the entry is no seal"},
 	} {

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,10 +12,16 @@ import (
 // Streams calls fn for each stream that has entries, by name, until it returns
 // false or an error. It takes the heads as they are.
 func Streams(r core.Reader, fn func(StreamHead) (more bool, err error)) error {
-	return core.ScanPrefix(r, []byte(headPrefix), func(key, value []byte) (bool, error) {
+	return StreamsUnder(r, "", fn)
+}
+
+// StreamsUnder is Streams for those whose name begins so.
+func StreamsUnder(r core.Reader, prefix string, fn func(StreamHead) (more bool, err error)) error {
+	return core.ScanPrefix(r, headKey(prefix), func(key, value []byte) (bool, error) {
 		s := StreamHead{Stream: string(key[len(headPrefix):])}
-		if err := json.Unmarshal(value, &s.Head); err != nil {
-			return false, broken(s.Stream, 0, "the head can't be decoded: "+err.Error())
+		var err error
+		if s.Head, err = decodeHead(s.Stream, value); err != nil {
+			return false, err
 		}
 		return fn(s)
 	})

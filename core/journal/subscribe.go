@@ -4,6 +4,10 @@ package journal
 // hclog: a message, then names and values in turn.
 func LogTo(log func(message string, args ...any)) Subscriber {
 	return func(stream string, e Entry) {
-		log(e.Type, "stream", stream, "seq", e.Seq, "at", e.At, "data", string(e.Data))
+		args := []any{"stream", stream, "seq", e.Seq, "at", e.At}
+		if e.Subject != "" {
+			args = append(args, "subject", e.Subject)
+		}
+		log(e.Type, append(args, "data", string(e.Data))...)
 	}
 }

@@ -8,8 +8,11 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Subscriber is told of an entry that was committed, in the goroutine that
-// committed it. It must return soon, and mustn't write to the store.
+// Subscriber gets each entry that its own [Writer] committed, in the goroutine that
+// committed it and before that goes on, so that a terminal shows what a command did before
+// it ends. It must return soon, and mustn't write to the store. It hears nothing of other
+// writers, in this process or another: what has to hear of all entries follows their
+// stream, see [Feed].
 type Subscriber func(stream string, e Entry)
 
 // Writer changes a store and tells what it did, in one transaction, and then its
@@ -24,8 +27,9 @@ type Writer struct {
 // only inside its Update.
 type Tx struct {
 	core.Tx
-	now  time.Time
-	told []told
+	now    time.Time
+	caller core.Caller
+	told   []told
 	// heads are of the streams that were appended to. They are written at the end.
 	heads []StreamHead
 }
@@ -36,15 +40,20 @@ type told struct {
 }
 
 // Update runs fn in a transaction, as core.Store's Update does, and after the
-// commit tells the subscribers what fn appended, in order.
+// commit tells the subscribers what fn appended, in order. What it appends has the
+// subject of the context's [core.Caller], which must be valid.
 func (w *Writer) Update(ctx context.Context, fn func(*Tx) error) error {
+	caller := core.CallerOf(ctx)
+	if err := caller.Validate(); err != nil {
+		return err
+	}
 	clock := w.Clock
 	if clock == nil {
 		clock = core.SystemClock{}
 	}
 	var tx *Tx
 	err := w.Store.Update(ctx, func(inner core.Tx) error {
-		tx = &Tx{Tx: inner, now: clock.Now()}
+		tx = &Tx{Tx: inner, now: clock.Now(), caller: caller}
 		if err := fn(tx); err != nil {
 			return err
 		}
@@ -64,15 +73,28 @@ func (w *Writer) Update(ctx context.Context, fn func(*Tx) error) error {
 // Now is the transaction's time: all that it writes bears the same.
 func (tx *Tx) Now() time.Time { return tx.now }
 
+// Caller is who asked for what the transaction does. Its label is the agent_id of events
+// that have one.
+func (tx *Tx) Caller() core.Caller { return tx.caller }
+
 // Append adds events to the end of a stream. The stream's new head is written as the
 // transaction ends: until then only [Tx.Head] knows it, not [ReadHead].
 func (tx *Tx) Append(stream string, events ...Event) error {
+	return tx.AppendFor(tx.caller.Subject, stream, events...)
+}
+
+// AppendFor is Append for events that another subject led to than the transaction's, such
+// as the events of a batch that was gathered from many.
+func (tx *Tx) AppendFor(subject, stream string, events ...Event) error {
+	if err := (core.Caller{Subject: subject}).Validate(); err != nil {
+		return err
+	}
 	last, err := tx.Head(stream)
 	if err != nil || len(events) == 0 {
 		return err
 	}
 	for _, event := range events {
-		e := next(stream, last, tx.now, event)
+		e := next(stream, last, tx.now, subject, event)
 		if err := put(tx, stream, e); err != nil {
 			return err
 		}

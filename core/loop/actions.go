@@ -17,8 +17,6 @@ type Actions struct {
 	Memories core.Memories
 	// Replies keeps what models said for calls with cache: true; nil keeps nothing.
 	Replies core.Replies
-	// AgentID is who acts, where an action's request doesn't say.
-	AgentID string
 	// Events is told what happens in loops; nil tells nobody.
 	Events func(core.Event)
 	// Pieces sends Events the pieces of outputs too: see [Options].

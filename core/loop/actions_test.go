@@ -216,7 +216,7 @@ func TestAResultHoldsTheUsageThatWasReported(t *testing.T) {
 type upper struct{}
 
 func (upper) Constant() bool { return false }
-func (upper) Render(s core.Scope) (json.RawMessage, error) {
+func (upper) Render(s core.Variables) (json.RawMessage, error) {
 	return json.RawMessage(`{"output":` + string(s.Output) + `}`), nil
 }
 

@@ -20,7 +20,7 @@ func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core
 		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "memory.%s: this host keeps no memories", s.Verb).
 			WithHint("run the workflow where a memory is open, such as: reflectory run")
 	}
-	text, err := s.Request.Render(core.Scope{State: req.State})
+	text, err := s.Request.Render(core.Variables{State: req.State})
 	if err != nil {
 		return nil, err
 	}
@@ -31,15 +31,14 @@ func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core
 		if err != nil {
 			return nil, err
 		}
-		r.Namespace, r.AgentID = cmp.Or(r.Namespace, a.Namespace), cmp.Or(r.AgentID, a.AgentID)
-		r.IdempotencyKey = cmp.Or(r.IdempotencyKey, key)
+		r.Namespace, r.IdempotencyKey = cmp.Or(r.Namespace, a.Namespace), cmp.Or(r.IdempotencyKey, key)
 		return a.Memories.Observe(ctx, r)
 	case core.VerbReflect:
 		r, err := memoryRequest[core.ReflectRequest](text)
 		if err != nil {
 			return nil, err
 		}
-		r.AgentID, r.IdempotencyKey = cmp.Or(r.AgentID, a.AgentID), cmp.Or(r.IdempotencyKey, key)
+		r.IdempotencyKey = cmp.Or(r.IdempotencyKey, key)
 		return a.Memories.Reflect(ctx, r)
 	case core.VerbRecall:
 		r, err := memoryRequest[core.RecallRequest](text)
@@ -71,7 +70,6 @@ func (a *Actions) feedback(ctx context.Context, req *core.ActionRequest, r *core
 	if r.Outcome == "" && len(r.ToolOutcomes) == 0 {
 		return &core.UsesNamed{Session: r.Session, Turn: r.Turn, Used: append([]string{}, r.Used...)}, nil
 	}
-	r.AgentID = cmp.Or(r.AgentID, a.AgentID)
 	return a.Memories.Feedback(ctx, r)
 }
 

@@ -41,7 +41,7 @@ func (m *memories) Recall(_ context.Context, r *core.RecallRequest) (*core.Recal
 }
 
 func remember(m core.Memories, verb core.MemoryVerb, request string) (any, error) {
-	a := &loop.Actions{Memories: m, Namespace: "the/run", AgentID: "ada"}
+	a := &loop.Actions{Memories: m, Namespace: "the/run"}
 	return a.Act(context.Background(), &core.ActionRequest{
 		RunID: "run", Visit: 7, Node: "n", State: []byte("{}"), Session: "run", Turn: core.TurnRef{Session: "run", Turn: 3},
 		Action: &core.MemorySpec{Verb: verb, Request: core.Constant(request)},
@@ -70,9 +70,6 @@ func TestMemoryActionsAskTheMemory(t *testing.T) {
 		t.Errorf("namespaces %q, %q, %q: a request's own, else the run's, and a reflection's is its source's",
 			m.observed[0].Namespace, m.recalled[0].Namespace, m.reflected[0].Namespace)
 	}
-	if m.observed[0].AgentID != "ada" || m.reflected[0].AgentID != "ada" {
-		t.Errorf("agents %q and %q", m.observed[0].AgentID, m.reflected[0].AgentID)
-	}
 	if _, err := remember(m, core.VerbRecall, `{"query":"q"}`); err != nil {
 		t.Errorf("recall: %v", err)
 	}
@@ -83,8 +80,8 @@ func TestMemoryActionsAskTheMemory(t *testing.T) {
 
 func TestFeedbackEndsTheRunsTurnOrNamesWhatWasUsed(t *testing.T) {
 	m := &memories{}
-	got, err := remember(m, core.VerbFeedback, `{"outcome":"success","used":["a"],"source":"user"}`)
-	if err != nil || len(m.fed) != 1 || m.fed[0].Session != "run" || m.fed[0].Turn != 3 || m.fed[0].AgentID != "ada" || got.(*core.FeedbackResult).Turn != 3 {
+	got, err := remember(m, core.VerbFeedback, `{"outcome":"success","used":["a"],"source":"user","agent_id":"mine"}`)
+	if err != nil || len(m.fed) != 1 || m.fed[0].Session != "run" || m.fed[0].Turn != 3 || m.fed[0].AgentID != "mine" || got.(*core.FeedbackResult).Turn != 3 {
 		t.Errorf("%+v, %v after %+v", got, err, m.fed)
 	}
 	if _, err := remember(m, core.VerbFeedback, `{"outcome":"success","session":"s","turn":9}`); err != nil || m.fed[1].Session != "s" || m.fed[1].Turn != 9 {

@@ -71,6 +71,6 @@ type unrenderable struct{}
 
 func (unrenderable) Constant() bool { return false }
 
-func (unrenderable) Render(core.Scope) (json.RawMessage, error) {
+func (unrenderable) Render(core.Variables) (json.RawMessage, error) {
 	return nil, sdk.Errorf(sdk.Invalid, "template_failed", "nothing here is named x")
 }

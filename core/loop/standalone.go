@@ -12,7 +12,7 @@ import (
 // works on, and the state that its plugin sees.
 func standalone(req *core.ActionRequest, value core.Value, findings []sdk.Finding) (data, state json.RawMessage, err error) {
 	if value != nil {
-		data, err = value.Render(core.Scope{State: req.State})
+		data, err = value.Render(core.Variables{State: req.State})
 	} else if data, err = firstMember(req.State, "reflection_output", "output"); err == nil && data == nil {
 		err = sdk.Errorf(sdk.Invalid, "data_missing", "there is nothing to work on: state has neither reflection_output nor output").
 			WithHint(`give data:, such as data: "{{ state.draft.output }}"`)
@@ -53,7 +53,7 @@ func findingsOf(value core.Value, state json.RawMessage) ([]sdk.Finding, error) 
 	if value == nil {
 		return nil, nil
 	}
-	raw, err := value.Render(core.Scope{State: state})
+	raw, err := value.Render(core.Variables{State: state})
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func newStep(plugins core.Plugins, s core.Step, n note) (*step, error) {
 		st.config = s.Config
 		return st, nil
 	}
-	config, err := s.Config.Render(core.Scope{})
+	config, err := s.Config.Render(core.Variables{})
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +57,11 @@ func newStep(plugins core.Plugins, s core.Step, n note) (*step, error) {
 }
 
 // render returns the target of one call.
-func (s *step) render(scope core.Scope) (core.Target, error) {
+func (s *step) render(seen core.Variables) (core.Target, error) {
 	if s.config == nil {
 		return s.target, nil
 	}
-	config, err := s.config.Render(scope)
+	config, err := s.config.Render(seen)
 	if err != nil {
 		// The template is wrong, or the state lacks what it names.
 		return core.Target{}, sdk.AsPermanent(sdk.Wrap("render the config of "+s.target.Plugin, err))
@@ -73,7 +73,7 @@ func (s *step) render(scope core.Scope) (core.Target, error) {
 
 // Evaluate implements sdk.Evaluator.
 func (s *step) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
-	target, err := s.render(core.Scope{State: req.State, Output: req.Output})
+	target, err := s.render(core.Variables{State: req.State, Output: req.Output})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *step) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Eva
 
 // Generate implements sdk.Generator.
 func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-	target, err := s.render(core.Scope{State: req.State})
+	target, err := s.render(core.Variables{State: req.State})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.Gen
 
 // Correct implements sdk.Corrector.
 func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
-	target, err := s.render(core.Scope{State: req.State})
+	target, err := s.render(core.Variables{State: req.State})
 	if err != nil {
 		return nil, err
 	}

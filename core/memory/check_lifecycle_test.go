@@ -21,7 +21,7 @@ func ended(t *testing.T, s core.Store) *world {
 		}
 	}
 	list := w.knowledge(t)
-	if err := w.Supersede(t.Context(), list[0].ID, list[1].ID, ""); err != nil {
+	if err := w.Supersede(t.Context(), list[0].ID, list[1].ID); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -150,7 +150,7 @@ func TestManyApproveAtOnce(t *testing.T) {
 		}
 		var approved atomic.Int64
 		atOnce(func(int) {
-			_, err := g.Approve(t.Context(), waiting.PendingID, "boss")
+			_, err := g.Approve(t.Context(), waiting.PendingID)
 			switch sdk.ReasonOf(err) {
 			case "":
 				approved.Add(1)

@@ -33,7 +33,7 @@ func (v *verdict) record(t *tx) error {
 	}
 	started := journal.RevalidateStarted{
 		MemoryID: d.MemoryID, Before: v.memory.State, TTLScore: v.memory.Signals.TTLScore,
-		SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: v.request.AgentID,
+		SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: t.Caller().Label,
 	}
 	if err := t.record(d.Namespace, started, d.MemoryID); err != nil {
 		return err

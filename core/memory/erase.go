@@ -14,8 +14,7 @@ import (
 // forgotten, or since it is wrong.
 type EraseRequest struct {
 	// Reason says why, in up to 1,024 bytes. The decision keeps it.
-	Reason  string
-	AgentID string
+	Reason string
 }
 
 // Erase has the gate purge a memory because somebody asks for it: the request is an
@@ -26,7 +25,6 @@ type EraseRequest struct {
 // the knowledge that it became.
 func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.GateDecision, error) {
 	var p problems
-	p.word("agent_id", r.AgentID)
 	if r.Reason = strings.TrimSpace(r.Reason); r.Reason == "" {
 		p.add("reason", "is blank: an erasure says why")
 	}
@@ -37,7 +35,7 @@ func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.
 	if m.options.Gate == nil {
 		return nil, gateMissing()
 	}
-	v := verdict{request: &RevalidateRequest{AgentID: r.AgentID}, decisionID: m.options.IDs.NewID()}
+	v := verdict{request: &RevalidateRequest{}, decisionID: m.options.IDs.NewID()}
 	err := m.updateAsking(ctx, func(ctx context.Context, t *tx) error { return m.erase(ctx, t, id, r.Reason, &v) })
 	if err == nil {
 		err = v.refusal
@@ -90,7 +88,7 @@ func (v *verdict) summon(t *tx, memory *core.Memory) (*core.Memory, error) {
 	after := *memory
 	after.State, after.StateBefore = core.StateRevalidatePending, memory.State
 	err := transition(t, memory, &after, journal.MemoryTransitioned{
-		Cause: string(lifecycle.ByErasure), AgentID: v.request.AgentID, Formula: lifecycle.Formula,
+		Cause: string(lifecycle.ByErasure), AgentID: t.Caller().Label, Formula: lifecycle.Formula,
 	})
 	return &after, err
 }

@@ -17,14 +17,13 @@ type evaluation struct {
 	governance *core.Governance
 	// number is the namespace's turn counter.
 	number int64
-	// by is the turn that led to it, zero in a sweep; agentID is who asked.
-	by      core.TurnRef
-	agentID string
+	// by is the turn that led to it, zero in a sweep.
+	by core.TurnRef
 }
 
 // evaluation prepares for the memories of a namespace. Where its settings can't
 // be read, that is reported once, and no memory changes its state.
-func (m *Memories) evaluation(t *tx, namespace string, number int64, by core.TurnRef, agentID string) (*evaluation, error) {
+func (m *Memories) evaluation(t *tx, namespace string, number int64, by core.TurnRef) (*evaluation, error) {
 	g, err := m.governance(t, namespace)
 	if err != nil {
 		return nil, err
@@ -32,7 +31,7 @@ func (m *Memories) evaluation(t *tx, namespace string, number int64, by core.Tur
 	if g.Failure != nil {
 		err = t.record(namespace, halted(g))
 	}
-	return &evaluation{policy: m.options.Retention, governance: g, number: number, by: by, agentID: agentID}, err
+	return &evaluation{policy: m.options.Retention, governance: g, number: number, by: by}, err
 }
 
 // halted is the event of a namespace whose settings can't be read.
@@ -74,7 +73,7 @@ func (e *evaluation) decide(ctx context.Context, t *tx, memory *core.Memory) (*j
 		memory.Signals = lifecycle.Moved(memory.Signals, before, after)
 	}
 	return &journal.MemoryTransitioned{
-		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: e.by.Turn, AgentID: e.agentID,
+		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: e.by.Turn, AgentID: t.Caller().Label,
 		Policy: out.Decision.Digest, Rule: out.Decision.Rule, Formula: lifecycle.Formula,
 	}, nil
 }

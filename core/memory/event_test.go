@@ -53,7 +53,7 @@ func TestEventsTellWhatTheGateDid(t *testing.T) {
 			})
 			w := living(t, openPebble(t), slow, func(o *memory.Options) { o.DeferGate, o.Clock = true, clock })
 			m := w.pending(t, core.ObserveRequest{ID: "m", Content: "c"})
-			d, err := w.Revalidate(t.Context(), "m", memory.RevalidateRequest{Turn: core.TurnRef{Session: "failing-m", Turn: 2}, AgentID: "ada"})
+			d, err := w.Revalidate(as(t, "ada"), "m", memory.RevalidateRequest{Turn: core.TurnRef{Session: "failing-m", Turn: 2}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -88,7 +88,7 @@ func oneTurn(ctx context.Context, memories *memory.Memories, governor *governanc
 	}
 
 	// No reflections in team and below, and nobody below may allow them.
-	if _, err := governor.Set(ctx, "operator", "team", "max_reflection_depth=0", "locked=max_reflection_depth"); err != nil {
+	if _, err := governor.Set(ctx, "team", "max_reflection_depth=0", "locked=max_reflection_depth"); err != nil {
 		return err
 	}
 	_, err = memories.Reflect(ctx, &core.ReflectRequest{

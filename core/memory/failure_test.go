@@ -92,8 +92,8 @@ func TestEveryFailureOfTheStoreLeavesNothing(t *testing.T) {
 			_, err := w.Reflect(ctx, &core.ReflectRequest{SourceIDs: []string{"00000000-0000-7000-8000-000000000001"}, Title: "t", Content: "c"})
 			return err
 		},
-		"approve": func(ctx context.Context, w *world) error { _, err := w.Approve(ctx, pending, "boss"); return err },
-		"reject":  func(ctx context.Context, w *world) error { _, err := w.Reject(ctx, pending, "boss", "r"); return err },
+		"approve": func(ctx context.Context, w *world) error { _, err := w.Approve(ctx, pending); return err },
+		"reject":  func(ctx context.Context, w *world) error { _, err := w.Reject(ctx, pending, "r"); return err },
 		"link": func(ctx context.Context, w *world) error {
 			_, err := w.Link(ctx, &memory.LinkRequest{From: "b", Relation: "reflects_on", To: "x"})
 			return err

@@ -29,6 +29,7 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 	if err := checkFeedback(r); err != nil {
 		return nil, err
 	}
+	ctx = core.WithLabel(ctx, r.AgentID)
 	began := m.options.Clock.Now()
 	var result *core.FeedbackResult
 	err := m.updateAsking(ctx, func(ctx context.Context, t *tx) (err error) {

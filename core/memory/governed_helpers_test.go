@@ -41,8 +41,10 @@ func newGoverned(t *testing.T, s core.Store, change func(*memory.Options)) *gove
 	}
 	clock := &coretest.Clock{}
 	writer := &journal.Writer{Store: s, Clock: clock}
-	g := &governed{settings: governance.New(writer), log: decisions.NewLog(&coretest.IDs{})}
-	t.Cleanup(func() { _ = g.log.Close() }) // of a test that failed before
+	g := &governed{settings: governance.New(writer), log: decisions.NewLog(decisions.Options{
+		IDs: &coretest.IDs{}, Writer: writer, Ready: make(chan struct{}), // it only writes when it is closed
+	})}
+	t.Cleanup(g.log.Discard) // of a test that failed before
 	policies := policy.New(points(), policy.Options{Log: g.decided, Clock: clock, SampleEvery: 1})
 	g.world = newWorld(t, s, func(o *memory.Options) {
 		o.Clock, o.Governor, o.Reflection, o.Retention = clock, g.settings, policies, policies
@@ -69,7 +71,6 @@ func (g *governed) decided(_ context.Context, r *policy.Record) {
 func (g *governed) written(t *testing.T) {
 	t.Helper()
 	writer := &journal.Writer{Store: g.store, Clock: g.clock}
-	g.log.Connect(writer)
 	if err := g.log.Close(); err != nil {
 		t.Error(err)
 	}
@@ -81,7 +82,7 @@ func (g *governed) written(t *testing.T) {
 // set changes settings of a namespace.
 func (g *governed) set(t *testing.T, namespace string, fields ...string) {
 	t.Helper()
-	if _, err := g.settings.Set(t.Context(), "ops", namespace, fields...); err != nil {
+	if _, err := g.settings.Set(t.Context(), namespace, fields...); err != nil {
 		t.Fatal(err)
 	}
 }

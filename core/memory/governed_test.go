@@ -101,24 +101,24 @@ func (g *governed) script(t *testing.T) {
 	first := g.reflect(t, core.ReflectRequest{SourceIDs: []string{"useless", "plain"}, Title: "first", Content: "what both say", IdempotencyKey: "r"})
 	asked := g.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}, Title: "second", Content: "on the first"})
 	other := g.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}, Title: "third", Content: "on the first too"})
-	second, err := g.Approve(ctx, asked.PendingID, "boss")
+	second, err := g.Approve(ctx, asked.PendingID)
 	must(t, err)
-	_, err = g.Reject(ctx, other.PendingID, "boss", "no")
+	_, err = g.Reject(ctx, other.PendingID, "no")
 	must(t, err)
 	_, err = g.Reflect(ctx, &core.ReflectRequest{SourceIDs: []string{second.ID}, Title: "too deep", Content: "c"})
 	wantReason(t, err, "denied", "depth_exceeded")
 	_, err = g.Link(ctx, &memory.LinkRequest{From: "plain", Relation: "contradicts", To: "useless", Metadata: []byte(`{"b":1,"a":2}`)})
 	must(t, err)
 	must(t, g.Dream(ctx, "plain", core.StateArchived, ""))
-	_, err = g.Restore(ctx, "plain", "boss")
+	_, err = g.Restore(ctx, "plain")
 	must(t, err)
 	_, err = g.evidence.RecordTools(ctx, []core.ToolOutcome{{MemoryID: "plain", Session: "x", Turn: 1, Tool: "make", Ref: "r"}})
 	must(t, err)
 	g.purge(t)
 	g.promote(t, "useful")
-	_, err = g.Sweep(ctx, "a/b", "me")
+	_, err = g.Sweep(ctx, "a/b")
 	must(t, err)
-	_, err = g.settings.Unset(ctx, "ops", "a", "limits.max_memories")
+	_, err = g.settings.Unset(ctx, "a", "limits.max_memories")
 	must(t, err)
 	g.written(t)
 }
@@ -165,12 +165,12 @@ func TestNothingOfAPurgedMemoryIsLeft(t *testing.T) {
 			SourceIDs: []string{"source"}, Title: "secret title", Content: "secret content", Tags: []string{"secret-tag"},
 			Metadata: []byte(`{"m":"secret metadata"}`), IdempotencyKey: "k",
 		})
-		made, err := g.Approve(t.Context(), asked.PendingID, "boss")
+		made, err := g.Approve(t.Context(), asked.PendingID)
 		must(t, err)
 		_, err = g.evidence.RecordDAG(t.Context(), graph(made.ID, false))
 		must(t, err)
 		above := g.reflect(t, core.ReflectRequest{SourceIDs: []string{made.ID}, Title: "above", Content: "what follows from it"})
-		top, err := g.Approve(t.Context(), above.PendingID, "boss")
+		top, err := g.Approve(t.Context(), above.PendingID)
 		must(t, err)
 		var last *core.FeedbackResult
 		for turn := int64(1); turn <= 3; turn++ {
@@ -234,7 +234,7 @@ func TestTheClockAloneChangesNothing(t *testing.T) {
 		g.use(t, "useful", "s1", 5, core.ToolOutcome{OK: true})
 		for range 2 {
 			g.clock.Advance(idle)
-			_, err := g.Sweep(context.Background(), "a/b", "me")
+			_, err := g.Sweep(context.Background(), "a/b")
 			must(t, err)
 		}
 		g.use(t, "plain", "s3", 2, core.ToolOutcome{})

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,11 @@ func newWorld(t *testing.T, s core.Store, change func(*memory.Options)) *world {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// as is a context in which somebody asks who goes by a name and has no subject.
+func as(t *testing.T, label string) context.Context {
+	return core.WithLabel(t.Context(), label)
 }
 
 // events counts the entries of a type that were committed.

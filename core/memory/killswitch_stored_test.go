@@ -51,7 +51,7 @@ func TestTheKillSwitchHoldsWithStoredSettings(t *testing.T) {
 			w := newWorld(t, s, func(o *memory.Options) { o.Governor = g })
 			for _, level := range []string{"*", "off/child", "free", "off"} {
 				if fields := c.set[level]; fields != nil {
-					if _, err := g.Set(t.Context(), "ops", level, fields...); err != nil {
+					if _, err := g.Set(t.Context(), level, fields...); err != nil {
 						t.Fatal(err)
 					}
 				}

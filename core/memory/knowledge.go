@@ -7,7 +7,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -33,11 +32,6 @@ func createKnowledge(t *tx, k *core.Knowledge) error {
 	if err := t.Put(knowledgeIndexKey(k), nil); err != nil {
 		return err
 	}
-	doc, err := knowledgeDoc(t, k)
-	if err != nil {
-		return err
-	}
-	t.knowledge = append(t.knowledge, search.Change{Namespace: k.Namespace, ID: k.ID, Version: doc.Version, Doc: doc})
 	return putKnowledge(t, k)
 }
 
@@ -65,7 +59,8 @@ func readKnowledge(r core.Reader, id string) (*core.Knowledge, error) {
 		gone, err := tombstoneAt(r, knowledgePurgedKey(id))
 		if err == nil && gone != nil {
 			err = sdk.Errorf(sdk.NotFound, "knowledge_purged", "knowledge %s was purged at %s, with the memory that it was", id, gone.At.UTC().Format(time.RFC3339)).
-				WithHint("only its events are left: reflectory audit show namespace/%s", gone.Namespace).WithDetail("knowledge_id", id)
+				WithHint("only its events are left: reflectory audit show namespace/%s", gone.Namespace).
+				WithDetail("knowledge_id", id).WithDetail("namespace", gone.Namespace)
 		}
 		if err == nil {
 			err = knowledgeNotFound(id)
@@ -78,6 +73,10 @@ func readKnowledge(r core.Reader, id string) (*core.Knowledge, error) {
 	}
 	return &k, nil
 }
+
+// KnowledgeNotFound is the refusal of an id that no knowledge has: sdk.NotFound, reason
+// "knowledge_not_found".
+func KnowledgeNotFound(id string) error { return knowledgeNotFound(id) }
 
 func knowledgeNotFound(id string) error {
 	return sdk.Errorf(sdk.NotFound, "knowledge_not_found", "there is no knowledge %q", cut(id)).
@@ -174,20 +173,19 @@ func listKnowledge(r core.Reader, f *KnowledgeFilter) (list []*core.Knowledge, n
 // stays as it is but for the pointer. It is sdk.Conflict, reason "superseded",
 // where another took its place before, or where the newer one was superseded
 // itself; the same again changes nothing.
-func (m *Memories) Supersede(ctx context.Context, id, by, agentID string) error {
+func (m *Memories) Supersede(ctx context.Context, id, by string) error {
 	var p problems
-	p.word("agent_id", agentID)
 	if id == by {
 		p.add("by", "is %s itself", cut(id))
 	}
 	if err := p.err(); err != nil {
 		return err
 	}
-	err := m.update(ctx, func(t *tx) error { return supersede(t, id, by, agentID) })
+	err := m.update(ctx, func(t *tx) error { return supersede(t, id, by) })
 	return sdk.Wrap("supersede knowledge "+cut(id), err)
 }
 
-func supersede(t *tx, id, by, agentID string) error {
+func supersede(t *tx, id, by string) error {
 	old, err := readKnowledge(t, id)
 	if err != nil || old.SupersededBy == by {
 		return err
@@ -210,6 +208,5 @@ func supersede(t *tx, id, by, agentID string) error {
 	if err := putKnowledge(t, old); err != nil {
 		return err
 	}
-	t.knowledge = append(t.knowledge, search.Change{Namespace: old.Namespace, ID: id, Version: knowledgeSuperseded})
-	return t.record(old.Namespace, journal.KnowledgeSuperseded{KnowledgeID: id, By: by, AgentID: agentID})
+	return t.record(old.Namespace, journal.KnowledgeSuperseded{KnowledgeID: id, By: by, AgentID: t.Caller().Label})
 }

@@ -1,9 +1,6 @@
 package memory
 
-import (
-	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/memory/search"
-)
+import "github.com/reflectory/reflectory/core"
 
 // knowledgePurgedPrefix begins the keys of the tombstones of entries.
 const knowledgePurgedPrefix = "knowledge-purged/"
@@ -32,7 +29,6 @@ func purgeKnowledge(t *tx, m *core.Memory) (id string, err error) {
 	if err := t.Delete(knowledgeIndexKey(k)); err != nil {
 		return "", err
 	}
-	t.knowledge = append(t.knowledge, search.Change{Namespace: k.Namespace, ID: k.ID, Version: knowledgePurged})
 	gone := tombstone{Namespace: k.Namespace, At: t.Now().Round(0)}
 	return k.ID, t.write(k.Namespace, knowledgePurgedKey(k.ID), core.MustJSON(gone))
 }

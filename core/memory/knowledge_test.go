@@ -250,7 +250,7 @@ func TestAnEntryTakesThePlaceOfAnother(t *testing.T) {
 		_, b := w.promoted(t, core.ObserveRequest{Content: "b"})
 		_, c := w.promoted(t, core.ObserveRequest{Content: "c"})
 		_, far := w.promoted(t, core.ObserveRequest{Content: "far", Namespace: "far"})
-		by := func(id, by string) error { return w.Supersede(t.Context(), id, by, "me") }
+		by := func(id, by string) error { return w.Supersede(t.Context(), id, by) }
 		wantReason(t, by(a.ID, a.ID), sdk.Invalid, "by_invalid")
 		wantReason(t, by(a.ID, "nothing"), sdk.NotFound, "knowledge_not_found")
 		wantReason(t, by(a.ID, far.ID), sdk.Invalid, "namespace_differs")

@@ -20,7 +20,6 @@ type lesson struct {
 	turn     core.TurnRef
 	outcome  core.Outcome
 	source   string
-	agentID  string
 	// used are the memories that were used, and whether somebody named the use.
 	used  map[string]bool
 	tools map[string][]core.ToolOutcome // by memory
@@ -36,7 +35,7 @@ type lesson struct {
 func (m *Memories) lesson(r *core.FeedbackRequest, first *core.FeedbackResult, outcome core.Outcome, source string, began time.Time) *lesson {
 	l := &lesson{
 		memories: m, began: began, turn: core.TurnRef{Session: r.Session, Turn: r.Turn}, outcome: outcome, source: source,
-		agentID: r.AgentID, used: map[string]bool{}, tools: map[string][]core.ToolOutcome{}, first: first,
+		used: map[string]bool{}, tools: map[string][]core.ToolOutcome{}, first: first,
 		result: &core.FeedbackResult{
 			Session: r.Session, Turn: r.Turn, Outcome: outcome, Source: source, Items: []core.FeedbackItem{}, Revalidate: []string{},
 		},
@@ -138,7 +137,7 @@ func (l *lesson) teachAll(ctx context.Context, t *tx, record *turnRecord) error 
 	if err != nil {
 		return err
 	}
-	return t.record(record.Namespace, l.event(number, []core.FeedbackItem{}))
+	return t.record(record.Namespace, l.event(t, number, []core.FeedbackItem{}))
 }
 
 // teach applies the turn to the memories of a namespace that it recalled. The first
@@ -152,7 +151,7 @@ func (l *lesson) teach(ctx context.Context, t *tx, namespace string, items []tur
 	if err != nil {
 		return err
 	}
-	e, err := l.memories.evaluation(t, namespace, number, l.turn, l.agentID)
+	e, err := l.memories.evaluation(t, namespace, number, l.turn)
 	if err != nil {
 		return err
 	}
@@ -169,7 +168,7 @@ func (l *lesson) teach(ctx context.Context, t *tx, namespace string, items []tur
 		}
 	}
 	l.result.Items = append(l.result.Items, done...)
-	if err := t.record(namespace, l.event(number, done), ids(done)...); err != nil {
+	if err := t.record(namespace, l.event(t, number, done), ids(done)...); err != nil {
 		return err
 	}
 	return writeAll(t, moved)
@@ -261,10 +260,10 @@ func (l *lesson) keepEvidence(t *tx, memory *core.Memory, used bool) error {
 	return evidence.Used(t.Tx, memory.Namespace, memory.ID, l.turn, used)
 }
 
-func (l *lesson) event(number int64, items []core.FeedbackItem) journal.Event {
+func (l *lesson) event(t *tx, number int64, items []core.FeedbackItem) journal.Event {
 	return journal.EvolutionApplied{
 		SessionID: l.turn.Session, TurnID: l.turn.Turn, Turn: number, Outcome: l.outcome, Source: l.source,
-		AgentID: l.agentID, Bias: l.session.Bias, Feedbacks: l.session.Feedbacks, Revised: l.first != nil,
+		AgentID: t.Caller().Label, Bias: l.session.Bias, Feedbacks: l.session.Feedbacks, Revised: l.first != nil,
 		Formula: lifecycle.Formula, Items: items, LatencyMillis: l.memories.millisSince(l.began),
 	}
 }

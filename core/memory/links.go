@@ -9,7 +9,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -28,7 +27,6 @@ type LinkRequest struct {
 	To       string `json:"to"`
 	// Metadata is a JSON object.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
-	AgentID  string          `json:"agent_id,omitempty"`
 }
 
 // Link makes a link. One that is there already, with the same metadata, is
@@ -42,7 +40,6 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 	if !validRelation(r.Relation) {
 		p.add("relation", "%q isn't 1 to %d of a-z 0-9 _", cut(r.Relation), maxRelationBytes)
 	}
-	p.word("agent_id", r.AgentID)
 	if r.From == r.To && r.From != "" {
 		p.check(sdk.Errorf(sdk.Invalid, "link_self", "memory %s can't be linked to itself", cut(r.From)).WithHint("name another memory"))
 	}
@@ -52,13 +49,13 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 	}
 	err = m.update(ctx, func(t *tx) error {
 		link = &core.Link{From: r.From, Relation: r.Relation, To: r.To, CreatedAt: t.Now().Round(0), Metadata: metadata}
-		return m.link(t, link, r.AgentID)
+		return m.link(t, link)
 	})
 	return link, err
 }
 
 // link writes a checked link. Of one that is there it takes the stored form.
-func (m *Memories) link(t *tx, link *core.Link, agentID string) error {
+func (m *Memories) link(t *tx, link *core.Link) error {
 	from, err := read(t, link.From)
 	if err != nil {
 		return err
@@ -82,15 +79,15 @@ func (m *Memories) link(t *tx, link *core.Link, agentID string) error {
 	if err != nil {
 		return err
 	}
-	if link.Relation == core.RelationSupersedes {
-		t.superseded = append(t.superseded, search.Change{Namespace: to.Namespace, ID: to.ID, SupersededBy: from.ID})
-	}
-	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, Metadata: metadata, AgentID: agentID}
-	about := []string{from.ID}
+	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, Metadata: metadata, AgentID: t.Caller().Label}
 	if to.Namespace == from.Namespace {
-		about = append(about, to.ID)
+		return t.record(from.Namespace, event, from.ID, to.ID)
 	}
-	return t.record(from.Namespace, event, about...)
+	if err := t.record(from.Namespace, event, from.ID); err != nil || link.Relation != core.RelationSupersedes {
+		return err
+	}
+	// Who follows the other namespace has to learn that the memory isn't recalled any more.
+	return t.record(to.Namespace, event, to.ID)
 }
 
 // storedLink reports whether a link is there already, and takes its form.

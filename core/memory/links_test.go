@@ -19,7 +19,7 @@ func TestLinks(t *testing.T) {
 			w.observe(t, core.ObserveRequest{ID: id, Content: "c"})
 		}
 		link := func(from, relation, to, metadata string) (*core.Link, error) {
-			return w.Link(t.Context(), &memory.LinkRequest{From: from, Relation: relation, To: to, Metadata: []byte(metadata), AgentID: "x"})
+			return w.Link(t.Context(), &memory.LinkRequest{From: from, Relation: relation, To: to, Metadata: []byte(metadata)})
 		}
 		first, err := link("a", "my_own_2", "b", `{"why": 1}`)
 		if err != nil || string(first.Metadata) != `{"why":1}` {

@@ -18,13 +18,24 @@ type lot struct {
 	vectors []float32
 }
 
-// load gives fn the memories of ids, which are in order: nil for one that is
-// damaged or missing, which keeps nobody from finding the others.
-func (l *lot) load(r core.Reader, ids []string, fn func(*search.Doc) error) error {
+// readDocs gives fn the memories of ids, which are in order, as they are found: nil for
+// one that can't be, since it is missing, damaged, of another namespace or in a state that
+// isn't recalled.
+func readDocs(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
+	var l lot
+	for part := range slices.Chunk(ids, lotSize) {
+		if err := l.read(r, namespace, part, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lot) read(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
 	l.docs, l.vectors = slices.Grow(l.docs[:0], lotSize)[:len(ids)], l.vectors[:0]
 	clear(l.docs)
 	err := readAll(r, memoryPrefix, ids, func(i int, value []byte) {
-		if m, err := decodeMemory(ids[i], value); err == nil {
+		if m, err := decodeMemory(ids[i], value); err == nil && m.Namespace == namespace && m.State.Recallable() {
 			l.docs[i] = memoryDoc(m, nil)
 		}
 	})
@@ -56,21 +67,38 @@ func (l *lot) load(r core.Reader, ids []string, fn func(*search.Doc) error) erro
 		if doc.ID == "" {
 			doc = nil
 		}
-		if err := fn(doc); err != nil {
+		if err := fn(ids[i], doc); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// maxPassed is how many records a scan passes over before looking the next one up
-// is faster.
-const maxPassed = 16
+const (
+	// maxPassed is how many records a scan passes over before looking the next one up
+	// is faster.
+	maxPassed = 16
+	// fewIDs is how many records are looked up one by one: what a turn changed lies
+	// apart, and to look up so many takes as long as one scan too many.
+	fewIDs = 16
+)
 
 // readAll calls fn with the record under prefix of each of ids, which are in order;
 // not for one that has none. What was written together lies together, where a scan
 // takes a tenth of the time of looking each up. The value is valid only during fn.
 func readAll(r core.Reader, prefix string, ids []string, fn func(i int, value []byte)) error {
+	if len(ids) <= fewIDs {
+		for i, id := range ids {
+			value, found, err := r.Get([]byte(prefix + id))
+			if err != nil {
+				return err
+			}
+			if found {
+				fn(i, value)
+			}
+		}
+		return nil
+	}
 	for i := 0; i < len(ids); {
 		passed := 0
 		end := prefix + ids[len(ids)-1] + "\x00"

@@ -83,8 +83,8 @@ func New(o Options) (*Memories, error) {
 		o.Random = rand.Reader
 	}
 	m := &Memories{options: o, writer: journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers}}
-	m.index = search.New(memorySource{languages{m}, o.Store}, search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost})
-	m.knowledge = search.New(knowledgeSource{languages{m}, o.Store}, search.Options{MaxBytes: o.IndexBytes, Plain: true})
+	m.index = search.New(memorySource{namespaces{&m.options}}, search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost})
+	m.knowledge = search.New(knowledgeSource{namespaces{&m.options}}, search.Options{MaxBytes: o.IndexBytes, Plain: true})
 	return m, nil
 }
 
@@ -92,11 +92,6 @@ func New(o Options) (*Memories, error) {
 // its update.
 type tx struct {
 	*journal.Tx
-	// written are memories, superseded what links say of memories, and knowledge
-	// changes of entries.
-	written    []written
-	superseded []search.Change
-	knowledge  []search.Change
 	// counts are what namespaces hold, of those that it changed. They are written at
 	// the end.
 	counts map[string]*Count
@@ -137,29 +132,19 @@ func (t *tx) markPurged(s core.Store, id string) error {
 	return nil
 }
 
-// update runs fn in a transaction and after the commit tells the indices what fn
-// changed. fn may run several times, so it must have no effects outside tx.
+// update runs fn in a transaction, which it completes. fn may run several times, so it
+// must have no effects outside tx. The indices learn of it from the journal: see changes.go.
 func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
-	var last *tx
-	err := m.writer.Update(ctx, func(inner *journal.Tx) error {
-		last = &tx{Tx: inner, random: m.options.Random}
-		if err := fn(last); err != nil {
+	return m.writer.Update(ctx, func(inner *journal.Tx) error {
+		t := &tx{Tx: inner, random: m.options.Random}
+		if err := fn(t); err != nil {
 			return err
 		}
-		if err := last.putCounts(); err != nil {
+		if err := t.putCounts(); err != nil {
 			return err
 		}
-		return last.putProofs()
+		return t.putProofs()
 	})
-	if err != nil {
-		return err
-	}
-	for i := range last.written {
-		m.index.Apply(last.written[i].change())
-	}
-	m.index.Apply(last.superseded...)
-	m.knowledge.Apply(last.knowledge...)
-	return nil
 }
 
 // updateAsking is update for a transaction that asks policies, with the context
@@ -200,8 +185,12 @@ func (t *tx) record(namespace string, event journal.Event, ids ...string) error 
 
 // governance is what holds in a namespace, read within the transaction.
 func (m *Memories) governance(r core.Reader, namespace string) (*core.Governance, error) {
-	if m.options.Governor != nil {
-		return m.options.Governor.Resolve(r, namespace)
+	return m.options.governance(r, namespace)
+}
+
+func (o *Options) governance(r core.Reader, namespace string) (*core.Governance, error) {
+	if o.Governor != nil {
+		return o.Governor.Resolve(r, namespace)
 	}
 	return &core.Governance{
 		Namespace: namespace, MaxReflectionDepth: core.DefaultMaxReflectionDepth, DecidedBy: "default",

@@ -33,7 +33,7 @@ func (l *lives) graph() lifeOp {
 func (l *lives) sweep() lifeOp {
 	namespace := l.namespace()
 	return lifeOp{"sweep", func(t *testing.T, g *governed) lifeAnswer {
-		result, err := g.Sweep(t.Context(), namespace, "me")
+		result, err := g.Sweep(t.Context(), namespace)
 		return lifeAnswer{Reason: sdk.ReasonOf(err), Sweep: result}
 	}, func(a *lifeAnswer) (string, string) {
 		evaluated, moved := 0, map[core.MemoryState]int{}
@@ -76,7 +76,7 @@ func (l *lives) restore() lifeOp {
 		return l.dream()
 	}
 	return lifeOp{"restore", func(t *testing.T, g *governed) lifeAnswer {
-		back, err := g.Restore(t.Context(), m.id, "me")
+		back, err := g.Restore(t.Context(), m.id)
 		return lifeAnswer{Reason: sdk.ReasonOf(err), Memory: back}
 	}, func(a *lifeAnswer) (string, string) {
 		m.state = core.StateActive

@@ -95,7 +95,7 @@ func (m *model) settle(r *rand.Rand) modelOp {
 	q, waits := m.pending[id]
 	if r.IntN(4) == 0 {
 		return modelOp{"reject", func(t *testing.T, w *world) answer {
-			_, err := w.Reject(t.Context(), id, "boss", "")
+			_, err := w.Reject(t.Context(), id, "")
 			return answered(err, "", 0)
 		}, func(string) string {
 			delete(m.pending, id)
@@ -103,7 +103,7 @@ func (m *model) settle(r *rand.Rand) modelOp {
 		}}
 	}
 	return modelOp{"approve", func(t *testing.T, w *world) answer {
-		result, err := w.Approve(t.Context(), id, "boss")
+		result, err := w.Approve(t.Context(), id)
 		if err != nil {
 			return answered(err, "", 0)
 		}

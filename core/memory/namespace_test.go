@@ -42,13 +42,13 @@ func TestLocksHoldForNamesThatLookTheSame(t *testing.T) {
 				return err
 			},
 			"pending": func() error { _, err := g.Pending(t.Context(), name); return err },
-			"sweep":   func() error { _, err := g.Sweep(t.Context(), name, ""); return err },
-			"reembed": func() error { _, err := g.Reembed(t.Context(), name, "", nil); return err },
+			"sweep":   func() error { _, err := g.Sweep(t.Context(), name); return err },
+			"reembed": func() error { _, err := g.Reembed(t.Context(), name, nil); return err },
 			"settings": func() error {
-				_, err := g.settings.Set(t.Context(), "ops", name, "max_reflection_depth=9")
+				_, err := g.settings.Set(t.Context(), name, "max_reflection_depth=9")
 				return err
 			},
-			"no settings": func() error { _, err := g.settings.Unset(t.Context(), "ops", name); return err },
+			"no settings": func() error { _, err := g.settings.Unset(t.Context(), name); return err },
 		}
 		for way, call := range ways {
 			if err := call(); sdk.ReasonOf(err) != "namespace_invalid" {

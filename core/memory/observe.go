@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ const MaxBatch = 1000
 // its memory as it is now. All problems of the request are reported together.
 func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.Memory, error) {
 	var p problems
+	r = ownObserve(ctx, r)
 	memory := observed(&p, r, m.options.Clock.Now())
 	if err := p.err(); err != nil {
 		return nil, err
@@ -44,19 +46,28 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 			WithHint("store them in several batches")
 	}
 	var p problems
-	memories := make([]*core.Memory, len(requests))
+	memories, owned := make([]*core.Memory, len(requests)), make([]*core.ObserveRequest, len(requests))
 	for i, r := range requests {
 		p.of = fmt.Sprintf("memories[%d].", i)
-		memories[i] = observed(&p, r, m.options.Clock.Now())
+		owned[i] = ownObserve(ctx, r)
+		memories[i] = observed(&p, owned[i], m.options.Clock.Now())
 	}
 	if err := p.err(); err != nil {
 		return nil, 0, err
 	}
-	stored, repeated, err = m.observe(ctx, memories, requests)
+	stored, repeated, err = m.observe(ctx, memories, owned)
 	if err != nil {
 		return nil, 0, sdk.Wrap(fmt.Sprintf("observe %d memories", len(memories)), err)
 	}
 	return stored, repeated, nil
+}
+
+// ownObserve is a request that says whose memory it asks for: the caller's, where it
+// didn't.
+func ownObserve(ctx context.Context, r *core.ObserveRequest) *core.ObserveRequest {
+	own := *r
+	own.AgentID = cmp.Or(r.AgentID, core.CallerOf(ctx).Label)
+	return &own
 }
 
 // CheckObserve tells all that is wrong with a request in itself. What it may not be

@@ -159,15 +159,10 @@ func readPending(r core.Reader, id string) (*Pending, error) {
 	return p.Pending, nil
 }
 
-// Approve writes a pending reflection, named as for [Memories.FindPending], for an
-// agent that approves it. Every step of [Memories.Reflect] runs again, so it may be
+// Approve writes a pending reflection, named as for [Memories.FindPending], which the
+// caller approves. Every step of [Memories.Reflect] runs again, so it may be
 // refused, and then it stays pending: an approval never lifts the cap.
-func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.ReflectResult, error) {
-	var check problems
-	check.word("agent_id", agentID)
-	if err := check.err(); err != nil {
-		return nil, err
-	}
+func (m *Memories) Approve(ctx context.Context, id string) (*core.ReflectResult, error) {
 	p, err := m.FindPending(ctx, id)
 	if err != nil {
 		return nil, err
@@ -176,15 +171,14 @@ func (m *Memories) Approve(ctx context.Context, id, agentID string) (*core.Refle
 	if err != nil {
 		return nil, err
 	}
-	d.memory.Namespace, d.approved, d.approver = p.Namespace, p, agentID
+	d.memory.Namespace, d.approved = p.Namespace, p
 	return m.reflect(ctx, d)
 }
 
-// Reject gives up a pending reflection, named as for [Memories.FindPending], for an
-// agent and a reason, of which a digest is kept.
-func (m *Memories) Reject(ctx context.Context, id, agentID, reason string) (*Pending, error) {
+// Reject gives up a pending reflection, named as for [Memories.FindPending], for a
+// reason, of which a digest is kept.
+func (m *Memories) Reject(ctx context.Context, id, reason string) (*Pending, error) {
 	var check problems
-	check.word("agent_id", agentID)
 	check.over("reason", len(reason), maxReasonBytes, "bytes")
 	if err := check.err(); err != nil {
 		return nil, err
@@ -193,7 +187,7 @@ func (m *Memories) Reject(ctx context.Context, id, agentID, reason string) (*Pen
 	if err != nil {
 		return nil, err
 	}
-	event := journal.ReflectionRejected{AgentID: agentID, Cause: StatusRejected}
+	event := journal.ReflectionRejected{Cause: StatusRejected}
 	if reason != "" {
 		event.Reason = keyed(p.salt, reason)
 	}
@@ -201,6 +195,7 @@ func (m *Memories) Reject(ctx context.Context, id, agentID, reason string) (*Pen
 		if _, err := readPending(t, p.ID); err != nil {
 			return err
 		}
+		event.AgentID = t.Caller().Label
 		return giveUp(t, p, event)
 	})
 }

@@ -43,7 +43,7 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		if diff := cmp.Diff(p, again); diff != "" {
 			t.Errorf("the same key while it waits (-first +again):\n%s", diff)
 		}
-		r, err := w.Approve(t.Context(), p.PendingID, "boss")
+		r, err := w.Approve(as(t, "boss"), p.PendingID)
 		want := &core.ReflectResult{ReflectionDepth: 2, ReflectsOn: []string{source}, Namespace: "ns"}
 		if err == nil {
 			want.ID = r.ID
@@ -54,7 +54,7 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		if list, err := w.Pending(t.Context(), ""); err != nil || len(list) != 0 {
 			t.Errorf("pending after the approval: %v, error %v", list, err)
 		}
-		_, err = w.Approve(t.Context(), p.PendingID, "boss")
+		_, err = w.Approve(t.Context(), p.PendingID)
 		wantReason(t, err, sdk.NotFound, "pending_not_found")
 		again = w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
 		if diff := cmp.Diff(r, again); diff != "" {
@@ -70,7 +70,7 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 func TestARejectedReflectionIsNotWritten(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w, source, p := postponed(t, s)
-		if _, err := w.Reject(t.Context(), p.PendingID, "boss", "a secret reason"); err != nil {
+		if _, err := w.Reject(as(t, "boss"), p.PendingID, "a secret reason"); err != nil {
 			t.Fatal(err)
 		}
 		for key, value := range dump(t, s) {
@@ -78,7 +78,7 @@ func TestARejectedReflectionIsNotWritten(t *testing.T) {
 				t.Errorf("%s still holds content", key)
 			}
 		}
-		_, err := w.Approve(t.Context(), p.PendingID, "boss")
+		_, err := w.Approve(t.Context(), p.PendingID)
 		wantReason(t, err, sdk.NotFound, "pending_not_found")
 		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
 		if again.Status != memory.StatusRejected || again.PendingID != p.PendingID {
@@ -94,7 +94,7 @@ func TestAnApprovalRunsEveryStepAgain(t *testing.T) {
 	approve := func(t *testing.T, change func(*world, string), code sdk.Code, reason string) *world {
 		w, source, p := postponed(t, openPebble(t))
 		change(w, source)
-		_, err := w.Approve(t.Context(), p.PendingID[:36], "boss")
+		_, err := w.Approve(t.Context(), p.PendingID[:36])
 		wantReason(t, err, code, reason)
 		if list, err := w.Pending(t.Context(), ""); err != nil || len(list) != 1 {
 			t.Errorf("%s: %d pending, error %v: a refused approval stays", reason, len(list), err)
@@ -129,8 +129,8 @@ func TestAPendingReflectionIsFoundByAPrefix(t *testing.T) {
 	}
 	short := p.PendingID[:memory.MinPrefix-1]
 	_, found := w.FindPending(t.Context(), short)
-	_, approved := w.Approve(t.Context(), short, "boss")
-	_, rejected := w.Reject(t.Context(), short, "boss", "")
+	_, approved := w.Approve(t.Context(), short)
+	_, rejected := w.Reject(t.Context(), short, "")
 	for _, err := range []error{found, approved, rejected} {
 		wantReason(t, err, sdk.Invalid, "id_prefix_short")
 	}
@@ -150,7 +150,7 @@ func TestAReflectionKeepsWhatIsGiven(t *testing.T) {
 		above := 0
 		w.governor["to/later"] = core.Governance{MaxReflectionDepth: 3, RequireApprovalAbove: &above}
 		r.Namespace = "to/later"
-		later, err := w.Approve(t.Context(), w.reflect(t, r).PendingID, "boss")
+		later, err := w.Approve(t.Context(), w.reflect(t, r).PendingID)
 		must(t, err)
 		for _, id := range []string{at.ID, later.ID} {
 			m := w.get(t, id)

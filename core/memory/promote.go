@@ -133,7 +133,7 @@ func (v *verdict) promote(t *tx) error {
 		}
 	}
 	v.after.PromotedTo = p.KnowledgeID
-	return transition(t, v.memory, v.after, v.transitioned())
+	return transition(t, v.memory, v.after, v.transitioned(t))
 }
 
 // enter writes the entry that the memory becomes, and the record of it.

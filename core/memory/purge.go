@@ -47,7 +47,7 @@ func (v *verdict) bury(t *tx, o *Options) error {
 	if err := t.markPurged(o.Store, memory.ID); err != nil {
 		return err
 	}
-	event := v.transitioned()
+	event := v.transitioned(t)
 	event.MemoryID, event.Before, event.After = memory.ID, memory.State, core.StatePurged
 	event.TTLScore = memory.Signals.TTLScore
 	if err := t.record(memory.Namespace, event, memory.ID); err != nil {

@@ -177,11 +177,11 @@ func TestAChangeOfLanguageHoldsAtOnce(t *testing.T) {
 		level, language string
 		want            int
 	}{{"a", "french", 1}, {"a/b", "none", 0}, {"a/b", "french", 1}} {
-		if _, err := g.settings.Set(t.Context(), "me", c.level, "language="+c.language); err != nil {
+		if _, err := g.settings.Set(t.Context(), c.level, "language="+c.language); err != nil {
 			t.Fatal(err)
 		}
 		recalls(c.want)
 	}
-	_, err := g.settings.Set(t.Context(), "me", "a", "language=klingon")
+	_, err := g.settings.Set(t.Context(), "a", "language=klingon")
 	wantReason(t, err, sdk.Invalid, "governance_invalid")
 }

@@ -68,7 +68,7 @@ func TestKnowledgeIsRecalledByItself(t *testing.T) {
 		if !slices.ContainsFunc(all, func(m core.Recalled) bool { return m.ID == memory1.ID && m.KnowledgeID == pools.ID }) {
 			t.Errorf("a promoted memory isn't recalled with its knowledge: %+v", all)
 		}
-		if err := w.Supersede(t.Context(), pools.ID, newer.ID, ""); err != nil {
+		if err := w.Supersede(t.Context(), pools.ID, newer.ID); err != nil {
 			t.Fatal(err)
 		}
 		now := w.known(t, "connection pool")

@@ -69,7 +69,7 @@ func TestRecallLeavesOutWhatIsSuperseded(t *testing.T) {
 			}
 		}
 		recalls("the newest isn't recallable", "new")
-		if _, err := w.Restore(t.Context(), "old", ""); err != nil {
+		if _, err := w.Restore(t.Context(), "old"); err != nil {
 			t.Fatal(err)
 		}
 		recalls("what comes back is still superseded", "new")
@@ -101,7 +101,7 @@ func TestWhatComesBackIntoAnIndexIsStillSuperseded(t *testing.T) {
 			t.Errorf("recalled %q", got)
 		}
 		if m, err := fresh.Get(t.Context(), "old"); err == nil && m.State == core.StateArchived {
-			_, err = fresh.Restore(t.Context(), "old", "")
+			_, err = fresh.Restore(t.Context(), "old")
 			must(t, err)
 		}
 	}

@@ -78,7 +78,7 @@ func TestWhatIsWrittenIsRecalledAtOnce(t *testing.T) {
 		if got := titles(w.recall(t, core.RecallRequest{Query: "upload"})); strings.Contains(got, "uploads") {
 			t.Errorf("an archived memory is recalled: %s", got)
 		}
-		if _, err := w.Restore(t.Context(), ids["uploads"], ""); err != nil {
+		if _, err := w.Restore(t.Context(), ids["uploads"]); err != nil {
 			t.Fatal(err)
 		}
 		found := w.recall(t, core.RecallRequest{Query: "upload"}).Memories[0]

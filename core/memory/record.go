@@ -30,7 +30,7 @@ func read(r core.Reader, id string) (*core.Memory, error) {
 	if err == nil && gone != nil {
 		err = sdk.Errorf(sdk.NotFound, "memory_purged", "memory %s was purged at %s", id, gone.At.UTC().Format(time.RFC3339)).
 			WithHint("only its event is left: reflectory audit show namespace/%s", gone.Namespace).
-			WithDetail("memory_id", id).WithDetail("state", core.StatePurged)
+			WithDetail("memory_id", id).WithDetail("state", core.StatePurged).WithDetail("namespace", gone.Namespace)
 	}
 	if err == nil {
 		err = notFound(id)
@@ -49,6 +49,10 @@ func decodeMemory(id string, value []byte) (*core.Memory, error) {
 	}
 	return m, nil
 }
+
+// NotFound is the refusal of an id that no memory has: sdk.NotFound, reason
+// "memory_not_found".
+func NotFound(id string) error { return notFound(id) }
 
 func notFound(id string) *sdk.Error {
 	return sdk.Errorf(sdk.NotFound, "memory_not_found", "there is no memory %q", cut(id)).
@@ -81,34 +85,14 @@ func put(t *tx, before, after *core.Memory) error {
 	if err := reindex(t, before, after); err != nil {
 		return err
 	}
-	if err := recount(t, before, after); err != nil {
-		return err
-	}
-	kept := *after
-	w := written{id: after.ID, namespace: after.Namespace, version: after.Version, memory: &kept}
-	if before != nil && !before.State.Recallable() && after.State.Recallable() {
-		// The index gave up what it couldn't find.
-		var err error
-		if _, w.vector, err = readVector(t, after.ID); err != nil {
-			return err
-		}
-		if w.supersededBy, err = supersededBy(t, after.ID); err != nil {
-			return err
-		}
-	}
-	t.written = append(t.written, w)
-	return nil
+	return recount(t, before, after)
 }
 
 // putVector writes the vector that belongs to the memory that was just put.
 func putVector(t *tx, m *core.Memory, vector []float32) error {
 	key, value := vectorKey(m.ID), encodeVector(m.EmbeddingModel, vector)
 	t.prove(journal.NamespaceStream(m.Namespace), key, keyed(m.Salt, string(value))) // a vector tells much of the text
-	if err := t.Put(key, value); err != nil {
-		return err
-	}
-	t.written[len(t.written)-1].vector = vector
-	return nil
+	return t.Put(key, value)
 }
 
 // remove takes a memory away: its record, indices, vector, the approvals that
@@ -137,7 +121,6 @@ func remove(t *tx, m *core.Memory) error {
 		return err
 	}
 	gone := tombstone{Namespace: m.Namespace, At: t.Now().Round(0)}
-	t.written = append(t.written, written{id: m.ID, namespace: m.Namespace, version: m.Version + 1})
 	return t.write(m.Namespace, purgedKey(m.ID), core.MustJSON(gone))
 }
 

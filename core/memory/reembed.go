@@ -24,36 +24,33 @@ type ReembedProgress struct {
 }
 
 // Reembed moves the memories of a namespace to the embedder's model, a few per
-// commit, and calls tell, if it isn't nil, after each. The agent is who asks for it.
+// commit, and calls tell, if it isn't nil, after each.
 // Memories that have the model's vectors are left alone, so that a call after a
 // failure goes on where the first one ended. Until its turn comes a memory is found
 // by its words.
-func (m *Memories) Reembed(ctx context.Context, namespace, agentID string, tell func(ReembedProgress)) (*ReembedProgress, error) {
-	var wrong problems
-	wrong.check(core.CheckNamespace(namespace))
-	wrong.word("agent_id", agentID)
-	if err := wrong.err(); err != nil {
+func (m *Memories) Reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
+	if err := core.CheckNamespace(namespace); err != nil {
 		return nil, err
 	}
 	if m.options.Embedder == nil {
 		return nil, sdk.Errorf(sdk.Invalid, "embedder_missing", "there is no embedder to make vectors with").
 			WithHint("set one up, or use the local one, which needs nothing")
 	}
-	p, err := m.reembed(ctx, namespace, agentID, tell)
+	p, err := m.reembed(ctx, namespace, tell)
 	if err != nil {
 		return nil, sdk.Wrap("re-embed "+namespace, err)
 	}
 	return p, nil
 }
 
-func (m *Memories) reembed(ctx context.Context, namespace, agentID string, tell func(ReembedProgress)) (*ReembedProgress, error) {
+func (m *Memories) reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
 	p := &ReembedProgress{Namespace: namespace, Model: m.options.Embedder.Model()}
 	for from := indexStart(timePrefix, namespace, ""); from != nil; {
 		b, err := m.outdated(ctx, namespace, from, p.Model)
 		if err != nil {
 			return nil, err
 		}
-		changed, err := m.moveVectors(ctx, b.memories, agentID)
+		changed, err := m.moveVectors(ctx, b.memories)
 		if err != nil {
 			return nil, err
 		}
@@ -62,8 +59,7 @@ func (m *Memories) reembed(ctx context.Context, namespace, agentID string, tell 
 			tell(*p)
 		}
 	}
-	// Knowledge is found by the vectors of the memories that became it.
-	return p, m.knowledge.Forget(ctx, namespace)
+	return p, nil
 }
 
 // batch are memories that need another vector, and where the next ones begin: nil
@@ -105,7 +101,7 @@ func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, 
 
 // moveVectors gives memories of one namespace vectors of the embedder's model, in
 // one commit. Those that are gone since then are left out.
-func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory, agentID string) (changed int64, err error) {
+func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory) (changed int64, err error) {
 	if len(memories) == 0 {
 		return 0, nil
 	}
@@ -118,7 +114,7 @@ func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory, age
 		return 0, err
 	}
 	err = m.update(ctx, func(t *tx) error {
-		event := journal.MemoriesReembedded{Model: m.options.Embedder.Model(), AgentID: agentID}
+		event := journal.MemoriesReembedded{Model: m.options.Embedder.Model(), AgentID: t.Caller().Label}
 		for i := range memories {
 			moved, err := moveVector(t, memories[i].ID, event.Model, vectors[i])
 			if err != nil {

@@ -55,7 +55,7 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 			t.Errorf("knowledge before: %+v", found)
 		}
 		var told []memory.ReembedProgress
-		p, err := w.Reembed(t.Context(), "ns", "me", func(p memory.ReembedProgress) { told = append(told, p) })
+		p, err := w.Reembed(as(t, "me"), "ns", func(p memory.ReembedProgress) { told = append(told, p) })
 		want := memory.ReembedProgress{Namespace: "ns", Model: "other", Looked: 5, Changed: 5, Total: 5}
 		if err != nil || *p != want || len(told) != 1 || told[0] != want {
 			t.Errorf("%+v, told %+v, %v", p, told, err)
@@ -64,7 +64,7 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 		if m := r.Memories[0]; m.ID != ids["certificates"] || m.Why.Similarity == nil || m.EmbeddingModel != "other" {
 			t.Errorf("afterwards %+v", m)
 		}
-		if _, err := w.Restore(t.Context(), archived, ""); err != nil {
+		if _, err := w.Restore(t.Context(), archived); err != nil {
 			t.Fatal(err)
 		}
 		if m := w.recall(t, core.RecallRequest{Query: "old backups"}).Memories[0]; m.ID != archived || m.Why.Similarity == nil {
@@ -75,7 +75,7 @@ func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 			t.Errorf("knowledge: %+v, %v", found, err)
 		}
 		before := dump(t, s)
-		if p, err := w.Reembed(t.Context(), "ns", "me", nil); err != nil || p.Changed != 0 || p.Looked != 5 {
+		if p, err := w.Reembed(t.Context(), "ns", nil); err != nil || p.Changed != 0 || p.Looked != 5 {
 			t.Errorf("again: %+v, %v", p, err)
 		}
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
@@ -95,11 +95,11 @@ func TestReembedGoesOnWhereItFailed(t *testing.T) {
 	}
 	e := &other{failAfter: 100}
 	w := newWorld(t, s, func(o *memory.Options) { o.Embedder = e })
-	if _, err := w.Reembed(t.Context(), "ns", "me", nil); err == nil || !strings.Contains(err.Error(), "out of credit") {
+	if _, err := w.Reembed(t.Context(), "ns", nil); err == nil || !strings.Contains(err.Error(), "out of credit") {
 		t.Errorf("got %v", err)
 	}
 	e.failAfter = 0
-	p, err := w.Reembed(t.Context(), "ns", "me", nil)
+	p, err := w.Reembed(t.Context(), "ns", nil)
 	if err != nil || p.Changed != 150-64 || p.Looked != 150 {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -107,12 +107,10 @@ func TestReembedGoesOnWhereItFailed(t *testing.T) {
 
 func TestReembedAndSweepRefuse(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
-	_, err := w.Reembed(t.Context(), "ns", "me", nil)
+	_, err := w.Reembed(t.Context(), "ns", nil)
 	wantReason(t, err, sdk.Invalid, "embedder_missing")
-	_, err = w.Reembed(t.Context(), "a//b", "me", nil)
+	_, err = w.Reembed(t.Context(), "a//b", nil)
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
-	_, err = w.Reembed(t.Context(), "ns", "me\n", nil)
-	wantReason(t, err, sdk.Invalid, "agent_id_invalid")
-	_, err = w.Sweep(t.Context(), "ns", "me\n")
-	wantReason(t, err, sdk.Invalid, "agent_id_invalid")
+	_, err = w.Sweep(t.Context(), "a//b")
+	wantReason(t, err, sdk.Invalid, "namespace_invalid")
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,7 +25,9 @@ const maxSources = 256
 // "depth_exceeded", its event. Above the depth that needs an approval the result
 // is pending.
 func (m *Memories) Reflect(ctx context.Context, r *core.ReflectRequest) (*core.ReflectResult, error) {
-	d, err := m.draft(r)
+	own := *r // so that what waits for an approval stays its maker's
+	own.AgentID = cmp.Or(r.AgentID, core.CallerOf(ctx).Label)
+	d, err := m.draft(&own)
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +38,9 @@ func (m *Memories) Reflect(ctx context.Context, r *core.ReflectRequest) (*core.R
 type draft struct {
 	request *core.ReflectRequest
 	memory  core.Memory
-	// approved is the pending action that was approved, by approver; nil where the
-	// request comes from its maker.
+	// approved is the pending action that the caller approved; nil where the request
+	// comes from its maker.
 	approved *Pending
-	approver string
 }
 
 // draft is step 1: it checks a request before anything is loaded.
@@ -286,10 +288,10 @@ func (a *attempt) event() journal.MemoryReflected {
 		Title: keyed(a.memory.Salt, a.memory.Title), Content: keyed(a.memory.Salt, a.memory.Content), Turn: a.memory.CreatedTurn,
 		Importance: a.memory.Importance, OccurredAt: a.memory.OccurredAt,
 		EmbeddingModel: a.embedding.model, EmbeddingFailure: a.embedding.failure,
-		Policy: a.decision.Digest, Rule: a.decision.Rule, ApprovedBy: a.draft.approver,
+		Policy: a.decision.Digest, Rule: a.decision.Rule,
 	}
 	if a.draft.approved != nil {
-		e.PendingID = a.draft.approved.ID
+		e.PendingID, e.ApprovedBy = a.draft.approved.ID, a.t.Caller().Label
 	}
 	return e
 }

@@ -32,7 +32,7 @@ func newSettled(t *testing.T, s core.Store, policy core.ReflectPolicy) *settled 
 func (s *settled) set(t *testing.T, line string) {
 	t.Helper()
 	f := strings.Fields(line)
-	if _, err := s.settings.Set(t.Context(), "ops", f[0], f[1:]...); err != nil {
+	if _, err := s.settings.Set(t.Context(), f[0], f[1:]...); err != nil {
 		t.Fatalf("set %s: %v", line, err)
 	}
 }
@@ -165,7 +165,7 @@ func TestTheCapComesBeforeTheApproval(t *testing.T) {
 	id := w.observe(t, core.ObserveRequest{Content: "c"}).ID
 	for range 2 {
 		p := w.reflect(t, core.ReflectRequest{SourceIDs: []string{id}})
-		r, err := w.Approve(t.Context(), p.PendingID, "boss")
+		r, err := w.Approve(t.Context(), p.PendingID)
 		must(t, err)
 		id = r.ID
 	}
@@ -178,7 +178,7 @@ func TestTheCapComesBeforeTheApproval(t *testing.T) {
 	w.set(t, "ns max_reflection_depth=9")
 	p := w.reflect(t, core.ReflectRequest{SourceIDs: []string{id}, Title: "gossip"})
 	vetoes["gossip"] = "rude"
-	_, err = w.Approve(t.Context(), p.PendingID, "boss")
+	_, err = w.Approve(t.Context(), p.PendingID)
 	wantReason(t, err, sdk.Denied, "policy_veto")
 	if n := w.events("reflection.depth_exceeded"); n != 1 {
 		t.Errorf("%d audit events", n)

@@ -11,16 +11,11 @@ import (
 
 // Restore brings a memory back that a dream pass archived or consolidated: it is
 // active again. Any other state is sdk.Conflict, reason "state_conflict".
-func (m *Memories) Restore(ctx context.Context, id, agentID string) (*core.Memory, error) {
-	var p problems
-	p.word("agent_id", agentID)
-	if err := p.err(); err != nil {
-		return nil, err
-	}
+func (m *Memories) Restore(ctx context.Context, id string) (*core.Memory, error) {
 	var restored *core.Memory
 	var refusal error // which the journal records
 	err := m.update(ctx, func(t *tx) (err error) {
-		restored, refusal, err = m.restore(t, id, agentID)
+		restored, refusal, err = m.restore(t, id)
 		return err
 	})
 	if err == nil {
@@ -34,7 +29,7 @@ func (m *Memories) Restore(ctx context.Context, id, agentID string) (*core.Memor
 
 // restore brings a memory back within a transaction, or says why it doesn't
 // though the transaction is to be committed.
-func (m *Memories) restore(t *tx, id, agentID string) (after *core.Memory, refusal, err error) {
+func (m *Memories) restore(t *tx, id string) (after *core.Memory, refusal, err error) {
 	before, err := read(t, id)
 	if err != nil {
 		return nil, nil, err
@@ -51,5 +46,5 @@ func (m *Memories) restore(t *tx, id, agentID string) (after *core.Memory, refus
 	}
 	restored := *before
 	restored.State, restored.MergedInto = core.StateActive, ""
-	return &restored, nil, transition(t, before, &restored, journal.MemoryTransitioned{Cause: string(lifecycle.ByRestore), AgentID: agentID})
+	return &restored, nil, transition(t, before, &restored, journal.MemoryTransitioned{Cause: string(lifecycle.ByRestore), AgentID: t.Caller().Label})
 }

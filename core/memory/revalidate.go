@@ -15,9 +15,8 @@ type RevalidateRequest struct {
 	// DryRun decides and writes nothing; the decision has no id then.
 	DryRun bool
 	// Omega are factors that callers or plugins know, and Notes a line for each.
-	Omega   core.OmegaFactors
-	Notes   []string
-	AgentID string
+	Omega core.OmegaFactors
+	Notes []string
 	// Turn is the one whose feedback made the memory wait, where that is known, for
 	// the events.
 	Turn core.TurnRef
@@ -34,7 +33,6 @@ type RevalidateRequest struct {
 // hold it still: reasons "purge_held" and "purge_unfinished".
 func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
 	var p problems
-	p.word("agent_id", r.AgentID)
 	if r.Turn != (core.TurnRef{}) {
 		p.turn(r.Turn.Session, r.Turn.Turn)
 	}
@@ -55,7 +53,7 @@ func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids [
 	if m.options.Gate == nil {
 		return nil, nil
 	}
-	request := &RevalidateRequest{AgentID: r.AgentID, Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
+	request := &RevalidateRequest{Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
 	var gone residue
 	for _, id := range ids {
 		if _, err := m.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
@@ -190,7 +188,7 @@ func (m *Memories) carryOut(ctx context.Context, t *tx, v *verdict, c *core.Gate
 	case core.NextPurge:
 		return v.bury(t, &m.options)
 	}
-	return transition(t, v.memory, v.after, v.transitioned())
+	return transition(t, v.memory, v.after, v.transitioned(t))
 }
 
 // settled is a memory as a decision leaves it. One that is retained goes back to the
@@ -236,10 +234,10 @@ func (v *verdict) gated() journal.Gated {
 }
 
 // transitioned is the event of what the decision leads to.
-func (v *verdict) transitioned() journal.MemoryTransitioned {
+func (v *verdict) transitioned(t *tx) journal.MemoryTransitioned {
 	d, s := v.decision, &v.after.Signals
 	return journal.MemoryTransitioned{
-		Cause: string(lifecycle.ByGate), SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: v.request.AgentID,
+		Cause: string(lifecycle.ByGate), SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: t.Caller().Label,
 		Policy: d.Policy.Digest, Rule: d.Policy.Rule, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence,
 		Turn: v.turn, RevalidationScore: s.Revalidation, GateRest: s.GateRest, GateEvidence: s.GateEvidence, Formula: lifecycle.Formula,
 	}

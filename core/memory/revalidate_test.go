@@ -52,7 +52,7 @@ func TestRetain(t *testing.T) {
 		w := living(t, s, decides(core.NextRetain, .61), deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
 		w.wantTransition(t, len(w.entries)-1, "open", "revalidate_pending", `"cause":"retention"`, `"rule":"retention"`, `"turn_id":2`)
-		d, err := w.Revalidate(t.Context(), m.ID, memory.RevalidateRequest{AgentID: "me"})
+		d, err := w.Revalidate(as(t, "me"), m.ID, memory.RevalidateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 	if diff := cmp.Diff([]int64{1, 11, 31}, gated); diff != "" || w.events("agent.memory.lifecycle.refused") != 0 {
 		t.Errorf("the gate decided at other turns (-want +got):\n%s", diff)
 	}
-	if result, err := w.Sweep(t.Context(), "ns", "me"); err != nil || result.Changed != 0 {
+	if result, err := w.Sweep(t.Context(), "ns"); err != nil || result.Changed != 0 {
 		t.Errorf("a sweep asked the gate: %+v, %v", result, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestASweepAfterARetainChangesNothing(t *testing.T) {
 		for turn := int64(1); !w.get(t, m.ID).Signals.Gated; turn++ {
 			w.live(t, []string{"one", "two"}[turn%2], turn, m.ID, outcome)
 		}
-		if result, err := w.Sweep(t.Context(), "ns", "me"); err != nil || result.Evaluated != 1 || result.Changed != 0 {
+		if result, err := w.Sweep(t.Context(), "ns"); err != nil || result.Evaluated != 1 || result.Changed != 0 {
 			t.Errorf("%s: %+v, %v", outcome, result, err)
 		}
 	}
@@ -267,7 +267,7 @@ func TestPurgeOfAReflectionLeavesNoContent(t *testing.T) {
 		w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, RequireApprovalAbove: &above}
 		source := w.observe(t, core.ObserveRequest{Content: "plain"})
 		asked := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source.ID}, Title: secret, Content: secret, IdempotencyKey: "k"})
-		made, err := w.Approve(t.Context(), asked.PendingID, "boss")
+		made, err := w.Approve(t.Context(), asked.PendingID)
 		if err != nil {
 			t.Fatal(err)
 		}

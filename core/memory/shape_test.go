@@ -79,7 +79,7 @@ func TestEveryIDIsFromTheSource(t *testing.T) {
 	_, k := w.promoted(t, core.ObserveRequest{Content: "c"})
 	first := w.reflect(t, core.ReflectRequest{SourceIDs: []string{k.PromotedFrom}})
 	waits := w.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}})
-	approved, err := w.Approve(t.Context(), waits.PendingID, "boss")
+	approved, err := w.Approve(t.Context(), waits.PendingID)
 	must(t, err)
 	ids := []string{k.PromotedFrom, k.DecisionID, k.ID, first.ID, waits.PendingID, approved.ID}
 	for _, id := range ids {

@@ -47,12 +47,6 @@ func superseders(r core.Reader, ids []string, fn func(i int, by string)) error {
 	return nil
 }
 
-// supersededBy are the memories that supersede one.
-func supersededBy(r core.Reader, id string) (list []string, err error) {
-	err = superseders(r, []string{id}, func(_ int, by string) { list = append(list, by) })
-	return list, err
-}
-
 // relatedBy are the recallable memories that a relation leads from to another, by
 // id, at most [core.MaxRelated].
 func relatedBy(r core.Reader, id, relation string) (list []string, err error) {

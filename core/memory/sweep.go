@@ -32,22 +32,18 @@ type SweepResult struct {
 
 // Sweep evaluates the memories of a namespace, those below it not included, by
 // the retention policy, as a feedback does for those that it touches.
-// The agent is who asks for it.
 // It works in transactions of 256 memories and may be repeated at any time: what
 // it did isn't done again.
 //
 // Memories that wait for the gate are decided on, those too that a crash left
 // waiting, unless [Options.DeferGate] leaves that to the caller. An error comes with what
 // was done until then; see [Memories.Revalidate] for what a purge may leave.
-func (m *Memories) Sweep(ctx context.Context, namespace, agentID string) (*SweepResult, error) {
-	var p problems
-	p.check(core.CheckNamespace(namespace))
-	p.word("agent_id", agentID)
-	if err := p.err(); err != nil {
+func (m *Memories) Sweep(ctx context.Context, namespace string) (*SweepResult, error) {
+	if err := core.CheckNamespace(namespace); err != nil {
 		return nil, err
 	}
 	s := &sweep{
-		memories: m, agentID: agentID, moved: map[string]bool{},
+		memories: m, moved: map[string]bool{},
 		result: SweepResult{Namespace: namespace, Transitions: map[core.MemoryState]int{}, Gated: map[string]int{}},
 	}
 	err := s.run(ctx)
@@ -57,7 +53,6 @@ func (m *Memories) Sweep(ctx context.Context, namespace, agentID string) (*Sweep
 // sweep is a sweep under way.
 type sweep struct {
 	memories *Memories
-	agentID  string
 	// moved are the memories that came into another state, so that none is
 	// evaluated twice.
 	moved map[string]bool
@@ -149,8 +144,8 @@ func (s *sweep) step(ctx context.Context, t *tx, ids []string) (*sweepStep, erro
 	if err != nil {
 		return nil, err
 	}
-	b := &sweepStep{event: journal.MemorySwept{Turn: number, AgentID: s.agentID}}
-	e, err := s.memories.evaluation(t, s.result.Namespace, number, core.TurnRef{}, s.agentID)
+	b := &sweepStep{event: journal.MemorySwept{Turn: number, AgentID: t.Caller().Label}}
+	e, err := s.memories.evaluation(t, s.result.Namespace, number, core.TurnRef{})
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +197,7 @@ func (s *sweep) gate(ctx context.Context, ids []string) error {
 		return nil
 	}
 	for _, id := range ids {
-		d, err := s.memories.revalidate(ctx, id, &RevalidateRequest{AgentID: s.agentID}, &s.gone)
+		d, err := s.memories.revalidate(ctx, id, &RevalidateRequest{}, &s.gone)
 		switch {
 		case sdk.ReasonOf(err) == unreadableReason:
 			s.result.Pending = append(s.result.Pending, id)

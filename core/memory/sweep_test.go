@@ -41,7 +41,7 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 			t.Fatalf("turns of others alone made it %s", state)
 		}
 		elsewhere := w.observe(t, core.ObserveRequest{Namespace: "ns/sub", Content: "elsewhere"})
-		result, err := w.Sweep(t.Context(), "ns", "me")
+		result, err := w.Sweep(as(t, "me"), "ns")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 			t.Errorf("steady is %s with score %v", g.State, g.Signals.TTLScore)
 		}
 		before := dump(t, s)
-		if result, err = w.Sweep(t.Context(), "ns", "me"); err != nil || result.Changed != 0 {
+		if result, err = w.Sweep(t.Context(), "ns"); err != nil || result.Changed != 0 {
 			t.Errorf("the second sweep: %+v, %v", result, err)
 		}
 		if diff := cmp.Diff(before, dump(t, s)); diff != "" {
@@ -80,12 +80,12 @@ func TestASweepTakesUpWhatACrashLeftWaiting(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		left := living(t, s, decides(core.NextPurge, .9), deferred)
 		m := left.pending(t, core.ObserveRequest{Content: "c"})
-		result, err := left.Sweep(t.Context(), "ns", "me")
+		result, err := left.Sweep(t.Context(), "ns")
 		if err != nil || result.Turn != 3 || len(result.Pending) != 1 || result.Pending[0] != m.ID || len(result.Gated) != 0 {
 			t.Errorf("deferred: %+v, %v", result, err)
 		}
 		w := living(t, s, decides(core.NextPurge, .9), nil)
-		result, err = w.Sweep(t.Context(), "ns", "me")
+		result, err = w.Sweep(as(t, "me"), "ns")
 		if err != nil || len(result.Pending) != 0 || result.Gated[core.NextPurge] != 1 {
 			t.Errorf("at once: %+v, %v", result, err)
 		}
@@ -114,7 +114,7 @@ func TestASweepOfManyPages(t *testing.T) {
 		if err := w.Put(t.Context(), memories...); err != nil {
 			t.Fatal(err)
 		}
-		result, err := w.Sweep(t.Context(), "ns", "me")
+		result, err := w.Sweep(t.Context(), "ns")
 		if err != nil || result.Evaluated != n || result.Transitions[core.StateCooling] != n || len(result.Transitions) != 1 {
 			t.Errorf("%+v, %v: want each to move once", result, err)
 		}
@@ -130,13 +130,13 @@ func TestIdleTimeChangesNothing(t *testing.T) {
 				w.live(t, fmt.Sprint("s", i), int64(turn), m.ID, o)
 			}
 		}
-		if _, err := w.Sweep(t.Context(), "ns", "me"); err != nil {
+		if _, err := w.Sweep(t.Context(), "ns"); err != nil {
 			t.Fatal(err)
 		}
 		before := dump(t, s)
 		for range 100 {
 			w.clock.Advance(100 * time.Hour)
-			if _, err := w.Sweep(t.Context(), "ns", "me"); err != nil {
+			if _, err := w.Sweep(t.Context(), "ns"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -154,17 +154,17 @@ func TestRestore(t *testing.T) {
 			if err := w.Dream(t.Context(), m.ID, state, "keeper"); err != nil {
 				t.Fatal(err)
 			}
-			back, err := w.Restore(t.Context(), m.ID, "me")
+			back, err := w.Restore(t.Context(), m.ID)
 			if err != nil || back.State != core.StateActive || back.MergedInto != "" {
 				t.Errorf("%s: %+v, %v", state, back, err)
 			}
 			if diff := cmp.Diff(back, w.get(t, m.ID)); diff != "" {
 				t.Errorf("%s: what was returned isn't what was stored:\n%s", state, diff)
 			}
-			_, err = w.Restore(t.Context(), m.ID, "me")
+			_, err = w.Restore(t.Context(), m.ID)
 			wantReason(t, err, sdk.Conflict, "state_conflict")
 		}
-		_, err := w.Restore(t.Context(), "nobody", "")
+		_, err := w.Restore(t.Context(), "nobody")
 		wantReason(t, err, sdk.NotFound, "memory_not_found")
 	})
 }
@@ -191,12 +191,12 @@ func TestUnreadableSettingsStopTheLifecycle(t *testing.T) {
 		}
 		_, err := w.Revalidate(t.Context(), pending.ID, revalidate)
 		wantReason(t, err, sdk.Denied, "governance_unreadable")
-		_, err = w.Restore(t.Context(), archived.ID, "")
+		_, err = w.Restore(t.Context(), archived.ID)
 		wantReason(t, err, sdk.Denied, "governance_unreadable")
 		if n := w.events("agent.memory.lifecycle.halted"); n != 8 {
 			t.Errorf("%d events, want one more for each refusal", n)
 		}
-		result, err := w.Sweep(t.Context(), "ns", "me")
+		result, err := w.Sweep(t.Context(), "ns")
 		if err != nil || result.Changed != 0 || len(result.Pending) != 1 {
 			t.Errorf("sweep: %+v, %v", result, err)
 		}
@@ -277,7 +277,7 @@ func TestSameCallsGiveTheSameStore(t *testing.T) {
 			}
 		}
 		for _, namespace := range []string{"n0", "n1"} {
-			if _, err := w.Sweep(t.Context(), namespace, "me"); err != nil {
+			if _, err := w.Sweep(t.Context(), namespace); err != nil {
 				t.Fatal(err)
 			}
 		}

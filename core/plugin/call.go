@@ -40,6 +40,9 @@ func (p *pool) do(ctx context.Context, c call) error {
 
 // try makes a call on one instance.
 func (p *pool) try(ctx context.Context, c call) (err error) {
+	if err := p.admit(ctx); err != nil {
+		return err
+	}
 	m, err := p.acquire(ctx)
 	if err != nil {
 		return err

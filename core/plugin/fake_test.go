@@ -63,7 +63,7 @@ func (d *driver) Start(ctx context.Context, p plugin.Installed) (plugin.Instance
 	if manifest.Kinds == nil {
 		manifest.Kinds = []sdk.Kind{sdk.KindCorrector, sdk.KindEvaluator, sdk.KindGenerator}
 	}
-	i := &instance{driver: d, n: n, manifest: manifest, done: make(chan struct{})}
+	i := &instance{driver: d, n: n, plugin: p, manifest: manifest, done: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.instances = append(d.instances, i)
@@ -93,6 +93,7 @@ func (d *driver) startedAt(begin time.Time) []time.Duration {
 type instance struct {
 	driver   *driver
 	n        int // counts the driver's starts, from 1
+	plugin   plugin.Installed
 	manifest sdk.Manifest
 	done     chan struct{}
 

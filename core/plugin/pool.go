@@ -5,28 +5,39 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// pool holds the running instances of one plugin and lends them to calls.
+// pool holds the running instances of one plugin in one environment and lends them
+// to calls.
 //
 //	acquire ─► queue ─► dispatch ─► a member with a free slot ─► release
 //	                       └─► grow ─► start ─► a new member ─► watch, until it is gone
 //
 // All state is guarded by mu, and each change of it ends in dispatch.
 type pool struct {
-	plugin  Installed // its limits are set
+	plugin  Installed // its limits are set, and its Env holds what env brings
 	options *Options  // of the supervisor
+	env     environment
+	number  int         // counts the environments of the plugin from 1; 0 has none
+	idle    *time.Timer // closes it when it is no longer used; nil has none
 
 	// open ends when the pool is closed, and with it the starts under way.
 	open  context.Context
 	close context.CancelFunc
 	// tasks are the starts, the watches, and the calls that hold a slot.
 	tasks sync.WaitGroup
-	// calls are all that were made of the pool, with those that wait.
-	calls sync.WaitGroup
+	// calls are all that were made of the pool, with those that wait, and callers is
+	// their number.
+	calls   sync.WaitGroup
+	callers atomic.Int64
+	// unscoped stands for calls without a scope, and ends counts the instances that
+	// ended or didn't come up: see admit.
+	unscoped Scope
+	ends     atomic.Int64
 
 	mu       sync.Mutex
 	members  []*member // in the order of their starts
@@ -34,6 +45,7 @@ type pool struct {
 	queue    []waiter
 	breaker  breaker
 	manifest *sdk.Manifest
+	lastUsed time.Time // when the last call left; kept where idle is set
 
 	starts, exits, kills int
 }
@@ -184,6 +196,7 @@ func (p *pool) watch(m *member) {
 		p.breaker.exited(now, now.Sub(m.started), cause, p.options.Random())
 	}
 	p.members = slices.DeleteFunc(p.members, func(other *member) bool { return other == m })
+	p.ends.Add(1)
 	close(m.gone)
 	p.dispatch()
 }
@@ -205,6 +218,9 @@ func (p *pool) kill(m *member, reason error) {
 // shut closes the pool: calls that wait or run end with plugins_closed, idle
 // instances are asked to end and busy ones killed. It waits for all of it.
 func (p *pool) shut() error {
+	if p.idle != nil {
+		p.idle.Stop()
+	}
 	p.mu.Lock()
 	p.close()
 	for len(p.queue) > 0 {

@@ -1,11 +1,13 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -13,9 +15,9 @@ import (
 // [Ask], while one of the plugin's calls runs. It must be safe for concurrent
 // use.
 type Services interface {
-	// Serve answers one request. The context is that of the plugin's call, so
-	// that [Charge] finds it. The response and the error cross the plugin's
-	// boundary: neither may hold a secret.
+	// Serve answers one request. The context is the one of the plugin's call: it has
+	// the call's [Scope], and [Charge] finds the call by it. The response and the error
+	// cross the plugin's boundary: neither may hold a secret.
 	Serve(ctx context.Context, request ServiceRequest) (json.RawMessage, error)
 }
 
@@ -25,14 +27,18 @@ type ServiceRequest struct {
 	Plugin string
 	// Service is what it asks for.
 	Service Service
-	// RunID is the run of the call during which it asks; "" where the plugin
-	// isn't told of runs.
+	// RunID is the run of the call during which it asks: the scope's, or else the one
+	// of the call's requests. "" is none.
 	RunID string
 	// Body is what it sent: JSON whose shape is the service's own.
 	Body json.RawMessage
 	// Redactor cuts out what the plugin was told in confidence. [Ask] sets it
 	// where it is nil.
 	Redactor *Redactor
+	// Plugins are what the plugin's call was made through, for the calls that answer
+	// it. [Ask] sets it where it is nil, which it stays for a call of an instance that
+	// no [Supervisor] made.
+	Plugins core.Plugins
 }
 
 // Ask answers a plugin's request, if it was granted that service, and refuses it
@@ -53,6 +59,10 @@ func Ask(ctx context.Context, services Services, p *Installed, r ServiceRequest)
 	}
 	if r.Redactor == nil {
 		r.Redactor = NewRedactor(p.Env)
+	}
+	r.RunID = cmp.Or(ScopeOf(ctx).RunID, r.RunID)
+	if m, ok := ctx.Value(meterKey{}).(*meter); ok && r.Plugins == nil {
+		r.Plugins = m.plugins
 	}
 	return services.Serve(ctx, r)
 }

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"errors"
 	"path"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 // start brings one instance up after a delay.
 func (p *pool) start(delay time.Duration) {
 	instance, err := p.bringUp(delay)
-	denied, isDenied := errors.AsType[refused](err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.starting--
@@ -20,8 +18,6 @@ func (p *pool) start(delay time.Duration) {
 		if instance != nil {
 			p.tasks.Go(func() { instance.Kill(errClosed()) })
 		}
-	case isDenied:
-		p.startRefused(denied.error)
 	case err != nil:
 		p.startFailed(err)
 	default:
@@ -41,11 +37,6 @@ func (p *pool) bringUp(delay time.Duration) (Instance, error) {
 	case <-backoff.C:
 	case <-p.open.Done():
 		return nil, errClosed()
-	}
-	if admit := p.options.Admit; admit != nil {
-		if err := admit(p.open, p.plugin); err != nil {
-			return nil, refused{sdk.Wrap("start plugin "+p.plugin.Name, err)}
-		}
 	}
 	instance, err := p.options.Driver.Start(p.open, p.plugin)
 	if err != nil {
@@ -72,26 +63,13 @@ func (p *pool) checkManifest(m *sdk.Manifest) error {
 	return nil
 }
 
-// refused is a start that wasn't admitted. It never leaves this package.
-type refused struct{ error }
-
-// startRefused ends the call that waits longest, also where a busy instance might
-// serve it later: another start in its stead would be refused again. It is no
-// failure of the plugin's, so the next call asks again at once.
-func (p *pool) startRefused(err error) {
-	p.breaker.trial = false
-	if len(p.queue) > 0 {
-		p.grantNext(grant{err: err})
-	}
-	p.dispatch()
-}
-
 // startFailed counts a failed start as an unasked exit. Where nothing else can
 // serve the call that waits longest, that call ends with the start's error; the
 // others wait for the next start.
 func (p *pool) startFailed(err error) {
 	now := time.Now()
 	p.exits++
+	p.ends.Add(1)
 	p.breaker.exited(now, 0, err, p.options.Random())
 	alone := len(p.members)+p.starting == 0
 	if alone && len(p.queue) > 0 && p.breaker.state(now) == BreakerClosed {

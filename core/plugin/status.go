@@ -1,16 +1,19 @@
 package plugin
 
 import (
-	"slices"
-	"strings"
+	"fmt"
 	"time"
 
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Status is how a plugin stands.
+// Status is how a plugin's instances for one environment are doing.
 type Status struct {
 	Plugin string `json:"plugin"`
+	// Environment names the environment that these instances are for: the names of its
+	// variables, never their values, and a number that tells it from others. "" is of
+	// the calls that bring none.
+	Environment string `json:"environment,omitempty"`
 	// Version is its package's, where that is known.
 	Version string `json:"version,omitempty"`
 	// Manifest is what it said of itself when it last started; nil before that.
@@ -19,8 +22,8 @@ type Status struct {
 	// wait for the backoff to end.
 	Instances int `json:"instances"`
 	Starting  int `json:"starting"`
-	// Draining counts the instances of a version that was replaced, which end with
-	// their last call.
+	// Draining counts, where Environment is "", the instances that end with their last
+	// call: of a version that was replaced, or of an environment that is being closed.
 	Draining int `json:"draining,omitempty"`
 	// Busy counts the calls that instances work on, Waiting those that wait for
 	// one.
@@ -40,7 +43,8 @@ type Status struct {
 	LastCause string `json:"last_cause,omitempty"`
 }
 
-// Status describes every installed plugin, sorted by name.
+// Status describes every installed plugin, sorted by name, and after each the
+// environments that it has instances for, in the order in which they came.
 func (s *Supervisor) Status() []Status {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -51,12 +55,13 @@ func (s *Supervisor) Status() []Status {
 		}
 	}
 	statuses := make([]Status, 0, len(s.pools))
-	for _, p := range s.pools {
-		st := p.status(time.Now())
-		st.Draining = draining[st.Plugin]
-		statuses = append(statuses, st)
+	for _, name := range s.names() {
+		at := len(statuses)
+		for _, p := range s.pools[name].all() {
+			statuses = append(statuses, p.status(time.Now()))
+		}
+		statuses[at].Draining = draining[name]
 	}
-	slices.SortFunc(statuses, func(a, b Status) int { return strings.Compare(a.Plugin, b.Plugin) })
 	return statuses
 }
 
@@ -64,7 +69,7 @@ func (p *pool) status(now time.Time) Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st := Status{
-		Plugin: p.plugin.Name, Version: p.plugin.Version, Manifest: p.manifest,
+		Plugin: p.plugin.Name, Environment: p.environment(), Version: p.plugin.Version, Manifest: p.manifest,
 		Instances: len(p.members), Starting: p.starting, Waiting: len(p.queue),
 		Starts: p.starts, UnaskedExits: p.exits, Kills: p.kills,
 		Breaker: p.breaker.state(now),
@@ -79,4 +84,12 @@ func (p *pool) status(now time.Time) Status {
 		st.LastCause = p.breaker.cause.Error()
 	}
 	return st
+}
+
+// environment names the pool's environment without telling of its values.
+func (p *pool) environment() string {
+	if p.number == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s#%d", p.env.names(), p.number)
 }

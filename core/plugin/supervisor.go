@@ -1,12 +1,14 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -18,10 +20,22 @@ type Options struct {
 	Installed []Installed
 	// Driver starts their instances.
 	Driver Driver
-	// Admit is asked before each start of an instance, and an error refuses it: the
-	// call that waits longest ends with that error, which counts as no failure of
-	// the plugin. Nil admits all. It must be safe for concurrent use.
+	// Admit is asked before a scope's first call of a plugin, also where that runs
+	// already, and before its next call once an instance of the plugin has ended: so a
+	// plugin that crashed isn't started on an old answer, while one more instance for
+	// calls at the same time is. An error refuses the call, which counts as no failure
+	// of the plugin; then nothing is started. The context has the call's [Scope], and
+	// the plugin's Env has what that brings. Nil admits all. It must be safe for
+	// concurrent use.
 	Admit func(ctx context.Context, p Installed) error
+	// Environments is how many environments of one plugin may have instances at a time,
+	// next to the calls that bring none. One more takes the place of the idle one that
+	// was used least recently; where all are busy the call is sdk.Exhausted, reason
+	// "plugin_environments_full". Default [DefaultEnvironments].
+	Environments int
+	// EnvironmentIdle is how long an environment's instances stay after its last call.
+	// Default [DefaultEnvironmentIdle].
+	EnvironmentIdle time.Duration
 	// ConfigEvaluator names the plugin that judges configs by the schema which
 	// their own plugin has for them: a schema evaluator. "", or one that isn't
 	// installed, leaves that to each plugin.
@@ -34,6 +48,10 @@ type Options struct {
 // Supervisor runs plugins: it implements [core.Plugins] over pools of
 // instances, which it starts on first use, and restarts when they go away. It
 // is safe for concurrent use, and must be closed.
+//
+// A program has one, for all namespaces, models and keys: a call brings its [Scope]
+// in its context. Calls whose scopes bring a plugin the same environment share its
+// instances, limits and restarts; those with another environment have others.
 //
 // A call waits for a free instance, first come, first served; from then on its
 // deadline counts. Past that deadline its instance is killed, unless the plugin
@@ -50,14 +68,14 @@ type Supervisor struct {
 	// mu guards what follows. It is held while a call enters a pool, so that a
 	// pool which is taken out gets no new ones.
 	mu    sync.RWMutex
-	pools map[string]*pool
+	pools map[string]*pools
 	// beside are the pools that take no new calls: those that drain, and, with
 	// false, those that are warming up.
 	beside map[*pool]bool
 	// swaps are the changes under way; none begins once closed is set.
 	swaps  sync.WaitGroup
 	closed bool
-	errs   []error // of the pools that were drained
+	errs   []error // of the pools that were drained, the first ones
 }
 
 var _ core.Plugins = (*Supervisor)(nil)
@@ -67,9 +85,11 @@ func NewSupervisor(o Options) *Supervisor {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	s := &Supervisor{options: o, pools: make(map[string]*pool, len(o.Installed)), beside: map[*pool]bool{}}
+	o.Environments = cmp.Or(o.Environments, DefaultEnvironments)
+	o.EnvironmentIdle = cmp.Or(o.EnvironmentIdle, DefaultEnvironmentIdle)
+	s := &Supervisor{options: o, pools: make(map[string]*pools, len(o.Installed)), beside: map[*pool]bool{}}
 	for _, p := range o.Installed {
-		s.pools[p.Name] = newPool(p, &s.options)
+		s.pools[p.Name] = newPools(newPool(p, &s.options))
 	}
 	s.close = sync.OnceValue(s.shut)
 	return s
@@ -82,12 +102,14 @@ func (s *Supervisor) Start(ctx context.Context, plugin string) error {
 }
 
 // Describe implements [core.Plugins]. The plugin is started unless it has been
-// before. The manifest must not be changed.
+// before in the scope's environment. The manifest must not be changed.
 func (s *Supervisor) Describe(ctx context.Context, plugin string) (manifest *sdk.Manifest, err error) {
-	if p, err := s.enter(plugin); err == nil {
-		manifest = p.described()
-		p.calls.Done()
-		if manifest != nil {
+	if p, err := s.enter(ctx, plugin); err == nil {
+		defer p.leave()
+		if manifest = p.described(); manifest != nil {
+			if err := p.admit(ctx); err != nil {
+				return nil, err
+			}
 			return manifest, nil
 		}
 	}
@@ -105,6 +127,7 @@ func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Tar
 		return err
 	}
 	config := configOf(target)
+	ctx, _ = s.serving(ctx) // what a plugin spends before a run is nobody's
 	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, run: func(ctx context.Context, i Instance) error {
 		return i.Prepare(ctx, kind, config)
 	}})
@@ -145,7 +168,7 @@ func batch[R any](
 	run func(context.Context, Instance, Config) ([]sdk.Result[R], error), usage func(*R) *sdk.Usage,
 ) (results []sdk.Result[R], err error) {
 	config, op := configOf(target), verb+" with "+target.Plugin
-	ctx, meter := metered(ctx)
+	ctx, meter := s.serving(ctx)
 	err = s.do(ctx, target, call{op: op, kind: kind, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = run(ctx, i, config)
 		for n := range results {
@@ -166,28 +189,15 @@ func configOf(target core.Target) Config {
 
 // do makes a call on the target's plugin.
 func (s *Supervisor) do(ctx context.Context, target core.Target, c call) error {
-	p, err := s.enter(target.Plugin)
+	p, err := s.enter(ctx, target.Plugin)
 	if err != nil {
 		return err
 	}
-	defer p.calls.Done()
+	defer p.leave()
 	if c.timeout = target.Timeout; c.timeout <= 0 {
 		c.timeout = p.plugin.Limits.Timeout
 	}
 	return p.do(ctx, c)
-}
-
-// enter returns the plugin's pool with one more call on it, which the caller
-// takes off.
-func (s *Supervisor) enter(name string) (*pool, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	p := s.pools[name]
-	if p == nil {
-		return nil, s.notFound(name)
-	}
-	p.calls.Add(1)
-	return p, nil
 }
 
 // Close stops every instance and waits for it: idle ones are asked to end, and
@@ -200,7 +210,7 @@ func (s *Supervisor) shut() error {
 	s.closed = true
 	var pools []*pool
 	for _, name := range s.names() {
-		pools = append(pools, s.pools[name])
+		pools = append(pools, s.pools[name].all()...)
 	}
 	pools = slices.AppendSeq(pools, maps.Keys(s.beside))
 	s.mu.Unlock()

@@ -18,7 +18,7 @@ func (s *Supervisor) Add(p Installed) error {
 		return sdk.Errorf(sdk.Conflict, "plugin_installed", "there is a plugin %q already", p.Name).
 			WithHint("replace it, or remove it first")
 	}
-	s.pools[p.Name] = newPool(p, &s.options)
+	s.pools[p.Name] = newPools(newPool(p, &s.options))
 	return nil
 }
 
@@ -27,22 +27,23 @@ func (s *Supervisor) Add(p Installed) error {
 func (s *Supervisor) Remove(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.pools[name]
+	ps := s.pools[name]
 	switch {
 	case s.closed:
 		return errClosed()
-	case p == nil:
+	case ps == nil:
 		return s.notFound(name)
 	}
 	delete(s.pools, name)
-	s.drain(p)
+	s.drain(ps.all()...)
 	return nil
 }
 
 // Replace puts another version in a plugin's place, without a call being lost:
 // once the new one's first instance is up and healthy it takes all new calls,
 // and the old one ends as with [Supervisor.Remove]. If the new one doesn't come
-// up, the error says why, and the old one goes on.
+// up, the error says why, and the old one goes on. What is up first is the instance
+// that brings no environment; each environment's comes up with its next call.
 func (s *Supervisor) Replace(ctx context.Context, p Installed) error {
 	fresh, err := s.warming(p)
 	if err != nil {
@@ -64,8 +65,8 @@ func (s *Supervisor) Replace(ctx context.Context, p Installed) error {
 		}
 		return s.notFound(p.Name)
 	}
-	s.pools[p.Name] = fresh
-	s.drain(old)
+	s.pools[p.Name] = newPools(fresh)
+	s.drain(old.all()...)
 	return nil
 }
 
@@ -86,23 +87,31 @@ func (s *Supervisor) warming(p Installed) (*pool, error) {
 	return fresh, nil
 }
 
+// maxCloseErrors is how many errors of pools that ended earlier Close reports: a
+// program that runs for months ends many.
+const maxCloseErrors = 20
+
 // discard ends a pool that took no calls.
 func (s *Supervisor) discard(p *pool) {
 	err := p.shut()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.beside, p)
-	s.errs = append(s.errs, err)
+	if err != nil && len(s.errs) < maxCloseErrors {
+		s.errs = append(s.errs, err)
+	}
 }
 
-// drain ends a pool once its calls have. The lock must be held, the pool taken
-// out, and a swap under way or the supervisor open.
-func (s *Supervisor) drain(p *pool) {
-	s.beside[p] = true
-	s.swaps.Go(func() {
-		p.calls.Wait()
-		s.discard(p)
-	})
+// drain ends pools, each once its calls have. The lock must be held, the pools
+// taken out, and a swap under way or the supervisor open.
+func (s *Supervisor) drain(pools ...*pool) {
+	for _, p := range pools {
+		s.beside[p] = true
+		s.swaps.Go(func() {
+			p.calls.Wait()
+			s.discard(p)
+		})
+	}
 }
 
 // warm starts a pool's first instance and has it answer.

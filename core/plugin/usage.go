@@ -4,22 +4,26 @@ import (
 	"context"
 	"sync"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // meter sums up what the host spent for a call: it belongs to the call's usage,
 // so that the run's budget sees it. It is safe for concurrent use.
 type meter struct {
+	plugins core.Plugins // through which the call is made
+
 	mu    sync.Mutex
 	usage sdk.Usage
 }
 
 type meterKey struct{}
 
-// metered returns a context under which [Charge] counts for a call. A call of a
-// plugin during another has its own.
-func metered(ctx context.Context) (context.Context, *meter) {
-	m := new(meter)
+// serving returns the context of a call of the supervisor's: under it [Charge] counts
+// for that call, and what answers a service finds the supervisor. A call of a plugin
+// during another has its own.
+func (s *Supervisor) serving(ctx context.Context) (context.Context, *meter) {
+	m := &meter{plugins: s}
 	return context.WithValue(ctx, meterKey{}, m), m
 }
 

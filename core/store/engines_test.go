@@ -111,7 +111,7 @@ func TestOneStreamTakesManyWriters(t *testing.T) {
 			all.Go(func() {
 				for i := range rounds {
 					err := s.Update(t.Context(), func(tx core.Tx) error {
-						return journal.Append(tx, "shared", coretest.Epoch(), journal.RunResumed{Epoch: i}, journal.RunResumed{Epoch: i})
+						return journal.Append(t.Context(), tx, "shared", coretest.Epoch(), journal.RunResumed{Epoch: i}, journal.RunResumed{Epoch: i})
 					})
 					if err != nil {
 						t.Error(err)

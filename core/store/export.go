@@ -56,20 +56,9 @@ type Moved struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// Progress is told now and then how far long work has come. It may be nil.
-type Progress func(Moved)
-
-// progressStep is how many records lie between two calls of a Progress.
-const progressStep = 10_000
-
-func (p Progress) tell(m Moved) {
-	if p != nil && m.Records%progressStep == 0 {
-		p(m)
-	}
-}
-
 // Export writes all that a store holds, as it is at one moment, but for the keys
-// with a derived prefix. It takes no memory that grows with the store.
+// with a derived prefix. It takes no memory that grows with the store. With a progress the
+// records are counted first.
 func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, progress Progress) (Moved, error) {
 	out := &lineWriter{w: bufio.NewWriterSize(w, 1<<16), digest: sha256.New()}
 	err := s.View(ctx, func(r core.Reader) error {
@@ -78,8 +67,16 @@ func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, pr
 			return err
 		}
 		out.line(core.MustJSON(exportHeader{exportVersion, format}))
+		without := append(slices.Clip(derived), metaPrefix)
+		total := int64(0)
+		if progress != nil {
+			if total, err = countWithout(ctx, r, without); err != nil {
+				return err
+			}
+			progress(Work{Doing: Moving, Total: total})
+		}
 		return r.Scan(nil, nil, func(key, value []byte) (bool, error) {
-			if hasPrefix(key, derived) || hasPrefix(key, []string{metaPrefix}) {
+			if hasPrefix(key, without) {
 				return true, nil
 			}
 			line, err := encodeLine(key, value)
@@ -88,7 +85,7 @@ func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, pr
 			}
 			out.line(line)
 			out.moved.Records++
-			progress.tell(out.moved)
+			progress.tell(Work{Doing: Moving, Records: out.moved.Records, Total: total, Bytes: out.moved.Bytes})
 			return out.err == nil, ctx.Err()
 		})
 	})
@@ -101,6 +98,17 @@ func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, pr
 			WithHint("check the room and the permissions where it is written to")
 	}
 	return out.moved, nil
+}
+
+// countWithout counts the keys without one of the prefixes.
+func countWithout(ctx context.Context, r core.Reader, prefixes []string) (n int64, err error) {
+	err = r.Scan(nil, nil, func(key, _ []byte) (bool, error) {
+		if !hasPrefix(key, prefixes) {
+			n++
+		}
+		return true, ctx.Err()
+	})
+	return n, err
 }
 
 // hasPrefix is whether a key has one of the prefixes.

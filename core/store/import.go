@@ -37,10 +37,10 @@ func Import(ctx context.Context, s core.Store, r io.Reader, parts []core.Checker
 		err = Prepare(ctx, s) // an older format
 	}
 	if err == nil {
-		err = Rebuild(ctx, s, parts)
+		err = Rebuild(ctx, progress.while(Rebuilding, s, in.moved.Bytes), parts)
 	}
 	if err == nil {
-		err = refuse(ctx, s, parts)
+		err = refuse(ctx, progress.while(Checking, s, in.moved.Bytes), parts)
 	}
 	return in.moved, sdk.Wrap("import into the store", err)
 }
@@ -151,7 +151,7 @@ func (in *importer) record(ctx context.Context, line []byte) error {
 	}
 	in.last = rec.key
 	in.moved.Records++
-	in.progress.tell(in.moved)
+	in.progress.tell(Work{Doing: Moving, Records: in.moved.Records, Bytes: in.moved.Bytes})
 	if hasPrefix(rec.key, in.derived) {
 		return nil // of an export by a program that didn't derive it: it is made again
 	}

@@ -236,7 +236,7 @@ func TestImportAndExportHoldLittleInMemory(t *testing.T) {
 	}
 	defer s.Close()
 	var most uint64
-	watch := func(store.Moved) {
+	watch := func(store.Work) {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		most = max(most, m.HeapInuse)

@@ -22,8 +22,7 @@ type PruneOptions struct {
 	Parts []PrunePart
 	// Dir is the folder of the files that what is pruned is written to first. It is made
 	// if need be.
-	Dir     string
-	AgentID string
+	Dir string
 	// DryRun counts what would be pruned, writes no file and removes nothing.
 	DryRun bool
 	// Progress, if set, is given now and then what was pruned of the part so far, or counted.
@@ -190,7 +189,7 @@ func (p *pruning) write(ctx context.Context, part PrunePart) (batch pruneBatch, 
 // remove seals the segments of a batch, and removes them.
 func (p *pruning) remove(tx *journal.Tx, batch pruneBatch) error {
 	for _, s := range batch.segments {
-		err := tx.Prune(journal.SegmentPruned{Segment: s, File: batch.file.Name, Digest: batch.file.Digest, AgentID: p.AgentID})
+		err := tx.Prune(journal.SegmentPruned{Segment: s, File: batch.file.Name, Digest: batch.file.Digest, AgentID: tx.Caller().Label})
 		if err != nil {
 			return err
 		}

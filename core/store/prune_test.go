@@ -107,7 +107,7 @@ func (a *archive) options(days int) store.PruneOptions {
 	at := coretest.Epoch().Add(time.Duration(days) * day)
 	return store.PruneOptions{
 		Parts: []store.PrunePart{{Name: "decisions", Pruner: decisions.Pruner{Before: at}}, {Name: "runs", Pruner: &store.RunPruner{Before: at}}},
-		Dir:   a.dir, AgentID: "ada", BatchKeys: 8,
+		Dir:   a.dir, BatchKeys: 8,
 	}
 }
 

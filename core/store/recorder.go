@@ -129,7 +129,7 @@ func (c *recorder) update(ctx context.Context, op func() string, change func(cor
 		if err := tx.Put(runKey(c.id), next.value); err != nil {
 			return err
 		}
-		next.head, err = journal.AppendAfter(tx, Stream(c.id), next.head, record.UpdatedAt, event)
+		next.head, err = journal.AppendAfter(ctx, tx, Stream(c.id), next.head, record.UpdatedAt, event)
 		return err
 	})
 	if err != nil {

@@ -46,14 +46,14 @@ func (s *Runs) Create(ctx context.Context, r *core.Run) error {
 		r.StartedAt = now
 	}
 	r.Status, r.UpdatedAt = core.StatusRunning, now
-	if err := s.store.Update(ctx, func(tx core.Tx) error { return create(tx, r) }); err != nil {
+	if err := s.store.Update(ctx, func(tx core.Tx) error { return create(ctx, tx, r) }); err != nil {
 		return sdk.Wrap("create run "+r.ID, err)
 	}
 	s.hold(r.ID, 1)
 	return nil
 }
 
-func create(tx core.Tx, r *core.Run) error {
+func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 	if _, found, err := tx.Get(runKey(r.ID)); err != nil || found {
 		if found {
 			err = sdk.Errorf(sdk.Conflict, "run_exists", "a run of that id exists")
@@ -79,7 +79,7 @@ func create(tx core.Tx, r *core.Run) error {
 	if err := tx.Put(timeKey(r.StartedAt, r.ID), nil); err != nil {
 		return err
 	}
-	return journal.Append(tx, Stream(r.ID), r.UpdatedAt, journal.RunStarted{
+	return journal.Append(ctx, tx, Stream(r.ID), r.UpdatedAt, journal.RunStarted{
 		Workflow: r.Workflow, Source: core.Digest(core.MustJSON(r.Source)), State: core.Digest(r.State),
 	})
 }
@@ -96,7 +96,7 @@ func (s *Runs) Resume(ctx context.Context, id string) (*core.Run, error) {
 	var run *core.Run
 	var epoch int
 	err := s.store.Update(ctx, func(tx core.Tx) (err error) {
-		run, epoch, err = resume(tx, id, s.clock)
+		run, epoch, err = resume(ctx, tx, id, s.clock)
 		return err
 	})
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Runs) Resume(ctx context.Context, id string) (*core.Run, error) {
 	return run, nil
 }
 
-func resume(tx core.Tx, id string, clock core.Clock) (*core.Run, int, error) {
+func resume(ctx context.Context, tx core.Tx, id string, clock core.Clock) (*core.Run, int, error) {
 	record, err := readRecord(tx, id)
 	if err != nil {
 		return nil, 0, err
@@ -125,7 +125,7 @@ func resume(tx core.Tx, id string, clock core.Clock) (*core.Run, int, error) {
 	if err := tx.Delete(resultKey(id)); err != nil {
 		return nil, 0, err
 	}
-	err = journal.Append(tx, Stream(id), record.UpdatedAt, journal.RunResumed{Epoch: record.Epoch})
+	err = journal.Append(ctx, tx, Stream(id), record.UpdatedAt, journal.RunResumed{Epoch: record.Epoch})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -336,3 +336,27 @@ func TestCorruptRecordsAreNamed(t *testing.T) {
 		})
 	}
 }
+
+// TestRun_EventsHaveTheCallersSubject: each event has the subject of its own caller, who
+// may be another one for each, and a run needs none.
+func TestRun_EventsHaveTheCallersSubject(t *testing.T) {
+	b := newBench(t)
+	ada := core.WithCaller(t.Context(), core.Caller{Subject: "ada"})
+	b.run.Status = core.StatusCancelled
+	b.must(b.runs.Recorder(b.run).RecordEnd(b.ctx, b.run, nil))
+	run, err := b.runs.Resume(ada, runID)
+	b.must(err)
+	run.Status = core.StatusPassed
+	b.must(b.runs.Recorder(run).RecordEnd(core.WithCaller(ada, core.Operator("")), run, nil))
+	var subjects []string
+	b.must(b.store.View(t.Context(), func(r core.Reader) error {
+		return journal.Read(r, store.Stream(runID), func(e journal.Entry) error {
+			subjects = append(subjects, e.Type+" "+e.Subject)
+			return nil
+		})
+	}))
+	want := []string{"run_started ", "run_ended ", "run_resumed ada", "run_ended operator"}
+	if diff := cmp.Diff(want, subjects); diff != "" {
+		t.Error(diff)
+	}
+}

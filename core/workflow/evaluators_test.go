@@ -33,7 +33,7 @@ func TestEveryKeyOfAJudgeReachesItsConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := render(t, p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Config, core.Scope{
+	got := render(t, p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Config, core.Variables{
 		State: json.RawMessage(`{"task":"cooking","word":"ouch"}`), Output: json.RawMessage(`{"a":7}`),
 	})
 	want := `{"context":{"rule":"no ouch"},"examples":[{"output":{"b":1},"pass":true,"score":0.9},{"output":"ouch","pass":false,"feedback":"rude"}],` +

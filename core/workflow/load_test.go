@@ -46,7 +46,7 @@ func load(text string) (*workflow.Plan, error) {
 	return workflow.Load(core.Source{File: "w.yaml", Text: text}, workflow.Options{Expressions: expressions{}})
 }
 
-func render(t *testing.T, v core.Value, scope core.Scope) string {
+func render(t *testing.T, v core.Value, scope core.Variables) string {
 	t.Helper()
 	data, err := v.Render(scope)
 	if err != nil {
@@ -107,10 +107,10 @@ func TestFirstExampleLoads(t *testing.T) {
 	state := json.RawMessage(`{"request":"Ada","reflection_errors":[{"message":"no <name>"}],"reflection_output":{"b":1,"a":2}}`)
 	llm := `"llm":{"base_url":"http://127.0.0.1:11434","model":"llama3.2","provider":"ollama"}`
 	for name, test := range map[string][2]string{
-		"generator": {render(t, loop.Generator.Config, core.Scope{State: state}), `{"prompt":"Generate valid JSON for: Ada",` + llm + `}`},
-		"evaluator": {render(t, loop.Evaluator.Config, core.Scope{}), `{"base":"workflow:///w.yaml","schema":{"type":"object","required":["name","email"],` +
+		"generator": {render(t, loop.Generator.Config, core.Variables{State: state}), `{"prompt":"Generate valid JSON for: Ada",` + llm + `}`},
+		"evaluator": {render(t, loop.Evaluator.Config, core.Variables{}), `{"base":"workflow:///w.yaml","schema":{"type":"object","required":["name","email"],` +
 			`"properties":{"name":{"type":"string","minLength":1},"email":{"type":"string","format":"email"}}}}`},
-		"corrector": {render(t, loop.Corrector.Config, core.Scope{State: state}),
+		"corrector": {render(t, loop.Corrector.Config, core.Variables{State: state}),
 			`{"prompt":"Fix this JSON. Errors: [{\"message\":\"no <name>\"}]\nOriginal: {\"a\":2,\"b\":1}\n",` + llm + `}`},
 	} {
 		if diff := cmp.Diff(test[1], test[0]); diff != "" {
@@ -138,7 +138,7 @@ func TestSecondExampleLoads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Step.Plugin != "reflectory/lua-eval" || !strings.Contains(render(t, s.Step.Config, core.Scope{}), `#output.name > 0`) || len(s.Plugins) != 1 {
+		if s.Step.Plugin != "reflectory/lua-eval" || !strings.Contains(render(t, s.Step.Config, core.Variables{}), `#output.name > 0`) || len(s.Plugins) != 1 {
 			t.Errorf("got %+v", s)
 		}
 	}
@@ -184,7 +184,7 @@ func TestEveryFormOfAStep(t *testing.T) {
 			case *core.CorrectSpec:
 				s = a.Corrector
 			}
-			got := render(t, s.Config, core.Scope{State: state, Output: json.RawMessage("[1]")})
+			got := render(t, s.Config, core.Variables{State: state, Output: json.RawMessage("[1]")})
 			if s.Plugin != test.plugin || got != test.config {
 				t.Errorf("%s: got %s, want %s", s.Plugin, got, test.config)
 			}
@@ -199,7 +199,7 @@ func TestSettingsMergeAndEnvNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := p.Nodes[0].Action.(*core.CallSpec)
-	if got := render(t, s.Step.Config, core.Scope{}); got != `{"prompt":"p","llm":{"api_key_env":"KEY_B","model":"b","price":{"in":1,"out":2}}}` || s.Step.Timeout != 5*time.Second || !s.WithUsage {
+	if got := render(t, s.Step.Config, core.Variables{}); got != `{"prompt":"p","llm":{"api_key_env":"KEY_B","model":"b","price":{"in":1,"out":2}}}` || s.Step.Timeout != 5*time.Second || !s.WithUsage {
 		t.Errorf("got %s %v", got, s)
 	}
 	if diff := cmp.Diff([]string{"KEY_A", "KEY_B"}, p.EnvNames("reflectory/llm-eval")); diff != "" || p.StepLimit != 5 {

@@ -32,7 +32,7 @@ func TestMemoryActionsLoad(t *testing.T) {
 			if !ok {
 				t.Fatalf("the action is %T", p.Nodes[0].Action)
 			}
-			if got := render(t, spec.Request, core.Scope{State: []byte(`{"x":"seen"}`)}); got != c.want {
+			if got := render(t, spec.Request, core.Variables{State: []byte(`{"x":"seen"}`)}); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})

@@ -167,9 +167,9 @@ func (v *value) Sample() json.RawMessage {
 }
 
 // Render implements [core.Value].
-func (v *value) Render(scope core.Scope) (json.RawMessage, error) {
+func (v *value) Render(seen core.Variables) (json.RawMessage, error) {
 	vars := map[string]any{}
-	for name, data := range map[string]json.RawMessage{"state": scope.State, "output": scope.Output, "context": scope.Context} {
+	for name, data := range map[string]json.RawMessage{"state": seen.State, "output": seen.Output, "context": seen.Context} {
 		if len(data) == 0 {
 			vars[name] = nil
 			continue

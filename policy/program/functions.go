@@ -73,7 +73,7 @@ func functions() []Function {
 			call: func(a ...ref.Val) ref.Val {
 				namespace, _ := a[0].(types.String)
 				pattern, _ := a[1].(types.String)
-				return types.Bool(Within(string(namespace), string(pattern)))
+				return types.Bool(core.NamespaceMatches(string(namespace), string(pattern)))
 			},
 		},
 	}
@@ -85,18 +85,6 @@ func number(v ref.Val) float64 {
 		return float64(d)
 	}
 	return math.NaN()
-}
-
-// Within reports whether a namespace is the one that a pattern names, or lies in
-// it: a/** holds a and all below it.
-func Within(namespace, pattern string) bool {
-	if pattern == "**" {
-		return true
-	}
-	if top, tree := strings.CutSuffix(pattern, "/**"); tree {
-		return namespace == top || strings.HasPrefix(namespace, top+"/")
-	}
-	return namespace == pattern
 }
 
 func (f Function) overloadID() string { return "reflectory_" + f.Name }

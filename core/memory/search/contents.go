@@ -29,12 +29,9 @@ type Doc struct {
 	Content string
 	// SupersededBy are the memories that supersede it, whatever their state.
 	SupersededBy []string
-	// Version tells the newer of two: changes may arrive in any order.
-	Version int64
 	// Text is what it is found by.
 	Text string
-	// Model names the model of its vector; "" where it has none. Without Vector the
-	// one of that model that came before stays.
+	// Model names the model of its vector; "" where it has none.
 	Model  string
 	Vector []float32
 }
@@ -49,31 +46,26 @@ type contents struct {
 	numbers  map[string]uint32
 	docs     []doc
 	free     []uint32
-	// gone are the versions that documents went with, so that an older change
-	// that arrives late doesn't bring them back.
-	gone    map[string]int64
-	words   *text.Index
-	vectors map[string]*vector.Index
+	words    *text.Index
+	vectors  map[string]*vector.Index
 	// same are the documents of each content, by its hash.
 	same map[uint64][]uint32
-	// superseded are the memories that supersede one, by its id. They are kept also
-	// for what can't be found now, since it may come back.
+	// superseded are the memories that supersede a document, by its id.
 	superseded map[string][]string
 	damaged    int
 }
 
 // doc is what is kept of a [Doc] apart from words and vector.
 type doc struct {
-	id      string
-	agent   string
-	kind    core.MemoryKind
-	state   core.MemoryState
-	tags    []string
-	depth   int
-	q       float64
-	uses    int64
-	failed  int64
-	version int64
+	id     string
+	agent  string
+	kind   core.MemoryKind
+	state  core.MemoryState
+	tags   []string
+	depth  int
+	q      float64
+	uses   int64
+	failed int64
 	// content is a hash; 0 is like no other.
 	content uint64
 	// text is a hash, to leave the words be when only something else changed.
@@ -85,7 +77,7 @@ type doc struct {
 // is the same in two namespaces has one hash.
 func newContents(seed maphash.Seed, language string) *contents {
 	c := &contents{
-		language: language, seed: seed, numbers: map[string]uint32{}, gone: map[string]int64{},
+		language: language, seed: seed, numbers: map[string]uint32{},
 		vectors: map[string]*vector.Index{}, same: map[uint64][]uint32{}, superseded: map[string][]string{},
 	}
 	c.words = text.New(text.LanguageOf(language), c.order)
@@ -95,18 +87,21 @@ func newContents(seed maphash.Seed, language string) *contents {
 // order is the order of ids.
 func (c *contents) order(a, b uint32) int { return cmp.Compare(c.docs[a].id, c.docs[b].id) }
 
-// apply takes a change in.
-func (c *contents) apply(change Change) {
+// apply takes in what a document is now: nil where it can't be found any more.
+func (c *contents) apply(id string, d *Doc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case change.SupersededBy != "":
-		c.supersede(change.ID, change.SupersededBy)
-	case change.Doc == nil:
-		c.remove(change.ID, change.Version)
-	default:
-		c.put(change.Doc)
+	if d == nil {
+		c.remove(id)
+	} else {
+		c.put(d)
 	}
+}
+
+// documents is their number.
+func (c *contents) documents() int {
+	n, _ := c.count()
+	return n
 }
 
 // count is the number of documents, and of those that couldn't be read.
@@ -116,8 +111,8 @@ func (c *contents) count() (documents, damaged int) {
 	return len(c.numbers), c.damaged
 }
 
-// put adds a document, or replaces it by a newer version. One whose vector can't
-// be held is found by its words.
+// put adds a document, or replaces what it was. One whose vector can't be held is
+// found by its words.
 func (c *contents) put(d *Doc) {
 	if n, reworded := c.place(d); reworded {
 		c.words.Put(n, d.Text)
@@ -127,16 +122,8 @@ func (c *contents) put(d *Doc) {
 // place does what put does but for the words, and reports whether they have to be
 // put in.
 func (c *contents) place(d *Doc) (n uint32, reworded bool) {
-	for _, by := range d.SupersededBy {
-		c.supersede(d.ID, by)
-	}
 	n, known := c.numbers[d.ID]
-	if known && d.Version <= c.docs[n].version || !known && d.Version <= c.gone[d.ID] {
-		c.catchUp(d)
-		return 0, false
-	}
 	if !known {
-		delete(c.gone, d.ID)
 		n = c.number()
 		// The id may be part of a whole record, which mustn't stay in memory for it.
 		c.docs[n].id = strings.Clone(d.ID)
@@ -147,27 +134,16 @@ func (c *contents) place(d *Doc) (n uint32, reworded bool) {
 	c.docs[n] = doc{
 		id: before.id, agent: intern(d.AgentID), kind: core.MemoryKind(intern(string(d.Kind))),
 		state: core.MemoryState(intern(string(d.State))), tags: interned(d.Tags),
-		depth: d.Depth, q: d.Q, uses: d.Uses, failed: d.Failures, version: d.Version,
+		depth: d.Depth, q: d.Q, uses: d.Uses, failed: d.Failures,
 		content: c.hashContent(d.Content), text: hash, model: intern(d.Model),
 	}
 	c.resame(n, before.content)
-	if before.model != d.Model {
+	c.supersede(before.id, d.SupersededBy)
+	if before.model != d.Model || len(d.Vector) == 0 {
 		c.removeVector(n, before.model)
 	}
 	c.putVector(n, d)
 	return n, !known || before.text != hash
-}
-
-// catchUp takes the vector of an older version that arrives late, where a newer
-// one came without it.
-func (c *contents) catchUp(d *Doc) {
-	n, known := c.numbers[d.ID]
-	if !known || c.docs[n].model != d.Model {
-		return
-	}
-	if x := c.vectors[d.Model]; x == nil || !x.Has(n) {
-		c.putVector(n, d)
-	}
 }
 
 func (c *contents) putVector(n uint32, d *Doc) {
@@ -196,31 +172,20 @@ func (c *contents) removeVector(n uint32, model string) {
 	}
 }
 
-// remove takes a document out, unless what is here is newer.
-func (c *contents) remove(id string, version int64) {
-	if version <= c.version(id) {
-		return
-	}
-	c.gone[strings.Clone(id)] = version
+// remove takes a document out, if it is here.
+func (c *contents) remove(id string) {
 	n, known := c.numbers[id]
 	if !known {
 		return
 	}
 	c.words.Remove(n)
 	c.removeVector(n, c.docs[n].model)
-	before := c.docs[n].content
+	before := c.docs[n]
 	c.docs[n] = doc{}
-	c.resame(n, before)
+	c.resame(n, before.content)
+	delete(c.superseded, id)
 	delete(c.numbers, id)
 	c.free = append(c.free, n)
-}
-
-// version is the newest that is known of a document; 0 for none.
-func (c *contents) version(id string) int64 {
-	if n, known := c.numbers[id]; known {
-		return c.docs[n].version
-	}
-	return c.gone[id]
 }
 
 func (c *contents) number() uint32 {
@@ -236,8 +201,8 @@ func (c *contents) number() uint32 {
 // bytes estimates the memory that the contents take. Only what changes them may
 // call it.
 func (c *contents) bytes() int64 {
-	const perDoc, perGone = 380, 100
-	sum := perDoc*int64(len(c.docs)) + perGone*int64(len(c.gone)) + c.words.Bytes()
+	const perDoc = 380
+	sum := perDoc*int64(len(c.docs)) + c.words.Bytes()
 	for _, x := range c.vectors {
 		sum += x.Bytes()
 	}

@@ -11,17 +11,31 @@ import (
 	"sync/atomic"
 )
 
-// Source is the store as an index reads it.
+// Source is the store as an index reads it. What a namespace holds changes together
+// with the number of the last entry of its stream in the journal, its sequence, so that
+// the two tell an index what it misses, whichever process wrote it.
 type Source interface {
-	// Namespaces returns, in order, the namespaces that hold something.
-	Namespaces(ctx context.Context) ([]string, error)
+	// Positions returns where a namespace is now, with subtree also those below it, or
+	// with subtree and "" all: in order, and only those that were ever written to.
+	Positions(ctx context.Context, namespace string, subtree bool) ([]Position, error)
 	// Load calls fn for each document of one namespace that can be found, as of one
-	// moment that isn't before the call: with nil for one that is damaged. What is
-	// given, but for its texts, is valid only during fn.
-	Load(ctx context.Context, namespace string, fn func(*Doc) error) error
-	// Languages returns the language of each namespace, by a name that
-	// [text.LanguageOf] knows.
-	Languages(ctx context.Context, namespaces []string) ([]string, error)
+	// moment that isn't before the call: with nil for one that is damaged. It returns the
+	// sequence at that moment. What is given, but for its texts, is valid only during fn.
+	Load(ctx context.Context, namespace string, fn func(*Doc) error) (seq uint64, err error)
+	// Changes calls fn for each document that may have changed after a sequence, by its
+	// id: with what it is now, or nil where it can't be found any more. Otherwise it is as
+	// Load. It is complete unless nobody knows any more what changed: then fn may
+	// have been called for a part.
+	Changes(ctx context.Context, namespace string, after uint64, fn func(id string, d *Doc) error) (seq uint64, complete bool, err error)
+}
+
+// Position is where a namespace is.
+type Position struct {
+	Namespace string
+	// Seq is its sequence.
+	Seq uint64
+	// Language is what its words are read in, by a name that [text.LanguageOf] knows.
+	Language string
 }
 
 // DefaultMaxBytes is how much memory an index takes before it gives namespaces
@@ -49,10 +63,6 @@ type Index struct {
 
 	mu     sync.Mutex
 	spaces map[string]*space
-	// listed is whether spaces has all namespaces of the store; listing is held by
-	// who reads them.
-	listed  bool
-	listing sync.Mutex
 	// searches counts, to tell which space was used last.
 	searches int64
 	bytes    atomic.Int64
@@ -72,14 +82,6 @@ func New(source Source, o Options) *Index {
 	return &Index{source: source, options: o, seed: maphash.MakeSeed(), spaces: map[string]*space{}}
 }
 
-// Apply keeps the index in step with a commit: call it after the commit, before
-// anybody knows of it. Changes may arrive in any order.
-func (x *Index) Apply(changes ...Change) {
-	for _, c := range changes {
-		x.bytes.Add(x.space(c.Namespace).apply(c))
-	}
-}
-
 // space returns the space of a namespace, a cold one where there was none.
 func (x *Index) space(namespace string) *space {
 	x.mu.Lock()
@@ -93,62 +95,20 @@ func (x *Index) space(namespace string) *space {
 }
 
 // scope returns the spaces of a namespace, with subtree also those below it, in
-// order. There is none for a namespace that nothing was ever written to.
-func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*space, error) {
-	if err := x.list(ctx); err != nil {
-		return nil, err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !subtree {
-		if s := x.spaces[namespace]; s != nil {
-			return []*space{s}, nil
-		}
-		return nil, nil
-	}
-	var spaces []*space
-	for name, s := range x.spaces {
-		if name == namespace || strings.HasPrefix(name, namespace+"/") {
-			spaces = append(spaces, s)
-		}
-	}
-	slices.SortFunc(spaces, func(a, b *space) int { return strings.Compare(a.namespace, b.namespace) })
-	return spaces, nil
-}
-
-// list makes all namespaces known. Those that come later are known by their
-// changes.
-func (x *Index) list(ctx context.Context) error {
-	x.listing.Lock()
-	defer x.listing.Unlock()
-	if x.listed {
-		return nil
-	}
-	names, err := x.source.Namespaces(ctx)
+// order, with contents that have all that was committed before the call. There is none
+// for a namespace that nothing was ever written to. Spaces are loaded where they are cold,
+// and others given up for them where memory runs out.
+func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*space, []*contents, error) {
+	positions, err := x.source.Positions(ctx, namespace, subtree)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	for _, name := range names {
-		x.space(name)
-	}
-	x.listed = true
-	return nil
-}
-
-// load returns the contents of spaces, which it makes warm. Others are given up
-// for them where memory runs out.
-func (x *Index) load(ctx context.Context, spaces []*space) ([]*contents, error) {
-	languages, err := x.languages(ctx, spaces)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]*contents, len(spaces))
-	for i, s := range spaces {
-		var grown int64
-		if list[i], grown, err = s.load(ctx, x.source, languages[i]); err != nil {
-			return nil, err
+	spaces, list := make([]*space, len(positions)), make([]*contents, len(positions))
+	for i, p := range positions {
+		spaces[i] = x.space(p.Namespace)
+		if list[i], err = x.reach(ctx, spaces[i], p); err != nil {
+			return nil, nil, err
 		}
-		x.bytes.Add(grown)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -157,17 +117,14 @@ func (x *Index) load(ctx context.Context, spaces []*space) ([]*contents, error) 
 		s.used = x.searches
 	}
 	x.shrink(x.searches)
-	return list, nil
+	return spaces, list, nil
 }
 
-// languages are those that the words of spaces have now. Contents of others are
-// loaded again, so that a change holds from the next search on.
-func (x *Index) languages(ctx context.Context, spaces []*space) ([]string, error) {
-	names := make([]string, len(spaces))
-	for i, s := range spaces {
-		names[i] = s.namespace
-	}
-	return x.source.Languages(ctx, names)
+// reach returns the contents of a space, at a position or after it.
+func (x *Index) reach(ctx context.Context, s *space, p Position) (*contents, error) {
+	c, grown, err := s.reach(ctx, x.source, p)
+	x.bytes.Add(grown)
+	return c, err
 }
 
 // shrink gives up spaces that weren't used for longest, until the bound is kept
@@ -185,14 +142,6 @@ func (x *Index) shrink(search int64) {
 	}
 }
 
-// Forget gives a namespace up, so that the next search reads it again: for changes
-// that [Index.Apply] didn't get.
-func (x *Index) Forget(ctx context.Context, namespace string) error {
-	freed, err := x.space(namespace).forget(ctx)
-	x.bytes.Add(-freed)
-	return err
-}
-
 // Warm loads the given namespaces in the background, all where none is given, as
 // far as the bound of memory lets. It returns at once, and only the first call does
 // something. [Index.Close] ends it and waits for it. What can't be read is left for
@@ -206,23 +155,19 @@ func (x *Index) Warm(namespaces ...string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	x.cancel = cancel
 	x.background.Go(func() {
-		if x.list(ctx) != nil {
+		positions, err := x.source.Positions(ctx, "", true)
+		if err != nil {
 			return
 		}
-		for _, s := range x.all() {
-			if len(namespaces) > 0 && !slices.Contains(namespaces, s.namespace) {
+		for _, p := range positions {
+			s := x.space(p.Namespace)
+			if len(namespaces) > 0 && !slices.Contains(namespaces, p.Namespace) {
 				continue
 			}
 			if ctx.Err() != nil || x.bytes.Load() > x.options.MaxBytes {
 				return
 			}
-			languages, err := x.languages(ctx, []*space{s})
-			if err != nil {
-				continue
-			}
-			if _, grown, err := s.load(ctx, x.source, languages[0]); err == nil {
-				x.bytes.Add(grown)
-			}
+			_, _ = x.reach(ctx, s, p)
 		}
 	})
 }

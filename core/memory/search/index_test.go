@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -19,108 +22,217 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// store is a store that changes: each commit gives a document its next version.
+// store is a store that changes: each commit is an entry of its namespace's stream.
 type store struct {
 	mu   sync.Mutex
 	docs map[string]map[string]*search.Doc // by namespace and id
+	// changed are the ids that were committed, by namespace: the first is entry 1.
+	changed map[string][]string
+	// pruned is whether nobody knows any more what changed.
+	pruned bool
 	// loads counts, and onLoad is called after the documents of a load were read.
 	loads  int
 	onLoad func() error
+	// followed counts the changes that were asked for, and onChange is called after
+	// they were read.
+	followed int
+	onChange func() error
 	// language is of all namespaces; "" is English.
 	language string
 }
 
-func (s *store) Namespaces(context.Context) ([]string, error) {
+func (s *store) Positions(_ context.Context, namespace string, subtree bool) (list []search.Position, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var names []string
-	for name := range s.docs {
-		names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(s.docs)) {
+		if name == namespace || subtree && (namespace == "" || strings.HasPrefix(name, namespace+"/")) {
+			list = append(list, search.Position{Namespace: name, Seq: uint64(len(s.changed[name])), Language: cmp.Or(s.language, "english")})
+		}
 	}
-	slices.Sort(names)
-	return names, nil
+	return list, nil
 }
 
-func (s *store) Languages(_ context.Context, namespaces []string) ([]string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Repeat([]string{cmp.Or(s.language, "english")}, len(namespaces)), nil
-}
-
-func (s *store) Load(_ context.Context, namespace string, fn func(*search.Doc) error) error {
+func (s *store) Load(_ context.Context, namespace string, fn func(*search.Doc) error) (uint64, error) {
 	s.mu.Lock()
 	s.loads++
 	var docs []search.Doc
 	for _, d := range s.docs[namespace] {
 		docs = append(docs, *d)
 	}
+	seq := uint64(len(s.changed[namespace]))
 	s.mu.Unlock()
 	if s.onLoad != nil {
 		if err := s.onLoad(); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	for i := range docs {
 		if err := fn(&docs[i]); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return seq, nil
 }
 
-// commit writes a document, or removes it where d is nil, and returns the change.
-func (s *store) commit(namespace, id string, version int64, d *search.Doc) search.Change {
+func (s *store) Changes(_ context.Context, namespace string, after uint64, fn func(string, *search.Doc) error) (uint64, bool, error) {
+	s.mu.Lock()
+	s.followed++
+	docs := map[string]*search.Doc{}
+	for _, id := range s.changed[namespace][after:] {
+		docs[id] = s.docs[namespace][id]
+	}
+	seq, complete := uint64(len(s.changed[namespace])), !s.pruned
+	s.mu.Unlock()
+	if s.onChange != nil {
+		if err := s.onChange(); err != nil {
+			return 0, false, err
+		}
+	}
+	for id, d := range docs {
+		if err := fn(id, d); err != nil {
+			return 0, false, err
+		}
+	}
+	return seq, complete, nil
+}
+
+// commit writes a document, or removes it where d is nil.
+func (s *store) commit(namespace, id string, d *search.Doc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.docs == nil {
-		s.docs = map[string]map[string]*search.Doc{}
+		s.docs, s.changed = map[string]map[string]*search.Doc{}, map[string][]string{}
 	}
 	if s.docs[namespace] == nil {
 		s.docs[namespace] = map[string]*search.Doc{}
 	}
+	s.changed[namespace] = append(s.changed[namespace], id)
 	if d == nil {
 		delete(s.docs[namespace], id)
-		return search.Change{Namespace: namespace, ID: id, Version: version}
+	} else {
+		s.docs[namespace][id] = d
 	}
-	d.Version = version
-	s.docs[namespace][id] = d
-	return search.Change{Namespace: namespace, ID: id, Version: version, Doc: d}
 }
 
-// TestChangesMayComeInAnyOrder makes random commits, delivers their changes in
-// another order, and compares with an index that reads the store afterwards.
-func TestChangesMayComeInAnyOrder(t *testing.T) {
+// TestIndex_FollowsCommits makes random commits, follows them in steps of several sizes,
+// and compares with an index that reads the store afterwards.
+func TestIndex_FollowsCommits(t *testing.T) {
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		s := &store{}
 		x := search.New(s, search.Options{})
-		x.Apply(s.commit("ns", "first", 1, doc("first", "word")))
-		find(t, x, search.Query{Text: "warm"})
-		var changes []search.Change
-		version := map[string]int64{}
-		for range 60 {
+		s.commit("ns", "first", doc("first", "word"))
+		for step := range 60 {
 			id := fmt.Sprint(rnd.IntN(8))
-			version[id]++
 			var d *search.Doc
 			if rnd.IntN(4) > 0 {
-				d = with(doc(id, fmt.Sprintf("word%d and word", rnd.IntN(3))), func(d *search.Doc) { d.Q = rnd.Float64() })
+				d = with(doc(id, fmt.Sprintf("word%d and word", rnd.IntN(3))), func(d *search.Doc) {
+					d.Q, d.Content = rnd.Float64(), []string{"", "same"}[rnd.IntN(2)]
+				})
 				if rnd.IntN(2) == 0 {
-					d.Model, d.Vector = "m", [][]float32{{1, 0}, {0, 1}, {0.6, 0.8}}[rnd.IntN(3)]
+					d.Model, d.Vector = []string{"m", "n"}[rnd.IntN(2)], [][]float32{{1, 0}, {0, 1}, {0.6, 0.8}}[rnd.IntN(3)]
+				}
+				if rnd.IntN(4) == 0 {
+					d.SupersededBy = []string{fmt.Sprint(rnd.IntN(8))}
 				}
 			}
-			changes = append(changes, s.commit("ns", id, version[id], d))
-		}
-		rnd.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
-		x.Apply(changes...)
-		fresh := search.New(s, search.Options{})
-		for _, q := range []search.Query{{Text: "word"}, {Text: "word1"}, {Vector: []float32{0.6, 0.8}, Model: "m"}} {
-			q.Nearest, q.Limit = 20, 20
-			got, want := find(t, x, q), find(t, fresh, q)
-			if fmt.Sprint(scores(got)) != fmt.Sprint(scores(want)) {
-				t.Fatalf("seed %d, %+v:\ngot  %v\nwant %v", seed, q, scores(got), scores(want))
+			s.commit("ns", id, d)
+			if step%(1+int(seed)) != 0 {
+				continue
+			}
+			fresh := search.New(s, search.Options{})
+			for _, q := range []search.Query{{Text: "word"}, {Text: "word1"}, {Vector: []float32{0.6, 0.8}, Model: "m"}} {
+				q.Nearest, q.Limit = 20, 20
+				got, want := find(t, x, q), find(t, fresh, q)
+				if fmt.Sprint(scores(got)) != fmt.Sprint(scores(want)) {
+					t.Fatalf("seed %d, step %d, %+v:\ngot  %v\nwant %v", seed, step, q, scores(got), scores(want))
+				}
 			}
 		}
+		if s.followed == 0 {
+			t.Fatal("nothing was followed")
+		}
 	}
+}
+
+// TestIndex_LoadsWhatItCantFollow: what nobody knows any more, what is too far, and what
+// has words of another language is read from the store.
+func TestIndex_LoadsWhatItCantFollow(t *testing.T) {
+	many := func(s *store) {
+		for range 1001 { // more than are followed in any case
+			s.commit("ns", "b", doc("b", "word"))
+		}
+	}
+	for _, c := range []struct {
+		name            string
+		change          func(*store)
+		loads, followed int
+	}{
+		{"a commit", func(s *store) { s.commit("ns", "b", doc("b", "word")) }, 0, 1},
+		{"a pruned stream", func(s *store) { s.pruned = true; s.commit("ns", "b", doc("b", "word")) }, 1, 1},
+		{"too many entries", many, 1, 0},
+		{"another language", func(s *store) { s.language = "french"; s.commit("ns", "b", doc("b", "word")) }, 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &store{}
+			s.commit("ns", "a", doc("a", "word"))
+			x := search.New(s, search.Options{})
+			find(t, x, search.Query{Text: "warm"})
+			s.loads = 0
+			c.change(s)
+			for range 2 {
+				if got := ids(find(t, x, search.Query{Text: "word"})); got != "a b" {
+					t.Errorf("got %q", got)
+				}
+			}
+			if s.loads != c.loads || s.followed != c.followed {
+				t.Errorf("%d loads, followed %d times, want %d and %d", s.loads, s.followed, c.loads, c.followed)
+			}
+		})
+	}
+}
+
+// TestIndex_OneFollowsAndTheOthersWait: of many searches that miss a commit one takes it in,
+// those that need no more than there is wait for nobody, and a failure is of one search.
+func TestIndex_OneFollowsAndTheOthersWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{}
+		s.commit("ns", "a", doc("a", "word"))
+		s.commit("other", "z", doc("z", "word"))
+		x := search.New(s, search.Options{})
+		find(t, x, search.Query{Text: "warm"})
+		broken, block := errors.New("broken"), make(chan struct{})
+		fail := true
+		s.onChange = func() error {
+			<-block
+			if fail {
+				fail = false
+				return broken
+			}
+			return nil
+		}
+		s.commit("ns", "b", doc("b", "word"))
+		var all sync.WaitGroup
+		var failed atomic.Int64
+		for range 8 {
+			all.Go(func() {
+				q := search.Query{Text: "word", Nearest: 20, Limit: 5, Filter: core.RecallFilter{Namespace: "ns"}}
+				found, err := x.Search(t.Context(), &q)
+				if errors.Is(err, broken) {
+					failed.Add(1)
+				} else if got := ids(found); err != nil || got != "a b" {
+					t.Errorf("got %q, %v", got, err)
+				}
+			})
+		}
+		synctest.Wait()
+		find(t, x, search.Query{Text: "word", Filter: core.RecallFilter{Namespace: "other"}})
+		close(block)
+		all.Wait()
+		if s.followed != 2 || failed.Load() != 1 {
+			t.Errorf("followed %d times, %d failed, want 2 and 1", s.followed, failed.Load())
+		}
+	})
 }
 
 func scores(found []search.Found) (list []string) {
@@ -130,34 +242,33 @@ func scores(found []search.Found) (list []string) {
 	return list
 }
 
-// A change of what isn't found by leaves the vector, which needn't be sent again,
-// and one that overtook it doesn't lose it.
+// A vector is its model's, and goes with it.
 func TestVectorsStayWithTheirModel(t *testing.T) {
-	bare := func(version int64, model string) *search.Doc {
-		return with(doc("a", "word"), func(d *search.Doc) { d.Model, d.Version = model, version })
+	bare := func(model string) *search.Doc {
+		return with(doc("a", "word"), func(d *search.Doc) { d.Model = model })
 	}
-	full := func(version int64, model string) *search.Doc {
-		return with(bare(version, model), func(d *search.Doc) { d.Vector = []float32{1, 0} })
+	full := func(model string, vector ...float32) *search.Doc {
+		return with(bare(model), func(d *search.Doc) { d.Vector = vector })
 	}
 	cases := []struct {
 		name  string
 		docs  []*search.Doc
 		found string // by the model "m"
 	}{
-		{"a change without it", []*search.Doc{full(1, "m"), bare(2, "m")}, "a"},
-		{"a change that overtook it", []*search.Doc{bare(2, "m"), full(1, "m")}, "a"},
-		{"another model", []*search.Doc{full(1, "m"), full(2, "n")}, ""},
-		{"another model overtook it", []*search.Doc{full(2, "n"), full(1, "m")}, ""},
-		{"another model, whose vector is late", []*search.Doc{full(1, "m"), bare(2, "n")}, ""},
-		{"back again", []*search.Doc{full(1, "m"), full(2, "n"), full(3, "m")}, "a"},
-		{"of the wrong length", []*search.Doc{full(1, "m"), with(full(2, "m"), func(d *search.Doc) { d.Vector = []float32{2, 0} })}, ""},
+		{"the same again", []*search.Doc{full("m", 1, 0), full("m", 1, 0)}, "a"},
+		{"it is gone", []*search.Doc{full("m", 1, 0), bare("m")}, ""},
+		{"another model", []*search.Doc{full("m", 1, 0), full("n", 1, 0)}, ""},
+		{"back again", []*search.Doc{full("m", 1, 0), full("n", 1, 0), full("m", 1, 0)}, "a"},
+		{"of the wrong length", []*search.Doc{full("m", 1, 0), full("m", 2, 0)}, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			x := search.New(one{doc("z", "other")}, search.Options{})
-			find(t, x, search.Query{Text: "warm"})
+			s := &store{}
+			s.commit("ns", "z", doc("z", "other"))
+			x := search.New(s, search.Options{})
 			for _, d := range c.docs {
-				x.Apply(search.Change{Namespace: "ns", ID: "a", Version: d.Version, Doc: d})
+				find(t, x, search.Query{Text: "warm"})
+				s.commit("ns", "a", d)
 			}
 			if got := ids(find(t, x, search.Query{Vector: []float32{1, 0}, Model: "m"})); got != c.found {
 				t.Errorf("by vector: %q, want %q", got, c.found)
@@ -169,15 +280,19 @@ func TestVectorsStayWithTheirModel(t *testing.T) {
 	}
 }
 
-// What is committed while a namespace is being loaded, after it was read, is found.
+// What is committed while a namespace is being loaded, after it was read, is found by
+// the next search.
 func TestCommitsDuringALoadArentLost(t *testing.T) {
 	s := &store{}
 	x := search.New(s, search.Options{})
-	x.Apply(s.commit("ns", "a", 1, doc("a", "word")), s.commit("ns", "b", 1, doc("b", "word")))
+	s.commit("ns", "a", doc("a", "word"))
+	s.commit("ns", "b", doc("b", "word"))
 	s.onLoad = func() error {
-		x.Apply(s.commit("ns", "c", 1, doc("c", "word")), s.commit("ns", "a", 2, nil))
+		s.commit("ns", "c", doc("c", "word"))
+		s.commit("ns", "a", nil)
 		return nil
 	}
+	find(t, x, search.Query{Text: "warm"})
 	if got := ids(find(t, x, search.Query{Text: "word"})); got != "b c" {
 		t.Errorf("got %q", got)
 	}
@@ -189,7 +304,7 @@ func TestOneLoadsAndTheOthersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
 		x := search.New(s, search.Options{})
-		x.Apply(s.commit("ns", "a", 1, doc("a", "word")))
+		s.commit("ns", "a", doc("a", "word"))
 		block := make(chan struct{})
 		s.onLoad = func() error { <-block; return nil }
 		var all sync.WaitGroup
@@ -215,10 +330,10 @@ func TestOneLoadsAndTheOthersWait(t *testing.T) {
 	})
 }
 
-func TestAFailedLoadIsTriedAnew(t *testing.T) {
+func TestAFailedLoadIsTriedAgain(t *testing.T) {
 	s := &store{}
 	x := search.New(s, search.Options{})
-	x.Apply(s.commit("ns", "a", 1, doc("a", "word")))
+	s.commit("ns", "a", doc("a", "word"))
 	broken := errors.New("broken")
 	s.onLoad = func() error { return broken }
 	q := &search.Query{Text: "word", Nearest: 20, Limit: 5, Filter: core.RecallFilter{Namespace: "ns"}}
@@ -236,7 +351,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	for n := range 20 {
 		for i := range 10 {
 			id := fmt.Sprintf("%d-%d", n, i)
-			s.commit(fmt.Sprintf("all/%d", n), id, 1, doc(id, "word of "+id, 1, 0))
+			s.commit(fmt.Sprintf("all/%d", n), id, doc(id, "word of "+id, 1, 0))
 		}
 	}
 	free := search.New(s, search.Options{})
@@ -268,7 +383,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // TestWritersAndSearchers is for the race detector, and proves that what was
-// applied is found at once.
+// committed is found at once.
 func TestWritersAndSearchers(t *testing.T) {
 	s := &store{}
 	x := search.New(s, search.Options{MaxBytes: 20_000})
@@ -278,7 +393,7 @@ func TestWritersAndSearchers(t *testing.T) {
 			namespace := fmt.Sprintf("all/%d", w%3)
 			for i := range 50 {
 				id := fmt.Sprintf("%d-%d", w, i)
-				x.Apply(s.commit(namespace, id, 1, doc(id, "unique"+id, 1, 0)))
+				s.commit(namespace, id, doc(id, "unique"+id, 1, 0))
 				q := search.Query{Text: "unique" + id, Filter: core.RecallFilter{Namespace: "all", Subtree: i%2 == 0}}
 				if i%2 == 1 {
 					q.Filter.Namespace = namespace

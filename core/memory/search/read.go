@@ -14,9 +14,10 @@ const (
 	lotsWaiting = 4
 )
 
-// read reads the contents of a namespace, whose words are of a language. The words are
-// indexed at the same time, since either takes about as long.
-func read(ctx context.Context, source Source, namespace, language string, seed maphash.Seed) (*contents, error) {
+// read reads the contents of a namespace, whose words are of a language, and the
+// sequence that they are at. The words are indexed at the same time, since either takes
+// about as long.
+func read(ctx context.Context, source Source, namespace, language string, seed maphash.Seed) (*contents, uint64, error) {
 	c := newContents(seed, language)
 	words := text.NewBuilder(text.LanguageOf(language), c.order)
 	lots, indexed := make(chan []numbered, lotsWaiting), make(chan struct{})
@@ -29,7 +30,7 @@ func read(ctx context.Context, source Source, namespace, language string, seed m
 		}
 	}()
 	var lot []numbered
-	err := source.Load(ctx, namespace, func(d *Doc) error {
+	seq, err := source.Load(ctx, namespace, func(d *Doc) error {
 		if d == nil {
 			c.damaged++
 			return ctx.Err()
@@ -47,10 +48,10 @@ func read(ctx context.Context, source Source, namespace, language string, seed m
 	close(lots)
 	<-indexed
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	c.words = words.Index()
-	return c, nil
+	return c, seq, nil
 }
 
 // numbered is the text of a document.

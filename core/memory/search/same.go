@@ -43,11 +43,17 @@ func (c *contents) resame(n uint32, before uint64) {
 	}
 }
 
-// supersede notes that one memory supersedes another.
-func (c *contents) supersede(id, by string) {
-	if !slices.Contains(c.superseded[id], by) {
-		c.superseded[strings.Clone(id)] = append(c.superseded[id], strings.Clone(by))
+// supersede keeps which memories supersede a document.
+func (c *contents) supersede(id string, by []string) {
+	if len(by) == 0 {
+		delete(c.superseded, id)
+		return
 	}
+	list := make([]string, len(by))
+	for i := range by {
+		list[i] = strings.Clone(by[i])
+	}
+	c.superseded[id] = list
 }
 
 // wants reports whether a search may return a document.

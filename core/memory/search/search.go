@@ -41,11 +41,7 @@ type Found struct {
 // Search returns what fits a query best, the best first, equal ones by id. It
 // loads what isn't loaded yet.
 func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
-	spaces, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree)
-	if err != nil {
-		return nil, err
-	}
-	loaded, err := x.load(ctx, spaces)
+	spaces, loaded, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package search_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,47 +12,49 @@ import (
 	"github.com/reflectory/reflectory/core/memory/search"
 )
 
-// one is a store of one namespace, "ns".
+// one is a store of one namespace, "ns", that doesn't change.
 type one []*search.Doc
 
-func (o one) Namespaces(context.Context) ([]string, error) { return []string{"ns"}, nil }
+func (o one) Positions(ctx context.Context, namespace string, subtree bool) ([]search.Position, error) {
+	return several{"ns": o}.Positions(ctx, namespace, subtree)
+}
 
-func (o one) Load(_ context.Context, _ string, fn func(*search.Doc) error) error {
+func (o one) Load(_ context.Context, _ string, fn func(*search.Doc) error) (uint64, error) {
 	for _, d := range o {
 		if err := fn(d); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return 1, nil
 }
 
-func (o one) Languages(_ context.Context, namespaces []string) ([]string, error) {
-	return slices.Repeat([]string{"english"}, len(namespaces)), nil
+func (o one) Changes(context.Context, string, uint64, func(string, *search.Doc) error) (uint64, bool, error) {
+	panic("nothing changes")
 }
 
-// several is a store of namespaces.
+// several is a store of namespaces that don't change.
 type several map[string]one
 
-func (s several) Namespaces(context.Context) ([]string, error) {
-	var names []string
-	for name := range s {
-		names = append(names, name)
+func (s several) Positions(_ context.Context, namespace string, subtree bool) (list []search.Position, _ error) {
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if name == namespace || subtree && (namespace == "" || strings.HasPrefix(name, namespace+"/")) {
+			list = append(list, search.Position{Namespace: name, Seq: 1, Language: "english"})
+		}
 	}
-	slices.Sort(names)
-	return names, nil
+	return list, nil
 }
 
-func (s several) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) error {
+func (s several) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) (uint64, error) {
 	return s[namespace].Load(ctx, namespace, fn)
 }
 
-func (s several) Languages(ctx context.Context, namespaces []string) ([]string, error) {
-	return one{}.Languages(ctx, namespaces)
+func (s several) Changes(context.Context, string, uint64, func(string, *search.Doc) error) (uint64, bool, error) {
+	panic("nothing changes")
 }
 
 // doc makes an open document with the model "m" where it has a vector.
 func doc(id, text string, vector ...float32) *search.Doc {
-	d := &search.Doc{ID: id, Text: text, Kind: core.KindObservation, State: core.StateOpen, Q: 0.5, Version: 1}
+	d := &search.Doc{ID: id, Text: text, Kind: core.KindObservation, State: core.StateOpen, Q: 0.5}
 	if len(vector) > 0 {
 		d.Model, d.Vector = "m", vector
 	}
@@ -196,9 +199,8 @@ func TestSubtree(t *testing.T) {
 			t.Errorf("%s, subtree %v: got %q, want %q", c.namespace, c.subtree, got, c.want)
 		}
 	}
-	// A namespace that comes later is known by its first change.
+	// A namespace that comes later is known at once.
 	store["a/new"] = one{doc("5", "word")}
-	x.Apply(search.Change{Namespace: "a/new", ID: "5", Version: 1, Doc: doc("5", "word")})
 	if got := ids(find(t, x, search.Query{Text: "word", Filter: core.RecallFilter{Namespace: "a", Subtree: true}})); got != "0 1 5 2" {
 		t.Errorf("got %q", got)
 	}

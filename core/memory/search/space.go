@@ -6,17 +6,20 @@ import (
 	"sync"
 )
 
-// Change is one document that changed in the store.
-type Change struct {
-	Namespace string
-	ID        string
-	// Version is Doc's, or the one that the document went with.
-	Version int64
-	// Doc is what it is now; nil where it can't be found any more.
-	Doc *Doc
-	// SupersededBy, where set, is all that changed: this memory supersedes it.
-	SupersededBy string
-}
+// Contents are what the store held as of one entry of the namespace's stream, and go
+// forward only: from that entry to a later one, by what changed between them. So there is
+// one order of changes, the journal's, and nothing that may overtake another; a commit
+// does nothing for an index, and it doesn't matter which process made it.
+
+const (
+	// alwaysFollowed is how many entries of a stream are followed in any case, which
+	// takes about 40 ms.
+	alwaysFollowed = 1000
+	// docsPerEntry is how many documents load in the time in which one entry is
+	// followed (measured: 17 µs each against 38, in 10,000 memories). A longer way
+	// than that is loaded.
+	docsPerEntry = 2
+)
 
 // space is a namespace: cold until its contents are loaded, and again once they
 // are given up.
@@ -28,26 +31,11 @@ type space struct {
 
 	mu       sync.Mutex
 	contents *contents // nil while cold or loading
+	seq      uint64    // what the contents have, by the stream's entries
 	bytes    int64     // what the contents took at the last look
-	// loading is closed when the load under way ends; nil without one. Changes wait
-	// in late for it, since what it reads may be older.
-	loading chan struct{}
-	late    []Change
-}
-
-// apply keeps the contents in step with a commit, and returns by how much they
-// grew. A cold space ignores it: what is loaded later includes it.
-func (s *space) apply(c Change) (grown int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.contents != nil:
-		s.contents.apply(c)
-		return s.look()
-	case s.loading != nil:
-		s.late = append(s.late, c)
-	}
-	return 0
+	// moving is closed when the one who loads the contents, or takes in what changed,
+	// is done; nil without one.
+	moving chan struct{}
 }
 
 // look notes how large the contents are, and returns the difference.
@@ -57,50 +45,63 @@ func (s *space) look() (grown int64) {
 	return s.bytes - before
 }
 
-// load returns the contents with words of a language, and by how much they grew. Of
-// several callers on a cold space one loads and the others wait; if it fails, the
-// next tries. Contents of another language are given up for it.
-func (s *space) load(ctx context.Context, source Source, language string) (*contents, int64, error) {
+// reach returns the contents at a position or after it, and by how much they grew. Of
+// several callers that need more than there is one gets it and the others wait; if it
+// fails, the next tries. Who has enough waits for nobody.
+func (s *space) reach(ctx context.Context, source Source, p Position) (*contents, int64, error) {
 	for {
 		s.mu.Lock()
-		c, wait := s.contents, s.loading
-		if c != nil && c.language != language {
+		c, seq, moving := s.contents, s.seq, s.moving
+		if c != nil && c.language != p.Language {
 			c = nil
 		}
-		if c == nil && wait == nil {
-			s.contents, s.loading = nil, make(chan struct{})
+		if c != nil && seq >= p.Seq {
 			s.mu.Unlock()
-			return s.fill(ctx, source, language)
-		}
-		s.mu.Unlock()
-		if c != nil {
 			return c, 0, nil
 		}
+		if moving == nil {
+			s.moving = make(chan struct{})
+			s.mu.Unlock()
+			return s.move(ctx, source, p, c, seq)
+		}
+		s.mu.Unlock()
 		select {
-		case <-wait:
+		case <-moving:
 		case <-ctx.Done():
 			return nil, 0, ctx.Err()
 		}
 	}
 }
 
-// fill reads the contents. Nothing is locked meanwhile, so commits go on.
-func (s *space) fill(ctx context.Context, source Source, language string) (*contents, int64, error) {
-	fresh, err := read(ctx, source, s.namespace, language, s.seed)
+// move has contents, which are at a sequence, take in what changed since, and loads new
+// ones where there are none of the language, or the way is too far. It locks nothing
+// but the contents, while they change.
+func (s *space) move(ctx context.Context, source Source, p Position, c *contents, seq uint64) (_ *contents, grown int64, err error) {
+	complete := false
+	if c != nil && p.Seq-seq <= uint64(max(alwaysFollowed, c.documents()/docsPerEntry)) {
+		seq, complete, err = source.Changes(ctx, s.namespace, seq, func(id string, d *Doc) error {
+			c.apply(id, d)
+			return ctx.Err()
+		})
+	}
+	loaded := err == nil && !complete
+	if loaded {
+		c, seq, err = read(ctx, source, s.namespace, p.Language, s.seed)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	late := s.late
-	s.late = nil
-	close(s.loading)
-	s.loading = nil
+	close(s.moving)
+	s.moving = nil
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, c := range late {
-		fresh.apply(c)
+	if loaded {
+		s.contents = c
 	}
-	s.contents = fresh
-	return fresh, s.look(), nil
+	if s.contents == c { // they weren't given up meanwhile
+		s.seq, grown = seq, s.look()
+	}
+	return c, grown, nil
 }
 
 // drop gives the contents up, and returns how large they were. A search that has
@@ -111,24 +112,6 @@ func (s *space) drop() (freed int64) {
 	freed = s.bytes
 	s.contents, s.bytes = nil, 0
 	return freed
-}
-
-// forget gives the contents up, also of a load under way, so that the next search
-// reads the store again. It returns how large they were.
-func (s *space) forget(ctx context.Context) (freed int64, err error) {
-	for {
-		s.mu.Lock()
-		wait := s.loading
-		s.mu.Unlock()
-		if wait == nil {
-			return s.drop(), nil
-		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}
 }
 
 // count is how many documents there are and how many can't be read, where they

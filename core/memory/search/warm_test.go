@@ -13,7 +13,7 @@ func TestWarmLoadsAllInTheBackground(t *testing.T) {
 	s := &store{}
 	for n := range 5 {
 		id := fmt.Sprint(n)
-		s.commit("ns"+id, id, 1, doc(id, "word"))
+		s.commit("ns"+id, id, doc(id, "word"))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		x := search.New(s, search.Options{})
@@ -34,7 +34,7 @@ func TestWarmLoadsAllInTheBackground(t *testing.T) {
 func TestWarmLoadsWhatIsNamed(t *testing.T) {
 	s := &store{}
 	for _, name := range []string{"a", "b", "c"} {
-		s.commit(name, name, 1, doc(name, "word"))
+		s.commit(name, name, doc(name, "word"))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		x := search.New(s, search.Options{})
@@ -55,8 +55,8 @@ func TestWarmLoadsWhatIsNamed(t *testing.T) {
 func TestCloseEndsTheLoading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{}
-		s.commit("a", "a", 1, doc("a", "word"))
-		s.commit("b", "b", 1, doc("b", "word"))
+		s.commit("a", "a", doc("a", "word"))
+		s.commit("b", "b", doc("b", "word"))
 		block := make(chan struct{})
 		s.onLoad = func() error { <-block; return nil }
 		x := search.New(s, search.Options{})

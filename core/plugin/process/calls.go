@@ -2,8 +2,11 @@ package process
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -15,7 +18,7 @@ func (i *instance) Prepare(ctx context.Context, kind sdk.Kind, c plugin.Config) 
 	ctx, cancel := i.deadline(ctx)
 	defer cancel()
 	i.runs.enter("")
-	return i.explain(ctx, i.client.Prepare(ctx, kind, wire.Config(c)))
+	return i.explain(ctx, i.client.Prepare(ctx, kind, i.config(ctx, c)))
 }
 
 // Evaluate judges a batch.
@@ -23,7 +26,7 @@ func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.Ev
 	ctx, cancel := i.deadline(ctx)
 	defer cancel()
 	enterAll(&i.runs, reqs, func(r *sdk.EvaluateRequest) sdk.Call { return r.Call })
-	results, err := i.client.Evaluate(ctx, wire.Config(c), reqs)
+	results, err := i.client.Evaluate(ctx, i.config(ctx, c), reqs)
 	return results, i.explain(ctx, err)
 }
 
@@ -32,7 +35,7 @@ func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.Ge
 	ctx, cancel := i.deadline(ctx)
 	defer cancel()
 	enterAll(&i.runs, reqs, func(r *sdk.GenerateRequest) sdk.Call { return r.Call })
-	results, err := i.client.Generate(ctx, wire.Config(c), reqs)
+	results, err := i.client.Generate(ctx, i.config(ctx, c), reqs)
 	return results, i.explain(ctx, err)
 }
 
@@ -41,8 +44,21 @@ func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.Cor
 	ctx, cancel := i.deadline(ctx)
 	defer cancel()
 	enterAll(&i.runs, reqs, func(r *sdk.CorrectRequest) sdk.Call { return r.Call })
-	results, err := i.client.Correct(ctx, wire.Config(c), reqs)
+	results, err := i.client.Correct(ctx, i.config(ctx, c), reqs)
 	return results, i.explain(ctx, err)
+}
+
+// config names a config to the plugin. One that may ask the host may keep what it was
+// answered while it prepared a config, so there it is another config for each kind of
+// scope: the plugin prepares it for each. The salt keeps the plugin from learning of a
+// scope by its digest.
+func (i *instance) config(ctx context.Context, c plugin.Config) wire.Config {
+	if len(i.installed.Granted.Host) == 0 || c.Digest == "" {
+		return wire.Config(c)
+	}
+	scope := plugin.ScopeOf(ctx).Digest()
+	sum := sha256.Sum256(slices.Concat(i.salt[:], scope[:], []byte(c.Digest)))
+	return wire.Config{JSON: c.JSON, Digest: hex.EncodeToString(sum[:])}
 }
 
 // deadline gives a call that has none the plugin's own.

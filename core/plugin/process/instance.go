@@ -3,6 +3,8 @@ package process
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -33,6 +35,7 @@ type instance struct {
 	logs      *logs.Log
 	redactor  *plugin.Redactor
 	runs      runs
+	salt      [sha256.Size]byte // of the names of configs, see config
 
 	proxy   *proxy   // nil unless it was granted endpoints
 	process *process // nil until it is launched
@@ -63,6 +66,7 @@ func newInstance(o Options, box *sandbox.Sandbox, p plugin.Installed) (*instance
 		hello:    wire.Start{LogLevel: o.LogLevel, MessageBytes: p.Limits.MessageBytes, Parallel: p.Limits.Parallel},
 	}
 	i.logs = logs.New(logs.Options{Plugin: p.Name, Redactor: i.redactor, Tag: i.runs.tag, Sink: o.Log, Now: o.Now})
+	_, _ = rand.Read(i.salt[:]) // it never fails
 	if o.PlainText || p.PlainText {
 		return i, nil
 	}

@@ -176,15 +176,29 @@ type behaviour struct {
 func testPlugin() sdk.Plugin {
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{Name: "probe", Version: "1.0.0", Parallel: 8},
-		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) {
+		Evaluator: func(ctx context.Context, config json.RawMessage) (sdk.Evaluator, error) {
 			var b behaviour
 			if err := json.Unmarshal(config, &b); err != nil {
 				return nil, err
 			}
+			if b.Do == "remember at prepare" {
+				recalled, err := sdk.Recall(ctx, &sdk.RecallRequest{Query: "q", Limit: 1})
+				if err != nil {
+					return nil, err
+				}
+				b.Arg = recalled.Memories[0].Title
+			}
 			return sdk.EvaluatorFunc(b.evaluate), nil
 		},
-		Generator: func(context.Context, json.RawMessage) (sdk.Generator, error) {
+		Generator: func(_ context.Context, config json.RawMessage) (sdk.Generator, error) {
+			var model struct{ LLM string }
+			if err := json.Unmarshal(config, &model); err != nil {
+				return nil, err
+			}
 			return sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+				if model.LLM != "" {
+					return &sdk.GenerateResponse{Output: json.RawMessage(fmt.Sprintf("%q", model.LLM+" by "+os.Getenv("MODEL_KEY")))}, nil
+				}
 				if req.Emit != nil {
 					req.Emit("gen")
 					req.Emit("erated")
@@ -260,6 +274,14 @@ func (b behaviour) evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.E
 		slog.InfoContext(ctx, "with a context")
 		slog.Info("without", "run_id", b.Arg)
 		return said("")
+	case "spy":
+		report, err := spy(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return said(report)
+	case "remember at prepare":
+		return said(b.Arg)
 	case "leak":
 		fmt.Fprintln(os.Stderr, "the key is "+os.Getenv("KEY"))
 		slog.Info("key "+os.Getenv("KEY"), "key", os.Getenv("KEY"))

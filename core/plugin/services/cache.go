@@ -3,6 +3,7 @@ package services
 import (
 	"container/list"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"sync"
 
@@ -16,22 +17,33 @@ const (
 	// entryCost is what an entry takes beside its key and value, about, so that
 	// empty ones are bounded too.
 	entryCost = 128
+	// maxCaches is how many caches are kept, the least recently used going first: full
+	// ones of 8 MiB take 256 MiB together.
+	maxCaches = 32
 )
 
-// cache answers cache. Each plugin has its own.
-func (h *Host) cache(_ context.Context, r plugin.ServiceRequest, q *sdk.CacheRequest) (*sdk.CacheResponse, error) {
+// cacheKey names a cache: a plugin's, for scopes of one namespace, model and
+// environment. So a value that was computed with one key, or from one namespace's
+// memories, is never found by a call of another.
+type cacheKey struct {
+	plugin string
+	scope  [sha256.Size]byte
+}
+
+// cache answers cache. Each plugin has its own, and another for each kind of scope.
+func (h *Host) cache(ctx context.Context, r plugin.ServiceRequest, q *sdk.CacheRequest) (*sdk.CacheResponse, error) {
 	if len(q.Key) == 0 || len(q.Key) > maxKey {
 		return nil, invalid(r, "a key of %d bytes is not 1 to %d", len(q.Key), maxKey)
 	}
 	switch q.Op {
 	case sdk.CacheOpGet:
-		value, found := h.cacheOf(r.Plugin).get(q.Key)
+		value, found := h.cacheOf(ctx, r.Plugin).get(q.Key)
 		return &sdk.CacheResponse{Found: found, Value: value}, nil
 	case sdk.CacheOpPut:
 		if len(q.Value) == 0 {
 			return nil, invalid(r, "put without a value")
 		}
-		if !h.cacheOf(r.Plugin).put(q.Key, q.Value) {
+		if !h.cacheOf(ctx, r.Plugin).put(q.Key, q.Value) {
 			return nil, sdk.Errorf(sdk.Exhausted, "cache_value_too_large", "a value of %d bytes doesn't fit into the cache of plugin %s, which has %d",
 				len(q.Value), r.Plugin, h.options.CacheBytes).
 				WithHint("cache what is smaller")
@@ -41,21 +53,40 @@ func (h *Host) cache(_ context.Context, r plugin.ServiceRequest, q *sdk.CacheReq
 	return nil, invalid(r, "op %.64q is neither %s nor %s", q.Op, sdk.CacheOpGet, sdk.CacheOpPut)
 }
 
-func (h *Host) cacheOf(name string) *cache {
+func (h *Host) cacheOf(ctx context.Context, name string) *cache {
+	key := cacheKey{name, plugin.ScopeOf(ctx).Digest()}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.caches[name]
+	c := h.caches[key]
 	if c == nil {
+		if len(h.caches) >= maxCaches {
+			h.dropOldest()
+		}
 		c = newCache(h.options.CacheBytes)
-		h.caches[name] = c
+		h.caches[key] = c
 	}
+	h.uses++
+	c.used = h.uses
 	return c
+}
+
+// dropOldest drops the cache that was used least recently. The lock must be held.
+func (h *Host) dropOldest() {
+	var oldest cacheKey
+	least := h.uses + 1
+	for key, c := range h.caches {
+		if c.used < least {
+			oldest, least = key, c.used
+		}
+	}
+	delete(h.caches, oldest)
 }
 
 // cache keeps one plugin's values, the least recently used going first. It is
 // safe for concurrent use.
 type cache struct {
 	limit int
+	used  int // the host's count of uses when it was last used; the host's lock guards it
 
 	mu      sync.Mutex
 	size    int

@@ -10,16 +10,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// complete answers llm.complete by the generator of the model's plugin, and
-// charges what that takes to the call of the plugin that asks.
+// complete answers llm.complete by the generator of the model of the call's scope,
+// and charges what that takes to the call of the plugin that asks. The generator is
+// called under the same scope, and so with that scope's key.
 func (h *Host) complete(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (*sdk.LLMResponse, error) {
-	plugins, target, err := h.model(ctx, r, q)
+	target, err := model(ctx, r, q)
 	if err != nil {
 		return nil, err
 	}
 	// The key of the calling step would be that of its own output.
 	request := &sdk.GenerateRequest{Call: sdk.Call{RunID: r.RunID, Role: sdk.RoleGenerate}, State: json.RawMessage(`{}`)}
-	response, err := core.PluginGenerator(plugins, target).Generate(ctx, request)
+	response, err := core.PluginGenerator(r.Plugins, target).Generate(ctx, request)
 	if err != nil {
 		plugin.Charge(ctx, spentBefore(err))
 		return nil, err
@@ -29,28 +30,25 @@ func (h *Host) complete(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLM
 }
 
 // model returns the generator that puts the question.
-func (h *Host) model(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (core.Plugins, core.Target, error) {
-	h.mu.Lock()
-	plugins := h.plugins
-	h.mu.Unlock()
-	target := h.options.LLM
-	if plugins == nil || target.Plugin == "" {
-		return nil, target, sdk.Errorf(sdk.Invalid, "llm_not_configured", "plugin %s asks for a language model, and the host has none", r.Plugin).
+func model(ctx context.Context, r plugin.ServiceRequest, q *sdk.LLMRequest) (core.Target, error) {
+	target := plugin.ScopeOf(ctx).LLM
+	if r.Plugins == nil || target.Plugin == "" {
+		return target, sdk.Errorf(sdk.Invalid, "llm_not_configured", "plugin %s asks for a language model, and the host has none", r.Plugin).
 			WithHint(`write in the workflow: settings: {llm: {provider: ollama, base_url: "http://127.0.0.1:11434", model: "llama3.2"}}`)
 	}
 	if r.Plugin == target.Plugin {
-		return nil, target, sdk.Errorf(sdk.Denied, "service_recursion", "plugin %s answers %s itself, and can't ask for it", r.Plugin, r.Service).
+		return target, sdk.Errorf(sdk.Denied, "service_recursion", "plugin %s answers %s itself, and can't ask for it", r.Plugin, r.Service).
 			WithHint("call the model directly")
 	}
 	config, err := merge(target.Config, q)
 	if err != nil {
-		return nil, target, invalid(r, "%w", err)
+		return target, invalid(r, "%w", err)
 	}
 	target.Config, target.Digest = config, ""
 	if deadline, ok := ctx.Deadline(); ok && target.Timeout == 0 {
 		target.Timeout = modelTime(time.Until(deadline))
 	}
-	return plugins, target, nil
+	return target, nil
 }
 
 // modelTime is how much of a call's time the model has, where the settings don't

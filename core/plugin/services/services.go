@@ -20,15 +20,11 @@ import (
 
 // Options set up a [Host]. The zero value of each field is its default.
 type Options struct {
-	// LLM is the generator behind llm.complete. Its config holds what the
-	// operator's settings say of the endpoint, such as {"llm": {…}}; what the
-	// plugin asks is added to that. Without a plugin's name nothing is completed.
-	LLM core.Target
 	// Log takes the plugins' log lines. It must be safe for concurrent use.
 	// Default is to drop them.
 	Log func(plugin.LogLine)
-	// CacheBytes is how much of each plugin's values is kept. Default 8 MiB: as
-	// much as one message.
+	// CacheBytes is how much of each plugin's values is kept for one scope. Default
+	// 8 MiB: as much as one message.
 	CacheBytes int
 	// Now is the clock of log lines. Default the system's.
 	Now func() time.Time
@@ -37,20 +33,21 @@ type Options struct {
 // defaultCacheBytes is the default of [Options.CacheBytes].
 const defaultCacheBytes = 8 << 20
 
-// Host serves plugins. It is safe for concurrent use.
+// Host serves plugins: one for all of a program's. What it answers is decided by the
+// [plugin.Scope] of the call during which it is asked, so it holds no model and no
+// memory itself. It is safe for concurrent use.
 type Host struct {
 	options Options
 
-	mu      sync.Mutex
-	plugins core.Plugins
-	recall  core.Recaller
-	caches  map[string]*cache
-	rates   map[string]*plugin.LogRate
+	mu     sync.Mutex
+	caches map[cacheKey]*cache
+	uses   int // of caches
+	rates  map[string]*plugin.LogRate
 }
 
 var _ plugin.Services = (*Host)(nil)
 
-// New returns a host of services. Until [Host.Connect] it completes nothing.
+// New returns a host of services.
 func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = func(plugin.LogLine) {}
@@ -61,23 +58,7 @@ func New(o Options) *Host {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Host{options: o, caches: map[string]*cache{}, rates: map[string]*plugin.LogRate{}}
-}
-
-// Connect gives the host the plugins that it calls for llm.complete. They need
-// the host themselves, so it comes second.
-func (h *Host) Connect(p core.Plugins) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.plugins = p
-}
-
-// ConnectMemory gives the host what answers memory.recall. Until then there is no
-// memory.
-func (h *Host) ConnectMemory(r core.Recaller) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.recall = r
+	return &Host{options: o, caches: map[cacheKey]*cache{}, rates: map[string]*plugin.LogRate{}}
 }
 
 // Serve implements [plugin.Services].
@@ -121,14 +102,13 @@ func invalid(r plugin.ServiceRequest, format string, args ...any) *sdk.Error {
 	return e.WithHint("send the service's request as package sdk has it").WithDetail("plugin", r.Plugin)
 }
 
-// recalled answers memory.recall.
+// recalled answers memory.recall by the memory of the call's scope, for the scope's
+// run: what the plugin was sent or says doesn't count.
 func (h *Host) recalled(ctx context.Context, r plugin.ServiceRequest, q *sdk.RecallRequest) (*sdk.RecallResponse, error) {
-	h.mu.Lock()
-	recall := h.recall
-	h.mu.Unlock()
-	if recall == nil {
+	scope := plugin.ScopeOf(ctx)
+	if scope.Recall == nil {
 		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "this command has no memory open, so nothing can be recalled").
 			WithHint("go on without memories; a plugin that can't should say so")
 	}
-	return recall.Recall(ctx, r.RunID, q)
+	return scope.Recall.Recall(ctx, scope.RunID, q)
 }

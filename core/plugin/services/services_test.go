@@ -25,10 +25,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // author is a plugin that asks a host: the context that its calls have.
 func author(t *testing.T, h *services.Host, name string, granted ...plugin.Service) context.Context {
 	t.Helper()
+	return authorIn(t, &plugin.Scope{}, nil, h, name, granted...)
+}
+
+// authorIn is an author whose calls are made under a scope, through plugins.
+func authorIn(t *testing.T, scope *plugin.Scope, plugins core.Plugins, h *services.Host, name string, granted ...plugin.Service) context.Context {
+	t.Helper()
 	p := &plugin.Installed{Name: name, Env: []string{"KEY=sesame-open"}, Granted: plugin.Capabilities{Host: granted}}
-	return sdk.WithHost(t.Context(), sdk.HostFunc(func(ctx context.Context, s sdk.Service, body json.RawMessage) (json.RawMessage, error) {
-		return plugin.Ask(ctx, h, p, plugin.ServiceRequest{Service: s, RunID: "run-1", Body: body})
+	return sdk.WithHost(plugin.WithScope(t.Context(), scope), sdk.HostFunc(func(ctx context.Context, s sdk.Service, body json.RawMessage) (json.RawMessage, error) {
+		return plugin.Ask(ctx, h, p, plugin.ServiceRequest{Service: s, RunID: "run-1", Body: body, Plugins: plugins})
 	}))
+}
+
+// completing is an author who asks the operator's model.
+func completing(t *testing.T, h *services.Host, plugins core.Plugins) context.Context {
+	t.Helper()
+	return authorIn(t, &plugin.Scope{LLM: settings}, plugins, h, "judge", sdk.ServiceLLM)
 }
 
 func wantReason(t *testing.T, err error, code sdk.Code, reason string) {
@@ -161,6 +173,50 @@ func TestEachPluginHasItsOwnBoundedCache(t *testing.T) {
 	wantReason(t, err, sdk.Invalid, "request_invalid")
 }
 
+func TestCache_IsOfItsScope(t *testing.T) {
+	h := services.New(services.Options{})
+	in := func(s *plugin.Scope) context.Context { return authorIn(t, s, nil, h, "judge", sdk.ServiceCache) }
+	put := func(s *plugin.Scope) {
+		t.Helper()
+		if err := sdk.CachePut(in(s), "k", json.RawMessage(`1`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(s *plugin.Scope) bool {
+		_, found, err := sdk.CacheGet(in(s), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	key := func(key string) map[string][]string { return map[string][]string{"llm-eval": {"KEY=" + key}} }
+	put(&plugin.Scope{Namespace: "a", RunID: "run-1", LLM: settings, Env: key("1")})
+	for name, tt := range map[string]struct {
+		scope *plugin.Scope
+		found bool
+	}{
+		"another run":       {&plugin.Scope{Namespace: "a", RunID: "run-2", LLM: settings, Env: key("1")}, true},
+		"another namespace": {&plugin.Scope{Namespace: "b", RunID: "run-1", LLM: settings, Env: key("1")}, false},
+		"another key":       {&plugin.Scope{Namespace: "a", RunID: "run-1", LLM: settings, Env: key("2")}, false},
+		"another model":     {&plugin.Scope{Namespace: "a", RunID: "run-1", Env: key("1")}, false},
+		"no scope":          {&plugin.Scope{}, false},
+	} {
+		if found := has(tt.scope); found != tt.found {
+			t.Errorf("%s: found %v, want %v", name, found, tt.found)
+		}
+	}
+	space := func(n int) *plugin.Scope { return &plugin.Scope{Namespace: fmt.Sprint("n", n)} }
+	for n := range 33 { // one more than are kept
+		put(space(n))
+		if !has(space(0)) {
+			t.Fatalf("the cache that is used most is gone after %d others", n)
+		}
+	}
+	if has(space(1)) || !has(space(32)) {
+		t.Error("the cache that was used least recently was kept, or the newest not")
+	}
+}
+
 func TestTheCacheIsSafeForConcurrentUse(t *testing.T) {
 	h := services.New(services.Options{CacheBytes: 5000})
 	ctx := author(t, h, "a", sdk.ServiceCache)
@@ -194,11 +250,11 @@ var settings = core.Target{Plugin: "llm-eval", Config: json.RawMessage(`{"llm":{
 func TestACompletionGoesToTheOperatorsModel(t *testing.T) {
 	var target core.Target
 	var run string
-	h := services.New(services.Options{LLM: settings})
-	h.Connect(model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{
+	h := services.New(services.Options{})
+	ctx := completing(t, h, model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{
 		Output: json.RawMessage(`"three"`), Usage: sdk.Usage{TokensIn: 5, TokensOut: 1}, Metadata: map[string]string{"model": "m"},
 	}}))
-	r, err := sdk.Complete(author(t, h, "judge", sdk.ServiceLLM), &sdk.LLMRequest{Prompt: "how many?", MaxTokens: 9})
+	r, err := sdk.Complete(ctx, &sdk.LLMRequest{Prompt: "how many?", MaxTokens: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,9 +271,9 @@ func TestTheModelLeavesThePluginTimeToAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var target core.Target
 		var run string
-		h := services.New(services.Options{LLM: settings})
-		h.Connect(model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`)}}))
-		ctx, cancel := context.WithTimeout(author(t, h, "judge", sdk.ServiceLLM), time.Minute)
+		h := services.New(services.Options{})
+		answers := model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`)}})
+		ctx, cancel := context.WithTimeout(completing(t, h, answers), time.Minute)
 		defer cancel()
 		if _, err := sdk.Complete(ctx, &sdk.LLMRequest{Prompt: "p"}); err != nil || target.Timeout != 54*time.Second {
 			t.Errorf("%v, the model has %s", err, target.Timeout)
@@ -229,9 +285,8 @@ func TestTheModelLeavesThePluginTimeToAnswer(t *testing.T) {
 func TestAQuestionCannotChooseTheEndpoint(t *testing.T) {
 	var target core.Target
 	var run string
-	h := services.New(services.Options{LLM: settings})
-	h.Connect(model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`)}}))
-	ctx := author(t, h, "judge", sdk.ServiceLLM)
+	h := services.New(services.Options{})
+	ctx := completing(t, h, model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`)}}))
 	_, err := sdk.HostFrom(ctx).Ask(ctx, sdk.ServiceLLM, json.RawMessage(`{"prompt":"p","llm":{"base_url":"http://evil.example"},"model":"dear"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -254,17 +309,14 @@ func TestCompletionsThatCannotBe(t *testing.T) {
 		reason  string
 	}{
 		"no endpoint":        {core.Target{}, working, "judge", sdk.Invalid, "llm_not_configured"},
-		"no plugins yet":     {settings, nil, "judge", sdk.Invalid, "llm_not_configured"},
+		"no plugins":         {settings, nil, "judge", sdk.Invalid, "llm_not_configured"},
 		"the model's plugin": {settings, working, "llm-eval", sdk.Denied, "service_recursion"},
 		"the model fails":    {settings, working, "judge", sdk.Exhausted, "llm_reply_cut"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := services.New(services.Options{LLM: tt.llm})
-			if tt.plugins != nil {
-				h.Connect(tt.plugins)
-			}
-			_, err := sdk.Complete(author(t, h, tt.asks, sdk.ServiceLLM), &sdk.LLMRequest{Prompt: "p"})
+			ctx := authorIn(t, &plugin.Scope{LLM: tt.llm}, tt.plugins, services.New(services.Options{}), tt.asks, sdk.ServiceLLM)
+			_, err := sdk.Complete(ctx, &sdk.LLMRequest{Prompt: "p"})
 			wantReason(t, err, tt.code, tt.reason)
 		})
 	}
@@ -281,12 +333,12 @@ func TestMemoriesAreThoseOfTheRun(t *testing.T) {
 	_, err := sdk.Recall(author(t, services.New(services.Options{}), "judge", sdk.ServiceRecall), &sdk.RecallRequest{Query: "q"})
 	wantReason(t, err, sdk.Unavailable, "memory_not_available")
 
-	h := services.New(services.Options{})
-	h.ConnectMemory(recaller(func(runID string, r *sdk.RecallRequest) (*sdk.RecallResponse, error) {
+	scope := &plugin.Scope{RunID: "run-2", Recall: recaller(func(runID string, r *sdk.RecallRequest) (*sdk.RecallResponse, error) {
 		return &sdk.RecallResponse{Memories: []sdk.RecalledMemory{{ID: runID, Content: r.Query, Score: 0.5}}}, nil
-	}))
-	r, err := sdk.Recall(author(t, h, "judge", sdk.ServiceRecall), &sdk.RecallRequest{Query: "q"})
-	if err != nil || len(r.Memories) != 1 || r.Memories[0].ID != "run-1" || r.Memories[0].Content != "q" {
+	})}
+	h := services.New(services.Options{})
+	r, err := sdk.Recall(authorIn(t, scope, nil, h, "judge", sdk.ServiceRecall), &sdk.RecallRequest{Query: "q"})
+	if err != nil || len(r.Memories) != 1 || r.Memories[0].ID != "run-2" || r.Memories[0].Content != "q" {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
@@ -299,9 +351,10 @@ func FuzzRequestsAreAnsweredOrRefused(f *testing.F) {
 	f.Fuzz(func(t *testing.T, service string, body []byte) {
 		var target core.Target
 		var run string
-		h := services.New(services.Options{LLM: settings, CacheBytes: 1000})
-		h.Connect(model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`)}}))
-		answer, err := h.Serve(t.Context(), plugin.ServiceRequest{Plugin: "p", Service: sdk.Service(service), Body: body})
+		h := services.New(services.Options{CacheBytes: 1000})
+		answers := model(&target, &run, sdk.GenerateResult{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`)}})
+		ctx := plugin.WithScope(t.Context(), &plugin.Scope{LLM: settings})
+		answer, err := h.Serve(ctx, plugin.ServiceRequest{Plugin: "p", Service: sdk.Service(service), Body: body, Plugins: answers})
 		if err == nil && !json.Valid(answer) {
 			t.Errorf("answered %q", answer)
 		}

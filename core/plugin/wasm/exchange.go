@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/abi"
 	"github.com/reflectory/reflectory/sdk/check"
@@ -61,7 +62,7 @@ func (i *instance) try(ctx context.Context, r *request) ([]byte, int64, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		key := i.keyOf(r)
+		key := i.keyOf(ctx, r)
 		if first && g.prepared[key] && forgotten(reply) {
 			delete(g.prepared, key)
 			continue
@@ -111,16 +112,27 @@ func (i *instance) keepsConfigs() bool { return i.module.info.Kind == KindReacto
 func (i *instance) restores() bool { return i.module.info.Restorable && !i.plugin.Stateful }
 
 // keyOf names the state in which a request is to be made.
-func (i *instance) keyOf(r *request) snapshotKey {
-	if r.op == abi.OpDescribe || !i.keepsConfigs() {
-		return snapshotKey{owner: i.owner}
+func (i *instance) keyOf(ctx context.Context, r *request) snapshotKey {
+	key := i.baseKey(ctx)
+	if r.op != abi.OpDescribe && i.keepsConfigs() {
+		key.kind, key.digest = r.kind, r.config.Digest
 	}
-	return snapshotKey{owner: i.owner, kind: r.kind, digest: r.config.Digest}
+	return key
+}
+
+// baseKey names the state of a new instance. One that may ask the host has such a
+// state for each kind of scope, since what it was answered is part of it.
+func (i *instance) baseKey(ctx context.Context) snapshotKey {
+	key := snapshotKey{owner: i.owner}
+	if len(i.plugin.Granted.Host) > 0 {
+		key.scope = plugin.ScopeOf(ctx).Digest()
+	}
+	return key
 }
 
 // ready returns a guest in the state in which a request is to be made.
 func (i *instance) ready(ctx context.Context, r *request) (*guest, error) {
-	key := i.keyOf(r)
+	key := i.keyOf(ctx, r)
 	if i.restores() {
 		return i.restored(ctx, key, r)
 	}
@@ -188,7 +200,7 @@ func (i *instance) restored(ctx context.Context, key snapshotKey, r *request) (*
 
 // reach brings a guest into a state for the first time, and keeps a snapshot.
 func (i *instance) reach(ctx context.Context, key snapshotKey, r *request) (*guest, error) {
-	base := snapshotKey{owner: i.owner}
+	base := i.baseKey(ctx)
 	if key == base {
 		i.drop()
 		if err := i.begin(ctx); err != nil {

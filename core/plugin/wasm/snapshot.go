@@ -3,6 +3,7 @@ package wasm
 import (
 	"bytes"
 	"container/list"
+	"crypto/sha256"
 	"sync"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -93,9 +94,11 @@ func (g *guest) restoreMemory(s *snapshot) bool {
 }
 
 // snapshotKey names the state after a config was prepared. Without a kind it is
-// the state of a new instance. The owner is the plugin with what else it can see.
+// the state of a new instance. The owner is the plugin with its environment, and the
+// scope is the digest of what its calls are made under, where it can ask for that.
 type snapshotKey struct {
 	owner  string
+	scope  [sha256.Size]byte
 	kind   sdk.Kind
 	digest string
 }

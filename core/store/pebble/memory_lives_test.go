@@ -28,7 +28,7 @@ func memoryScenario() []memoryStep {
 func makingScenario() []memoryStep {
 	return []memoryStep{
 		func(ctx context.Context, w *memoryWorld) error {
-			_, err := w.settings.Set(ctx, "ops", "ns", "max_reflection_depth=2", "require_approval_above_depth=1")
+			_, err := w.settings.Set(ctx, "ns", "max_reflection_depth=2", "require_approval_above_depth=1")
 			return err
 		},
 		func(ctx context.Context, w *memoryWorld) error {
@@ -46,7 +46,7 @@ func makingScenario() []memoryStep {
 		},
 		reflecting("deep", "shallow", "a"),
 		func(ctx context.Context, w *memoryWorld) error {
-			made, err := w.Approve(ctx, w.made["deep"], "boss")
+			made, err := w.Approve(ctx, w.made["deep"])
 			if err == nil {
 				w.made["deep"] = made.ID
 			}
@@ -54,7 +54,7 @@ func makingScenario() []memoryStep {
 		},
 		reflecting("unwanted", "shallow", "b"),
 		func(ctx context.Context, w *memoryWorld) error {
-			_, err := w.Reject(ctx, w.made["unwanted"], "boss", "no")
+			_, err := w.Reject(ctx, w.made["unwanted"], "no")
 			return err
 		},
 		func(ctx context.Context, w *memoryWorld) error {
@@ -140,8 +140,8 @@ func turnOf(id, tag, session string, turn int64, tool core.ToolOutcome) []memory
 func changesScenario() []memoryStep {
 	return []memoryStep{
 		archive("dreamt"),
-		func(ctx context.Context, w *memoryWorld) error { _, err := w.Restore(ctx, "dreamt", "me"); return err },
-		func(ctx context.Context, w *memoryWorld) error { _, err := w.Sweep(ctx, "ns", "me"); return err },
+		func(ctx context.Context, w *memoryWorld) error { _, err := w.Restore(ctx, "dreamt"); return err },
+		func(ctx context.Context, w *memoryWorld) error { _, err := w.Sweep(ctx, "ns"); return err },
 		func(ctx context.Context, w *memoryWorld) error {
 			options := w.options
 			options.Embedder = otherModel{}
@@ -150,16 +150,13 @@ func changesScenario() []memoryStep {
 				return err
 			}
 			defer other.Close()
-			p, err := other.Reembed(ctx, "ns", "me", nil)
+			p, err := other.Reembed(ctx, "ns", nil)
 			if err == nil && p.Changed == 0 {
 				err = fmt.Errorf("no vector was made again: %+v", p)
 			}
 			return err
 		},
-		func(_ context.Context, w *memoryWorld) error {
-			w.log.Connect(w.writer)
-			return w.log.Close()
-		},
+		func(_ context.Context, w *memoryWorld) error { return w.log.Close() },
 		func(ctx context.Context, w *memoryWorld) error { _, err := journal.Record(ctx, w.writer); return err },
 	}
 }

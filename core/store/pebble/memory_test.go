@@ -43,7 +43,7 @@ type memoryWorld struct {
 func newMemoryWorld(s core.Store) (*memoryWorld, error) {
 	writer := &journal.Writer{Store: s, Clock: fixedClock{}}
 	w := &memoryWorld{
-		writer: writer, settings: governance.New(writer), log: decisions.NewLog(&coretest.IDs{}), made: map[string]string{},
+		writer: writer, settings: governance.New(writer), log: decisions.NewLog(decisions.Options{IDs: &coretest.IDs{}, Writer: writer, Ready: make(chan struct{})}), made: map[string]string{},
 	}
 	policies := policy.New(points(), policy.Options{Log: w.decided, Clock: fixedClock{}, SampleEvery: 1})
 	w.options = memory.Options{
@@ -54,6 +54,13 @@ func newMemoryWorld(s core.Store) (*memoryWorld, error) {
 	w.Memories, err = memory.New(w.options)
 	w.evidence = &gate.Recorder{Writer: writer, Memories: w.Memories}
 	return w, err
+}
+
+// Close ends what the memories do in the background, and drops decisions that weren't
+// written.
+func (w *memoryWorld) Close() {
+	w.log.Discard()
+	w.Memories.Close()
 }
 
 // decided keeps each decision of a policy, with its inputs.

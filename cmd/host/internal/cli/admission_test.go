@@ -10,22 +10,29 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// admitted starts a plugin for a namespace, with a key.
+func (w *world) admitted(namespace, name string) func() error {
+	w.t.Helper()
+	plugins, err := w.openHost().Plugins()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return func() error {
+		scope := &plugin.Scope{Namespace: namespace, Env: map[string][]string{name: {"KEY=secret"}}}
+		return plugins.Start(plugin.WithScope(w.t.Context(), scope), name)
+	}
+}
+
 func TestAdmissionHeedsAChangedPolicy(t *testing.T) {
 	w := newWorld(t)
 	w.policy("admission/a.yaml", "rule: {match: [{condition: '!locked', output: '{\"allow\": false}'}]}")
-	l, _, _ := w.governed()
-	set, err := l.app.openSet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Close()
-	admit := l.admit(set, "team/a")
-	p := plugin.Installed{Name: "test/chatty", Version: "1.0.0", Runtime: plugin.RuntimeProcess, Env: []string{"KEY=secret"}}
-	if err := admit(t.Context(), p); err != nil {
+	start := w.admitted("team/a", "test/chatty")
+	if err := start(); err != nil {
 		t.Fatal(err)
 	}
 	w.policy("admission/a.yaml", `rule: {match: [{condition: '"env:KEY" in capabilities', output: '{"allow": false, "code": "Not a code", "reason": "no keys here"}'}]}`)
-	until(t, "a refusal", func() bool { err = admit(t.Context(), p); return err != nil })
+	var err error
+	until(t, "a refusal", func() bool { err = start(); return err != nil })
 	if sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "plugin_denied" || !strings.Contains(err.Error(), "test/chatty may not run in namespace team/a: no keys here") {
 		t.Errorf("got %v", err)
 	}
@@ -37,25 +44,12 @@ func TestAdmissionHeedsAChangedPolicy(t *testing.T) {
 
 func TestAdmissionSeesAPluginAsItIsPinned(t *testing.T) {
 	w := newWorld(t)
-	a := &App{Stderr: t.Output(), Getenv: func(k string) string { return w.env[k] }}
-	if err := a.load(); err != nil {
-		t.Fatal(err)
-	}
-	set, err := a.openSet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Close()
-	var installed plugin.Installed
-	for _, p := range a.granted(set.Installed(), nil) {
-		if p.Name == "test/tally" {
-			installed = p
-		}
-	}
-	in := admissionInput(set, installed, "team")
-	digest := set.Find("test/tally").Digest()
-	if in.Plugin != "test/tally" || !in.Locked || in.Shipped || in.Runtime != "process" || len(in.Kinds) != 3 || in.Digest != digest ||
-		!strings.HasPrefix(digest, "sha256:") || len(digest) != 71 || strings.Join(in.Capabilities, " ") != "fs:"+programs+" fs:"+install.FSSystem {
-		t.Errorf("got %+v", in)
+	w.policy("admission/a.yaml", `rule: {match: [{output: '{"allow": false, "reason": [plugin, runtime, string(size(kinds)), string(locked), string(shipped), digest].join(" ") + " " + capabilities.join(" ")}'}]}`)
+	err := w.admitted("team", "test/tally")()
+	want := "test/tally process 3 true false sha256:"
+	_, said, _ := strings.Cut(sdk.AsError(err).Message, ": ")
+	digest, _, _ := strings.Cut(strings.TrimPrefix(said, want), " ")
+	if !strings.HasPrefix(said, want) || len(digest) != 64 || !strings.HasSuffix(said, digest+" env:KEY fs:"+programs+" fs:"+install.FSSystem) {
+		t.Errorf("it sees %q", said)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
@@ -35,8 +36,8 @@ func (a *App) auditHeadCommand() *cobra.Command {
 		Long: `Print the head of the root, which stands for every event so far. Kept where whoever
 writes the data folder doesn't, it proves later that nothing was changed or cut off.`,
 		Example: "  reflectory audit head > head.txt",
-		RunE: a.onStoreThere(func(ctx context.Context, db *openedStore, _ []string) error {
-			head, err := journal.Record(ctx, &journal.Writer{Store: db})
+		RunE: a.onStoreThere(func(ctx context.Context, h *host.Host, _ []string) error {
+			head, err := journal.Record(ctx, h.Journal)
 			if err != nil {
 				return err
 			}
@@ -80,15 +81,16 @@ that it went to. Exit codes: 0 the journal is whole, 3 it isn't.`,
 	}
 	c.Flags().StringArrayVar(&segments, "segment", nil, "a `file` that store prune wrote (may be repeated)")
 	c.Flags().StringVar(&kept, "head", "", "a `head` that audit head printed, or @FILE with one")
-	c.RunE = a.onStoreThere(func(ctx context.Context, db *openedStore, _ []string) error {
-		audit := journal.Audit{Progress: func(n int64) { a.term.Status("%d entries …", n) }}
+	c.RunE = a.onStoreThere(func(ctx context.Context, h *host.Host, _ []string) error {
+		audit := journal.Audit{Progress: func(n int64) { a.term.Step(n, 0, term.Unit{One: "entry", Many: "entries"}) }}
+		a.term.Status("reading the journal …")
 		if c.Flags().Changed("head") { // an empty one is refused: it proves nothing
 			var err error
 			if audit.Kept, err = readHead(kept); err != nil {
 				return err
 			}
 		}
-		return a.verify(ctx, db, audit, segments)
+		return a.verify(ctx, h.Store, audit, segments)
 	})
 	return c
 }
@@ -105,7 +107,7 @@ func readHead(text string) (journal.Head, error) {
 	return journal.ParseHead(text)
 }
 
-func (a *App) verify(ctx context.Context, db *openedStore, audit journal.Audit, segments []string) error {
+func (a *App) verify(ctx context.Context, db core.Store, audit journal.Audit, segments []string) error {
 	done := audited{Valid: true}
 	if audit.Kept.Seq > 0 {
 		done.Kept = audit.Kept.String()
@@ -178,8 +180,8 @@ are run/RUN, namespace/NAMESPACE, and others by name. Entries hold digests, neve
 	c.Flags().Uint64Var(&from, "from", 0, "the first entry's `number` (default: so that the last is shown)")
 	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
 	c.Flags().BoolVar(&types, "types", false, "list the types of events with their fields instead")
-	show := a.onStoreThere(func(ctx context.Context, db *openedStore, args []string) error {
-		return db.View(ctx, func(r core.Reader) error {
+	show := a.onStoreThere(func(ctx context.Context, h *host.Host, args []string) error {
+		return h.Store.View(ctx, func(r core.Reader) error {
 			if len(args) == 0 {
 				return a.showStreams(r, limit)
 			}
@@ -261,7 +263,7 @@ func (a *App) showEntries(r core.Reader, stream string, from, limit uint64) erro
 	}
 	var rows [][]string
 	for _, e := range entries {
-		rows = append(rows, []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), term.Cut(string(e.Data), 160)})
+		rows = append(rows, []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), cell(string(e.Data))})
 	}
 	return a.table([]string{"ENTRY", "AT", "TYPE", "DATA"}, rows)
 }
@@ -283,5 +285,5 @@ func (a *App) showTypes() error {
 		}
 		rows = append(rows, []string{t.Type, strings.Join(fields, ", ")})
 	}
-	return a.table([]string{"TYPE", "FIELDS"}, rows)
+	return a.prose([]string{"TYPE", "FIELDS"}, rows)
 }

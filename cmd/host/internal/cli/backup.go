@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -44,7 +46,7 @@ func (a *App) backupParts() []hostPart {
 
 // hostParts are all that are there.
 func (a *App) hostParts() []hostPart {
-	all := append(a.backupParts(), hostPart{"settings", a.config.file, ""}, hostPart{"pruned segments", a.segmentDir(), ""})
+	all := append(a.backupParts(), hostPart{"settings", a.config.File(), ""}, hostPart{"pruned segments", a.segmentDir(), ""})
 	return slices.DeleteFunc(all, func(p hostPart) bool {
 		_, err := os.Stat(p.Path)
 		return p.Path == "" || err != nil
@@ -63,7 +65,11 @@ What is left out is named.`,
 		Args:    cobra.ExactArgs(1),
 	}
 	c.Flags().BoolVar(&all, "all", false, "take policies, lock, trust file and packages as well")
-	c.RunE = a.onStoreThere(func(ctx context.Context, db *openedStore, args []string) error {
+	c.RunE = a.onStoreThere(func(ctx context.Context, h *host.Host, args []string) error {
+		db, err := h.OpenStore(ctx)
+		if err != nil {
+			return err
+		}
 		a.term.Status("copying …")
 		if err := db.Backup(ctx, args[0]); err != nil {
 			return err
@@ -113,7 +119,7 @@ policies, lock, trust file and packages are put where the settings say.`,
 		Example: "  reflectory store restore backups/monday --data-dir restored",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.makeDataDir(); err != nil {
+			if err := config.MakeDataDir(a.config.DataDir.Value); err != nil {
 				return err
 			}
 			parts, err := a.restorable(args[0], replace)
@@ -121,7 +127,7 @@ policies, lock, trust file and packages are put where the settings say.`,
 				return err
 			}
 			a.term.Status("copying …")
-			if err := pebble.Restore(c.Context(), args[0], a.storeOptions(), replace); err != nil {
+			if err := pebble.Restore(c.Context(), args[0], host.StoreOptions(a.config), replace); err != nil {
 				return err
 			}
 			for _, part := range parts {
@@ -129,7 +135,7 @@ policies, lock, trust file and packages are put where the settings say.`,
 					return err
 				}
 			}
-			return a.printDone(map[string]any{"folder": a.storeDir()}, "the store in %s is that of %s", a.storeDir(), args[0])
+			return a.printDone(map[string]any{"folder": host.StoreDir(a.config)}, "the store in %s is that of %s", host.StoreDir(a.config), args[0])
 		},
 	}
 	replaceFlag(c, &replace)

@@ -1,16 +1,9 @@
 package cli
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/core/host/config"
 )
 
 // checkDataDir refuses a data folder that can't be one before a command meets it by
@@ -24,72 +17,5 @@ func (a *App) checkDataDir(c *cobra.Command) error {
 	case "config", "version", "help", "completion":
 		return nil
 	}
-	return dataDirProblem(a.config.DataDir.Value)
-}
-
-// makeDataDir makes the data folder, for its owner only.
-func (a *App) makeDataDir() error {
-	dir := a.config.DataDir.Value
-	if err := dataDirProblem(dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return dataDirError(dir, "it can't be made in "+existing(dir), err)
-	}
-	return nil
-}
-
-// dataDirProblem says which part of a path keeps it from being a folder; nil if none
-// does. What isn't there yet may be made.
-func dataDirProblem(dir string) error {
-	for _, part := range parts(dir) {
-		info, err := os.Lstat(part)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return dataDirError(dir, "this user may not look into "+filepath.Dir(part), err)
-		case info.Mode()&fs.ModeSymlink != 0:
-			if info, err = os.Stat(part); err != nil {
-				target, _ := os.Readlink(part)
-				return dataDirError(dir, part+" is a link to "+target+", which can't be followed", err)
-			}
-		}
-		if !info.IsDir() {
-			return dataDirError(dir, part+" is a file, no folder", syscall.ENOTDIR)
-		}
-	}
-	return nil
-}
-
-// existing is the part of a path that is there.
-func existing(dir string) string {
-	there := "."
-	for _, part := range parts(dir) {
-		if _, err := os.Lstat(part); err != nil {
-			break
-		}
-		there = part
-	}
-	return there
-}
-
-// parts are a path's folders, from the first to the path itself.
-func parts(dir string) (all []string) {
-	dir = filepath.Clean(dir)
-	for i := range dir {
-		if i > 0 && os.IsPathSeparator(dir[i]) && !strings.HasSuffix(dir[:i], ":") {
-			all = append(all, dir[:i])
-		}
-	}
-	return append(all, dir)
-}
-
-func dataDirError(dir, problem string, cause error) error {
-	reason := "data_dir_invalid"
-	if errors.Is(cause, fs.ErrPermission) || errors.Is(cause, syscall.EROFS) {
-		reason = "store_unwritable"
-	}
-	return sdk.Errorf(sdk.Invalid, reason, "the data folder %s can't be used: %s: %w", dir, problem, cause).
-		WithHint("name another with --data-dir, REFLECTORY_DATA_DIR or data_dir in reflectory.yaml")
+	return config.CheckDataDir(a.config.DataDir.Value)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/workflow"
 )
 
@@ -145,29 +145,15 @@ func (a *App) loadSingle(file string, load func(core.Source, workflow.Options) (
 	if err != nil {
 		return nil, err
 	}
-	return load(source, a.loadOptions())
+	return load(source, host.LoadOptions())
 }
 
-// act runs one action outside a run.
-func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.RawMessage, action core.Action) (result any, err error) {
-	if err := a.checkEnv(uses); err != nil {
-		return nil, err
-	}
-	policies, err := a.openPolicies(ctx)
+// act has plugins do one action outside a run.
+func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.RawMessage, action core.Action) (any, error) {
+	h, err := a.openHost(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer closing(&err, policies)
-	plugins, err := a.openPlugins(uses, nil, policies, a.config.Namespace.Value)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(&err, plugins)
-	actions := &loop.Actions{Plugins: plugins}
-	refused, broken := actions.Prepare(ctx, action)
-	if err := core.Together(append(refused, broken...)...); err != nil {
-		return nil, err
-	}
-	result, err = actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
-	return result, failed(err)
+	defer a.term.Clear()
+	return h.Act(ctx, host.Need{Uses: uses, Namespace: a.config.Namespace.Value}, action, state)
 }

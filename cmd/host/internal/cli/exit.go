@@ -58,20 +58,6 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// stepError is the failure of an evaluator or a corrector. Whatever its class, it isn't
-// this program's own refusal: a model's endpoint that denies a key forbids nothing here.
-type stepError struct{ error }
-
-func (e stepError) Unwrap() error { return e.error }
-
-// failed marks the failure of a step, unless the command was cancelled.
-func failed(err error) error {
-	if err == nil || sdk.CodeOf(err) == sdk.Cancelled {
-		return err
-	}
-	return stepError{err}
-}
-
 // exit prints the result that waits for the command's end, reports its error, if there is
 // one left to report, and returns the exit code.
 func (a *App) exit(c *cobra.Command, err error) int {
@@ -87,12 +73,9 @@ func (a *App) exit(c *cobra.Command, err error) int {
 	}
 	aboutFlags := a.report(c, err)
 	var usage usageError
-	var step stepError
 	switch {
 	case errors.As(err, &usage), aboutFlags && sdk.CodeOf(err) == sdk.Invalid:
 		return exitUsage
-	case errors.As(err, &step):
-		return exitFailure
 	case sdk.CodeOf(err) == sdk.Cancelled:
 		return exitCancelled
 	case sdk.CodeOf(err) == sdk.Denied:
@@ -122,9 +105,9 @@ func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 			return aboutFlags
 		}
 	}
-	fmt.Fprintf(a.Stderr, "error: %s\n", term.Lines(message))
+	_ = term.Message(a.Stderr, "error: "+term.Lines(message)) // the exit code says it too
 	if info.Hint != "" {
-		fmt.Fprintf(a.Stderr, "hint: %s\n", term.Clean(info.Hint))
+		_ = term.Message(a.Stderr, "hint: "+term.Clean(info.Hint))
 	}
 	return aboutFlags
 }

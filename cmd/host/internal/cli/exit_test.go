@@ -91,15 +91,9 @@ func TestACancelledRunGoesOnWhereItWas(t *testing.T) {
 
 func TestTwoProgramsDoNotShareAStore(t *testing.T) {
 	w := newWorld(t)
-	app := &App{Stdout: t.Output(), Stderr: t.Output(), Getenv: func(k string) string { return w.env[k] }}
-	if err := app.load(); err != nil {
+	if err := w.openHost().Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	db, err := app.openStore(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
 	code, _, errs := w.run(t.Context(), "runs", "list", "--lock-wait", "0s")
 	if code != exitFailure || !strings.Contains(errs, fmt.Sprint(os.Getpid())) || !strings.Contains(errs, "hint: ") {
 		t.Errorf("exit %d: %s", code, errs)

@@ -61,7 +61,7 @@ it decides and writes nothing.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			request := factors.request(c)
-			request.DryRun, request.AgentID = dryRun, a.config.Agent.Value
+			request.DryRun = dryRun
 			return a.gateRun(c.Context(), args[0], request)
 		},
 	}
@@ -210,7 +210,7 @@ func (a *App) gateErase(ctx context.Context, prefix, reason string) error {
 		if err != nil {
 			return err
 		}
-		d, err := m.Erase(ctx, found.ID, memory.EraseRequest{Reason: reason, AgentID: a.config.Agent.Value})
+		d, err := m.Erase(ctx, found.ID, memory.EraseRequest{Reason: reason})
 		if d == nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/host"
 )
 
 func (a *App) governanceCommand() *cobra.Command {
@@ -25,25 +26,25 @@ specific level that sets it. A field that a level locks can't be set below it.`,
 
 // governed runs a command on the governor of the store.
 func (a *App) governed(fn func(ctx context.Context, g *governance.Governor, args []string) error) func(*cobra.Command, []string) error {
-	return a.onStore(func(ctx context.Context, db *openedStore, args []string) error {
-		return fn(ctx, governance.New(a.writer(db)), args)
+	return a.withHost(func(ctx context.Context, h *host.Host, args []string) error {
+		return fn(ctx, h.Governance, args)
 	})
 }
 
 func (a *App) governanceSetCommand() *cobra.Command {
 	var fields strings.Builder
 	for _, f := range governance.Fields() {
-		fmt.Fprintf(&fields, "  %-30s %s (default %s)\n", f.Name, f.What, setting(f.Default))
+		fmt.Fprintf(&fields, "  %-30s  %s (default %s)\n", f.Name, f.What, setting(f.Default))
 	}
 	return &cobra.Command{
 		Use: "set NAMESPACE FIELD=VALUE…", Short: "Set fields of a namespace, or of '*' for all",
 		Long: "Set fields of a namespace, or of '*' for all. All problems are told together, and then\nnothing is changed. The fields:\n\n" +
-			fields.String() + "  locked                         fields, or groups such as retention, with commas between them, that no level below sets",
+			fields.String() + "  locked                          fields, or groups such as retention, with commas between them, that no level below sets",
 		Example: "  reflectory governance set team/a max_reflection_depth=2 limits.max_memories=1000\n" +
 			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
 		Args: cobra.MinimumNArgs(2),
 		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
-			record, err := g.Set(ctx, a.config.Agent.Value, args[0], args[1:]...)
+			record, err := g.Set(ctx, args[0], args[1:]...)
 			return a.printSettings(record, err)
 		}),
 	}
@@ -57,7 +58,7 @@ level sets is dropped, also where it can't be read.`,
 		Example: "  reflectory governance unset team/a limits.max_memories",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
-			record, err := g.Unset(ctx, a.config.Agent.Value, args[0], args[1:]...)
+			record, err := g.Unset(ctx, args[0], args[1:]...)
 			return a.printSettings(record, err)
 		}),
 	}

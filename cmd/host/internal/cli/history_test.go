@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
@@ -86,7 +87,7 @@ func (l *largeRun) goOn() *core.Run {
 		l.t.Fatal(err)
 	}
 	defer db.Close()
-	plan, err := workflow.Load(core.Source{File: "w.yaml", Text: fmt.Sprintf(largeWorkflow, l.attempts)}, new(App).loadOptions())
+	plan, err := workflow.Load(core.Source{File: "w.yaml", Text: fmt.Sprintf(largeWorkflow, l.attempts)}, host.LoadOptions())
 	if err != nil {
 		l.t.Fatal(err)
 	}

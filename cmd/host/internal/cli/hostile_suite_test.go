@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -93,7 +94,7 @@ func lure(t *testing.T, dir string) misdeed {
 }
 
 // open starts the host.
-func (s *suite) open() *pluginHost {
+func (s *suite) open() *host.Plugins {
 	s.t.Helper()
 	set, err := s.app.openSet()
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *suite) open() *pluginHost {
 			l.StartTimeout = time.Minute // the machine may be busy
 		}
 	}
-	h, err := s.app.hostPlugins(set, installed, nil, nil)
+	h, err := host.NewPlugins(host.PluginOptions{Settings: s.app.config, Set: set, Installed: installed, Log: s.app.pluginLog, Notices: s.app.notice})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -140,13 +141,13 @@ func (s *suite) round(suspects map[string]suspect) {
 }
 
 // evaluate makes one call.
-func evaluate(ctx context.Context, h *pluginHost, name string, timeout time.Duration, config, output string) (*sdk.EvaluateResponse, error) {
+func evaluate(ctx context.Context, h *host.Plugins, name string, timeout time.Duration, config, output string) (*sdk.EvaluateResponse, error) {
 	target := core.Target{Plugin: name, Config: json.RawMessage(config), Timeout: timeout}
 	return core.PluginEvaluator(h, target).Evaluate(ctx, &sdk.EvaluateRequest{Call: sdk.Call{Iteration: 1}, Output: json.RawMessage(output)})
 }
 
 // serve calls a good plugin until it is over: at least once, and once afterwards.
-func (s *suite) serve(h *pluginHost, name, config string, over *atomic.Bool) {
+func (s *suite) serve(h *host.Plugins, name, config string, over *atomic.Bool) {
 	for n, last := 0, false; !last; n++ {
 		last = over.Load()
 		r, err := evaluate(s.t.Context(), h, name, time.Minute, config, fmt.Sprint(n)) // an answer that is kept is no call
@@ -158,7 +159,7 @@ func (s *suite) serve(h *pluginHost, name, config string, over *atomic.Bool) {
 }
 
 // accuse has a bad plugin do what it does, and checks what its caller gets.
-func (s *suite) accuse(h *pluginHost, name string, bad suspect) {
+func (s *suite) accuse(h *host.Plugins, name string, bad suspect) {
 	timeout := time.Minute
 	if bad.late {
 		timeout = late
@@ -180,7 +181,7 @@ func (s *suite) accuse(h *pluginHost, name string, bad suspect) {
 }
 
 // closeBusy closes the host while endless calls of both runtimes are under way.
-func (s *suite) closeBusy(h *pluginHost, suspects map[string]suspect) {
+func (s *suite) closeBusy(h *host.Plugins, suspects map[string]suspect) {
 	s.t.Helper()
 	var calls sync.WaitGroup
 	busy := 0

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/scaffold"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -114,7 +115,7 @@ func (a *App) liveSample(ctx context.Context, dir string, s sample, ids core.IDs
 			return len(p), nil
 		})
 	}
-	app := &App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: stderr, Getenv: a.Getenv, ids: ids, folder: dir, deferGate: s.waits}
+	app := &App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: stderr, Getenv: a.Getenv, folder: dir, base: host.Config{IDs: ids, DeferGate: s.waits}}
 	args := sampleArgs(s.line)
 	if args[0] == "run" {
 		args[1] = filepath.Join(dir, args[1])

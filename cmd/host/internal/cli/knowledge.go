@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/memory"
 )
 
@@ -23,46 +23,41 @@ supersede it.`,
 }
 
 func (a *App) knowledgeListCommand() *cobra.Command {
-	var f memory.KnowledgeFilter
+	f := &operation.KnowledgeList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List knowledge, the newest first",
 		Example: "  reflectory knowledge list --namespace team/mail",
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.Namespace = a.orConfigured(c, f.Namespace)
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				list, next, err := m.ListKnowledge(c.Context(), f)
-				if err != nil {
-					return err
-				}
-				return a.printKnowledge(list, next, f.Namespace)
-			})
+			page, err := do[operation.Page[*core.Knowledge]](c.Context(), a, "knowledge_list", f)
+			if err != nil {
+				return err
+			}
+			return a.printKnowledge(page, f.Namespace)
 		},
 	}
 	c.Flags().StringVar(&f.Namespace, "namespace", "", "the namespace to look in (default: the configured one; see config show)")
-	c.Flags().IntVar(&f.Limit, "limit", 0, "how many at most (default 100)")
-	c.Flags().StringVar(&f.After, "after", "", "go on after what an earlier list ended with: its `next`")
+	pagingFlags(c, &f.Paging)
 	return c
 }
 
-func (a *App) printKnowledge(list []*core.Knowledge, next, namespace string) error {
+func (a *App) printKnowledge(page *operation.Page[*core.Knowledge], namespace string) error {
 	if a.flags.json {
-		return a.printJSON(struct {
-			Knowledge []*core.Knowledge `json:"knowledge"`
-			Next      string            `json:"next,omitempty"`
-		}{orEmpty(list), next})
+		return a.printJSON(page)
 	}
+	list := page.Items
 	if len(list) == 0 {
 		a.nothingIn("no knowledge", namespace, false)
 		return nil
 	}
 	rows := make([][]string, len(list))
 	for i, k := range list {
-		rows[i] = []string{k.ID, oneLine(k.Namespace), term.Time(k.CreatedAt), term.Cut(k.Title, 60)}
+		rows[i] = []string{k.ID, cell(k.Namespace), term.Time(k.CreatedAt), cell(k.Title)}
 	}
 	if err := a.table([]string{"KNOWLEDGE", "NAMESPACE", "PROMOTED", "TITLE"}, rows); err != nil {
 		return err
 	}
-	a.hintNext(next)
+	a.hintNext(page.NextPageToken)
 	return nil
 }
 
@@ -71,8 +66,8 @@ func (a *App) knowledgeGetCommand() *cobra.Command {
 		Use: "get ID", Short: "Show an entry whole",
 		Example: "  reflectory knowledge get 01939f2c",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			k, err := m.FindKnowledge(ctx, args[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			k, err := do[core.Knowledge](c.Context(), a, "knowledge_get", &operation.KnowledgeGet{ID: args[0]})
 			if err != nil {
 				return err
 			}
@@ -82,7 +77,7 @@ func (a *App) knowledgeGetCommand() *cobra.Command {
 			fmt.Fprintf(a.Stdout, "knowledge  %s\nnamespace  %s\nfrom       %s, decision %s\ntitle      %s\nsummary    %s\n\n",
 				k.ID, oneLine(k.Namespace), k.PromotedFrom, k.DecisionID, oneLine(k.Title), oneLine(k.Summary))
 			return a.say("%s", term.Lines(k.Content))
-		}),
+		},
 	}
 }
 
@@ -94,23 +89,21 @@ func (a *App) knowledgeRecallCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			q.Namespace, q.Query = a.orConfigured(c, q.Namespace), args[0]
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				found, err := m.RecallKnowledge(c.Context(), q)
-				if err != nil {
-					return err
-				}
-				if a.flags.json {
-					return a.printJSON(map[string]any{"knowledge": orEmpty(found)})
-				}
-				for _, k := range found {
-					fmt.Fprintf(a.Stdout, "%s %.2f  %s\n   %s\n   %s\n", term.Bar(k.Score), k.Score, k.Knowledge.ID,
-						term.Cut(k.Knowledge.Title, 100), term.Cut(k.Knowledge.Summary, 200))
-				}
-				if len(found) == 0 {
-					a.nothingIn("nothing fits", q.Namespace, q.Subtree)
-				}
-				return nil
-			})
+			found, err := do[operation.KnowledgeRecalled](c.Context(), a, "knowledge_recall", q)
+			if err != nil {
+				return err
+			}
+			if a.flags.json {
+				return a.printJSON(found)
+			}
+			for _, k := range found.Knowledge {
+				fmt.Fprintf(a.Stdout, "%s %.2f  %s\n   %s\n   %s\n", term.Bar(k.Score), k.Score, k.Knowledge.ID,
+					a.preview(3, k.Knowledge.Title), a.preview(3, k.Knowledge.Summary))
+			}
+			if len(found.Knowledge) == 0 {
+				a.nothingIn("nothing fits", q.Namespace, q.Subtree)
+			}
+			return nil
 		},
 	}
 	c.Flags().StringVar(&q.Namespace, "namespace", "", "the namespace to look in (default: the configured one; see config show)")

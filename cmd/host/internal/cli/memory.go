@@ -47,6 +47,17 @@ func (f *memoryFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.metadata, "metadata", "", "a `JSON` object")
 }
 
+// emptyNamespace refuses a namespace that is given and empty, as where a variable of a
+// script isn't set: only with --subtree that is one, all there are.
+func emptyNamespace(c *cobra.Command) error {
+	given, subtree := c.Flags().Lookup("namespace"), c.Flags().Lookup("subtree")
+	if given == nil || !given.Changed || given.Value.String() != "" || subtree != nil && subtree.Value.String() == "true" {
+		return nil
+	}
+	return usageError{sdk.Errorf(sdk.Invalid, "namespace_invalid", `--namespace "": it is empty`).
+		WithHint("write a namespace such as team/mail, or leave the flag out")}
+}
+
 // orConfigured is a command's namespace: its flag's, else the configured one.
 func (a *App) orConfigured(c *cobra.Command, namespace string) string {
 	if c.Flags().Changed("namespace") {

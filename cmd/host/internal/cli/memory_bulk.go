@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -20,37 +21,35 @@ func (a *App) observeFile(c *cobra.Command, path string, f memoryFlags) error {
 		return err
 	}
 	ctx := c.Context()
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		in := &intake{app: a, memories: m.Memories}
-		for line, err := range a.jsonLines(path) {
-			if err == nil {
-				err = in.add(ctx, line, f)
-			}
-			if err != nil {
-				return in.failed(err)
-			}
+	in := &intake{app: a}
+	a.term.Status("storing …")
+	for line, err := range a.jsonLines(path) {
+		if err == nil {
+			err = in.add(ctx, line, f)
 		}
-		if err := in.flush(ctx); err != nil {
+		if err != nil {
 			return in.failed(err)
 		}
-		if a.flags.json {
-			return a.printJSON(map[string]any{"observed": in.stored, "repeated": in.repeated})
-		}
-		if in.repeated > 0 {
-			a.term.Line("%d memories stored, %d were there before", in.stored, in.repeated)
-		} else {
-			a.term.Line("%d memories stored", in.stored)
-		}
-		a.warnVectors(in.bare)
-		return nil
-	})
+	}
+	if err := in.flush(ctx); err != nil {
+		return in.failed(err)
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]any{"observed": in.stored, "repeated": in.repeated})
+	}
+	if in.repeated > 0 {
+		a.term.Line("%s stored, %d were there before", plural(in.stored, "memory", "memories"), in.repeated)
+	} else {
+		a.term.Line("%s stored", plural(in.stored, "memory", "memories"))
+	}
+	a.warnVectors(in.bare)
+	return nil
 }
 
 // intake stores memories in batches.
 type intake struct {
-	app      *App
-	memories *memory.Memories
-	batch    []*core.ObserveRequest
+	app   *App
+	batch []*core.ObserveRequest
 	// first and last are the lines of the batch, done the last one that is stored.
 	first, last, done jsonLine
 	// stored counts new memories, repeated those that were there before by their keys,
@@ -60,7 +59,7 @@ type intake struct {
 
 // add takes a line, and stores the batch that it completes.
 func (in *intake) add(ctx context.Context, line jsonLine, f memoryFlags) error {
-	r := &core.ObserveRequest{Namespace: f.namespace, AgentID: in.app.config.Agent.Value, Tags: slices.Clone(f.tags)}
+	r := &core.ObserveRequest{Namespace: f.namespace, Tags: slices.Clone(f.tags)}
 	if err := line.decode(r); err != nil {
 		return err
 	}
@@ -82,18 +81,13 @@ func (in *intake) flush(ctx context.Context) error {
 	if len(in.batch) == 0 {
 		return nil
 	}
-	stored, repeated, err := in.memories.ObserveAll(ctx, in.batch)
+	done, err := do[operation.MemoryObservedAll](ctx, in.app, "memory_observe_all", &operation.MemoryObserveAll{Items: in.batch})
 	if err != nil {
 		return sdk.Wrap(fmt.Sprintf("%s to %d", in.first, in.last.number), err)
 	}
-	for _, m := range stored {
-		if m.EmbeddingModel == "" {
-			in.bare++
-		}
-	}
-	in.stored, in.repeated = in.stored+len(stored)-repeated, in.repeated+repeated
+	in.stored, in.repeated, in.bare = in.stored+done.Observed, in.repeated+done.Repeated, in.bare+done.WithoutVector
 	in.batch, in.done = in.batch[:0], in.last
-	in.app.term.Status("%d memories", in.stored+in.repeated)
+	in.app.term.Step(int64(in.stored+in.repeated), 0, memories)
 	return nil
 }
 
@@ -118,43 +112,42 @@ func (a *App) warnVectors(bare int) {
 // recalled again.
 func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallRequest) error {
 	ctx := c.Context()
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		results := []*core.RecallResult{}
-		for line, err := range a.jsonLines(path) {
-			var result *core.RecallResult
-			if err == nil {
-				result, err = recallLine(ctx, m, line, *common)
-			}
-			if err != nil && a.flags.json && len(results) > 0 {
-				_ = a.printJSON(map[string]any{"results": results}) // they are JSON already
-			}
-			if err != nil {
-				return err
-			}
-			results = append(results, result)
-			a.term.Status("%d queries", len(results))
-			if a.flags.json {
-				continue
-			}
-			results[len(results)-1] = nil // it is printed
-			if _, err := a.Stdout.Write(append(term.JSON(core.MustJSON(result)), '\n')); err != nil {
-				return err
-			}
+	a.term.Status("recalling …")
+	results := []*operation.Recalled{}
+	for line, err := range a.jsonLines(path) {
+		var result *operation.Recalled
+		if err == nil {
+			result, err = a.recallLine(ctx, line, *common)
 		}
+		if err != nil && a.flags.json && len(results) > 0 {
+			_ = a.printJSON(map[string]any{"results": results}) // they are JSON already
+		}
+		if err != nil {
+			return err
+		}
+		results = append(results, result)
+		a.term.Step(int64(len(results)), 0, term.Unit{One: "query", Many: "queries"})
 		if a.flags.json {
-			return a.printJSON(map[string]any{"results": results})
+			continue
 		}
-		return nil
-	})
+		results[len(results)-1] = nil // it is printed
+		if _, err := a.Stdout.Write(append(term.JSON(core.MustJSON(result)), '\n')); err != nil {
+			return err
+		}
+	}
+	if a.flags.json {
+		return a.printJSON(map[string]any{"results": results})
+	}
+	return nil
 }
 
 // recallLine recalls for a line, which goes over what is common to all.
-func recallLine(ctx context.Context, m *memoryHost, line jsonLine, r core.RecallRequest) (*core.RecallResult, error) {
+func (a *App) recallLine(ctx context.Context, line jsonLine, r core.RecallRequest) (*operation.Recalled, error) {
 	r.Kinds, r.Tags, r.States = slices.Clone(r.Kinds), slices.Clone(r.Tags), slices.Clone(r.States)
 	if err := line.decode(&r); err != nil {
 		return nil, err
 	}
-	result, err := m.Recall(ctx, &r)
+	result, err := do[operation.Recalled](ctx, a, "memory_recall", &r)
 	if err != nil {
 		return nil, sdk.Wrap(line.String(), err)
 	}
@@ -177,9 +170,9 @@ api_key_env names the environment variable with the key, where one is needed. Ti
 contents and queries are sent there, over https or to this machine only.`,
 		Example: "  reflectory memory reembed team/mail",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			tell := func(p memory.ReembedProgress) { a.term.Status("%d of %d memories", p.Looked, p.Total) }
-			result, err := m.Reembed(ctx, args[0], a.config.Agent.Value, tell)
+		RunE: func(c *cobra.Command, args []string) error {
+			a.term.Status("making vectors …")
+			result, err := do[memory.ReembedProgress](c.Context(), a, "memory_reembed", &operation.MemoryReembed{Namespace: args[0]})
 			if err != nil {
 				return err
 			}
@@ -188,6 +181,6 @@ contents and queries are sent there, over https or to this machine only.`,
 			}
 			a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
 			return nil
-		}),
+		},
 	}
 }

@@ -60,7 +60,7 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		{"memory reject nothing-0", exitFailure, "pending_not_found"},
 		{"memory approve nothing", exitFailure, "id_prefix_short"},
 		{"memory reject nothing", exitFailure, "id_prefix_short"},
-		{"memory list --namespace n --limit 1001", exitUsage, "limit_invalid"},
+		{"memory list --namespace n --limit 201", exitUsage, "limit_invalid"},
 		{"memory sweep a//b", exitFailure, "namespace_invalid"},
 		{"knowledge get nothing-0", exitFailure, "knowledge_not_found"},
 		{"gate run fact-0001", exitFailure, "state_conflict"},

@@ -179,6 +179,10 @@ func TestASecondProcessIsToldWhoHoldsTheStore(t *testing.T) {
 		_ = holder.Process.Kill()
 		_ = holder.Wait()
 	}()
+	// The first batch opens the store, which stays open for what may follow.
+	if _, err := feed.WriteString(strings.Repeat("{\"content\": \"y\"}\n", memory.MaxBatch)); err != nil {
+		t.Fatal(err)
+	}
 	held := Status{}
 	until(t, "the store is held", func() bool { w.json(&held, "status"); return held.Store.Holder != nil })
 	if d := held.Store.Holder.Durability; d != pebble.Relaxed {

@@ -1,53 +1,40 @@
 package cli
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/memory"
 )
-
-// maxElsewhere is how many namespaces an empty answer names.
-const maxElsewhere = 10
 
 func (a *App) memoryNamespacesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "namespaces", Short: "List the namespaces that hold memories",
 		Example: "  reflectory memory namespaces",
 		Args:    cobra.NoArgs,
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, _ []string) error {
-			list, err := m.Namespaces(ctx)
+		RunE: func(c *cobra.Command, _ []string) error {
+			page, err := do[operation.Page[memory.NamespaceCount]](c.Context(), a, "memory_namespaces", &operation.MemoryNamespaces{})
 			if err != nil {
 				return err
 			}
 			if a.flags.json {
-				return a.printJSON(map[string]any{"namespaces": orEmpty(list)})
+				return a.printJSON(page)
 			}
-			if len(list) == 0 {
+			if len(page.Items) == 0 {
 				a.term.Line("no namespace holds memories yet: store one with: reflectory memory observe")
 				return nil
 			}
-			rows := make([][]string, len(list))
-			for i, c := range list {
-				rows[i] = []string{oneLine(c.Namespace), fmt.Sprint(c.Memories), fmt.Sprint(c.Bytes)}
+			rows := make([][]string, len(page.Items))
+			for i, n := range page.Items {
+				rows[i] = []string{cell(n.Namespace), fmt.Sprint(n.Memories), fmt.Sprint(n.Bytes)}
 			}
 			return a.table([]string{"NAMESPACE", "MEMORIES", "BYTES"}, rows)
-		}),
+		},
 	}
-}
-
-// elsewhere are the namespaces with the most memories, for an answer that found
-// none.
-func elsewhere(ctx context.Context, m *memoryHost) ([]memory.NamespaceCount, error) {
-	list, err := m.Namespaces(ctx)
-	slices.SortStableFunc(list, func(a, b memory.NamespaceCount) int { return cmp.Compare(b.Memories, a.Memories) })
-	return list[:min(len(list), maxElsewhere)], err
 }
 
 // hintElsewhere says where memories are.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/reflectory/reflectory/cmd/host/internal/term"
 )
 
 func (a *App) memoryPendingCommand() *cobra.Command {
@@ -28,7 +26,7 @@ func (a *App) memoryPendingCommand() *cobra.Command {
 			}
 			rows := make([][]string, len(list))
 			for i, p := range list {
-				rows[i] = []string{p.ID, oneLine(p.Namespace), fmt.Sprint(p.Depth), oneLine(p.AgentID), term.Cut(p.Request.Title, 60)}
+				rows[i] = []string{p.ID, cell(p.Namespace), fmt.Sprint(p.Depth), cell(p.AgentID), cell(p.Request.Title)}
 			}
 			return a.table([]string{"PENDING", "NAMESPACE", "DEPTH", "AGENT", "TITLE"}, rows)
 		}),
@@ -43,7 +41,7 @@ func (a *App) memoryApproveCommand() *cobra.Command {
 		Example: "  reflectory memory approve 01939f33",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			result, err := m.Approve(ctx, args[0], a.config.Agent.Value)
+			result, err := m.Approve(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -59,7 +57,7 @@ func (a *App) memoryRejectCommand() *cobra.Command {
 		Example: `  reflectory memory reject 01939f34 --reason "too far from its sources"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			p, err := m.Reject(ctx, args[0], a.config.Agent.Value, reason)
+			p, err := m.Reject(ctx, args[0], reason)
 			if err != nil {
 				return err
 			}

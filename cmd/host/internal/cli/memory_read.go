@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -19,24 +20,16 @@ func (a *App) memoryGetCommand() *cobra.Command {
 		Use: "get ID", Short: "Show a memory whole",
 		Example: "  reflectory memory get deploy-notes --json",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			found, err := m.Find(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			from, to, err := m.Links(ctx, found.ID)
+		RunE: func(c *cobra.Command, args []string) error {
+			found, err := do[operation.Memory](c.Context(), a, "memory_get", &operation.MemoryGet{ID: args[0]})
 			if err != nil {
 				return err
 			}
 			if a.flags.json {
-				return a.printJSON(struct {
-					*core.Memory
-					LinksFrom []core.Link `json:"links_from"`
-					LinksTo   []core.Link `json:"links_to"`
-				}{found, orEmpty(from), orEmpty(to)})
+				return a.printJSON(found)
 			}
-			return a.printMemory(found, slices.Concat(from, to))
-		}),
+			return a.printMemory(found.Memory, slices.Concat(found.LinksFrom, found.LinksTo))
+		},
 	}
 }
 
@@ -70,68 +63,60 @@ func occurred(m *core.Memory) string {
 
 func (a *App) memoryListCommand() *cobra.Command {
 	var f filterFlags
-	var limit int
-	var after string
+	var paging operation.Paging
 	c := &cobra.Command{
 		Use: "list", Short: "List memories, the newest first",
 		Example: "  reflectory memory list --namespace team/mail --state cooling",
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.namespace = a.orConfigured(c, f.namespace)
 			sel := f.filter()
-			return a.withMemory(c.Context(), func(m *memoryHost) error {
-				page, err := m.List(c.Context(), memory.ListFilter{
-					Namespace: sel.Namespace, Subtree: sel.Subtree, Kinds: sel.Kinds, States: sel.States,
-					Tags: sel.Tags, AgentID: sel.AgentID, Limit: limit, After: after,
-				})
-				if err != nil {
-					return err
-				}
-				return a.printMemories(c.Context(), m, page, sel)
+			page, err := do[operation.Memories](c.Context(), a, "memory_list", &operation.MemoryList{
+				Namespace: sel.Namespace, Subtree: sel.Subtree, Kinds: sel.Kinds, States: sel.States, Tags: sel.Tags, AgentID: sel.AgentID,
+				Paging: paging,
 			})
+			if err != nil {
+				return err
+			}
+			return a.printMemories(page, sel)
 		},
 	}
 	f.add(c)
-	c.Flags().IntVar(&limit, "limit", 0, "how many at most (default 50)")
-	c.Flags().StringVar(&after, "after", "", "go on after what an earlier list ended with: its `next`")
+	pagingFlags(c, &paging)
 	return c
 }
 
-func (a *App) printMemories(ctx context.Context, m *memoryHost, page *memory.Page, sel core.RecallFilter) error {
-	list := orEmpty(page.Memories)
-	var others []memory.NamespaceCount
-	if len(list) == 0 && page.Next == "" {
-		var err error
-		if others, err = elsewhere(ctx, m); err != nil {
-			return err
-		}
-	}
+// pagingFlags are the flags of every list.
+func pagingFlags(c *cobra.Command, p *operation.Paging) {
+	c.Flags().IntVar(&p.Limit, "limit", 0, fmt.Sprintf("how many at most, up to %d (default %d)", operation.MaxLimit, operation.DefaultLimit))
+	c.Flags().StringVar(&p.PageToken, "page-token", "", "go on after an earlier page: its `next_page_token`")
+}
+
+func (a *App) printMemories(page *operation.Memories, sel core.RecallFilter) error {
 	if a.flags.json {
-		return a.printJSON(struct {
-			memory.Page
-			Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
-		}{memory.Page{Memories: list, Next: page.Next}, others})
+		return a.printJSON(page)
 	}
-	if len(list) == 0 && page.Next == "" {
+	list := page.Items
+	if len(list) == 0 && page.NextPageToken == "" {
 		a.nothingIn("no such memories", sel.Namespace, sel.Subtree)
-		a.hintElsewhere(others)
+		a.hintElsewhere(page.Namespaces)
 		return nil
 	}
 	rows := make([][]string, len(list))
 	for i, m := range list {
-		rows[i] = []string{m.ID, oneLine(m.Namespace), string(m.Kind), string(m.State), fmt.Sprint(m.ReflectionDepth),
-			fmt.Sprintf("%d/%d", m.Signals.Uses(), m.Signals.RelevantTurns), term.Cut(m.Title, 60)}
+		rows[i] = []string{m.ID, cell(m.Namespace), string(m.Kind), string(m.State), fmt.Sprint(m.ReflectionDepth),
+			fmt.Sprintf("%d/%d", m.Signals.Uses(), m.Signals.RelevantTurns), cell(m.Title)}
 	}
 	if err := a.table([]string{"MEMORY", "NAMESPACE", "KIND", "STATE", "DEPTH", "USED", "TITLE"}, rows); err != nil {
 		return err
 	}
-	a.hintNext(page.Next)
+	a.hintNext(page.NextPageToken)
 	return nil
 }
 
 // hintNext says how to go on with a list that has more.
 func (a *App) hintNext(next string) {
 	if next != "" {
-		a.term.Line("hint: there are more: --after %s", next)
+		a.term.Line("hint: there are more: --page-token %s", next)
 	}
 }
 
@@ -207,45 +192,34 @@ func checkRecallArgs(c *cobra.Command, args []string) error {
 }
 
 func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		result, err := m.Recall(ctx, r)
-		if err != nil {
-			return err
-		}
-		var others []memory.NamespaceCount
-		if len(result.Memories) == 0 {
-			if others, err = elsewhere(ctx, m); err != nil {
-				return err
-			}
-		}
-		if a.flags.json {
-			return a.printJSON(struct {
-				*core.RecallResult
-				Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
-			}{result, others})
-		}
-		if result.EmbeddingFailure != "" {
-			a.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
-		}
-		for i := range result.Memories {
-			a.printRecalled(&result.Memories[i])
-		}
-		if len(result.Memories) == 0 {
-			a.nothingIn("nothing fits", r.Namespace, r.Subtree)
-			a.hintElsewhere(others)
-		}
-		if r.Session != "" && r.Turn == 0 {
-			a.term.Line("turn %d of session %s", result.Turn, term.Clean(result.Session))
-		}
-		return nil
-	})
+	result, err := do[operation.Recalled](ctx, a, "memory_recall", r)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(result)
+	}
+	if result.EmbeddingFailure != "" {
+		a.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
+	}
+	for i := range result.Memories {
+		a.printRecalled(&result.Memories[i])
+	}
+	if len(result.Memories) == 0 {
+		a.nothingIn("nothing fits", r.Namespace, r.Subtree)
+		a.hintElsewhere(result.Namespaces)
+	}
+	if r.Session != "" && r.Turn == 0 {
+		a.term.Line("turn %d of session %s", result.Turn, term.Clean(result.Session))
+	}
+	return nil
 }
 
 // printRecalled prints a recalled memory and why it is there.
 func (a *App) printRecalled(r *core.Recalled) {
-	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, term.Cut(r.Title, 100))
+	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, a.preview(3, r.Title))
 	if r.Content != r.Title {
-		fmt.Fprintf(a.Stdout, "   %s\n", term.Cut(r.Content, 200))
+		fmt.Fprintf(a.Stdout, "   %s\n", a.preview(3, r.Content))
 	}
 	why := []string{fmt.Sprintf("q %.2f", r.Why.Q)}
 	if r.Why.Similarity != nil {
@@ -268,7 +242,7 @@ func (a *App) printRecalled(r *core.Recalled) {
 		{"superseded by", r.SupersededBy}, {"contradicted by", r.ContradictedBy}, {"the same as", r.SameAs},
 	} {
 		if len(other.ids) > 0 {
-			fmt.Fprintf(a.Stdout, "   %s %s\n", other.how, term.Cut(strings.Join(other.ids, ", "), 200))
+			fmt.Fprintf(a.Stdout, "   %s %s\n", other.how, a.preview(4+len(other.how), strings.Join(other.ids, ", ")))
 		}
 	}
 	if r.KnowledgeID != "" {
@@ -283,12 +257,8 @@ func (a *App) memoryExplainCommand() *cobra.Command {
 gate, and what happened to it, from the journal of its namespace.`,
 		Example: "  reflectory memory explain deploy-notes",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			ids, err := m.idsOrAsGiven(ctx, args) // a purged one is explained by its whole id
-			if err != nil {
-				return err
-			}
-			e, err := m.Explain(ctx, ids[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			e, err := do[memory.Explanation](c.Context(), a, "memory_explain", &operation.MemoryExplain{ID: args[0]})
 			if err != nil {
 				return err
 			}
@@ -296,7 +266,7 @@ gate, and what happened to it, from the journal of its namespace.`,
 				return a.printJSON(e)
 			}
 			return a.printMemoryWhy(e)
-		}),
+		},
 	}
 }
 

@@ -74,10 +74,10 @@ var shapes = []struct {
 	{line: "memory get fact-0001", keys: sortedWords(usedMemoryKeys + " links_from links_to"), parts: map[string]string{
 		"links_from.0": "created_at from relation to",
 	}},
-	{line: "memory list --namespace n", keys: "memories", parts: map[string]string{"memories.0": usedMemoryKeys}},
-	{line: "memory list --namespace n --limit 1", keys: "memories next"},
+	{line: "memory list --namespace n", keys: "items", parts: map[string]string{"items.0": usedMemoryKeys}},
+	{line: "memory list --namespace n --limit 1", keys: "items next_page_token"},
 	{line: "memory explain fact-0001", keys: "history id links_from memory namespace state turn why", parts: map[string]string{
-		"history.0": "at data hash prev seq type",
+		"history.0": "at data hash prev seq subject type",
 	}},
 	{line: "memory sweep n", keys: "changed evaluated gated namespace transitions turn"},
 	{line: "memory reembed n", keys: "changed looked model namespace total"},
@@ -89,7 +89,7 @@ var shapes = []struct {
 	{line: "memory reject PENDING", keys: pendingKeys},
 	{line: "governance unset n", keys: "namespace"},
 	{line: "memory reflect --source fact-0001 --title t --content c", keys: "id namespace reflection_depth reflects_on"},
-	{line: "knowledge list --namespace team/a", keys: "knowledge", parts: map[string]string{"knowledge.0": knowledgeKeys}},
+	{line: "knowledge list --namespace team/a", keys: "items", parts: map[string]string{"items.0": knowledgeKeys}},
 	{line: "knowledge recall --namespace team/a done", keys: "knowledge", parts: map[string]string{
 		"knowledge.0": "knowledge rank score why", "knowledge.0.knowledge": knowledgeKeys,
 	}},
@@ -104,7 +104,7 @@ var shapes = []struct {
 	{line: "audit head", keys: "hash head seq"},
 	{line: "audit verify", keys: "entries pruned_entries pruned_segments recorded_heads root streams valid", parts: map[string]string{"root": "hash seq"}},
 	{line: "audit show", keys: "more streams", parts: map[string]string{"streams.0": "hash seq stream"}},
-	{line: "audit show namespace/n", keys: "entries head stream", parts: map[string]string{"entries.0": "at data hash prev seq type", "head": "hash seq"}},
+	{line: "audit show namespace/n", keys: "entries head stream", parts: map[string]string{"entries.0": "at data hash prev seq subject type", "head": "hash seq"}},
 	{line: "audit show --types", keys: "types", parts: map[string]string{"types.0": "fields type", "types.0.fields.0": "kind name"}},
 	{line: "store backup backup", keys: "folder left_out"},
 	{line: "store restore backup --data-dir restored", keys: "folder"},
@@ -141,7 +141,7 @@ func TestTheShapesThatTheMemoryPrints(t *testing.T) {
 		case object["pending_id"] != nil:
 			names["PENDING"] = object["pending_id"].(string)
 		case strings.HasPrefix(line, "knowledge list"):
-			names["KNOWLEDGE"] = within(whole, "knowledge.0.id").(string)
+			names["KNOWLEDGE"] = within(whole, "items.0.id").(string)
 		}
 	}
 }
@@ -207,17 +207,17 @@ func TestListsGoOnWhereTheyEnded(t *testing.T) {
 				line += " --limit 2"
 			}
 			if next != "" {
-				line += " --after " + next
+				line += " --page-token " + next
 			}
 			out, _ := w.line(exitPassed, "", line)
 			var page struct {
-				Memories, Knowledge []struct{ ID string }
-				Next                string
+				Items []struct{ ID string }
+				Next  string `json:"next_page_token"`
 			}
 			if err := json.Unmarshal([]byte(out), &page); err != nil {
 				t.Fatal(err)
 			}
-			entries := append(page.Memories, page.Knowledge...)
+			entries := page.Items
 			if !strings.Contains(command, "--limit") && len(entries) > 2 {
 				t.Errorf("%s: a page of two has %d", command, len(entries))
 			}

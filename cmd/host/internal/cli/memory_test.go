@@ -159,7 +159,7 @@ func TestHowReflectRefuses(t *testing.T) {
 			}
 		})
 	}
-	list := w.parsed(exitPassed, "memory list --namespace team --subtree")["memories"].([]any)
+	list := w.parsed(exitPassed, "memory list --namespace team --subtree")["items"].([]any)
 	events, _ := w.line(exitPassed, "", "audit show namespace/team/a")
 	if len(list) != 1 || strings.Contains(events, "reflection.") {
 		t.Errorf("refusals left %d memories and the events:\n%s", len(list), events)
@@ -331,12 +331,12 @@ func TestEachFilterSelects(t *testing.T) {
 	} {
 		for _, command := range []string{"memory list", "memory recall word --limit 10"} {
 			out, _ := w.line(exitPassed, "", command+" --namespace n --json "+filter)
-			var found struct{ Memories []struct{ ID string } }
+			var found struct{ Memories, Items []struct{ ID string } }
 			if err := json.Unmarshal([]byte(out), &found); err != nil {
 				t.Fatal(err)
 			}
 			var ids []string
-			for _, m := range found.Memories {
+			for _, m := range append(found.Memories, found.Items...) {
 				ids = append(ids, m.ID)
 			}
 			if got := sortedWords(strings.Join(ids, " ")); got != want {
@@ -412,6 +412,6 @@ func TestReflectionsAreLiftedAsItIsSet(t *testing.T) {
 	for _, boost := range []string{"0", "-1", "11", "much", "NaN"} {
 		w.env["REFLECTORY_RECALL_DEPTH_BOOST"] = boost
 		_, errs := w.line(exitUsage, "", "memory recall --namespace n word")
-		wantIn(t, errs, "recall_depth_boost", "environment REFLECTORY_RECALL_DEPTH_BOOST", "hint: ")
+		wantIn(t, errs, "recall depth boost", "environment REFLECTORY_RECALL_DEPTH_BOOST", "hint: ")
 	}
 }

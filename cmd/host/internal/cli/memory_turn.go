@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/memory"
 )
 
@@ -23,7 +24,7 @@ unless its source is better. A user's word is better than what tools show, and t
 better than what a text says: then the turn's credit is taken back and given again.`,
 		Example: "  reflectory memory feedback --session s1 --turn 1 --outcome success --used build-notes",
 		RunE: func(c *cobra.Command, _ []string) error {
-			r.Outcome, r.AgentID = core.Outcome(outcome), a.config.Agent.Value
+			r.Outcome = core.Outcome(outcome)
 			return a.feedback(c.Context(), r)
 		},
 	}
@@ -39,17 +40,11 @@ better than what a text says: then the turn's credit is taken back and given aga
 }
 
 func (a *App) feedback(ctx context.Context, r *core.FeedbackRequest) error {
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		var err error
-		if r.Used, err = m.idsOrAsGiven(ctx, r.Used); err != nil {
-			return err
-		}
-		result, err := m.Feedback(ctx, r)
-		if result == nil {
-			return err
-		}
-		return showWith(err, func() error { return a.showFeedback(result) })
-	})
+	result, err := do[core.FeedbackResult](ctx, a, "memory_feedback", r)
+	if result == nil {
+		return err
+	}
+	return showWith(err, func() error { return a.showFeedback(result) })
 }
 
 func (a *App) showFeedback(result *core.FeedbackResult) error {
@@ -81,17 +76,13 @@ func (a *App) memoryRestoreCommand() *cobra.Command {
 		Use: "restore ID", Short: "Make an archived or consolidated memory active again",
 		Example: "  reflectory memory restore 01939f2c",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			ids, err := m.ids(ctx, args)
-			if err != nil {
-				return err
-			}
-			restored, err := m.Restore(ctx, ids[0], a.config.Agent.Value)
+		RunE: func(c *cobra.Command, args []string) error {
+			restored, err := do[core.Memory](c.Context(), a, "memory_restore", &operation.MemoryRestore{ID: args[0]})
 			if err != nil {
 				return err
 			}
 			return a.printResult(restored, "%s is %s", restored.ID, restored.State)
-		}),
+		},
 	}
 }
 
@@ -100,8 +91,9 @@ func (a *App) memorySweepCommand() *cobra.Command {
 		Use: "sweep NAMESPACE", Short: "Have the retention policy look at every memory of a namespace",
 		Example: "  reflectory memory sweep team/mail",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			result, err := m.Sweep(ctx, args[0], a.config.Agent.Value)
+		RunE: func(c *cobra.Command, args []string) error {
+			a.term.Status("looking at the memories …")
+			result, err := do[memory.SweepResult](c.Context(), a, "memory_sweep", &operation.MemorySweep{Namespace: args[0]})
 			if result == nil {
 				return err
 			}
@@ -112,12 +104,12 @@ func (a *App) memorySweepCommand() *cobra.Command {
 				a.showSweep(result)
 				return nil
 			})
-		}),
+		},
 	}
 }
 
 func (a *App) showSweep(result *memory.SweepResult) {
-	a.term.Line("%d memories looked at, %d scored again, at turn %d", result.Evaluated, result.Changed, result.Turn)
+	a.term.Line("%s looked at, %d scored again, at turn %d", plural(int(result.Evaluated), "memory", "memories"), result.Changed, result.Turn)
 	for _, state := range core.MemoryStates() {
 		if n := result.Transitions[state]; n > 0 {
 			a.term.Line("%d became %s", n, state)

@@ -36,7 +36,7 @@ stored before changes nothing, so a file with keys can be given again after a cr
 				return err
 			}
 			return a.observe(c.Context(), &core.ObserveRequest{
-				ID: id, Namespace: f.namespace, AgentID: a.config.Agent.Value, Kind: core.MemoryKind(f.kind),
+				ID: id, Namespace: f.namespace, Kind: core.MemoryKind(f.kind),
 				Title: f.title, Content: content, Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
 				Priority: given(c, "priority", f.priority), Importance: given(c, "importance", f.importance),
 				Confidence: given(c, "confidence", f.confidence), OccurredAt: f.occurred,
@@ -52,20 +52,18 @@ stored before changes nothing, so a file with keys can be given again after a cr
 }
 
 func (a *App) observe(ctx context.Context, r *core.ObserveRequest) error {
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		memory, err := m.Observe(ctx, r)
-		if err != nil {
-			return err
-		}
-		if a.flags.json {
-			return a.printJSON(memory)
-		}
-		if memory.EmbeddingModel == "" {
-			a.term.Line("warn: no vector came from %s: only words find it, until: reflectory memory reembed %s",
-				term.Clean(a.config.EmbeddingsModel.Value), term.Clean(memory.Namespace))
-		}
-		return a.say("%s", memory.ID)
-	})
+	memory, err := do[core.Memory](ctx, a, "memory_observe", r)
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(memory)
+	}
+	if memory.EmbeddingModel == "" {
+		a.term.Line("warn: no vector came from %s: only words find it, until: reflectory memory reembed %s",
+			term.Clean(a.config.EmbeddingsModel.Value), term.Clean(memory.Namespace))
+	}
+	return a.say("%s", memory.ID)
 }
 
 func (a *App) memoryReflectCommand() *cobra.Command {
@@ -87,7 +85,7 @@ pending: reflectory memory pending.`,
 			}
 			return a.reflect(c.Context(), &core.ReflectRequest{
 				SourceIDs: sources, Title: f.title, Content: content, Kind: core.MemoryKind(f.kind), Namespace: f.namespace,
-				AgentID: a.config.Agent.Value, Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
+				Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
 				Priority: given(c, "priority", f.priority), Confidence: given(c, "confidence", f.confidence),
 				Importance: given(c, "importance", f.importance), OccurredAt: f.occurred, Depth: given(c, "depth", depth),
 			})
@@ -102,25 +100,19 @@ pending: reflectory memory pending.`,
 }
 
 func (a *App) reflect(ctx context.Context, r *core.ReflectRequest) error {
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		var err error
-		if r.SourceIDs, err = m.idsOrAsGiven(ctx, r.SourceIDs); err != nil {
-			return err
-		}
-		result, err := m.Reflect(ctx, r)
-		if err != nil {
-			return err
-		}
-		switch {
-		case a.flags.json:
-			return a.printJSON(result)
-		case result.PendingID != "":
-			a.term.Line("it needs an approval: reflectory memory approve %s", result.PendingID)
-			return a.say("%s", result.PendingID)
-		}
-		a.term.Line("depth %d in %s", result.ReflectionDepth, result.Namespace)
-		return a.say("%s", result.ID)
-	})
+	result, err := do[core.ReflectResult](ctx, a, "memory_reflect", r)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.flags.json:
+		return a.printJSON(result)
+	case result.PendingID != "":
+		a.term.Line("it needs an approval: reflectory memory approve %s", result.PendingID)
+		return a.say("%s", result.PendingID)
+	}
+	a.term.Line("depth %d in %s", result.ReflectionDepth, result.Namespace)
+	return a.say("%s", result.ID)
 }
 
 func (a *App) memoryLinkCommand() *cobra.Command {
@@ -144,17 +136,9 @@ consolidated_from, related_to, or any word of a-z, 0-9 and _.`,
 }
 
 func (a *App) link(ctx context.Context, from, relation, to string, metadata json.RawMessage) error {
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		ids, err := m.ids(ctx, []string{from, to})
-		if err != nil {
-			return err
-		}
-		link, err := m.Link(ctx, &memory.LinkRequest{
-			From: ids[0], Relation: relation, To: ids[1], Metadata: metadata, AgentID: a.config.Agent.Value,
-		})
-		if err != nil {
-			return err
-		}
-		return a.printResult(link, "%s", strings.Join([]string{link.From, link.Relation, link.To}, " "))
-	})
+	link, err := do[core.Link](ctx, a, "memory_link", &memory.LinkRequest{From: from, Relation: relation, To: to, Metadata: metadata})
+	if err != nil {
+		return err
+	}
+	return a.printResult(link, "%s", strings.Join([]string{link.From, link.Relation, link.To}, " "))
 }

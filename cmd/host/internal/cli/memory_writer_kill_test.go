@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -91,7 +92,11 @@ func (w *killWorld) holds(list []written) {
 				w.there(m, o)
 			}
 			return m.store.View(w.t.Context(), func(r core.Reader) error {
-				for _, part := range storeParts(m.store) {
+				parts, err := host.Checkers(m.store)
+				if err != nil {
+					return err
+				}
+				for _, part := range parts {
 					if err := part.Check(w.t.Context(), r, func(p core.Problem) { w.t.Errorf("problem: %+v", p) }); err != nil {
 						return err
 					}
@@ -99,6 +104,9 @@ func (w *killWorld) holds(list []written) {
 				return nil
 			})
 		})
+	}
+	if closed := app.closeHost(); err == nil {
+		err = closed
 	}
 	if err != nil {
 		w.t.Fatal(err)

@@ -67,14 +67,33 @@ func (a *App) table(header []string, rows [][]string) error {
 	return term.Table(a.Stdout, header, rows)
 }
 
+// prose is table where the last column explains, and is broken rather than cut.
+func (a *App) prose(header []string, rows [][]string) error {
+	return term.Prose(a.Stdout, header, rows)
+}
+
+// cell makes a text from outside a cell of a table, which cuts it where it has to.
+func cell(text string) string { return strings.TrimSpace(term.Clean(text)) }
+
 // printSection shows a title and, below it, what there is under each name.
 func (a *App) printSection(title string, rows [][2]string) {
 	fmt.Fprintln(a.Stdout, title)
+	const indent = "               " // the width of a name
+	width := max(0, term.Width(a.Stdout)-len(indent))
 	for _, row := range rows {
 		if row[1] != "" {
-			fmt.Fprintf(a.Stdout, "  %-12s %s\n", row[0], term.Clean(row[1]))
+			fmt.Fprintf(a.Stdout, "  %-12s %s\n", row[0], strings.ReplaceAll(term.Wrap(term.Clean(row[1]), width, ""), "\n", "\n"+indent))
 		}
 	}
+}
+
+// preview is the beginning of a text that may be long, after so many columns: as much as
+// the terminal's line holds, or 200 characters elsewhere.
+func (a *App) preview(after int, text string) string {
+	if width := term.Width(a.Stdout); width > 0 {
+		return term.Fit(term.Clean(text), max(1, width-after))
+	}
+	return term.Cut(text, 200)
 }
 
 // orEmpty makes a list that is nil an empty one, which JSON shows as [].
@@ -87,17 +106,6 @@ func orEmpty[T any](list []T) []T {
 
 // oneLine makes a text from outside fit a line of progress.
 func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100) }
-
-// size is a number of bytes for people.
-func size(bytes int64) string {
-	switch {
-	case bytes < 1<<10:
-		return fmt.Sprintf("%d B", bytes)
-	case bytes < 1<<20:
-		return fmt.Sprintf("%d KiB", bytes>>10)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-}
 
 // plural is a count with its noun.
 func plural(n int, one, many string) string {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
 )
 
 // TestFilesAreBoundedAndInputsMayBePipes: what the program finds by itself must be a
@@ -45,9 +46,9 @@ func TestFilesAreBoundedAndInputsMayBePipes(t *testing.T) {
 			t.Errorf("%s: %s %q, want %s", c.line, code, message, c.reason)
 		}
 	}
-	if err := os.Rename("pipe", configFile); err != nil {
+	if err := os.Rename("pipe", config.FileName); err != nil {
 		t.Fatal(err)
 	}
 	_, errs := w.line(exitFailure, "", "memory list --namespace n")
-	wantIn(t, errs, configFile, "it is a named pipe", "hint: ")
+	wantIn(t, errs, config.FileName, "it is a named pipe", "hint: ")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process"
@@ -47,7 +48,7 @@ version's copy stays, since other locks may pin it, unless --purge deletes it
 }
 
 func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
-	place, err := a.place()
+	place, err := host.ProjectPlace(a.config)
 	if err != nil {
 		return err
 	}
@@ -131,14 +132,19 @@ func (p *addedPlugin) print(a *App) {
 // started here, for want of its interpreter perhaps, may be right elsewhere: undescribed
 // says why.
 func (a *App) tryPlugin(ctx context.Context, p *install.Plugin) (module *wasm.Info, undescribed, err error) {
-	drivers, err := a.openDrivers([]plugin.Installed{{Runtime: p.Package.Runtime}}, driverOptions{log: func(plugin.LogLine) {}})
+	drivers, err := host.OpenDrivers(a.config, []plugin.Installed{{Runtime: p.Package.Runtime}}, host.DriverOptions{Log: func(plugin.LogLine) {}})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer closing(&err, drivers)
-	if module, err = drivers.compile(ctx, p); err != nil {
+	if p.Package.Module() != "" {
+		a.term.Status("compiling %s, which is done once …", term.Clean(p.Name))
+	}
+	defer a.term.Clear()
+	if module, err = drivers.Compile(ctx, p); err != nil {
 		return nil, nil, err
 	}
+	a.term.Status("asking %s what it is …", term.Clean(p.Name))
 	err = install.Describe(ctx, p, process.TempDir(), drivers)
 	if err == nil || ctx.Err() != nil || sdk.ReasonOf(err) == "manifest_mismatch" {
 		return module, nil, err
@@ -188,7 +194,7 @@ other locks may pin them too, unless --purge deletes them.`,
 		Example: "  reflectory plugin remove acme/words",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			place, err := a.place()
+			place, err := host.ProjectPlace(a.config)
 			if err != nil {
 				return err
 			}

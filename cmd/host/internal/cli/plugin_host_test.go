@@ -7,22 +7,21 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// hosted runs the plugin chatty with what it was granted, beside llm-eval, which
-// may reach some endpoints.
-func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service) *pluginHost {
+// hosted runs the plugin chatty with what it was granted, next to llm-eval, which
+// may reach some endpoints. Calls under the context reach the model.
+func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service) (context.Context, *host.Plugins) {
 	w.t.Helper()
-	a := &App{Stderr: w.t.Output(), Getenv: func(k string) string { return w.env[k] }}
-	if err := a.load(); err != nil {
-		w.t.Fatal(err)
-	}
-	a.config.LogLevel.Value = "debug"
-	set, err := a.openSet()
+	w.env["REFLECTORY_LOG_LEVEL"], w.env["REFLECTORY_LLM_ENDPOINTS"] = "debug", strings.Join(append(endpoints, "127.0.0.1:1"), ",")
+	composed := w.openHost()
+	notices, logs := func(n host.Notice) { w.t.Log(n.Message) }, func(plugin.LogLine) {}
+	set, err := host.OpenSet(composed.Settings(), notices)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -35,7 +34,11 @@ func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service
 			p.Granted.Network = endpoints
 		}
 	}
-	h, err := a.hostPlugins(set, installed, json.RawMessage(llm), nil)
+	h, err := host.NewPlugins(host.PluginOptions{Settings: composed.Settings(), Set: set, Installed: installed, Log: logs, Notices: notices})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	scope, err := composed.Scope(host.Need{LLM: json.RawMessage(llm), Namespace: "team"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -44,20 +47,19 @@ func (w *world) hosted(llm string, endpoints []string, granted ...plugin.Service
 			w.t.Error(err)
 		}
 	})
-	return h
+	return plugin.WithScope(w.t.Context(), scope), h
 }
 
-func judge(t *testing.T, h *pluginHost) (*sdk.EvaluateResponse, error) {
-	t.Helper()
+func judge(ctx context.Context, h *host.Plugins) (*sdk.EvaluateResponse, error) {
 	return core.PluginEvaluator(h, core.Target{Plugin: "test/chatty", Config: json.RawMessage(`{"asks": true}`)}).
-		Evaluate(t.Context(), &sdk.EvaluateRequest{Call: sdk.Call{RunID: "01939f2c-0000-7000-8000-000000000000"}, Output: json.RawMessage(`1`)})
+		Evaluate(ctx, &sdk.EvaluateRequest{Call: sdk.Call{RunID: "01939f2c-0000-7000-8000-000000000000"}, Output: json.RawMessage(`1`)})
 }
 
 func TestAPluginReachesTheHostsModelWithoutAKey(t *testing.T) {
 	w := newWorld(t)
 	server := llmtest.New(t, llmtest.Text("yes"))
-	h := w.hosted(`{"provider": "openai", "base_url": "`+server.URL+`/v1", "model": "m", "price": {"in": 1000000, "out": 0}}`, []string{strings.TrimPrefix(server.URL, "http://")}, plugin.ServiceLLM, plugin.ServiceLog)
-	r, err := judge(t, h)
+	ctx, h := w.hosted(`{"provider": "openai", "base_url": "`+server.URL+`/v1", "model": "m", "price": {"in": 1000000, "out": 0}}`, []string{strings.TrimPrefix(server.URL, "http://")}, plugin.ServiceLLM, plugin.ServiceLog)
+	r, err := judge(ctx, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +106,7 @@ func TestAPluginWithoutTheGrantReachesNoModel(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := judge(t, newWorld(t).hosted(tt.llm, nil, tt.granted...))
+			_, err := judge(newWorld(t).hosted(tt.llm, nil, tt.granted...))
 			if sdk.CodeOf(err) != tt.code || sdk.ReasonOf(err) != tt.reason {
 				t.Errorf("got %v", err)
 			}
@@ -113,14 +115,14 @@ func TestAPluginWithoutTheGrantReachesNoModel(t *testing.T) {
 }
 
 func TestAConfigIsJudgedBeforeThePluginSeesIt(t *testing.T) {
-	h := newWorld(t).hosted("", nil)
+	ctx, h := newWorld(t).hosted("", nil)
 	for config, want := range map[string]string{
 		`{"asks": true}`:             "",
 		`{"asks": "often", "x": 1}`:  "/asks",
 		`{"ask": true}`:              `"ask"`,
 		`{"asks": null, "max": 1e3}`: `"max"`,
 	} {
-		err := h.Prepare(t.Context(), sdk.KindEvaluator, core.Target{Plugin: "test/chatty", Config: json.RawMessage(config)})
+		err := h.Prepare(ctx, sdk.KindEvaluator, core.Target{Plugin: "test/chatty", Config: json.RawMessage(config)})
 		if want == "" && err != nil || want != "" && (sdk.ReasonOf(err) != "config_invalid" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", config, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/logfile"
 	"github.com/reflectory/reflectory/sdk"
@@ -55,7 +56,7 @@ func (a *App) checkLogFlags(lines int, follow bool) error {
 }
 
 func (a *App) pluginLogs(ctx context.Context, name string, lines int, follow bool) error {
-	tail, err := logfile.Tail(a.pluginLogDir(), name, lines)
+	tail, err := logfile.Tail(host.PluginLogDir(a.config), name, lines)
 	switch {
 	case sdk.ReasonOf(err) == "log_not_found":
 		// A set that can't be opened says nothing of the name.
@@ -78,7 +79,7 @@ func (a *App) pluginLogs(ctx context.Context, name string, lines int, follow boo
 	if !follow {
 		return nil
 	}
-	return logfile.Follow(ctx, a.pluginLogDir(), name, a.printLogLine)
+	return logfile.Follow(ctx, host.PluginLogDir(a.config), name, a.printLogLine)
 }
 
 // printLogLine prints a line as "time level run message name=value …".

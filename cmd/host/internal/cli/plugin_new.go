@@ -23,6 +23,12 @@ publisher it is local/name. The languages and their runtimes:
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Name = args[0]
+			if err := checkWord("lang", o.Language, languageNames()); err != nil {
+				return err
+			}
+			if err := checkWord("runtime", o.Runtime, []string{"process", "wasm"}); err != nil {
+				return err
+			}
 			return a.newPlugin(o)
 		},
 	}

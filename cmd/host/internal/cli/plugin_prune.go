@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin/install"
 )
 
@@ -18,7 +19,7 @@ project's, nor that of any other project that added a plugin to the folder and
 still has its lock. --dry-run only lists them.`,
 		Example: "  reflectory plugin prune --dry-run",
 		RunE: func(*cobra.Command, []string) error {
-			place, err := a.place()
+			place, err := host.ProjectPlace(a.config)
 			if err != nil {
 				return err
 			}
@@ -44,6 +45,6 @@ func (a *App) printPruned(pruned *install.Pruned, dryRun bool) error {
 	if dryRun {
 		did = "would delete"
 	}
-	a.term.Line("%s %s of %s; kept what %s", did, plural(len(pruned.Removed), "copy", "copies"), size(pruned.Bytes), plural(len(pruned.Locks), "lock pins", "locks pin"))
+	a.term.Line("%s %s of %s; kept what %s", did, plural(len(pruned.Removed), "copy", "copies"), term.Size(pruned.Bytes), plural(len(pruned.Locks), "lock pins", "locks pin"))
 	return nil
 }

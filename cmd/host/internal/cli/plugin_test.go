@@ -8,9 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // A plugin whose plugin.yaml and program disagree doesn't start.
@@ -39,36 +42,44 @@ func TestTheShippedPackagesSayWhatTheirPluginsSay(t *testing.T) {
 
 func TestAPluginIsGivenWhatItWasGrantedAndNoMore(t *testing.T) {
 	env := map[string]string{"A": "1", "KEY": "secret", "EMPTY": "", "OTHER": "x"}
-	a := &App{Getenv: func(name string) string { return env[name] }}
-	a.config.LLMEndpoints.Value = "api.openai.com:443,llm.example.org:1"
-	uses := []workflow.PluginUse{
-		{Plugin: workflow.LLMPlugin, EnvNames: []string{"KEY"}}, {Plugin: "acme/b", EnvNames: []string{"EMPTY", "A"}},
+	settings, err := config.Load(config.Sources{Folder: t.TempDir(), Getenv: func(name string) string {
+		return map[string]string{"REFLECTORY_LLM_ENDPOINTS": "llm.example.org:1", "HOME": "/"}[name]
+	}})
+	if err != nil {
+		t.Fatal(err)
 	}
 	var got []plugin.Installed
-	for _, p := range a.granted([]plugin.Installed{
+	for _, p := range host.Granted(settings, []plugin.Installed{
 		{Name: "acme/a", Granted: plugin.Capabilities{Env: []string{"A", "EMPTY"}}},
 		{Name: "acme/b", Granted: plugin.Capabilities{Env: []string{"A"}, Network: []string{"b.org:1"}}},
 		{Name: workflow.LLMPlugin},
-	}, uses) {
+	}, func(name string) string { return env[name] }) {
 		got = append(got, plugin.Installed{Name: p.Name, Env: p.Env, Granted: plugin.Capabilities{Network: p.Granted.Network}})
 	}
 	want := []plugin.Installed{
 		{Name: "acme/a", Env: []string{"A=1"}},
 		{Name: "acme/b", Env: []string{"A=1"}, Granted: plugin.Capabilities{Network: []string{"b.org:1"}}},
-		{Name: workflow.LLMPlugin, Env: []string{"KEY=secret"}, Granted: plugin.Capabilities{Network: []string{"api.openai.com:443", "llm.example.org:1"}}},
+		{Name: workflow.LLMPlugin, Granted: plugin.Capabilities{Network: settings.Endpoints()}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestTheEndpointOfAURL(t *testing.T) {
-	for base, want := range map[string]string{
-		"https://api.OpenAI.com/v1": "api.openai.com:443", "http://127.0.0.1:11434": "127.0.0.1:11434",
-		"http://[::1]/v1": "[::1]:80", "ftp://x": "", "nonsense": "", "http://%zz": "",
-	} {
-		if got, ok := endpointOf(base); ok && got != want || ok != (want != "") {
-			t.Errorf("%s: %q", base, got)
-		}
+func TestAScopeBringsTheKeysThatConfigsName(t *testing.T) {
+	w := newWorld(t)
+	w.env["A"], w.env["KEY"] = "1", "secret"
+	h := w.openHost()
+	scope, err := h.Scope(host.Need{Uses: []workflow.PluginUse{
+		{Plugin: workflow.LLMPlugin, EnvNames: []string{"KEY"}}, {Plugin: "acme/b", EnvNames: []string{"A"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]string{workflow.LLMPlugin: {"KEY=secret"}, "acme/b": {"A=1"}}, scope.Env); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := h.Scope(host.Need{Uses: []workflow.PluginUse{{Plugin: "acme/b", EnvNames: []string{"EMPTY"}}}}); sdk.ReasonOf(err) != "env_missing" {
+		t.Errorf("a variable that isn't set: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process"
@@ -45,13 +45,13 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	installed := a.granted(set.Installed(), nil)
-	drivers, err := a.openDrivers(installed, driverOptions{verdictBytes: noVerdicts})
+	installed := host.Granted(a.config, set.Installed(), a.Getenv)
+	drivers, err := host.OpenDrivers(a.config, installed, host.DriverOptions{VerdictBytes: noVerdicts, Log: a.pluginLog})
 	if err != nil {
 		return err
 	}
 	defer closing(&err, drivers)
-	if _, err := drivers.compile(ctx, set.Plugins()[0]); err != nil {
+	if _, err := drivers.Compile(ctx, set.Plugins()[0]); err != nil {
 		return err
 	}
 	s := newSubject(installed[0].Name, func() *plugin.Supervisor {
@@ -86,10 +86,10 @@ func (a *App) printConformance(name string, results []sdktest.Result) error {
 			report.Passed++
 		case sdktest.Failed:
 			report.Failed++
-			says = term.Cut(r.Detail, maxDetail)
+			says = cell(r.Detail)
 		default:
 			report.Skipped++
-			says = term.Cut(r.Detail, maxDetail)
+			says = cell(r.Detail)
 		}
 		rows[i] = []string{r.Case, string(r.Status), says}
 	}
@@ -97,7 +97,7 @@ func (a *App) printConformance(name string, results []sdktest.Result) error {
 	if a.flags.json {
 		return exitNotValidUnless(passed, a.printJSON(report))
 	}
-	if err := a.table([]string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
+	if err := a.prose([]string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.Stdout, "\n%s: %d passed, %d failed, %d skipped\n", name, report.Passed, report.Failed, report.Skipped)
@@ -106,6 +106,3 @@ func (a *App) printConformance(name string, results []sdktest.Result) error {
 
 // noVerdicts has a module asked each time: a kept verdict says nothing of it.
 const noVerdicts = -1
-
-// maxDetail is how much of a finding the table shows; --json shows all.
-const maxDetail = 300

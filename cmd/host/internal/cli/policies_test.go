@@ -17,35 +17,42 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
 )
 
-// governed opens the policies of a world, and the store that they are recorded
-// in. They are closed by end, or else with the test.
-func (w *world) governed() (l *livePolicies, db *openedStore, end func()) {
+// openHost opens the host of a world. It is closed with the test, if not before.
+func (w *world) openHost() *host.Host {
 	w.t.Helper()
-	a := &App{Stderr: w.t.Output(), Getenv: func(k string) string { return w.env[k] }}
+	a := &App{Stdout: w.t.Output(), Stderr: w.t.Output(), Getenv: func(k string) string { return w.env[k] }}
 	if err := a.load(); err != nil {
 		w.t.Fatal(err)
 	}
-	l, err := a.openPolicies(w.t.Context())
+	h, err := a.openHost(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if db, err = a.openStore(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
-	l.connect(db)
-	end = sync.OnceFunc(func() {
-		if err := l.Close(); err != nil {
-			w.t.Error(err)
-		}
-		if err := db.Close(); err != nil {
+	w.t.Cleanup(func() {
+		if err := h.Close(); err != nil {
 			w.t.Error(err)
 		}
 	})
-	w.t.Cleanup(end)
-	return l, db, end
+	return h
+}
+
+// governed opens the host of a world, with its store. It is closed by end, or else with
+// the test.
+func (w *world) governed() (l *host.Policies, db core.Store, end func()) {
+	w.t.Helper()
+	h := w.openHost()
+	if err := h.Ready(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	return h.Policies, h.Store, func() {
+		if err := h.Close(); err != nil {
+			w.t.Error(err)
+		}
+	}
 }
 
 // denying is an admission policy that refuses all, with a code of its own.

@@ -3,13 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/policy/policytest"
@@ -31,35 +30,13 @@ file decides, the built-in default does: policy describe POINT prints it.`,
 	return c
 }
 
-// policyFolder opens a policy folder that must be there.
-func policyFolder(dir string) (fs.FS, error) {
-	info, err := os.Stat(dir)
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", dir)
-	}
-	if err != nil {
-		return nil, sdk.Errorf(sdk.NotFound, "policy_folder_missing", "the policy folder can't be opened: %w", err).
-			WithHint("name the folder that holds the points' folders, such as gate")
-	}
-	return os.DirFS(dir), nil
-}
-
-// loadPolicies loads a policy folder.
-func loadPolicies(points *policy.Points, dir string) (*policy.Set, error) {
-	folder, err := policyFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	return points.Load(folder)
-}
-
 // currentPolicies loads the folder that a flag names, else that of the
 // configuration.
 func (a *App) currentPolicies(points *policy.Points, dir string) (*policy.Set, error) {
 	if dir != "" {
-		return loadPolicies(points, dir)
+		return host.LoadPolicies(points, dir)
 	}
-	set, _, err := a.loadPolicyDir(points)
+	set, _, err := host.LoadPolicyDir(points, a.config.PolicyDir)
 	return set, err
 }
 
@@ -100,7 +77,7 @@ codes: 0 it can be used, 3 it can't.`,
 }
 
 func (a *App) policyCheck(dir string) error {
-	set, err := loadPolicies(policy.NewPoints(), dir)
+	set, err := host.LoadPolicies(policy.NewPoints(), dir)
 	checked := policyChecked{Valid: err == nil}
 	if err != nil {
 		problems, ok := sdk.AsError(err).Details["problems"].([]format.Problem)
@@ -161,7 +138,7 @@ case passed, 3 one didn't.`,
 }
 
 func (a *App) policyTest(ctx context.Context, dir string) error {
-	folder, err := policyFolder(dir)
+	folder, err := host.PolicyFolder(dir)
 	if err != nil {
 		return err
 	}

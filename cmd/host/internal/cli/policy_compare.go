@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
@@ -31,11 +32,11 @@ comments and descriptions make no difference. Exit codes: 0 none, 3 they differ.
 
 func (a *App) policyDiff(before, after string) error {
 	points := policy.NewPoints()
-	old, err := loadPolicies(points, before)
+	old, err := host.LoadPolicies(points, before)
 	if err != nil {
 		return sdk.Wrap(before, err)
 	}
-	candidate, err := loadPolicies(points, after)
+	candidate, err := host.LoadPolicies(points, after)
 	if err != nil {
 		return sdk.Wrap(after, err)
 	}
@@ -96,7 +97,7 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 	if err != nil {
 		return err
 	}
-	set, err := loadPolicies(policy.NewPoints(), dir)
+	set, err := host.LoadPolicies(policy.NewPoints(), dir)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,8 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 		return err
 	}
 	defer closing(&err, closer)
-	replay, err := set.Replay(ctx, records, policy.ReplayOptions{Since: from, Engine: engine})
+	a.term.Status("deciding again …")
+	replay, err := set.Replay(ctx, a.counting(records), policy.ReplayOptions{Since: from, Engine: host.Engine})
 	if err != nil {
 		return err
 	}
@@ -117,6 +119,20 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err err
 	return exitNotValidUnless(replay.Changed == 0, err)
 }
 
+// counting shows how many records were taken.
+func (a *App) counting(records iter.Seq2[*policy.Record, error]) iter.Seq2[*policy.Record, error] {
+	return func(yield func(*policy.Record, error) bool) {
+		taken := int64(0)
+		for record, err := range records {
+			taken++
+			a.term.Step(taken, 0, term.Unit{One: "decision", Many: "decisions"})
+			if !yield(record, err) {
+				return
+			}
+		}
+	}
+}
+
 // decisions are the recorded ones, of a file or of the store, from a time on.
 func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.Seq2[*policy.Record, error], io.Closer, error) {
 	if log != "" {
@@ -126,16 +142,15 @@ func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.
 		}
 		return policy.ReadLog(f), f, nil
 	}
-	db, err := a.openStore(ctx)
+	h, err := a.openHost(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.tellPruned(ctx, db, since); err != nil {
-		closing(&err, db)
+	if err := a.tellPruned(ctx, h.Store, since); err != nil {
 		return nil, nil, err
 	}
 	return func(yield func(*policy.Record, error) bool) {
-		for text, err := range decisions.Read(ctx, db, since) {
+		for text, err := range decisions.Read(ctx, h.Store, since) {
 			var record *policy.Record
 			if err == nil {
 				record, err = policy.DecodeRecord(text)
@@ -144,7 +159,7 @@ func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.
 				return
 			}
 		}
-	}, db, nil
+	}, io.NopCloser(nil), nil
 }
 
 // tellPruned says which decisions since a time aren't there any more.

@@ -51,7 +51,7 @@ func (a *App) policyPoints() error {
 	if a.flags.json {
 		return a.printJSON(all)
 	}
-	return a.table([]string{"POINT", "WHAT IT DECIDES", "IF THE POLICY FAILS"}, rows)
+	return a.prose([]string{"POINT", "WHAT IT DECIDES", "IF THE POLICY FAILS"}, rows)
 }
 
 func (a *App) policyDescribe(point core.Point) error {
@@ -72,7 +72,7 @@ func (a *App) policyDescribe(point core.Point) error {
 		{[]string{"FUNCTION", "WHAT"}, functionRows(d)},
 	}
 	for _, t := range tables {
-		if err := a.table(t.header, t.rows); err != nil {
+		if err := a.prose(t.header, t.rows); err != nil {
 			return err
 		}
 		fmt.Fprintln(a.Stdout)

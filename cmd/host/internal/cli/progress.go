@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -26,7 +27,9 @@ func (a *App) show(e core.Event) {
 	switch e := e.(type) {
 	case core.NodeStarted:
 		a.term.Line("%s %s", e.Node, a.term.Faint("("+e.Action+")"))
+		a.term.Wait("  %s …", e.Action)
 	case core.NodeEnded:
+		a.term.Clear()
 		if e.Skipped {
 			a.term.Line("  skipped: its when said no")
 		}
@@ -37,9 +40,9 @@ func (a *App) show(e core.Event) {
 	case core.AttemptJudged:
 		a.term.Line("%s", a.attemptLine(e))
 	case core.CallRetried:
-		a.term.Line("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), term.Clean(e.Err.Error()))
+		a.term.Note("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), term.Clean(e.Err.Error()))
 	case core.CorrectorFailed:
-		a.term.Line("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
+		a.term.Note("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
 	case core.FeedbackFailed:
 		a.term.Line("warn: the memories learn nothing from the run: %s", term.Clean(e.Err.Error()))
 	case core.LoopEnded:
@@ -117,11 +120,8 @@ func errorText(f *sdk.Finding) string {
 	return text
 }
 
-// levels are the log levels from the least to the greatest; off shows nothing.
-func levels() []string { return append(plugin.LogLevels(), "off") }
-
 // rank is the place of a level among them.
-func rank(level string) int { return slices.Index(levels(), level) }
+func rank(level string) int { return slices.Index(config.LogLevels(), level) }
 
 // shows reports whether logs of a level are shown.
 func (a *App) shows(level string) bool {
@@ -133,8 +133,8 @@ func (a *App) pluginLog(l plugin.LogLine) {
 	if !a.shows(l.Level) {
 		return
 	}
-	a.term.Line("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(logText(l), 300))
+	a.term.Note("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(logText(l), 300))
 	if l.Dropped > 0 {
-		a.term.Line("warn: plugin %s: %d log lines were dropped before this one", l.Plugin, l.Dropped)
+		a.term.Note("warn: plugin %s: %d log lines were dropped before this one", l.Plugin, l.Dropped)
 	}
 }

@@ -140,11 +140,11 @@ func TestBulkWorkShowsItsProgress(t *testing.T) {
 		want []string
 	}{
 		{"memory observe --file " + lines, []string{"2 memories\x1b[0m" + clear + "2 memories stored"}},
-		{"memory recall --queries " + queries, []string{"1 queries\x1b[0m" + clear + "{", "2 queries\x1b[0m" + clear + "{"}},
-		{"memory recall --json --queries " + queries, []string{"1 queries\x1b[0m" + clear, "2 queries\x1b[0m" + clear + "{"}},
-		{"memory reembed default", []string{"2 of 2 memories\x1b[0m" + clear + "0 of 2 memories got"}},
+		{"memory recall --queries " + queries, []string{"1 query\x1b[0m" + clear + "{", "2 queries\x1b[0m" + clear + "{"}},
+		{"memory recall --json --queries " + queries, []string{"1 query\x1b[0m" + clear}},
+		{"memory reembed default", []string{"██████████ 100%  2 of 2 memories\x1b[0m" + clear + "0 of 2 memories got"}},
 		{"store check --json", []string{"checking …\x1b[0m" + clear + "{"}},
-		{"memory recall --queries " + broken, []string{"1 queries\x1b[0m" + clear + "{", "}\nerror: "}},
+		{"memory recall --queries " + broken, []string{"1 query\x1b[0m" + clear + "{", "}\n\x1b[1;31merror:"}},
 	} {
 		person, program := terminal(t)
 		runProgram(t.Context(), strings.Fields(c.line), program, program, program, func(k string) string { return w.env[k] })

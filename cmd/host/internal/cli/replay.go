@@ -2,15 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/loop"
-	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -19,20 +17,6 @@ import (
 type replayFlags struct {
 	evaluator string
 	accept    string
-}
-
-// replayResult is what replay prints.
-type replayResult struct {
-	RunID string         `json:"run_id"`
-	Loops []replayedLoop `json:"loops"`
-	// Changed counts the attempts that would be judged otherwise.
-	Changed int `json:"changed"`
-}
-
-type replayedLoop struct {
-	Visit    int             `json:"visit"`
-	Node     string          `json:"node"`
-	Attempts []loop.Replayed `json:"attempts"`
 }
 
 func (a *App) replayCommand() *cobra.Command {
@@ -53,20 +37,16 @@ nothing is stored. Exit codes: 0 nothing would change, 3 something would.`,
 	return c
 }
 
-// recorded is a stored run with what a replay needs of it.
-type recorded struct {
-	run    *core.Run
-	plan   *workflow.Plan
-	visits []core.Visit
-	loops  []store.VisitAttempts
-}
-
 func (a *App) replay(ctx context.Context, prefix string, flags replayFlags) error {
-	rec, err := a.recorded(ctx, prefix)
+	options, err := a.replayOptions(flags)
 	if err != nil {
 		return err
 	}
-	result, err := a.rejudge(ctx, rec, flags)
+	h, err := a.openHost(ctx)
+	if err != nil {
+		return err
+	}
+	result, err := h.Replay(ctx, prefix, options)
 	if err != nil {
 		return err
 	}
@@ -78,130 +58,22 @@ func (a *App) replay(ctx context.Context, prefix string, flags replayFlags) erro
 	return exitNotValidUnless(result.Changed == 0, err)
 }
 
-func (a *App) recorded(ctx context.Context, prefix string) (rec recorded, err error) {
-	err = a.withRuns(ctx, func(runs *store.Runs) (err error) {
-		if rec.run, err = runs.Find(ctx, prefix); err != nil {
-			return err
-		}
-		if rec.visits, err = runs.Visits(ctx, rec.run.ID); err != nil {
-			return err
-		}
-		rec.loops, err = runs.Attempts(ctx, rec.run.ID)
-		return err
-	})
-	if err != nil {
-		return rec, err
-	}
-	rec.plan, err = workflow.Load(rec.run.Source, a.loadOptions())
-	return rec, err
-}
-
-func (a *App) rejudge(ctx context.Context, rec recorded, flags replayFlags) (result *replayResult, err error) {
-	other, err := a.otherwise(flags)
-	if err != nil {
-		return nil, err
-	}
-	uses := rec.plan.Plugins()
-	if other.evaluator != nil {
-		uses = append(uses, other.evaluator.Plugins...)
-	}
-	policies, err := a.openPolicies(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(&err, policies)
-	plugins, err := a.openPlugins(uses, rec.plan.LLM, policies, namespaceOf(rec.run))
-	if err != nil {
-		return nil, err
-	}
-	defer closing(&err, plugins)
-	result = &replayResult{RunID: rec.run.ID, Loops: []replayedLoop{}}
-	for _, l := range rec.loops {
-		o, err := rec.options(l, plugins, other)
-		if err != nil {
-			return nil, err
-		}
-		o.Policy, o.Namespace, o.Workflow = policies, namespaceOf(rec.run), rec.run.Workflow
-		attempts, err := loop.Replay(ctx, o)
-		if err != nil {
-			return nil, failed(sdk.Wrap("replay "+l.Node, err))
-		}
-		result.Loops = append(result.Loops, replayedLoop{l.Visit, l.Node, attempts})
-		for _, at := range attempts {
-			if at.Changed {
-				result.Changed++
-			}
-		}
-	}
-	return result, nil
-}
-
-// otherwise is what judges in the place of a run's own evaluator and rule for
-// passing; nil leaves that to them.
-type otherwise struct {
-	evaluator *workflow.Single
-	accept    core.Expression
-}
-
-func (a *App) otherwise(flags replayFlags) (other otherwise, err error) {
+// replayOptions are what judges instead of a run's own evaluator and rule for passing.
+func (a *App) replayOptions(flags replayFlags) (o host.ReplayOptions, err error) {
 	if flags.evaluator != "" {
-		if other.evaluator, err = a.loadSingle(flags.evaluator, workflow.LoadEvaluator); err != nil {
-			return other, err
+		if o.Evaluator, err = a.loadSingle(flags.evaluator, workflow.LoadEvaluator); err != nil {
+			return o, err
 		}
 	}
 	if flags.accept != "" {
-		if other.accept, err = a.expressions().Compile(core.PointAccept, flags.accept); err != nil {
-			return other, usageError{sdk.Wrap("--accept", err)}
+		if o.Accept, err = host.LoadOptions().Expressions.Compile(core.PointAccept, flags.accept); err != nil {
+			return o, usageError{sdk.Wrap("--accept", err)}
 		}
 	}
-	return other, nil
+	return o, nil
 }
 
-// options are the replay of one loop: its recorded attempts with its evaluator
-// and rule for passing, or the others in their place.
-func (rec *recorded) options(l store.VisitAttempts, plugins core.Plugins, other otherwise) (*loop.ReplayOptions, error) {
-	at := slices.IndexFunc(rec.plan.Nodes, func(n workflow.Node) bool { return n.Name == l.Node })
-	if at < 0 {
-		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which its workflow hasn't", l.Node)
-	}
-	spec, isLoop := rec.plan.Nodes[at].Action.(*core.LoopSpec)
-	if !isLoop {
-		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which is no loop", l.Node)
-	}
-	step := spec.Evaluator
-	if other.evaluator != nil {
-		step = other.evaluator.Step
-	}
-	evaluator, err := loop.NewEvaluator(plugins, spec.JudgeBy(step))
-	if err != nil {
-		return nil, err
-	}
-	limits := spec.Limits
-	if other.accept != nil {
-		limits.Accept = other.accept
-	}
-	state, err := rec.stateAt(l.Visit)
-	return &loop.ReplayOptions{
-		Evaluator: evaluator, Limits: limits, State: state, Attempts: l.Attempts, Node: l.Node,
-	}, err
-}
-
-// stateAt is the state as a visit found it.
-func (rec *recorded) stateAt(visit int) (json.RawMessage, error) {
-	state := rec.run.State
-	for _, v := range rec.visits {
-		if v.Number >= visit || v.Skipped {
-			continue
-		}
-		var err error
-		if state, err = workflow.SetState(state, v.Node, v.Result); err != nil {
-			return nil, err
-		}
-	}
-	return state, nil
-}
-
-func (a *App) printReplay(r *replayResult) error {
+func (a *App) printReplay(r *host.Replayed) error {
 	for _, l := range r.Loops {
 		fmt.Fprintf(a.Stdout, "%s (visit %d)\n", l.Node, l.Visit)
 		rows := make([][]string, len(l.Attempts))

@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 const about = `Reflectory runs reflection workflows: it generates an output, evaluates it, and
@@ -26,13 +30,24 @@ func (a *App) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if c.Name() == "help" {
+				return nil // which helps to fix settings, too
+			}
+			if strings.HasPrefix(c.Name(), cobra.ShellCompRequestCmd) {
+				return nil // it is silent about what is wrong
+			}
 			if err := a.load(); err != nil {
 				return err
 			}
+			if err := emptyNamespace(c); err != nil {
+				return err
+			}
+			c.SetContext(core.WithCaller(c.Context(), core.Operator(a.config.Agent.Value)))
 			return a.checkDataDir(c)
 		},
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(help)
 	root.SetVersionTemplate("{{.Version}}")
 	f := root.PersistentFlags()
 	f.BoolVar(&a.flags.json, "json", false, "print one JSON value on standard output")
@@ -50,11 +65,12 @@ func (a *App) root() *cobra.Command {
 		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
 		a.memoryCommand(), a.knowledgeCommand(), a.governanceCommand(), a.gateCommand(), a.evidenceCommand(),
 		a.auditCommand(), a.storeCommand(),
-		a.statusCommand(), a.configCommand(), a.versionCommand(),
+		a.statusCommand(), a.configCommand(), a.versionCommand(), environmentTopic(), flagsTopic(),
 	)
 	for _, c := range root.Commands() {
 		a.marksStart(c)
 	}
+	a.completes(root)
 	// Else the library doesn't know them while it looks for the command, and takes what
 	// follows for their value.
 	root.InitDefaultHelpFlag()

@@ -12,9 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/gate"
-	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -49,7 +47,7 @@ func (a *App) run(ctx context.Context, path, session string, flags stateFlags) e
 	if err != nil {
 		return err
 	}
-	plan, err := workflow.Load(source, a.loadOptions())
+	plan, err := workflow.Load(source, host.LoadOptions())
 	if err != nil {
 		return err
 	}
@@ -57,10 +55,17 @@ func (a *App) run(ctx context.Context, path, session string, flags stateFlags) e
 	if err != nil {
 		return err
 	}
-	run := &core.Run{ID: a.newIDs().NewID(), Workflow: plan.Name, Namespace: a.config.Namespace.Value, Session: session, Source: source, State: state}
-	return a.execute(ctx, plan, run, func(ctx context.Context, runs *store.Runs) (core.Progress, error) {
-		return core.Progress{}, runs.Create(ctx, run)
-	})
+	h, err := a.openHost(ctx)
+	if err != nil {
+		return err
+	}
+	run := &core.Run{ID: h.NewID(), Workflow: plan.Name, Namespace: a.config.Namespace.Value, Session: session, Source: source, State: state}
+	return a.printRun(run, h.Start(ctx, plan, run, a.runOptions()))
+}
+
+// runOptions have a run shown as it goes.
+func (a *App) runOptions() host.RunOptions {
+	return host.RunOptions{Events: a.events(), Pieces: a.term.Live() && !a.flags.json}
 }
 
 func (a *App) resumeCommand() *cobra.Command {
@@ -77,100 +82,15 @@ A run that is done is refused. The exit codes are those of run.`,
 }
 
 func (a *App) resume(ctx context.Context, prefix string) error {
-	var run *core.Run
-	err := a.withRuns(ctx, func(runs *store.Runs) (err error) {
-		run, err = runs.Find(ctx, prefix)
-		return err
-	})
+	h, err := a.openHost(ctx)
 	if err != nil {
 		return err
 	}
-	plan, err := workflow.Load(run.Source, a.loadOptions())
-	if err != nil {
+	run, err := h.Resume(ctx, prefix, a.runOptions())
+	if run == nil {
 		return err
 	}
-	return a.execute(ctx, plan, run, func(ctx context.Context, runs *store.Runs) (core.Progress, error) {
-		resumed, err := runs.Resume(ctx, run.ID)
-		if err != nil {
-			return core.Progress{}, err
-		}
-		*run = *resumed
-		return runs.Progress(ctx, run.ID)
-	})
-}
-
-// begin makes a run this program's own and returns what it has recorded.
-type begin func(ctx context.Context, runs *store.Runs) (core.Progress, error)
-
-// execute checks a plan with its plugins, begins the run and runs it to its end.
-func (a *App) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, begin begin) (err error) {
-	if err := a.checkEnv(plan.Plugins()); err != nil {
-		return err
-	}
-	policies, err := a.openPolicies(ctx)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, policies)
-	plugins, err := a.openPlugins(plan.Plugins(), plan.LLM, policies, namespaceOf(run))
-	if err != nil {
-		return err
-	}
-	defer closing(&err, plugins)
-	actions := a.actions(plugins, policies, run)
-	ready, err := prepare(ctx, actions, plan)
-	if err != nil {
-		return err
-	}
-	for _, node := range plan.Nodes[1:] { // before them something may be paid for
-		if err := ready.broken[node.Name]; err != nil {
-			a.term.Line("warn: node %s can't run, and the run ends where it gets there: %s", node.Name, term.Lines(err.Error()))
-		}
-	}
-	db, err := a.openStore(ctx)
-	if err != nil {
-		return err
-	}
-	defer closing(&err, db)
-	policies.connect(db)
-	defer closing(&err, policies) // before the store is closed
-	memories := a.memoryOn(db, policies)
-	defer memories.Close()
-	if recalls(plan) {
-		memories.Warm(run.Namespace)
-	}
-	actions.Memories, actions.AgentID, actions.Replies = memories, a.config.Agent.Value, replies(db)
-	runs := store.NewRuns(db, core.SystemClock{})
-	runs.Purged = memory.Purged
-	plugins.services.ConnectMemory(&memory.Recaller{Memories: memories, Runs: runs})
-	progress, err := begin(ctx, runs)
-	if err != nil {
-		return err
-	}
-	runner := &workflow.Runner{
-		Actions: ready, Recorder: runs.Recorder(run), Events: a.events(),
-		Teacher: teacher{memories, &gate.Recorder{Writer: a.writer(db), Memories: memories, AgentID: a.config.Agent.Value}},
-	}
-	return a.printRun(run, runner.Run(ctx, plan, run, progress))
-}
-
-// teacher lets the memory learn from runs.
-type teacher struct {
-	*memory.Memories
-	evidence *gate.Recorder
-}
-
-// AddDAG implements [core.Teacher].
-func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
-	return t.evidence.AddDAG(ctx, dag)
-}
-
-// recalls reports whether a node of a plan recalls.
-func recalls(plan *workflow.Plan) bool {
-	return slices.ContainsFunc(plan.Nodes, func(n workflow.Node) bool {
-		memory, ok := n.Action.(*core.MemorySpec)
-		return ok && memory.Verb == core.VerbRecall
-	})
+	return a.printRun(run, err)
 }
 
 // printRun prints how a run ended and returns its exit code as an error.

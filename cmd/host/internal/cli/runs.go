@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -79,9 +78,8 @@ func statuses() []string {
 
 // checkFilter refuses a status that no run has, and a limit that shows none.
 func checkFilter(status string, limit int) error {
-	if status != "" && !slices.Contains(statuses(), status) {
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--status %q is not one of %s", status, strings.Join(statuses(), ", ")).
-			WithHint("%s", sdk.DidYouMean(status, statuses(), ""))}
+	if err := checkWord("status", status, statuses()); err != nil {
+		return err
 	}
 	if limit < 1 {
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--limit must be at least 1, not %d", limit)}
@@ -112,7 +110,7 @@ func (a *App) printRuns(list []core.Run) error {
 	for i := range list {
 		s := summary(&list[i])
 		summaries[i] = s
-		rows[i] = []string{s.RunID, oneLine(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
+		rows[i] = []string{s.RunID, cell(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
 			fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
 	}
 	if a.flags.json {
@@ -187,7 +185,7 @@ func (a *App) printAttempt(at *core.Attempt) {
 		word = wordFor(at)
 	}
 	fmt.Fprintf(a.Stdout, "  %d  %s %.2f  %s, by %s\n     %s\n", at.Iteration, term.Bar(at.Score), at.Score, word, at.Role,
-		term.Cut(string(at.Output), 200))
+		a.preview(5, string(at.Output)))
 	for i := range at.Errors {
 		fmt.Fprintf(a.Stdout, "     - %s\n", term.Lines(errorText(&at.Errors[i])))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -92,7 +93,7 @@ type confinement struct {
 // confine says what a process of a plugin's grants would get.
 func (a *App) confine(p plugin.Installed, folder string) *confinement {
 	limits := p.Limits.WithDefaults(plugin.RuntimeProcess)
-	granted := a.granted([]plugin.Installed{p}, nil)[0].Granted
+	granted := host.Granted(a.config, []plugin.Installed{p}, a.Getenv)[0].Granted
 	status := sandbox.Probe().Expected(sandbox.Mode(a.config.Sandbox.Value), limits.Processes)
 	return &confinement{
 		sandboxFacts: a.sandboxFacts(status),

@@ -6,7 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -61,9 +64,9 @@ type Status struct {
 
 type configStatus struct {
 	// File is reflectory.yaml; "" where there is none.
-	File    string  `json:"file"`
-	DataDir Setting `json:"data_dir"`
-	Sandbox Setting `json:"sandbox"`
+	File    string         `json:"file"`
+	DataDir config.Setting `json:"data_dir"`
+	Sandbox config.Setting `json:"sandbox"`
 }
 
 type storeStatus struct {
@@ -71,7 +74,7 @@ type storeStatus struct {
 	Exists bool   `json:"exists"`
 	Bytes  int64  `json:"bytes"`
 	// Durability is the one with which this program opens it.
-	Durability Setting `json:"durability"`
+	Durability config.Setting `json:"durability"`
 	// Holder is who has it open.
 	Holder  *pebble.Holder  `json:"holder,omitempty"`
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
@@ -106,11 +109,11 @@ func (a *App) status() Status {
 	c := a.config
 	s := Status{
 		Version: currentVersion(),
-		Config:  configStatus{File: c.file, DataDir: c.DataDir, Sandbox: c.Sandbox},
-		Store:   storeStatus{Folder: a.storeDir(), Durability: c.Durability},
+		Config:  configStatus{File: c.File(), DataDir: c.DataDir, Sandbox: c.Sandbox},
+		Store:   storeStatus{Folder: host.StoreDir(a.config), Durability: c.Durability},
 		Plugins: pluginsStatus{Lock: c.Lock.Value, List: []pluginStatus{}},
 		Sandbox: a.sandboxFacts(sandbox.Probe()),
-		WASM:    wasmStatus{Folder: a.wasmCacheDir()},
+		WASM:    wasmStatus{Folder: host.WASMCacheDir(a.config)},
 	}
 	presence, err := pebble.Look(s.Store.Folder)
 	s.Store.Exists, s.Store.Bytes, s.Store.Holder, s.Store.Problem = presence.Exists, presence.Bytes, presence.Holder, core.NewErrorInfo(err)
@@ -151,7 +154,7 @@ func (s *Status) plugin(p *install.Plugin) pluginStatus {
 func (s Status) print(a *App) error {
 	a.printSection("reflectory "+s.Version.Version, [][2]string{
 		{"platform", s.Version.Platform + ", " + s.Version.Go},
-		{"config", cmp.Or(s.Config.File, "no "+configFile)},
+		{"config", cmp.Or(s.Config.File, "no "+config.FileName)},
 		{"data", s.Config.DataDir.Value + " (" + s.Config.DataDir.Origin + ")"},
 		{"store", s.Store.String()},
 		{"durability", s.Store.Durability.Value + " (" + s.Store.Durability.Origin + ")"},
@@ -182,9 +185,9 @@ func (s storeStatus) String() string {
 	case !s.Exists:
 		return "none yet: the first run makes it"
 	case s.Holder != nil:
-		return fmt.Sprintf("%s, open in %s (pid %d, durability %s)", size(s.Bytes), s.Holder.Program, s.Holder.PID, cmp.Or(s.Holder.Durability, "unknown"))
+		return fmt.Sprintf("%s, open in %s (pid %d, durability %s)", term.Size(s.Bytes), s.Holder.Program, s.Holder.PID, cmp.Or(s.Holder.Durability, "unknown"))
 	}
-	return size(s.Bytes) + ", not open"
+	return term.Size(s.Bytes) + ", not open"
 }
 
 // String is a line for people.
@@ -192,6 +195,6 @@ func (s wasmStatus) String() string {
 	if s.Problem != nil {
 		return s.Problem.Message
 	}
-	return fmt.Sprintf("code %s, modules %s, %d verdicts of %s (limit %s)", size(s.CodeBytes), size(s.ModuleBytes),
-		s.Verdicts, size(s.VerdictBytes), size(s.VerdictLimit))
+	return fmt.Sprintf("code %s, modules %s, %d verdicts of %s (limit %s)", term.Size(s.CodeBytes), term.Size(s.ModuleBytes),
+		s.Verdicts, term.Size(s.VerdictBytes), term.Size(s.VerdictLimit))
 }

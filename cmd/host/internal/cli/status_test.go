@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
@@ -18,7 +19,7 @@ func TestStatusSaysWhoHasTheStoreOpen(t *testing.T) {
 	}
 	open := statusOf(t, dir)
 	if !open.Exists || open.Bytes == 0 || open.Holder == nil || open.Holder.PID != os.Getpid() || open.Holder.Program != "holder" ||
-		open.Holder.Durability != pebble.Relaxed || open.Durability != (Setting{"full", "default"}) {
+		open.Holder.Durability != pebble.Relaxed || open.Durability != (config.Setting{Value: "full", Origin: "default"}) {
 		t.Errorf("while it is open: %+v, %+v", open, open.Holder)
 	}
 	if err := s.Close(); err != nil {

@@ -10,6 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
@@ -24,21 +28,21 @@ FILE appears once it is complete; - is standard output. It holds content: keep i
 like the data folder. Exports of equal stores are equal.`,
 		Example: "  reflectory store export everything.jsonl",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onStoreThere(func(ctx context.Context, db *openedStore, args []string) error {
+		RunE: a.onStoreThere(func(ctx context.Context, h *host.Host, args []string) error {
 			if args[0] != "-" {
-				return a.exportTo(ctx, db, args[0])
+				return a.exportTo(ctx, h.Store, args[0])
 			}
 			if a.flags.json {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--json prints the result where the export goes: name a FILE")}
 			}
-			_, err := store.Export(ctx, db, a.Stdout, store.Derived(storeParts(db)), a.moving)
+			_, err := export(ctx, h.Store, a.Stdout, a.moving("exporting", 0))
 			return err
 		}),
 	}
 }
 
 // exportTo writes an export beside its file, and then into its place.
-func (a *App) exportTo(ctx context.Context, db *openedStore, path string) (err error) {
+func (a *App) exportTo(ctx context.Context, db core.Store, path string) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-") // for the owner only
 	if err != nil {
 		return exportError(path, err)
@@ -47,7 +51,7 @@ func (a *App) exportTo(ctx context.Context, db *openedStore, path string) (err e
 		_ = file.Close()
 		_ = os.Remove(file.Name()) // unless it was renamed
 	}()
-	moved, err := store.Export(ctx, db, file, store.Derived(storeParts(db)), a.moving)
+	moved, err := export(ctx, db, file, a.moving("exporting", 0))
 	if err != nil {
 		return err
 	}
@@ -60,15 +64,22 @@ func (a *App) exportTo(ctx context.Context, db *openedStore, path string) (err e
 	return a.printMoved(moved, path, "exported")
 }
 
+// export writes all that a store holds, but for what follows from other records.
+func export(ctx context.Context, db core.Store, to io.Writer, progress store.Progress) (store.Moved, error) {
+	parts, err := host.Checkers(db)
+	if err != nil {
+		return store.Moved{}, err
+	}
+	return store.Export(ctx, db, to, store.Derived(parts), progress)
+}
+
 func exportError(path string, cause error) error {
 	return sdk.Errorf(sdk.Unavailable, "export_io", "%s can't be written: %w", path, cause).WithHint("name a file in a folder that can be written")
 }
 
-// moving shows how far an export or import has come.
-func (a *App) moving(m store.Moved) { a.term.Status("%d records, %s …", m.Records, size(m.Bytes)) }
-
 func (a *App) printMoved(m store.Moved, path, verb string) error {
-	return a.printDone(map[string]any{"file": path, "records": m.Records, "bytes": m.Bytes}, "%s %d records, %s", verb, m.Records, size(m.Bytes))
+	return a.printDone(map[string]any{"file": path, "records": m.Records, "bytes": m.Bytes}, "%s %s, %s", verb,
+		plural(int(m.Records), "record", "records"), term.Size(m.Bytes))
 }
 
 func (a *App) storeImportCommand() *cobra.Command {
@@ -98,13 +109,13 @@ settings for all namespaces stay behind. It needs room for a copy of the store.`
 			}
 			defer func() { _ = in.Close() }() // only reads
 			if into {
-				merged, err := a.importInto(c.Context(), in, namespaces)
+				merged, err := a.importInto(c.Context(), in, sizeOf(args[0]), namespaces)
 				if err != nil {
 					return err
 				}
 				return a.printMerged(&merged)
 			}
-			moved, err := a.importFrom(c.Context(), in, replace)
+			moved, err := a.importFrom(c.Context(), in, sizeOf(args[0]), replace)
 			if err != nil {
 				return err
 			}
@@ -119,7 +130,8 @@ settings for all namespaces stay behind. It needs room for a copy of the store.`
 
 func (a *App) printMerged(m *store.Merged) error {
 	result := map[string]any{"namespaces": m.Namespaces, "sessions": m.Sessions, "records": m.Records}
-	return a.printDone(result, "imported %s, with %d sessions: %d records", strings.Join(m.Namespaces, ", "), len(m.Sessions), m.Records)
+	return a.printDone(result, "imported %s, with %s: %s", strings.Join(m.Namespaces, ", "),
+		plural(len(m.Sessions), "session", "sessions"), plural(int(m.Records), "record", "records"))
 }
 
 // checkInto refuses flags that don't go together.
@@ -137,11 +149,12 @@ func checkInto(into, replace bool, namespaces []string) error {
 
 // importInto adds namespaces of an export to the store: to a copy of it, which then
 // takes its place. The export is checked as a whole before.
-func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string) (merged store.Merged, err error) {
-	if err := a.makeDataDir(); err != nil {
+func (a *App) importInto(ctx context.Context, in io.Reader, size int64, namespaces []string) (merged store.Merged, err error) {
+	if err := config.MakeDataDir(a.config.DataDir.Value); err != nil {
 		return merged, err
 	}
-	staged, err := pebble.StageCopy(ctx, a.storeOptions())
+	a.term.Wait("waiting for the store, of which a copy is made")
+	staged, err := pebble.StageCopy(ctx, host.StoreOptions(a.config))
 	if err != nil {
 		return merged, err
 	}
@@ -155,7 +168,7 @@ func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string)
 		return merged, err
 	}
 	defer closing(&err, source)
-	if _, err := store.Import(ctx, source, in, storeParts(source), a.moving); err != nil {
+	if _, err := importAll(ctx, source, in, a.moving("importing", size)); err != nil {
 		return merged, err
 	}
 	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close makes it last
@@ -163,7 +176,10 @@ func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string)
 		return merged, err
 	}
 	a.term.Status("merging …")
-	merged, err = store.Merge(ctx, &journal.Writer{Store: db}, source, namespaces, storeParts(db))
+	var parts []core.Checker
+	if parts, err = host.Checkers(db); err == nil {
+		merged, err = store.Merge(ctx, &journal.Writer{Store: db}, source, namespaces, parts)
+	}
 	closing(&err, db)
 	if err != nil {
 		return merged, err
@@ -172,11 +188,12 @@ func (a *App) importInto(ctx context.Context, in io.Reader, namespaces []string)
 }
 
 // importFrom makes a store of an export, and puts it in its place.
-func (a *App) importFrom(ctx context.Context, in io.Reader, replace bool) (moved store.Moved, err error) {
-	if err := a.makeDataDir(); err != nil {
+func (a *App) importFrom(ctx context.Context, in io.Reader, size int64, replace bool) (moved store.Moved, err error) {
+	if err := config.MakeDataDir(a.config.DataDir.Value); err != nil {
 		return moved, err
 	}
-	staged, err := pebble.Stage(ctx, a.storeOptions(), replace)
+	a.opening()
+	staged, err := pebble.Stage(ctx, host.StoreOptions(a.config), replace)
 	if err != nil {
 		return moved, err
 	}
@@ -185,10 +202,19 @@ func (a *App) importFrom(ctx context.Context, in io.Reader, replace bool) (moved
 	if err != nil {
 		return moved, err
 	}
-	moved, err = store.Import(ctx, db, in, storeParts(db), a.moving)
+	moved, err = importAll(ctx, db, in, a.moving("importing", size))
 	closing(&err, db)
 	if err != nil {
 		return moved, err
 	}
 	return moved, staged.Install()
+}
+
+// importAll reads an export into an empty store.
+func importAll(ctx context.Context, db core.Store, in io.Reader, progress store.Progress) (store.Moved, error) {
+	parts, err := host.Checkers(db)
+	if err != nil {
+		return store.Moved{}, err
+	}
+	return store.Import(ctx, db, in, parts, progress)
 }

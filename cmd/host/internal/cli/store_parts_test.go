@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
@@ -64,7 +65,11 @@ func TestTheFormatMarksWhatIsDerived(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| ▵ `([a-z-]+/)`").FindAllStringSubmatch(string(page), -1) {
 		marked = append(marked, row[1])
 	}
-	for _, part := range storeParts(mem.Open()) {
+	parts, err := host.Checkers(mem.Open())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range parts {
 		if rebuilder, ok := part.(core.Rebuilder); ok {
 			derived = append(derived, rebuilder.Derived()...)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -9,9 +10,9 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 const summariesKey = "sk-test-55d37c1f0e9a"
@@ -165,11 +166,12 @@ func TestASummaryHasItsTime(t *testing.T) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	w, _ := summarizing(t, llmtest.Text("").After(never).Always())
-	policies, _, _ := w.governed()
-	s := summarizer{policies.app, policies, time.Second}
-	_, err := s.Summarize(t.Context(), &core.Memory{ID: "m", Namespace: "team/a", Title: "t", Content: "c"})
-	if sdk.CodeOf(err) != sdk.Timeout {
-		t.Errorf("error %v", err)
+	flags := w.provenFlags()
+	var out, errs bytes.Buffer
+	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return w.env[k] }, base: host.Config{SummaryTime: time.Second}}
+	code := a.Run(t.Context(), slices.Concat([]string{"gate", "run", "m", "--json"}, flags))
+	if code != exitPassed || !strings.Contains(out.String(), `"next_action": "promote"`) || !strings.Contains(errs.String(), "no model says what is reusable in memory m") {
+		t.Errorf("exit %d: %s%s", code, &out, &errs)
 	}
 }
 

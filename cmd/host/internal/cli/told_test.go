@@ -21,8 +21,8 @@ func TestWhatIsNotThereIsToldWithItsPlace(t *testing.T) {
 		"memory recall --namespace b --subtree x":      "nothing fits in b and below",
 		"knowledge list --namespace b":                 "no knowledge in b",
 		"knowledge recall --namespace b x":             "nothing fits in b",
-		"knowledge list --namespace team/a --limit 1":  "hint: there are more: --after ",
-		"memory list --subtree --limit 1 --namespace=": "hint: there are more: --after ",
+		"knowledge list --namespace team/a --limit 1":  "hint: there are more: --page-token ",
+		"memory list --subtree --limit 1 --namespace=": "hint: there are more: --page-token ",
 	} {
 		_, stderr := w.line(exitPassed, "", line)
 		wantIn(t, stderr, want)

@@ -73,6 +73,16 @@ func flagError(c *cobra.Command, err error) error {
 	return usageError{err}
 }
 
+// checkWord refuses a value of a flag that is none of the words that it takes; "" is none
+// given.
+func checkWord(flag, value string, words []string) error {
+	if value == "" || slices.Contains(words, value) {
+		return nil
+	}
+	return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s %q is not one of %s", flag, core.Cut(value), strings.Join(words, ", ")).
+		WithHint("%s", sdk.DidYouMean(value, words, ""))}
+}
+
 // dashed is a flag as it is written.
 func dashed(name string) string {
 	if len(name) == 1 {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -27,11 +26,19 @@ type Printer struct {
 	// streaming is whether the last of them is a stream, of which stream is the end.
 	streaming bool
 	stream    string
+	status    status
+	before    status // the one that Meanwhile interrupted
 }
 
 // New makes a printer. NO_COLOR or TERM=dumb make a terminal a plain stream.
 func New(w io.Writer) *Printer {
-	return &Printer{w: w, terminal: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return &Printer{w: w, terminal: Styled(w)}
+}
+
+// Styled reports whether a stream may be coloured, and written over: it is a terminal that
+// isn't dumb, and NO_COLOR isn't set.
+func Styled(stream any) bool {
+	return IsTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // IsTerminal reports whether a person is at the other end of a stream, which is
@@ -44,24 +51,20 @@ func IsTerminal(stream any) bool {
 	return isFile && isatty.IsTerminal(f.Fd())
 }
 
-// Line prints a line.
+// Line prints a line, as [Message] does.
 func (p *Printer) Line(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
-	fmt.Fprintf(p.w, format+"\n", args...)
+	_ = Message(p.w, fmt.Sprintf(format, args...)) // who reads it may be gone
 }
 
-// Status shows what is going on until the next line. Only a terminal shows it.
-func (p *Printer) Status(format string, args ...any) {
-	if !p.terminal {
-		return
-	}
+// Note prints a line that comes in between, such as a plugin's log: the status goes on.
+func (p *Printer) Note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
-	fmt.Fprintf(p.w, "\x1b[2m"+format+"\x1b[0m", args...)
-	p.rows = 1
+	p.hide()
+	_ = Message(p.w, fmt.Sprintf(format, args...)) // who reads it may be gone
 }
 
 // Over is a stream whose writes take the place of the status line, where both are
@@ -92,7 +95,14 @@ func (p *Printer) Clear() {
 	p.clear()
 }
 
+// clear ends the status, and takes it away.
 func (p *Printer) clear() {
+	p.status.end()
+	p.hide()
+}
+
+// hide takes away what the next line takes the place of.
+func (p *Printer) hide() {
 	for ; p.rows > 0; p.rows-- {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		if p.rows > 1 {
@@ -121,7 +131,6 @@ func (p *Printer) colour(code, text string) string {
 // Bar draws a score of 0 to 1 in ten cells. Whatever lies outside is drawn as
 // the nearer end.
 func Bar(score float64) string {
-	const cells = 10
 	full := int(math.Round(max(0, min(score, 1)) * cells))
 	return strings.Repeat("█", full) + strings.Repeat("░", cells-full)
 }
@@ -140,12 +149,3 @@ func Duration(d time.Duration) string {
 // Time shows a point in time, in UTC with its zone: the clock of the journal, of errors
 // and of --json, so that times can be compared wherever they come from.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// Table prints rows in aligned columns.
-func Table(w io.Writer, header []string, rows [][]string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{header}, rows...) {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	return t.Flush()
-}

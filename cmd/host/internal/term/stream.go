@@ -2,12 +2,8 @@ package term
 
 import (
 	"fmt"
-	"os"
 	"strings"
 )
-
-// defaultWidth is how wide a terminal is taken to be that doesn't say.
-const defaultWidth = 80
 
 // Live reports whether the printer shows what changes: the status line and streams.
 func (p *Printer) Live() bool { return p.terminal }
@@ -24,26 +20,27 @@ func (p *Printer) Stream(piece string) {
 	defer p.mu.Unlock()
 	width := p.width()
 	p.stream = tail(p.stream+Clean(piece), width)
-	switch {
-	case p.streaming:
+	if p.streaming {
 		fmt.Fprint(p.w, "\r\x1b[K")
-	case p.rows > 0:
-		fmt.Fprint(p.w, "\n")
-		p.rows++
-	default:
-		p.rows = 1
+		p.rows--
 	}
+	p.showStream()
+}
+
+// showStream writes the stream below the status, if there is one.
+func (p *Printer) showStream() {
+	if p.rows > 0 {
+		fmt.Fprint(p.w, "\n")
+	}
+	p.rows++
 	p.streaming = true
 	fmt.Fprintf(p.w, "\x1b[2m%s\x1b[0m", p.stream)
 }
 
 // width is how many columns a line can have without wrapping.
 func (p *Printer) width() int {
-	width := 0
-	if f, is := p.w.(*os.File); is {
-		width = columns(f)
-	}
-	if width < 2 {
+	width := Width(p.w)
+	if width == 0 {
 		width = defaultWidth
 	}
 	return width - 1
@@ -60,13 +57,4 @@ func tail(text string, columns int) string {
 		from--
 	}
 	return string(runes[from:])
-}
-
-// columnsOf is the most columns that a character takes: two from U+1100 on, where the
-// scripts begin that have wide ones.
-func columnsOf(r rune) int {
-	if r >= 0x1100 {
-		return 2
-	}
-	return 1
 }

@@ -23,7 +23,7 @@ const (
 	DefaultMaxText = 16_000
 	// minKeyBytes and maxKeyBytes are what passes as a key.
 	minKeyBytes, maxKeyBytes = 4, 4096
-	maxModelBytes            = 256
+	MaxModelBytes            = 256
 )
 
 // Options say where and what to ask.
@@ -67,8 +67,8 @@ func (o *Options) Check() error {
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		add("memories would be sent to %s unencrypted: use https", u.Host)
 	}
-	if o.Model == "" || len(o.Model) > maxModelBytes {
-		add("the model's name has %d bytes, not 1 to %d", len(o.Model), maxModelBytes)
+	if o.Model == "" || len(o.Model) > MaxModelBytes {
+		add("the model's name has %d bytes, not 1 to %d", len(o.Model), MaxModelBytes)
 	}
 	if o.Dims < 0 || o.Dims > vector.MaxDims {
 		add("%d dimensions are asked for, not 0 to %d", o.Dims, vector.MaxDims)

@@ -29,13 +29,19 @@ func main() { guest.Command(plugin()) }
 type config struct {
 	Do  string `json:"do"`
 	URL string `json:"url"`
+	LLM string `json:"llm"`
+
+	recalled string // while it was prepared
 }
 
 func plugin() sdk.Plugin {
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{Name: "guest", Version: "1.0.0"},
-		Evaluator: func(_ context.Context, raw json.RawMessage) (sdk.Evaluator, error) {
+		Evaluator: func(ctx context.Context, raw json.RawMessage) (sdk.Evaluator, error) {
 			c, err := parse(raw)
+			if err == nil && c.Do == "remember at prepare" {
+				err = c.recall(ctx)
+			}
 			return sdk.EvaluatorFunc(c.evaluate), err
 		},
 		Generator: func(_ context.Context, raw json.RawMessage) (sdk.Generator, error) {
@@ -100,8 +106,10 @@ func (c *config) evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.E
 	case "log":
 		slog.Warn("look here", "n", 7)
 		fmt.Fprintln(os.Stderr, "plain line")
-	case "http", "service", "pester", "remember", "recall", "complete", "stale":
+	case "http", "service", "pester", "remember", "recall", "complete", "stale", "spy":
 		return c.ask(ctx, req)
+	case "remember at prepare":
+		v.Feedback = c.recalled
 	case "sleep":
 		start := time.Now()
 		time.Sleep(time.Hour)
@@ -154,10 +162,24 @@ func (c *config) ask(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Evalua
 		}
 		_, _, err := sdk.CacheGet(former, "seen")
 		return &sdk.EvaluateResponse{Verdict: v}, err
+	case "spy":
+		report, err := spy(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v.Feedback = report
 	default:
 		return remember(ctx, req)
 	}
 	return &sdk.EvaluateResponse{Verdict: v}, nil
+}
+
+func (c *config) recall(ctx context.Context) error {
+	res, err := sdk.Recall(ctx, &sdk.RecallRequest{Query: "q", Limit: 1})
+	if err == nil {
+		c.recalled = res.Memories[0].Title
+	}
+	return err
 }
 
 // former is a context of an earlier call.
@@ -176,6 +198,30 @@ func remember(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateRespo
 		last = json.RawMessage(`"nothing"`)
 	}
 	return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1, Output: last}}, err
+}
+
+// hoard is all that a spy ever found.
+var hoard string
+
+// spy collects all that the guest can get hold of: its environment, what was cached
+// before, what the model says, memories, for which it names another's run and
+// namespace, and what it kept of earlier calls.
+func spy(ctx context.Context) (string, error) {
+	cached, _, err := sdk.CacheGet(ctx, "k")
+	if err != nil {
+		return "", err
+	}
+	model, err := sdk.Complete(ctx, &sdk.LLMRequest{Prompt: "who are you?"})
+	if err != nil {
+		return "", err
+	}
+	if err := sdk.CachePut(ctx, "k", model.Output); err != nil {
+		return "", err
+	}
+	recalled, err := sdk.HostFrom(ctx).Ask(ctx, sdk.ServiceRecall, json.RawMessage(`{"query":"q","run_id":"run-of-b","namespace":"b","limit":1}`))
+	report := strings.Join([]string{strings.Join(os.Environ(), " "), string(cached), model.Text(), string(recalled)}, " | ")
+	hoard += report
+	return report + " | hoard: " + hoard, err
 }
 
 // world is what the guest can see of where it is.
@@ -205,6 +251,9 @@ func (c *config) generate(_ context.Context, req *sdk.GenerateRequest) (*sdk.Gen
 	if req.Emit != nil {
 		req.Emit("one ")
 		req.Emit("two")
+	}
+	if c.LLM != "" {
+		return &sdk.GenerateResponse{Output: json.RawMessage(fmt.Sprintf("%q", c.LLM+" by "+os.Getenv("MODEL_KEY")))}, nil
 	}
 	return &sdk.GenerateResponse{Output: json.RawMessage(`"one two"`), Metadata: map[string]string{"node": req.Node}}, nil
 }

@@ -1,4 +1,4 @@
-package cli
+package host
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestRunsThatRecallAreKnown(t *testing.T) {
 		"memory.observe, with: {content: c}": false,
 	} {
 		source := core.Source{File: "w.yaml", Text: "nodes:\n  - {name: a, action: " + action + "}\n"}
-		plan, err := workflow.Load(source, new(App).loadOptions())
+		plan, err := workflow.Load(source, LoadOptions())
 		if err != nil {
 			t.Fatal(err)
 		}

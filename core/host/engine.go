@@ -1,4 +1,4 @@
-package cli
+package host
 
 import (
 	"github.com/reflectory/reflectory/core"
@@ -6,11 +6,11 @@ import (
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 )
 
-// engine says what comes of a policy's output at a point, by the host's own conditions:
+// Engine says what comes of a policy's output at a point, by the host's own conditions:
 // the verdict, by the gate's conditions for a purge or promotion; the state, by the table
 // of transitions and the gate's rest. A score or a confidence by itself changes nothing.
 // Of other points everything comes as the policy has it.
-func engine(point core.Point, inputs, output map[string]any) (effect map[string]any, unmet []string) {
+func Engine(point core.Point, inputs, output map[string]any) (effect map[string]any, unmet []string) {
 	switch point {
 	case core.PointGate:
 		return gateEngine(inputs, output)

@@ -1,4 +1,4 @@
-package cli
+package host
 
 import (
 	"context"
@@ -12,14 +12,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// admit asks the admission policy before each start of an instance.
-func (l *livePolicies) admit(set *install.Set, namespace string) func(context.Context, plugin.Installed) error {
-	return func(ctx context.Context, p plugin.Installed) error {
-		answer := l.Admission(ctx, admissionInput(set, p, namespace))
+// admit asks the admission policy before a scope's calls reach a plugin's instances.
+func (p *Policies) admit(set *install.Set) func(context.Context, plugin.Installed) error {
+	return func(ctx context.Context, installed plugin.Installed) error {
+		answer := p.Admission(ctx, admissionInput(set, installed, plugin.ScopeOf(ctx).Namespace))
 		if answer.Allow {
 			return nil
 		}
-		return l.denied(p, &answer)
+		return p.Refusal(&answer, "plugin_denied", "plugin "+installed.Name+" may not run in namespace "+answer.Decision.Namespace).
+			WithDetail("plugin", installed.Name)
 	}
 }
 
@@ -36,7 +37,7 @@ func admissionInput(set *install.Set, p plugin.Installed, namespace string) *cor
 	slices.Sort(in.Capabilities)
 	in.Capabilities = slices.Compact(in.Capabilities)
 	if found := set.Find(p.Name); found != nil {
-		in.Digest, in.Locked, in.Shipped = found.Digest(), !found.Dev(), found.Place.Label == shippedLabel
+		in.Digest, in.Locked, in.Shipped = found.Digest(), !found.Dev(), found.Place.Label == ShippedLabel
 		if found.Package != nil {
 			for _, kind := range found.Package.Kinds {
 				in.Kinds = append(in.Kinds, string(kind))
@@ -48,12 +49,13 @@ func admissionInput(set *install.Set, p plugin.Installed, namespace string) *cor
 
 var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// denied is a refusal under the policy's own code, if that can be one.
-func (l *livePolicies) denied(p plugin.Installed, answer *core.Permission) error {
+// Refusal is a policy's refusal as an error: under the policy's own code, if that can be
+// one, else under the one given, and saying what may not be done and why.
+func (p *Policies) Refusal(answer *core.Permission, code, what string) *sdk.Error {
 	d := &answer.Decision
-	code, why := answer.Code, answer.Reason
-	if !reasonForm.MatchString(code) {
-		code = "plugin_denied"
+	why := answer.Reason
+	if reasonForm.MatchString(answer.Code) {
+		code = answer.Code
 	}
 	if d.Failure != nil {
 		why = d.Failure.Message
@@ -61,8 +63,7 @@ func (l *livePolicies) denied(p plugin.Installed, answer *core.Permission) error
 	if why == "" {
 		why = "the policy gives no reason"
 	}
-	return sdk.Errorf(sdk.Denied, code, "plugin %s may not run in namespace %s: %s", p.Name, d.Namespace, why).
-		WithHint("%s", l.policyHint(d)).
-		WithDetail("plugin", p.Name).WithDetail("namespace", d.Namespace).
-		WithDetail("file", d.File).WithDetail("rule", d.Rule).WithDetail("condition", d.Condition)
+	return sdk.Errorf(sdk.Denied, code, "%s: %s", what, why).
+		WithHint("%s", p.policyHint(d)).
+		WithDetail("namespace", d.Namespace).WithDetail("file", d.File).WithDetail("rule", d.Rule).WithDetail("condition", d.Condition)
 }

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+)
+
+// Completion offers what exists at every position of a command line. A key press must
+// cost nothing: it makes no store, waits for no lock, says nothing of what is wrong, and
+// offers a bounded list. The table of what is offered where is in complete_table.go.
+
+const (
+	// maxOffers is how many values are offered: more than a person reads.
+	maxOffers = 100
+	// maxLooked is how many things of a kind are looked at for those that fit.
+	maxLooked = 1000
+	// completionTime is how long the store is read for offers by default.
+	completionTime = 100 * time.Millisecond
+)
+
+// offer is what can be at a position of a command line: one of its fields.
+type offer struct {
+	// values are what exists, each perhaps with a tab and a description.
+	values func(ctx context.Context, a *App) []string
+	// files are the extensions of the files that are meant there; "*" is any.
+	files []string
+	// folder is whether a folder is meant.
+	folder bool
+	// free says why nothing can be offered.
+	free string
+	// open is whether more of the same word follows a value, such as =.
+	open bool
+}
+
+// completes registers what is offered at the positions of a command and its children.
+func (a *App) completes(c *cobra.Command) {
+	path := strings.TrimPrefix(c.CommandPath(), "reflectory ")
+	offers := argumentOffers[path]
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		at := len(args)
+		if len(offers) > 0 && at >= len(offers) && repeats(c) {
+			at = len(offers) - 1
+		}
+		if at >= len(offers) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.offers(c.Context(), offers[at], begun, args)
+	}
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Value.Type() == "bool" || f.Name == "help" || f.Name == "version" {
+			return
+		}
+		o := flagOffer(path, f.Name)
+		err := c.RegisterFlagCompletionFunc(f.Name, func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return a.offers(c.Context(), o, begun, nil)
+		})
+		if err != nil && c.LocalNonPersistentFlags().Lookup(f.Name) != nil {
+			panic(err) // each flag is visited once
+		}
+	})
+	for _, child := range c.Commands() {
+		a.completes(child)
+	}
+}
+
+// repeats reports whether a command takes its last argument several times.
+func repeats(c *cobra.Command) bool { return strings.Contains(c.Use, "…") }
+
+// flagOffer is what a flag takes: what the table says for it at a command, or everywhere.
+func flagOffer(path, flag string) offer {
+	if o, is := flagOffers[path+" --"+flag]; is {
+		return o
+	}
+	return flagOffers[flag]
+}
+
+// offers are the values that a word which was begun may become.
+func (a *App) offers(ctx context.Context, o offer, begun string, given []string) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case o.folder:
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	case slices.Contains(o.files, "*"):
+		return nil, cobra.ShellCompDirectiveDefault
+	case len(o.files) > 0:
+		return o.files, cobra.ShellCompDirectiveFilterFileExt
+	case o.values == nil:
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if o.open {
+		directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	if !a.silent() {
+		return nil, directive
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, done := context.WithTimeout(ctx, cmp.Or(a.completionTime, completionTime))
+	defer done()
+	var fit []string
+	for _, v := range o.values(ctx, a) {
+		name, _, _ := strings.Cut(v, "\t")
+		if name != "" && strings.HasPrefix(name, begun) && !slices.Contains(given, name) && len(fit) < maxOffers {
+			fit = append(fit, v)
+		}
+	}
+	return fit, directive
+}
+
+// silent reads the configuration for a completion, which says nothing: what is wrong is
+// told once the command runs.
+func (a *App) silent() bool {
+	a.term = term.New(io.Discard)
+	a.Stderr = io.Discard
+	return a.loadConfig() == nil
+}
+
+// described is a value with what it is.
+func described(value, what string) string {
+	return term.Clean(value) + "\t" + term.Cut(strings.TrimSpace(what), 60)
+}
+
+// oneOf offers words.
+func oneOf(words ...string) offer {
+	return offer{values: func(context.Context, *App) []string { return words }}
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core/host/config"
+)
+
+// surroundings are the variables that the program reads and that are no settings.
+func surroundings() [][2]string {
+	return [][2]string{
+		{"XDG_DATA_HOME, HOME", "Where the user's data home is: $XDG_DATA_HOME, else $HOME/.local/share"},
+		{"NO_COLOR", "Set to anything, it makes a terminal a plain stream: no colours, and no progress that rewrites its line"},
+		{"TERM", "The value dumb does the same"},
+		{"TMPDIR", "Folder of temporary files, such as the copies of plugins that run"},
+	}
+}
+
+// environmentTopic is the help on environment variables: no command, but a page.
+func environmentTopic() *cobra.Command {
+	return &cobra.Command{Use: "environment", Short: "The environment variables, all of them", Long: environmentHelp()}
+}
+
+// environmentHelp lists every variable, from the table of settings.
+func environmentHelp() string {
+	var page strings.Builder
+	paragraph := func(indent, text string) { page.WriteString(wrapped(text, indent, helpWidth)) }
+	paragraph("", "A variable beats its key in reflectory.yaml, and its flag beats it. One that is empty isn't set. reflectory config show prints each value and what set it.")
+	for _, d := range config.Definitions() {
+		if d.Variable == "" {
+			continue
+		}
+		page.WriteString("\n" + d.Variable + "\n")
+		paragraph("    ", settingHelp(d))
+	}
+	page.WriteString("\n")
+	paragraph("", "Keys are in variables whose names the settings above, a workflow (settings.llm.api_key_env) or a plugin.yaml (capabilities: {env}) give. A plugin sees only those that it was granted.")
+	for _, v := range surroundings() {
+		page.WriteString("\n" + v[0] + "\n")
+		paragraph("    ", v[1]+".")
+	}
+	return strings.TrimSuffix(page.String(), "\n")
+}
+
+// settingHelp says what a setting is, where else it is set, and its default.
+func settingHelp(d config.Definition) string {
+	text := strings.ToUpper(d.Doc[:1]) + d.Doc[1:] + "."
+	flag := ""
+	if d.Flag != "" {
+		flag = dashed(d.Flag)
+	}
+	for _, fact := range [][2]string{{"One of", strings.Join(d.Words, ", ")}, {"Flag:", flag}, {"Key:", d.Key}, {"Default:", d.Default}} {
+		if fact[1] != "" {
+			text += " " + fact[0] + " " + fact[1] + "."
+		}
+	}
+	return text
+}
+
+// wrapped breaks a text into lines of up to width characters, indent included. A word
+// that is longer has a line of its own.
+func wrapped(text, indent string, width int) string {
+	var out strings.Builder
+	line := indent
+	for word := range strings.FieldsSeq(text) {
+		if line != indent && len([]rune(line))+1+len([]rune(word)) > width {
+			out.WriteString(line + "\n")
+			line = indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += word
+	}
+	return out.String() + line + "\n"
+}

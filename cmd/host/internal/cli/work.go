@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/pebble"
+)
+
+// What long work is counted in, where a terminal shows how far it has come.
+var (
+	bytesRead = term.Unit{Bytes: true}
+	records   = term.Unit{One: "record", Many: "records"}
+	memories  = term.Unit{One: "memory", Many: "memories"}
+)
+
+// units are what operations count.
+func units() map[string]term.Unit {
+	return map[string]term.Unit{"records": records, "memories": memories}
+}
+
+// opening says, once it lasts, that the store is opened, and who keeps it from being.
+func (a *App) opening() {
+	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && presence.Holder != nil {
+		a.term.Meanwhile("waiting for the store, which %s (pid %d) has open", term.Clean(presence.Holder.Program), presence.Holder.PID)
+		return
+	}
+	a.term.Meanwhile("opening the store")
+}
+
+// moving shows how far an export or an import has come, of a file of so many bytes; 0 is
+// for one whose size isn't known.
+func (a *App) moving(verb string, size int64) store.Progress {
+	a.term.Status("%s …", verb)
+	return func(w store.Work) {
+		switch {
+		case w.Doing == store.Rebuilding:
+			a.term.Doing("rebuilding what follows from the records …")
+			a.reading(w.Records)
+		case w.Doing == store.Checking:
+			a.term.Doing("checking what was imported …")
+			a.reading(w.Records)
+		case size > 0:
+			a.term.Step(w.Bytes, size, bytesRead)
+		default:
+			a.term.Step(w.Records, w.Total, records)
+		}
+	}
+}
+
+// reading shows how many records were read.
+func (a *App) reading(n int64) { a.term.Step(n, 0, records) }
+
+// sizeOf is a file's size, 0 where that isn't known before it is read.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	return info.Size()
+}

@@ -1,0 +1,6 @@
+package term
+
+import "io"
+
+// NewTerminal makes a printer that takes any stream for a terminal of 80 columns.
+func NewTerminal(w io.Writer) *Printer { return &Printer{w: w, terminal: true} }

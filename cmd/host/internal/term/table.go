@@ -1,0 +1,195 @@
+package term
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// A table on a terminal has to fit its width: a line that the terminal wraps tears every
+// column after it apart. So the widest columns are narrowed first, and the last resort
+// is to narrow all. What a reader compares or types is narrowed least: numbers, short
+// words and times stay whole, and ids keep as much as tells them apart, since commands
+// take the beginning of one. Elsewhere than on a terminal nothing is cut.
+
+const (
+	// gap is how many spaces are between two columns.
+	gap = 2
+	// shortWords is the width up to which a column stays whole: numbers, states, kinds.
+	shortWords = 12
+	// leastText is what a column of texts keeps while another can still be narrowed.
+	leastText = 16
+	// leastID is what an id keeps at least: a UUID's 48 bits of time, and the …
+	leastID = 14
+	// leastHeader is what the name of a column keeps.
+	leastHeader = 5
+	// leastCell is what a cell keeps at all.
+	leastCell = 3
+	// leastWrapped is how narrow a column of prose may become.
+	leastWrapped = 24
+)
+
+// Table prints rows in aligned columns, cut to the width of a terminal.
+func Table(w io.Writer, header []string, rows [][]string) error {
+	return newTable(header, rows).print(w, false)
+}
+
+// Prose is Table where the last column explains: it is broken between words rather than
+// cut.
+func Prose(w io.Writer, header []string, rows [][]string) error {
+	return newTable(header, rows).print(w, true)
+}
+
+// table is a table's lines, of which the first is the header, and the columns' widths.
+type table struct {
+	lines  [][]string
+	widths []int
+}
+
+func newTable(header []string, rows [][]string) *table {
+	t := &table{lines: append([][]string{header}, rows...), widths: make([]int, len(header))}
+	for _, line := range t.lines {
+		for i, cell := range line {
+			t.widths[i] = max(t.widths[i], WidthOf(cell))
+		}
+	}
+	return t
+}
+
+func (t *table) print(w io.Writer, prose bool) error {
+	if width := Width(w); width > 0 {
+		t.fit(width, prose)
+	}
+	bold := Styled(w)
+	for n, line := range t.lines {
+		for _, row := range t.layOut(line, prose) {
+			if n == 0 && bold {
+				row = "\x1b[1m" + row + "\x1b[0m"
+			}
+			if _, err := fmt.Fprintln(w, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// layOut is a line of the table as it is printed: several lines where prose is broken.
+func (t *table) layOut(line []string, prose bool) []string {
+	var out strings.Builder
+	last := len(line) - 1
+	for i, cell := range line[:last] {
+		cell = Fit(cell, t.widths[i])
+		out.WriteString(cell + strings.Repeat(" ", t.widths[i]+gap-WidthOf(cell)))
+	}
+	if !prose {
+		return []string{strings.TrimRight(out.String()+Fit(line[last], t.widths[last]), " ")}
+	}
+	indent := strings.Repeat(" ", WidthOf(out.String()))
+	var rows []string
+	for i, row := range strings.Split(Wrap(line[last], t.widths[last], ""), "\n") {
+		if i > 0 {
+			out.Reset()
+			out.WriteString(indent)
+		}
+		rows = append(rows, strings.TrimRight(out.String()+Fit(row, t.widths[last]), " "))
+	}
+	return rows
+}
+
+// fit narrows columns until the table has no more columns than given.
+func (t *table) fit(width int, prose bool) {
+	excess := gap * (len(t.widths) - 1)
+	for _, w := range t.widths {
+		excess += w
+	}
+	excess -= width
+	texts, headers, all := make([]int, len(t.widths)), make([]int, len(t.widths)), make([]int, len(t.widths))
+	for i := range t.widths {
+		cells := 0
+		for _, line := range t.lines[1:] {
+			cells = max(cells, WidthOf(line[i]))
+		}
+		texts[i] = t.least(i, cells)
+		headers[i] = min(texts[i], max(cells, leastHeader))
+		all[i] = min(texts[i], leastCell)
+	}
+	if last := len(all) - 1; prose {
+		all[last] = min(t.widths[last], leastWrapped)
+		texts[last], headers[last] = all[last], all[last]
+	}
+	for _, least := range [][]int{texts, headers, all} {
+		excess = t.narrow(excess, least)
+	}
+}
+
+// least is how narrow a column may become before headers are cut.
+func (t *table) least(column, cells int) int {
+	natural := t.widths[column]
+	switch {
+	case cells <= shortWords:
+		return natural
+	case t.every(column, isTime):
+		return natural
+	case t.every(column, isID):
+		return min(natural, t.distinct(column))
+	}
+	return min(natural, leastText)
+}
+
+// narrow takes columns' widths away, from the widest that may become narrower, until
+// none is in excess or all are at their least. It returns what is in excess still.
+func (t *table) narrow(excess int, least []int) int {
+	for excess > 0 {
+		widest := -1
+		for i, w := range t.widths {
+			if w > least[i] && (widest < 0 || w > t.widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		t.widths[widest]--
+		excess--
+	}
+	return excess
+}
+
+// every reports whether a column has cells, all of a form.
+func (t *table) every(column int, is func(string) bool) bool {
+	for _, line := range t.lines[1:] {
+		if !is(line[column]) {
+			return false
+		}
+	}
+	return len(t.lines) > 1
+}
+
+// distinct is the least width in which all of a column's ids differ, with the …
+func (t *table) distinct(column int) int {
+	for n := leastID; ; n++ {
+		seen := map[string]bool{}
+		for _, line := range t.lines[1:] {
+			id := line[column]
+			if n < len(id) {
+				id = id[:n-1]
+			}
+			seen[id] = true
+		}
+		if len(seen) == len(t.lines)-1 || n >= t.widths[column] {
+			return n
+		}
+	}
+}
+
+func isTime(cell string) bool {
+	_, err := time.Parse(time.RFC3339, cell)
+	return err == nil
+}
+
+// isID reports whether a cell is a UUID.
+func isID(cell string) bool {
+	return len(cell) == 36 && cell[8] == '-' && cell[13] == '-' && cell[18] == '-' && cell[23] == '-'
+}

@@ -1,0 +1,147 @@
+package core
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Who asks for an operation comes with its context, so that no part of the program keeps
+// a name of its own, and no parameter has to be handed down to where an event is written.
+// One host serves many callers at once: a name in a field would be the wrong one for all
+// but one of them. The journal reads the caller where it begins a transaction, and so
+// every event says who was authorised, also of a part that knows nothing of callers.
+//
+// Subject and Label are different things. The subject is who was authorised; only what
+// checks credentials sets it. The label is a name that the caller chose, which events and
+// memories have as agent_id; it is no authority, and nothing may be decided by it alone.
+
+// Scope is a right that a caller has, such as "memory:read".
+type Scope string
+
+// The scopes. What an operation needs, its entry in the table of operations says.
+const (
+	ScopeMemoryRead  Scope = "memory:read"
+	ScopeMemoryWrite Scope = "memory:write"
+	ScopeMemoryErase Scope = "memory:erase"
+	ScopeRun         Scope = "run"
+	ScopeEvaluate    Scope = "evaluate"
+	ScopeApprove     Scope = "approve"
+	ScopePolicy      Scope = "policy"
+	ScopePlugin      Scope = "plugin"
+	ScopeOperate     Scope = "operate"
+)
+
+// Scopes lists all scopes.
+func Scopes() []Scope {
+	return []Scope{
+		ScopeMemoryRead, ScopeMemoryWrite, ScopeMemoryErase, ScopeRun, ScopeEvaluate, ScopeApprove,
+		ScopePolicy, ScopePlugin, ScopeOperate,
+	}
+}
+
+// OperatorSubject is the subject of the local operator: of somebody who can read and
+// write the state folder, and so may do everything.
+const OperatorSubject = "operator"
+
+// The bounds of a [Caller].
+const (
+	// MaxCallerName is how many bytes a subject and a label have at most: as many as an
+	// agent_id.
+	MaxCallerName = 128
+	// MaxCallerNamespaces is how many patterns a caller has at most. They are compared one
+	// by one with each namespace that is asked for.
+	MaxCallerNamespaces = 64
+)
+
+// Caller is who asks for an operation, and what they may ask for. The zero value is
+// nobody, with no right: a Go program that embeds parts and checks no rights needs none.
+// A caller isn't changed once it is in a context.
+type Caller struct {
+	// Subject is who was authorised, up to [MaxCallerName] bytes: a token's subject, or
+	// [OperatorSubject]. Events have it as their subject.
+	Subject string
+	Scopes  []Scope
+	// Namespaces are patterns of the namespaces that the caller reaches, see
+	// [NamespaceMatches], up to [MaxCallerNamespaces].
+	Namespaces []string
+	// Label is the name that the caller goes by, up to [MaxCallerName] bytes, such as an
+	// agent's. Events and new memories have it as agent_id.
+	Label string
+}
+
+// Operator is the local operator, who has every scope in every namespace.
+func Operator(label string) Caller {
+	return Caller{Subject: OperatorSubject, Scopes: Scopes(), Namespaces: []string{"**"}, Label: label}
+}
+
+// Has reports whether the caller has a scope.
+func (c Caller) Has(s Scope) bool { return slices.Contains(c.Scopes, s) }
+
+// Reaches reports whether one of the caller's patterns matches a namespace, or
+// [EveryNamespace], which only ** does.
+func (c Caller) Reaches(namespace string) bool {
+	return slices.ContainsFunc(c.Namespaces, func(pattern string) bool { return NamespaceMatches(namespace, pattern) })
+}
+
+// Validate reports all that is wrong with a caller, in one error: sdk.Invalid of the
+// reasons "subject_invalid", "agent_id_invalid" for the label, "scopes_invalid" and
+// "namespaces_invalid".
+func (c Caller) Validate() error {
+	var problems []error
+	add := func(field, format string, args ...any) {
+		problems = append(problems, sdk.Errorf(sdk.Invalid, field+"_invalid", format, args...).WithDetail("field", field))
+	}
+	checkName := func(field, what, name string) {
+		if len(name) > MaxCallerName {
+			add(field, "the caller's %s has %d bytes (limit %d)", what, len(name), MaxCallerName)
+		}
+		if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+			add(field, "the caller's %s %s has a control character or isn't UTF-8", what, shown(name))
+		}
+	}
+	checkName("subject", "subject", c.Subject)
+	checkName("agent_id", "label", c.Label)
+	for _, s := range c.Scopes {
+		if !slices.Contains(Scopes(), s) {
+			add("scopes", "the caller has the scope %s, which there isn't", shown(string(s)))
+		}
+	}
+	if len(c.Namespaces) > MaxCallerNamespaces {
+		add("namespaces", "the caller has %d patterns of namespaces (limit %d)", len(c.Namespaces), MaxCallerNamespaces)
+	}
+	for _, pattern := range c.Namespaces[:min(len(c.Namespaces), MaxCallerNamespaces)] {
+		if err := CheckNamespacePattern(pattern); err != nil {
+			add("namespaces", "the caller's namespaces: %w", err)
+		}
+	}
+	return Together(problems...)
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context in which the caller asks.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// WithLabel returns a context in which the same caller goes by another name; "" keeps
+// the one that the caller has.
+func WithLabel(ctx context.Context, label string) context.Context {
+	c := CallerOf(ctx)
+	if label == "" || label == c.Label {
+		return ctx
+	}
+	c.Label = label
+	return WithCaller(ctx, c)
+}
+
+// CallerOf is who asks in a context; the zero Caller where nobody was named.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}

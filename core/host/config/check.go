@@ -1,0 +1,253 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/embed/openai"
+	"github.com/reflectory/reflectory/core/memory/vector"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// maxLockWait is longer than anybody waits.
+	maxLockWait = time.Hour
+	// maxKeepDays is the longest time that may be kept: a hundred years.
+	maxKeepDays = 36500
+	// maxDepthBoost is the largest factor of reflections in recalls.
+	maxDepthBoost = 10
+)
+
+const (
+	// timeForm is how Go writes times, as a pattern.
+	timeForm = `^[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+	// keepForm is the same, or a number of days.
+	keepForm = `^([0-9]+d|[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+))$`
+)
+
+// keepDoc says how a time to keep something is written.
+var keepDoc = fmt.Sprintf("such as 90d or 720h, up to %d days; store prune removes what is older, and 0 keeps all", maxKeepDays)
+
+// fault is what is wrong with a value.
+type fault struct {
+	says string // goes on after the setting's name
+	hint string
+	// hidden keeps the value out of the message: it may be a key, or is in it already.
+	hidden bool
+}
+
+// text is the fault as a message on a setting; origin is " (…)", or "" where the place in
+// the file goes before it.
+func (f *fault) text(d Definition, value, origin string) string {
+	name := strings.ReplaceAll(d.Name, "_", " ")
+	if f.hidden {
+		return name + origin + ": " + f.says
+	}
+	return fmt.Sprintf("%s %q%s %s", name, core.Cut(value), origin, f.says)
+}
+
+// fault checks a value: each item of a list.
+func (d Definition) fault(value string) *fault {
+	if d.check == nil || value == "" {
+		return nil
+	}
+	if d.kind != texts {
+		return d.check(value)
+	}
+	for _, item := range list(value) {
+		if f := d.check(item); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// hint says how a value is written, for one that is of another kind.
+func (d Definition) hint() string {
+	if d.check == nil {
+		return ""
+	}
+	if f := d.check("?"); f != nil {
+		return f.hint
+	}
+	return ""
+}
+
+// of makes a fault of an error whose message names the value, or must not.
+func of(err error, hint string) *fault {
+	if err == nil {
+		return nil
+	}
+	return &fault{says: err.Error(), hint: hint, hidden: true}
+}
+
+func oneOf(words []string) func(string) *fault {
+	return func(value string) *fault {
+		if slices.Contains(words, value) {
+			return nil
+		}
+		return &fault{says: "is not one of " + strings.Join(words, ", "), hint: sdk.DidYouMean(value, words, "")}
+	}
+}
+
+func checkAgent(value string) *fault {
+	if err := core.Operator(value).Validate(); err != nil {
+		return &fault{says: sdk.AsError(err).Message, hidden: true, hint: fmt.Sprintf("name who acts with --agent or REFLECTORY_AGENT, in up to %d bytes", core.MaxCallerName)}
+	}
+	return nil
+}
+
+func checkNamespace(value string) *fault {
+	return of(core.CheckNamespace(value), "write up to 8 words with / between them, such as team/project")
+}
+
+func checkEndpoint(value string) *fault {
+	err := install.CheckEndpoint(value)
+	if err == nil {
+		return nil
+	}
+	return of(err, sdk.AsError(err).Hint)
+}
+
+// readWait reads how long to wait for a store.
+func readWait(value string) (time.Duration, *fault) {
+	wait, err := time.ParseDuration(value)
+	if err != nil || wait < 0 || wait > maxLockWait {
+		return 0, &fault{says: "is not a time from 0s to " + maxLockWait.String(), hint: "write it with a unit, such as 2s or 500ms; 0s doesn't wait"}
+	}
+	return wait, nil
+}
+
+func checkWait(value string) *fault {
+	_, f := readWait(value)
+	return f
+}
+
+// readKeep reads how long something is kept: as 30d, or as Go writes times; 0 is for ever.
+func readKeep(value string) (time.Duration, *fault) {
+	wrong := &fault{
+		says: fmt.Sprintf("is not a time up to %d days", maxKeepDays),
+		hint: "write it with a unit, such as 30d or 720h; 0 keeps all for ever",
+	}
+	if days, is := strings.CutSuffix(value, "d"); is {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil || n > maxKeepDays {
+			return 0, wrong
+		}
+		return time.Duration(n) * 24 * time.Hour, nil
+	}
+	kept, err := time.ParseDuration(value)
+	if err != nil || kept < 0 || kept > maxKeepDays*24*time.Hour {
+		return 0, wrong
+	}
+	return kept, nil
+}
+
+func checkKeep(value string) *fault {
+	_, f := readKeep(value)
+	return f
+}
+
+// readBoost reads the factor of reflections in recalls.
+func readBoost(value string) (float64, *fault) {
+	boost, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(boost > 0 && boost <= maxDepthBoost) {
+		return 0, &fault{
+			says: fmt.Sprintf("is not a number above 0 and up to %d", maxDepthBoost),
+			hint: "write a factor such as 1.2; 1 has reflections rank like other memories",
+		}
+	}
+	return boost, nil
+}
+
+func checkBoost(value string) *fault {
+	_, f := readBoost(value)
+	return f
+}
+
+// readDims reads the dimensions of vectors.
+func readDims(value string) (int, *fault) {
+	dims, err := strconv.ParseFloat(value, 64)
+	if err != nil || dims != math.Trunc(dims) || dims < 0 || dims > vector.MaxDims {
+		return 0, &fault{says: fmt.Sprintf("is not a whole number from 0 to %d", vector.MaxDims), hint: "leave it out to have the model's own"}
+	}
+	return int(dims), nil
+}
+
+func checkDims(value string) *fault {
+	_, f := readDims(value)
+	return f
+}
+
+// What names a model at an endpoint is checked by what asks embedders; summaries send
+// contents as well, so the same holds for theirs.
+func checkModel(value string) *fault {
+	return endpointFault(func(o *openai.Options) { o.Model = value }, "write the model's name at the endpoint, such as nomic-embed-text")
+}
+
+func checkURL(value string) *fault {
+	return endpointFault(func(o *openai.Options) { o.URL = value }, "write the base of the endpoint's paths, such as http://127.0.0.1:11434/v1")
+}
+
+func checkKeyEnv(value string) *fault {
+	return endpointFault(func(o *openai.Options) { o.KeyEnv = value }, "name the variable that holds the key, such as OPENAI_API_KEY")
+}
+
+// endpointFault checks one of the options, with nothing wrong in the others.
+func endpointFault(set func(*openai.Options), hint string) *fault {
+	o := openai.Options{URL: "https://example.org/v1", Model: "m", Getenv: func(string) string { return "" }}
+	set(&o)
+	return of(o.Check(), hint)
+}
+
+// checkEmbeddings refuses settings of embeddings that don't fit together. Whether the key
+// is there is seen when there is something to embed.
+func (l *loader) checkEmbeddings(c *Config) {
+	const hint = `write settings: {embeddings: {model, base_url, api_key_env, dims}}, such as {model: nomic-embed-text, base_url: "http://127.0.0.1:11434/v1"}; %s is made here and needs no endpoint`
+	l.checkPair("embeddings", c.EmbeddingsModel, c.EmbeddingsURL, c.LocalEmbeddings(), fmt.Sprintf(hint, localModel()))
+}
+
+// checkSummaries refuses settings of summaries that don't fit together. They are asked for
+// at endpoints where models may be asked. Whether the key and the plugin are there is seen
+// when something is promoted.
+func (l *loader) checkSummaries(c *Config) {
+	const hint = `write settings: {summaries: {model, base_url, api_key_env}}, such as {model: llama3.2, base_url: "http://127.0.0.1:11434/v1"}; the model %s switches them off`
+	model, url := c.SummariesModel, c.SummariesURL
+	off := model.Value == NoSummaries
+	l.checkPair("summaries", model, url, off, fmt.Sprintf(hint, NoSummaries))
+	endpoint, ok := EndpointOf(url.Value)
+	if off || !ok || l.wrong["summaries_url"] || l.wrong["llm_endpoints"] || slices.Contains(append(knownEndpoints(), list(c.LLMEndpoints.Value)...), endpoint) {
+		return
+	}
+	l.add("summaries_url", url, fmt.Sprintf("if it may, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint),
+		"summaries are asked for at %s%s, where this host lets no model be asked", endpoint, l.from(url))
+}
+
+// checkPair refuses a model without an endpoint, unless it needs none, and an endpoint for
+// which nobody named a model.
+func (l *loader) checkPair(what string, model, url Setting, needsNone bool, hint string) {
+	if l.wrong[what+"_model"] || l.wrong[what+"_url"] {
+		return
+	}
+	switch {
+	case needsNone && url.Value != "" && model.IsDefault():
+		l.add(what+"_url", url, fmt.Sprintf("name one that the endpoint has: settings.%s.model, or REFLECTORY_%s_MODEL", what, strings.ToUpper(what)),
+			"%s have an endpoint%s, but no model", what, l.from(url))
+	case !needsNone && url.Value == "":
+		l.add(what+"_model", model, hint, "%s of %s%s: the URL isn't an http or https URL such as http://127.0.0.1:11434/v1", what, core.Cut(model.Value), l.from(model))
+	}
+}
+
+// from names a setting's flag or variable; a file's place goes before the message.
+func (l *loader) from(s Setting) string {
+	if s.Origin == l.fileProblems.File {
+		return ""
+	}
+	return " (" + s.Origin + ")"
+}

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Config is the settings of a host, checked. Each value comes from a flag, else the
+// environment, else reflectory.yaml, else its default. [Load] makes one; what each
+// setting means, with units and bounds, is in its [Definition]. A Config isn't changed
+// once it is loaded, so it may be copied and used concurrently.
+type Config struct {
+	// Where things are kept.
+	DataDir, PluginDir, Lock, TrustFile, PolicyDir Setting
+	// Plugins, and what they may reach.
+	DevPlugins, LLMEndpoints, Sandbox Setting
+	// What makes vectors of memories, and what summarizes what is promoted.
+	EmbeddingsModel, EmbeddingsURL, EmbeddingsKeyEnv, EmbeddingsDims Setting
+	SummariesModel, SummariesURL, SummariesKeyEnv                    Setting
+	// How memories are ranked, stored and kept.
+	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
+	// Where runs are, who acts, and what is shown of it.
+	Namespace, Agent, LogLevel Setting
+
+	file  string // reflectory.yaml; "" where there is none
+	typed typed
+}
+
+// Setting is a value and where it comes from: "flag --x", "environment X", a file's
+// path, or "default".
+type Setting struct {
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// OriginDefault is the origin of a value that nobody set.
+const OriginDefault = "default"
+
+// IsDefault reports whether nobody set it.
+func (s Setting) IsDefault() bool { return s.Origin == OriginDefault }
+
+// typed are the values that aren't text, read once.
+type typed struct {
+	dev, endpoints []string
+	dims           int
+	depthBoost     float64
+	keep           Keep
+	lockWait       time.Duration
+}
+
+// Keep is how long what store prune removes is kept; 0 is for ever.
+type Keep struct{ Decisions, Runs time.Duration }
+
+// File is the reflectory.yaml that was read, or "".
+func (c *Config) File() string { return c.file }
+
+// Dev are the folders of the plugins that run unlocked, from DevPlugins.
+func (c *Config) Dev() []string { return slices.Clone(c.typed.dev) }
+
+// Endpoints are where models may be asked, each as host:port: the well-known ones and,
+// from LLMEndpoints, the operator's.
+func (c *Config) Endpoints() []string { return slices.Clone(c.typed.endpoints) }
+
+// DepthBoost is the factor of reflections in recalls, from RecallDepthBoost.
+func (c *Config) DepthBoost() float64 { return c.typed.depthBoost }
+
+// Keep is how long decisions and runs are kept, from KeepDecisions and KeepRuns.
+func (c *Config) Keep() Keep { return c.typed.keep }
+
+// StoreWait is how long to wait for a store that another program has open, from LockWait.
+func (c *Config) StoreWait() time.Duration { return c.typed.lockWait }
+
+// Listed is a setting as it is shown.
+type Listed struct {
+	Name string `json:"-"`
+	Setting
+	// Variable is the environment variable that sets it, or "".
+	Variable string `json:"variable,omitempty"`
+}
+
+// List shows every setting, in the table's order.
+func (c *Config) List() []Listed {
+	var list []Listed
+	for _, d := range definitions() {
+		list = append(list, Listed{d.Name, *d.field(c), d.Variable})
+	}
+	return list
+}
+
+// MarshalJSON is an object with each setting under its name, in the table's order.
+func (c *Config) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	for i, s := range c.List() {
+		out.WriteByte("{,"[min(i, 1)])
+		out.Write(core.MustJSON(s.Name))
+		out.WriteByte(':')
+		out.Write(core.MustJSON(s))
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}

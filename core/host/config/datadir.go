@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// MakeDataDir makes a data folder, for its owner only, unless it is there. What keeps it
+// from being made has the reasons of [CheckDataDir].
+func MakeDataDir(dir string) error {
+	if err := CheckDataDir(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return dataDirError(dir, "it can't be made in "+existing(dir), err)
+	}
+	return nil
+}
+
+// CheckDataDir says which part of a path keeps it from being a folder, or nil: what isn't
+// there yet may be made. The error is sdk.Invalid with the reason "store_unwritable" where
+// this user may not, else "data_dir_invalid". Asked before anything in the folder is used,
+// it keeps a wrong path from being taken for something else that is wrong.
+func CheckDataDir(dir string) error {
+	for _, part := range parts(dir) {
+		info, err := os.Lstat(part)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return dataDirError(dir, "this user may not look into "+filepath.Dir(part), err)
+		case info.Mode()&fs.ModeSymlink != 0:
+			if info, err = os.Stat(part); err != nil {
+				target, _ := os.Readlink(part)
+				return dataDirError(dir, part+" is a link to "+target+", which can't be followed", err)
+			}
+		}
+		if !info.IsDir() {
+			return dataDirError(dir, part+" is a file, no folder", syscall.ENOTDIR)
+		}
+	}
+	return nil
+}
+
+// existing is the part of a path that is there.
+func existing(dir string) string {
+	there := "."
+	for _, part := range parts(dir) {
+		if _, err := os.Lstat(part); err != nil {
+			break
+		}
+		there = part
+	}
+	return there
+}
+
+// parts are a path's folders, from the first to the path itself.
+func parts(dir string) (all []string) {
+	dir = filepath.Clean(dir)
+	for i := range dir {
+		if i > 0 && os.IsPathSeparator(dir[i]) && !strings.HasSuffix(dir[:i], ":") {
+			all = append(all, dir[:i])
+		}
+	}
+	return append(all, dir)
+}
+
+func dataDirError(dir, problem string, cause error) error {
+	reason := "data_dir_invalid"
+	if errors.Is(cause, fs.ErrPermission) || errors.Is(cause, syscall.EROFS) {
+		reason = "store_unwritable"
+	}
+	return sdk.Errorf(sdk.Invalid, reason, "the data folder %s can't be used: %s: %w", dir, problem, cause).
+		WithHint("name another with --data-dir, REFLECTORY_DATA_DIR or data_dir in reflectory.yaml")
+}

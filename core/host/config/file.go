@@ -1,0 +1,241 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// FileName is the configuration file's: the nearest one upwards is read.
+const FileName = "reflectory.yaml"
+
+// limits bound the configuration file: nobody writes more by hand.
+func limits() document.Limits {
+	return document.Limits{Bytes: 64 << 10, Depth: 20, MayBeEmpty: true}
+}
+
+// findFile reads the nearest configuration file from a folder upwards, "" being the
+// working one. Without one the path is "".
+func findFile(folder string) (path string, data []byte, err error) {
+	dir, err := filepath.Abs(folder)
+	if err != nil {
+		return "", nil, sdk.Wrap("find "+FileName, err)
+	}
+	for {
+		path = filepath.Join(dir, FileName)
+		data, err := core.ReadFile(path, int64(limits().Bytes))
+		if err == nil {
+			return path, data, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, err
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", nil, nil
+		}
+		dir = parent
+	}
+}
+
+// kind is how a setting is written in the file.
+type kind int
+
+const (
+	text    kind = iota // a text
+	number              // a number
+	span                // a text with a unit, or the number 0
+	texts               // a list of texts
+	folders             // a list of {path, dev: true}
+)
+
+// String says what a value of a kind is, for "must be …".
+func (k kind) String() string {
+	return map[kind]string{text: string(document.Text), number: string(document.Number), span: "a time"}[k]
+}
+
+// written are the kinds of nodes that a value may be.
+func (k kind) written() []document.Kind {
+	return map[kind][]document.Kind{
+		text: {document.Text}, number: {document.Number}, span: {document.Text, document.Number},
+	}[k]
+}
+
+// fileValue is a setting in the file.
+type fileValue struct {
+	text  string   // with commas between the items of a list
+	list  []string // of folders
+	at    document.Pos
+	wrong bool
+}
+
+// fileReader reads reflectory.yaml by the table of settings.
+type fileReader struct {
+	*document.Problems
+	settings table
+	folder   string
+	values   map[string]fileValue
+}
+
+// readFile reads the file. Paths in it are relative to its folder.
+func readFile(data []byte, settings table, problems *document.Problems) map[string]fileValue {
+	r := fileReader{problems, settings, filepath.Dir(problems.File), map[string]fileValue{}}
+	r.group(document.Read(string(data), limits(), problems), "")
+	return r.values
+}
+
+// group reads the mapping at a key, with what is below it; "" is the file's own.
+func (r fileReader) group(n *document.Node, key string) {
+	what := key
+	if key == "" {
+		what = FileName
+	}
+	m := r.Mapping(n, what)
+	m.NullIsAbsent = true
+	for _, name := range r.settings.below(key) {
+		path := strings.TrimPrefix(key+"."+name, ".")
+		if d, is := r.settings.at(path); is {
+			r.setting(m, name, d)
+		} else {
+			r.group(m.Get(name), path)
+		}
+	}
+	m.Done()
+}
+
+// below are the keys that a mapping of the file may have, in the table's order.
+func (t table) below(key string) (names []string) {
+	for _, d := range t {
+		rest, inside := strings.CutPrefix(d.Key, key+".")
+		if key == "" {
+			rest, inside = d.Key, d.Key != ""
+		}
+		name, _, _ := strings.Cut(rest, ".")
+		if inside && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// at is the setting at a key.
+func (t table) at(key string) (Definition, bool) {
+	i := slices.IndexFunc(t, func(d Definition) bool { return d.Key == key })
+	if i < 0 {
+		return Definition{}, false
+	}
+	return t[i], true
+}
+
+// setting reads one setting, unless it isn't there.
+func (r fileReader) setting(m *document.Reader, key string, d Definition) {
+	n := m.Get(key)
+	if n == nil {
+		return
+	}
+	before := r.Len()
+	v := fileValue{at: n.At}
+	switch d.kind {
+	case texts, folders:
+		v.list = r.items(m, key, d)
+		v.text = strings.Join(v.list, ",")
+	default:
+		v.text = r.value(n, key, d)
+	}
+	v.wrong = r.Len() > before
+	if v.text != "" || v.wrong {
+		r.values[d.Name] = v
+	}
+}
+
+// value reads a setting that isn't a list.
+func (r fileReader) value(n *document.Node, key string, d Definition) string {
+	switch {
+	case d.kind == span && n.Kind == document.Number && isZero(n.Text):
+		return "0"
+	case !slices.Contains(d.kind.written(), n.Kind):
+		r.Add(n.At, d.hint(), "%s must be %s, not %s", key, d.kind, n.Kind)
+		return ""
+	case n.Text == "":
+		r.Add(n.At, "leave the key out to have the default", "%s is empty", key)
+		return ""
+	}
+	if f := d.fault(n.Text); f != nil {
+		r.Add(n.At, f.hint, "%s", f.text(d, n.Text, ""))
+	}
+	if d.folder {
+		return r.path(n.Text)
+	}
+	return n.Text
+}
+
+func isZero(number string) bool {
+	x, err := strconv.ParseFloat(number, 64)
+	return err == nil && x == 0
+}
+
+// path is one of the file, relative to its folder.
+func (r fileReader) path(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(r.folder, path)
+}
+
+// items reads a list.
+func (r fileReader) items(m *document.Reader, key string, d Definition) (items []string) {
+	for _, n := range m.List(key) {
+		switch {
+		case d.kind == folders:
+			items = append(items, r.plugin(n))
+		case n.Kind != document.Text:
+			r.Add(n.At, d.hint(), "an item of %s must be text, not %s", key, n.Kind)
+		default:
+			if f := d.check(n.Text); f != nil {
+				r.Add(n.At, f.hint, "%s", f.text(d, n.Text, ""))
+			}
+			items = append(items, n.Text)
+		}
+	}
+	return items
+}
+
+// plugin reads the folder of a plugin that runs unlocked. dev: true says that this is
+// meant.
+func (r fileReader) plugin(n *document.Node) string {
+	m := r.Mapping(n, "an entry of plugins")
+	m.NullIsAbsent = true
+	path, dev := m.Text("path"), m.Flag("dev")
+	m.Done()
+	if path == "" || !dev {
+		m.Lacks("write {path: ./my-plugin, dev: true} to run it unlocked, or lock it: reflectory plugin add ./my-plugin",
+			"an entry needs path, and dev: true")
+	}
+	return r.path(path)
+}
+
+// keys lists the keys of the file, as it nests them.
+func (t table) keys() string { return t.keysBelow("") }
+
+func (t table) keysBelow(key string) string {
+	var names []string
+	for _, name := range t.below(key) {
+		path := strings.TrimPrefix(key+"."+name, ".")
+		d, is := t.at(path)
+		switch {
+		case !is:
+			name += ": {" + t.keysBelow(path) + "}"
+		case d.kind == folders:
+			name += ": [{path, dev}]"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,160 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Sources are what settings come from. The zero value has the nearest reflectory.yaml
+// upwards from the working folder, and the defaults.
+type Sources struct {
+	// Flags are values by the flag's name, without dashes. "" isn't given.
+	Flags map[string]string
+	// Getenv reads the environment; a variable that is "" isn't set. nil is an
+	// environment without variables.
+	Getenv func(name string) string
+	// Folder is where reflectory.yaml is looked for, and upwards; "" is the working
+	// folder.
+	Folder string
+}
+
+// Load chooses the value of each setting and checks all of them. What is wrong with the
+// file, the flags and the environment is one error, sdk.Invalid with the reason
+// "config_invalid", whose detail "problems" is a []document.Problem. A problem of the file has
+// its line and column, any other names its flag or variable. A file that can't be read has
+// the reason of [core.ReadFile].
+//
+// The file is checked whole, also where a flag or the environment beats it. A variable
+// that a flag beats isn't looked at.
+func Load(from Sources) (*Config, error) {
+	if from.Getenv == nil {
+		from.Getenv = func(string) string { return "" }
+	}
+	l := loader{Sources: from, settings: definitions(), wrong: map[string]bool{}}
+	path, data, err := findFile(from.Folder)
+	if err != nil {
+		return nil, err
+	}
+	l.fileProblems = &document.Problems{File: path}
+	if path != "" {
+		l.file = readFile(data, l.settings, l.fileProblems)
+		l.file["lock"] = fileValue{text: filepath.Join(filepath.Dir(path), install.LockFile)}
+	}
+	c := &Config{file: path}
+	l.unknownFlags()
+	for _, d := range l.settings {
+		*d.field(c) = l.choose(c, d)
+	}
+	l.checkEmbeddings(c)
+	l.checkSummaries(c)
+	if err := invalid(slices.Concat(l.fileProblems.List(), l.others)); err != nil {
+		return nil, err
+	}
+	c.typed = typed{dev: l.file["dev_plugins"].list, endpoints: append(knownEndpoints(), list(c.LLMEndpoints.Value)...)}
+	c.typed.dims, _ = readDims(c.EmbeddingsDims.Value) // these were checked
+	c.typed.depthBoost, _ = readBoost(c.RecallDepthBoost.Value)
+	c.typed.keep.Decisions, _ = readKeep(c.KeepDecisions.Value)
+	c.typed.keep.Runs, _ = readKeep(c.KeepRuns.Value)
+	c.typed.lockWait, _ = readWait(c.LockWait.Value)
+	c.LLMEndpoints.Value = strings.Join(c.typed.endpoints, ",")
+	return c, nil
+}
+
+// loader is one call of Load.
+type loader struct {
+	Sources
+	settings     table
+	file         map[string]fileValue // by the setting's name
+	fileProblems *document.Problems
+	others       []document.Problem // of flags and of the environment
+	wrong        map[string]bool    // settings with a problem, by name
+}
+
+// choose takes the first value that is there, and checks it. The file's was checked when
+// it was read.
+func (l *loader) choose(c *Config, d Definition) Setting {
+	var s Setting
+	inFile, filed := l.file[d.Name]
+	switch {
+	case d.Flag != "" && l.Flags[d.Flag] != "":
+		s = Setting{l.Flags[d.Flag], "flag --" + d.Flag}
+	case d.Variable != "" && l.Getenv(d.Variable) != "":
+		s = Setting{l.Getenv(d.Variable), "environment " + d.Variable}
+	case filed:
+		l.wrong[d.Name] = inFile.wrong
+		return Setting{inFile.text, l.fileProblems.File}
+	case d.computed != nil:
+		return Setting{d.computed(c, l.Getenv), OriginDefault}
+	default:
+		return Setting{d.Default, OriginDefault}
+	}
+	if f := d.fault(s.Value); f != nil {
+		l.add(d.Name, s, f.hint, "%s", f.text(d, s.Value, " ("+s.Origin+")"))
+	}
+	return s
+}
+
+// add notes a problem of a setting: at its place in the file, if it comes from there.
+func (l *loader) add(name string, s Setting, hint, format string, args ...any) {
+	l.wrong[name] = true
+	if from := l.file[name]; s.Origin == l.fileProblems.File && from.at.Line > 0 {
+		l.fileProblems.Add(from.at, hint, format, args...)
+		return
+	}
+	l.others = append(l.others, document.Problem{Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// unknownFlags refuses flags that no setting has, which a program gave by mistake.
+func (l *loader) unknownFlags() {
+	known := map[string]bool{}
+	for _, d := range l.settings {
+		known[d.Flag] = d.Flag != ""
+	}
+	for _, flag := range slices.Sorted(maps.Keys(l.Flags)) {
+		if !known[flag] {
+			hint := document.DidYouMean(flag, slices.Sorted(maps.Keys(known)))
+			l.others = append(l.others, document.Problem{Message: "no setting has the flag --" + flag, Hint: hint})
+		}
+	}
+}
+
+// invalid is the one error of all problems, or nil. The hint of a single one is the
+// error's own.
+func invalid(problems []document.Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	ofFile := problems[0].File != ""
+	if len(problems) == 1 && problems[0].Hint != "" {
+		p := problems[0]
+		p.Hint = ""
+		return sdk.Errorf(sdk.Invalid, "config_invalid", "%s", p).WithHint("%s", problems[0].Hint).WithDetail("problems", problems)
+	}
+	err := sdk.AsError(document.Invalid("config_invalid", problems))
+	if ofFile {
+		err = err.WithHint("the keys are %s", definitions().keys())
+	}
+	return err
+}
+
+// OutsideFile reports whether an error of [Load] is about a flag or a variable, whatever
+// else it is about: then the command line and its environment have to change.
+func OutsideFile(err error) bool {
+	if err == nil {
+		return false
+	}
+	problems, _ := sdk.AsError(err).Details["problems"].([]document.Problem)
+	return slices.ContainsFunc(problems, func(p document.Problem) bool { return p.File == "" })
+}
+
+// list splits a value at its commas.
+func list(value string) []string {
+	return slices.DeleteFunc(strings.Split(value, ","), func(item string) bool { return item == "" })
+}

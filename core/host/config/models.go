@@ -1,0 +1,62 @@
+package config
+
+import (
+	"encoding/json"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/memory/embed/openai"
+)
+
+// NoSummaries is the model where none is asked for summaries: then a summary is the
+// title and the beginning of the content.
+const NoSummaries = "none"
+
+// knownEndpoints need no entry in settings.llm: OpenAI's, and Ollama's on this machine.
+func knownEndpoints() []string {
+	return []string{"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434"}
+}
+
+// LocalEmbeddings reports whether vectors are made in this process, without a network.
+func (c *Config) LocalEmbeddings() bool { return c.EmbeddingsModel.Value == localModel() }
+
+// localModel is the model that needs no endpoint.
+func localModel() string { return embed.Hashed{}.Model() }
+
+// EmbeddingsOptions are what asking the configured endpoint for vectors needs. They are
+// of use unless [Config.LocalEmbeddings]. getenv reads the key, when it is needed.
+func (c *Config) EmbeddingsOptions(getenv func(string) string) openai.Options {
+	return openai.Options{
+		URL: c.EmbeddingsURL.Value, Model: c.EmbeddingsModel.Value, Dims: c.typed.dims,
+		KeyEnv: c.EmbeddingsKeyEnv.Value, Getenv: getenv,
+	}
+}
+
+// SummariesLLM is the model that summarizes what is promoted, as the settings.llm of a
+// workflow names one; nil where none does.
+func (c *Config) SummariesLLM() json.RawMessage {
+	if c.SummariesModel.Value == NoSummaries {
+		return nil
+	}
+	llm := map[string]string{"provider": "openai", "base_url": c.SummariesURL.Value, "model": c.SummariesModel.Value}
+	if c.SummariesKeyEnv.Value != "" {
+		llm["api_key_env"] = c.SummariesKeyEnv.Value
+	}
+	return core.MustJSON(llm)
+}
+
+// EndpointOf is the host:port of a URL, with the port of its scheme where it names none.
+func EndpointOf(base string) (endpoint string, ok bool) {
+	u, err := url.Parse(base)
+	if err != nil || u.Hostname() == "" {
+		return "", false
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port), port != ""
+}

@@ -1,0 +1,106 @@
+package config
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// schema is a JSON Schema, or a part of one.
+type schema map[string]any
+
+func namespaceSchema() schema {
+	return schema{
+		"maxLength": core.MaxNamespaceRunes,
+		"pattern":   `^[^\s/\\]+(/[^\s/\\]+){0,7}$`,
+		"not":       schema{"pattern": `(^|/)(\.|\.\.|\*|\*\*)(/|$)`},
+	}
+}
+
+// Schema is the JSON Schema (draft 7) of reflectory.yaml, for editors. It tells the shape
+// and the bounds of each value. What a pattern can't say, and what two settings must have
+// in common, only [Load] knows.
+func Schema() json.RawMessage {
+	root := definitions().groupSchema("")
+	root["$schema"] = "http://json-schema.org/draft-07/schema#"
+	root["title"] = "Reflectory settings"
+	root["description"] = "The settings of a host. Paths are relative to this file's folder; flags and environment variables beat what is here."
+	return core.MustJSON(root)
+}
+
+// groupSchema is the schema of the mapping at a key.
+func (t table) groupSchema(key string) schema {
+	properties := schema{}
+	for _, name := range t.below(key) {
+		path := strings.TrimPrefix(key+"."+name, ".")
+		if d, is := t.at(path); is {
+			properties[name] = d.valueSchema()
+		} else {
+			properties[name] = t.groupSchema(path)
+		}
+	}
+	s := schema{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
+	if doc := groupDocs()[key]; doc != "" {
+		s["description"] = doc
+	}
+	return s
+}
+
+// groupDocs say what the mappings of the file are about.
+func groupDocs() map[string]string {
+	return map[string]string{
+		"keep":                "how long what store prune moves to files stays in the store",
+		"settings":            "models, and how memories are recalled",
+		"settings.llm":        "the models that plugins ask",
+		"settings.embeddings": "what makes the vectors of memories",
+		"settings.summaries":  "what summarizes what is promoted",
+		"settings.recall":     "how recalls rank memories",
+	}
+}
+
+// valueSchema is the schema of a setting's value. A key without a value (null) is one that
+// isn't there.
+func (d Definition) valueSchema() schema {
+	s := schema{}
+	switch d.kind {
+	case text:
+		s = d.with(schema{"type": "string", "minLength": 1})
+	case number:
+		s = d.with(schema{"type": "number"})
+	case span:
+		s = schema{"anyOf": []any{d.with(schema{"type": "string", "minLength": 1}), schema{"const": 0}}}
+	case texts:
+		s = schema{"type": "array", "items": d.with(schema{"type": "string"})}
+	case folders:
+		s = schema{"type": "array", "items": schema{
+			"type": "object", "required": []string{"path", "dev"}, "additionalProperties": false,
+			"properties": schema{"path": schema{"type": "string", "minLength": 1}, "dev": schema{"const": true}},
+		}}
+	}
+	s = schema{"anyOf": []any{s, schema{"type": "null"}}, "description": d.described()}
+	if d.computed == nil && d.Default != "" {
+		s["default"] = d.Default
+		if d.kind == number || d.Default == "0" {
+			s["default"] = json.RawMessage(d.Default)
+		}
+	}
+	return s
+}
+
+// with adds what the definition says of its values.
+func (d Definition) with(s schema) schema {
+	for name, value := range d.schema {
+		s[name] = value
+	}
+	return s
+}
+
+// described is what editors and people read of a setting: its doc and a default that isn't
+// a value.
+func (d Definition) described() string {
+	if d.computed == nil {
+		return d.Doc
+	}
+	return d.Doc + " (default: " + d.Default + ")"
+}

@@ -1,0 +1,136 @@
+package config_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/plugins/schema-eval/schemaeval"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// judge reports whether the schema takes a file; one that isn't YAML isn't judged.
+func judge(t testing.TB, e sdk.Evaluator, file string) (valid, judged bool) {
+	t.Helper()
+	found := &document.Problems{}
+	n := document.Read(file, document.Limits{Bytes: 64 << 10, Depth: 20, MayBeEmpty: true}, found)
+	if n == nil || found.Len() > 0 {
+		return false, false
+	}
+	r, err := e.Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(n.JSON(nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Verdict.Valid, true
+}
+
+func schemaJudge(t testing.TB) sdk.Evaluator {
+	t.Helper()
+	p := schemaeval.Plugin()
+	e, err := p.Evaluator(t.Context(), json.RawMessage(`{"schema": `+string(config.Schema())+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// accepted are files that Load takes.
+var accepted = []string{
+	"", "{}", "settings:\n  llm:\nsandbox:\nplugins:\n",
+	"data_dir: d\nplugin_dir: /p\ntrust_file: t\npolicy_dir: p\nnamespace: team/mail\nlog_level: off\n",
+	"sandbox: require\ndurability: relaxed\nlock_wait: 10s\n", "lock_wait: 0", "lock_wait: 1m30.5s", "lock_wait: '+.5s'", "lock_wait: 300µs",
+	"keep: {decisions: 90d, runs: 720h}", "keep: {decisions: 0, runs: '0'}", "keep: {runs: 0.0, decisions: 36500d}",
+	"plugins: [{path: a, dev: true}]", "plugins: []",
+	"settings: {llm: {endpoints: ['llm.example.org:443', '[::1]:1', '10.0.0.1:80']}}",
+	"settings: {embeddings: {model: m, base_url: 'http://127.0.0.1:11434/v1', api_key_env: OLLAMA_KEY, dims: 256}}",
+	"settings: {embeddings: {dims: 2.56e2}}", "settings: {embeddings: {model: hashed-ngrams-1, base_url: 'HTTPS://h.test'}}",
+	"settings: {summaries: {model: m, base_url: 'https://api.openai.com/v1', api_key_env: OPENAI_API_KEY}}",
+	"settings: {recall: {depth_boost: 1.5}}", "settings: {recall: {depth_boost: 1e1}}", "namespace: Ünï/日本",
+}
+
+// refused are files that neither Load nor the schema takes.
+var refused = []string{
+	"[]", "text", "data_dri: x", "data_dir: 5", "data_dir: ''", "namespace: ''", "namespace: a//b", "namespace: a/../b", "namespace: 'a b'",
+	"namespace: a/b/c/d/e/f/g/h/i", "namespace: '*'", "log_level: loud", "log_level: [info]", "sandbox: no", "sandbox: true", "durability: sometimes",
+	"lock_wait: 5", "lock_wait: soon", "lock_wait: 2", "lock_wait: 30d", "lock_wait: []", "keep: 5", "keep: {runs: x}", "keep: {decisions: -1}", "keep: {run: 1d}",
+	"keep: {runs: true}", "plugins: {path: a}", "plugins: [a]", "plugins: [{path: a}]", "plugins: [{path: a, dev: false}]", "plugins: [{path: '', dev: true}]",
+	"plugins: [{path: a, dev: true, more: 1}]", "settings: []", "settings: {lm: {}}", "settings: {llm: {endpoints: host:1}}", "settings: {llm: {endpoints: [host]}}",
+	"settings: {llm: {endpoints: ['*.example.org:443']}}", "settings: {llm: {endpoints: ['h:0']}}", "settings: {llm: {endpoints: [5]}}",
+	"settings: {embeddings: {model: ''}}", "settings: {embeddings: {dims: 1.5}}", "settings: {embeddings: {dims: -1}}", "settings: {embeddings: {dims: 16385}}",
+	"settings: {embeddings: {dims: '256'}}", "settings: {embeddings: {base_url: h.test}}", "settings: {embeddings: {base_url: 'ftp://h.test'}}",
+	"settings: {embeddings: {base_url: 'https://key@h.test'}}", "settings: {embeddings: {api_key_env: sk-secret}}", "settings: {summaries: {dims: 1}}",
+	"settings: {recall: {depth_boost: 0}}", "settings: {recall: {depth_boost: 11}}", "settings: {recall: {depth_boost: '1'}}", "settings: {recall: 1}",
+}
+
+func TestSchema_TakesWhatLoadTakes(t *testing.T) {
+	e := schemaJudge(t)
+	for _, file := range accepted {
+		if _, _, err := load(t, file, nil, nil); err != nil {
+			t.Errorf("Load refuses %q: %v", file, err)
+		}
+		if valid, judged := judge(t, e, file); !valid || !judged {
+			t.Errorf("the schema refuses %q", file)
+		}
+	}
+	for _, file := range refused {
+		if _, _, err := load(t, file, nil, nil); err == nil {
+			t.Errorf("Load takes %q", file)
+		}
+		if valid, judged := judge(t, e, file); valid || !judged {
+			t.Errorf("the schema takes %q", file)
+		}
+	}
+}
+
+// Editors show what a key is for, so each has a description.
+func TestSchema_DescribesEachKey(t *testing.T) {
+	type schema struct {
+		Description          string
+		Properties           map[string]json.RawMessage
+		AdditionalProperties *bool
+	}
+	var walk func(key string, raw json.RawMessage) int
+	walk = func(key string, raw json.RawMessage) (keys int) {
+		var s schema
+		if err := json.Unmarshal(raw, &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Description == "" || s.Properties != nil && (s.AdditionalProperties == nil || *s.AdditionalProperties) {
+			t.Errorf("%s has no description, or is open", key)
+		}
+		for name, child := range s.Properties {
+			keys += walk(strings.TrimPrefix(key+"."+name, "."), child)
+		}
+		if s.Properties == nil {
+			keys = 1
+		}
+		return keys
+	}
+	want := 0
+	for _, d := range config.Definitions() {
+		if d.Key != "" {
+			want++
+		}
+	}
+	if got := walk("", config.Schema()); got != want {
+		t.Errorf("%d keys, want %d", got, want)
+	}
+}
+
+func FuzzSchema_TakesWhatLoadTakes(f *testing.F) {
+	for _, file := range append(accepted, refused...) {
+		f.Add(file)
+	}
+	e := schemaJudge(f)
+	f.Fuzz(func(t *testing.T, file string) {
+		_, _, err := load(t, file, nil, nil)
+		if valid, judged := judge(t, e, file); err == nil && judged && !valid {
+			t.Errorf("Load takes %q, the schema doesn't", file)
+		}
+		if err != nil && sdk.ReasonOf(err) != "config_invalid" && sdk.ReasonOf(err) != "file_too_large" {
+			t.Errorf("%q: %v", file, err)
+		}
+	})
+}

@@ -1,0 +1,227 @@
+package config
+
+import (
+	"path/filepath"
+	"strconv"
+
+	"github.com/reflectory/reflectory/core/memory/embed/openai"
+	"github.com/reflectory/reflectory/core/memory/search"
+	"github.com/reflectory/reflectory/core/memory/vector"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
+	"github.com/reflectory/reflectory/core/store/pebble"
+)
+
+// Definition is all that is known of one setting. To add a setting, add one, and the
+// field of [Config] that it fills.
+type Definition struct {
+	// Name is the setting's, as config show lists it.
+	Name string
+	// Key is its place in reflectory.yaml, such as "settings.embeddings.model"; "" where
+	// a file can't set it.
+	Key string
+	// Variable is the environment variable that sets it; "" for none.
+	Variable string
+	// Flag is the flag that sets it, without dashes; "" for none.
+	Flag string
+	// Default is the value where nobody sets it; in words where it is computed.
+	Default string
+	// Words are the values that it may have; nil where it isn't one of a few.
+	Words []string
+	// Doc says what it is, with unit and bounds.
+	Doc string
+
+	field    func(*Config) *Setting
+	computed func(c *Config, getenv func(string) string) string // the default; c has the settings listed before
+	kind     kind
+	folder   bool                // a path, which in the file is relative to the file's folder
+	check    func(string) *fault // of a value that isn't ""; nil takes any
+	schema   schema              // what JSON Schema says beyond the kind
+}
+
+// DefaultNamespace is where runs are that don't say where.
+const DefaultNamespace = "default"
+
+// LogLevels are the levels of logs, the most talkative first; "off" shows none.
+func LogLevels() []string { return append(plugin.LogLevels(), "off") }
+
+// Definitions are all settings, in the order in which they are shown.
+func Definitions() []Definition { return definitions() }
+
+// table is all settings. It is made once for each use of the package, and passed on.
+type table []Definition
+
+func definitions() table {
+	var all table
+	for _, part := range [][]Definition{places(), plugins(), models(), stored(), runs()} {
+		all = append(all, part...)
+	}
+	for i := range all {
+		if d := &all[i]; d.Words != nil {
+			d.check, d.schema = oneOf(d.Words), schema{"enum": d.Words}
+		}
+	}
+	return all
+}
+
+// places are where things are kept.
+func places() []Definition {
+	return []Definition{
+		{
+			Name: "data_dir", Key: "data_dir", Variable: "REFLECTORY_DATA_DIR", Flag: "data-dir",
+			Default: "reflectory in the user's data home", computed: func(_ *Config, getenv func(string) string) string { return defaultDataDir(getenv) },
+			Doc:   "folder of all state",
+			field: func(c *Config) *Setting { return &c.DataDir }, folder: true,
+		}, {
+			Name: "plugin_dir", Key: "plugin_dir", Variable: "REFLECTORY_PLUGIN_DIR", Flag: "plugin-dir",
+			Default: "plugins in the data folder", computed: inDataDir("plugins"),
+			Doc:   "folder that added plugins are copied to",
+			field: func(c *Config) *Setting { return &c.PluginDir }, folder: true,
+		}, {
+			Name: "lock", Variable: "REFLECTORY_LOCK", Flag: "lock",
+			Default: "reflectory.lock next to reflectory.yaml, else in the data folder", computed: inDataDir(install.LockFile),
+			Doc:   "file that pins the plugins",
+			field: func(c *Config) *Setting { return &c.Lock },
+		}, {
+			Name: "trust_file", Key: "trust_file", Variable: "REFLECTORY_TRUST_FILE",
+			Default: "trust.yaml in the data folder", computed: inDataDir("trust.yaml"),
+			Doc:   "file with the keys by which publishers sign plugins",
+			field: func(c *Config) *Setting { return &c.TrustFile }, folder: true,
+		}, {
+			Name: "policy_dir", Key: "policy_dir", Variable: "REFLECTORY_POLICY_DIR", Flag: "policy-dir",
+			Default: "policies in the data folder, if it is there", computed: inDataDir("policies"),
+			Doc:   "folder of the policies; one that is set must exist",
+			field: func(c *Config) *Setting { return &c.PolicyDir }, folder: true,
+		},
+	}
+}
+
+// inDataDir is a default in the data folder.
+func inDataDir(name string) func(*Config, func(string) string) string {
+	return func(c *Config, _ func(string) string) string { return filepath.Join(c.DataDir.Value, name) }
+}
+
+// plugins are which plugins run, and what they may reach.
+func plugins() []Definition {
+	return []Definition{
+		{
+			Name: "dev_plugins", Key: "plugins",
+			Doc:   "plugins that run unlocked while they are worked on, each a folder",
+			field: func(c *Config) *Setting { return &c.DevPlugins }, kind: folders, folder: true,
+		}, {
+			Name: "llm_endpoints", Key: "settings.llm.endpoints", Variable: "REFLECTORY_LLM_ENDPOINTS",
+			Doc:   "where prompts and keys may go, as host:port, in addition to OpenAI and to Ollama on this machine; in the variable with commas between them",
+			field: func(c *Config) *Setting { return &c.LLMEndpoints }, kind: texts, check: checkEndpoint,
+			schema: schema{"pattern": `^(\[[0-9a-f:.]+\]|[a-z0-9._:-]+):[1-9][0-9]{0,4}$`},
+		}, {
+			Name: "sandbox", Key: "sandbox", Variable: "REFLECTORY_SANDBOX", Flag: "sandbox",
+			Default: string(sandbox.Prefer), Words: sandboxModes(),
+			Doc:   "whether plugins must be sandboxed; prefer runs them with what the system has",
+			field: func(c *Config) *Setting { return &c.Sandbox },
+		},
+	}
+}
+
+// sandboxModes are what sandbox may be.
+func sandboxModes() (words []string) {
+	for _, m := range sandbox.Modes() {
+		words = append(words, string(m))
+	}
+	return words
+}
+
+// models are what makes vectors and summaries.
+func models() []Definition {
+	return []Definition{
+		{
+			Name: "embeddings_model", Key: "settings.embeddings.model", Variable: "REFLECTORY_EMBEDDINGS_MODEL",
+			Default: localModel(),
+			Doc:     "model that makes the vectors of memories; the default is made in this process and needs no endpoint",
+			field:   func(c *Config) *Setting { return &c.EmbeddingsModel }, check: checkModel, schema: modelSchema(),
+		}, {
+			Name: "embeddings_url", Key: "settings.embeddings.base_url", Variable: "REFLECTORY_EMBEDDINGS_URL",
+			Doc:   "OpenAI-compatible endpoint of that model, which is sent titles, contents and queries: https, or http on this machine",
+			field: func(c *Config) *Setting { return &c.EmbeddingsURL }, check: checkURL, schema: urlSchema(),
+		}, {
+			Name: "embeddings_key_env", Key: "settings.embeddings.api_key_env", Variable: "REFLECTORY_EMBEDDINGS_KEY_ENV",
+			Doc:   "name of the environment variable with the key of that endpoint, if it takes one",
+			field: func(c *Config) *Setting { return &c.EmbeddingsKeyEnv }, check: checkKeyEnv, schema: keyEnvSchema(),
+		}, {
+			Name: "embeddings_dims", Key: "settings.embeddings.dims", Variable: "REFLECTORY_EMBEDDINGS_DIMS",
+			Default: "0",
+			Doc:     "dimensions of the vectors, 0 to " + strconv.Itoa(vector.MaxDims) + "; 0 has the model's own",
+			field:   func(c *Config) *Setting { return &c.EmbeddingsDims }, kind: number, check: checkDims,
+			schema: schema{"multipleOf": 1, "minimum": 0, "maximum": vector.MaxDims},
+		}, {
+			Name: "summaries_model", Key: "settings.summaries.model", Variable: "REFLECTORY_SUMMARIES_MODEL",
+			Default: NoSummaries,
+			Doc:     "model that summarizes what is promoted; none asks no model",
+			field:   func(c *Config) *Setting { return &c.SummariesModel }, check: checkModel, schema: modelSchema(),
+		}, {
+			Name: "summaries_url", Key: "settings.summaries.base_url", Variable: "REFLECTORY_SUMMARIES_URL",
+			Doc:   "OpenAI-compatible endpoint of that model, which llm_endpoints must allow: https, or http on this machine",
+			field: func(c *Config) *Setting { return &c.SummariesURL }, check: checkURL, schema: urlSchema(),
+		}, {
+			Name: "summaries_key_env", Key: "settings.summaries.api_key_env", Variable: "REFLECTORY_SUMMARIES_KEY_ENV",
+			Doc:   "name of the environment variable with the key of that endpoint, if it takes one",
+			field: func(c *Config) *Setting { return &c.SummariesKeyEnv }, check: checkKeyEnv, schema: keyEnvSchema(),
+		},
+	}
+}
+
+// The schemas of what names a model at an endpoint.
+func modelSchema() schema  { return schema{"maxLength": openai.MaxModelBytes} }
+func urlSchema() schema    { return schema{"pattern": `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+(/[^?#]*)?$`} }
+func keyEnvSchema() schema { return schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]{0,127}$`} }
+
+// stored are how memories are ranked, and how what is stored is written and kept.
+func stored() []Definition {
+	return []Definition{
+		{
+			Name: "recall_depth_boost", Key: "settings.recall.depth_boost", Variable: "REFLECTORY_RECALL_DEPTH_BOOST",
+			Default: strconv.FormatFloat(search.DefaultDepthBoost, 'g', -1, 64),
+			Doc:     "factor of reflections in recalls, above 0 and up to " + strconv.Itoa(maxDepthBoost) + "; 1 has them rank like other memories",
+			field:   func(c *Config) *Setting { return &c.RecallDepthBoost }, kind: number, check: checkBoost,
+			schema: schema{"exclusiveMinimum": 0, "maximum": maxDepthBoost},
+		}, {
+			Name: "durability", Key: "durability", Variable: "REFLECTORY_DURABILITY", Flag: "durability",
+			Default: string(pebble.Full), Words: []string{string(pebble.Full), string(pebble.Relaxed)},
+			Doc:   "when a change counts as stored: full once it is on disk; relaxed sooner, so that a crash may lose the newest",
+			field: func(c *Config) *Setting { return &c.Durability },
+		}, {
+			Name: "keep_decisions", Key: "keep.decisions", Variable: "REFLECTORY_KEEP_DECISIONS",
+			Default: "0", Doc: "how long recorded decisions stay in the store, " + keepDoc,
+			field: func(c *Config) *Setting { return &c.KeepDecisions }, kind: span, check: checkKeep, schema: schema{"pattern": keepForm},
+		}, {
+			Name: "keep_runs", Key: "keep.runs", Variable: "REFLECTORY_KEEP_RUNS",
+			Default: "0", Doc: "how long runs that can't go on stay in the store, " + keepDoc,
+			field: func(c *Config) *Setting { return &c.KeepRuns }, kind: span, check: checkKeep, schema: schema{"pattern": keepForm},
+		}, {
+			Name: "lock_wait", Key: "lock_wait", Variable: "REFLECTORY_LOCK_WAIT", Flag: "lock-wait",
+			Default: "2s", Doc: "how long to wait for a store that another program has open, 0s to " + maxLockWait.String(),
+			field: func(c *Config) *Setting { return &c.LockWait }, kind: span, check: checkWait, schema: schema{"pattern": timeForm},
+		},
+	}
+}
+
+// runs are where runs are, who acts, and what is shown of it.
+func runs() []Definition {
+	return []Definition{
+		{
+			Name: "namespace", Key: "namespace", Variable: "REFLECTORY_NAMESPACE", Flag: "namespace",
+			Default: DefaultNamespace, Doc: "where runs and memories are, such as team/project: policies depend on it",
+			field: func(c *Config) *Setting { return &c.Namespace }, check: checkNamespace, schema: namespaceSchema(),
+		}, {
+			Name: "log_level", Key: "log_level", Variable: "REFLECTORY_LOG_LEVEL", Flag: "log-level",
+			Default: "warn", Words: LogLevels(),
+			Doc:   "least level of logs that is shown, of plugins and, at info, of the journal's events",
+			field: func(c *Config) *Setting { return &c.LogLevel },
+		}, {
+			Name: "agent", Variable: "REFLECTORY_AGENT", Flag: "agent",
+			Default: "the user's name", computed: func(*Config, func(string) string) string { return userName() },
+			Doc:   "name of who acts, which events record",
+			field: func(c *Config) *Setting { return &c.Agent }, check: checkAgent,
+		},
+	}
+}

@@ -1,0 +1,227 @@
+// Package host composes what Reflectory is made of: a store, policies, plugins, governed
+// memory and runs. A program opens one Host and closes it at its end; the command line,
+// the server, tests and programs that embed it all use the same one.
+//
+// Open builds everything in one place, so that no part is ever half-built. Two things are
+// only opened when they are first needed, since a command may do without, and one that
+// fails mustn't keep the others from working: the store, which takes a lock that one
+// program has at a time, and the installed plugins.
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Config is what a Host is made of.
+type Config struct {
+	// Settings are the operator's, as config.Load chooses and checks them.
+	Settings *config.Config
+	// Getenv reads the environment, for the values of the variables that plugins are
+	// granted and that settings name. Nil has none.
+	Getenv func(string) string
+	// Store holds everything, and isn't closed with the Host. Nil is the one in the
+	// data folder, which is opened when it is first needed and closed with the Host.
+	Store core.Store
+	// IDs names what is made. Default core.SystemIDs.
+	IDs core.IDs
+	// Clock says when. Default core.SystemClock.
+	Clock core.Clock
+	// Notices takes what the operator should hear of. It must be safe for concurrent use
+	// and return soon. Nil drops them.
+	Notices func(Notice)
+	// Activity hears what a call waits for that may last; "" is that it is over. It must be
+	// safe for concurrent use and return soon. Nil drops it.
+	Activity func(Activity)
+	// PluginLogs takes what plugins write, besides the log files in the data folder. It
+	// must be safe for concurrent use and return soon. Nil drops them.
+	PluginLogs func(plugin.LogLine)
+	// Subscribers hear of every event that this Host commits to the journal.
+	Subscribers []journal.Subscriber
+	// DeferGate leaves memories that come before the gate waiting there, for an operator
+	// to look at: see memory.Options.
+	DeferGate bool
+	// SummaryTime is how long a model may take to say what is reusable in a memory that is
+	// promoted, with the start of the plugin that asks it: the promotion waits, with the
+	// store open. Default 30 s.
+	SummaryTime time.Duration
+}
+
+// check reports what is missing, and sets the defaults.
+func (c *Config) check() error {
+	if c.Settings == nil {
+		return sdk.Errorf(sdk.Invalid, "host_config_invalid", "host config: no settings are given").
+			WithHint("load them with config.Load")
+	}
+	if c.Getenv == nil {
+		c.Getenv = func(string) string { return "" }
+	}
+	if c.IDs == nil {
+		c.IDs = &core.SystemIDs{}
+	}
+	if c.Clock == nil {
+		c.Clock = core.SystemClock{}
+	}
+	if c.Notices == nil {
+		c.Notices = func(Notice) {}
+	}
+	if c.Activity == nil {
+		c.Activity = func(Activity) {}
+	}
+	if c.PluginLogs == nil {
+		c.PluginLogs = func(plugin.LogLine) {}
+	}
+	if c.SummaryTime <= 0 {
+		c.SummaryTime = 30 * time.Second
+	}
+	return nil
+}
+
+// Host is everything that one process of Reflectory works with. It is safe for concurrent
+// use, and must be closed.
+type Host struct {
+	// Store holds everything. A transaction opens it.
+	Store core.Store
+	// Journal changes the store and records what was done, and Feed follows what any
+	// process recorded.
+	Journal *journal.Writer
+	Feed    *journal.Feed
+	// Policies decide.
+	Policies *Policies
+	// Governance has what holds in namespaces.
+	Governance *governance.Governor
+	// Memories are the governed memories, and Evidence takes what is known of their worth.
+	Memories *memory.Memories
+	Evidence *gate.Recorder
+	// Runs are the stored runs.
+	Runs *store.Runs
+
+	config  Config
+	replies *store.Replies
+	plugins func() (*Plugins, error)
+
+	// closers undo what was opened, the newest first; closed is once none is left.
+	mu      sync.Mutex
+	closers []func() error
+	closed  bool
+	close   func() error
+}
+
+// Open builds a Host. An error leaves nothing open.
+func Open(ctx context.Context, c Config) (*Host, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	h := &Host{config: c}
+	h.close = sync.OnceValue(h.closeAll)
+	if err := h.build(); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+// build makes the parts in the order in which they need each other.
+func (h *Host) build() (err error) {
+	var opened <-chan struct{} // nil: open from the start
+	if h.Store = h.config.Store; h.Store == nil {
+		local := h.localStore()
+		h.Store, opened = local, local.Opened()
+		h.onClose(local.Close)
+	} else {
+		rooter := journal.StartRooter(&journal.Writer{Store: h.Store, Clock: h.config.Clock})
+		h.onClose(func() error { return rooter.Close(context.Background()) })
+	}
+	h.Feed = journal.NewFeed(h.Store, 0)
+	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Feed.Wake)
+	h.Journal = &journal.Writer{Store: h.Store, Clock: h.config.Clock, Subscribers: h.config.Subscribers}
+	if h.Policies, err = openPolicies(h, opened); err != nil {
+		return err
+	}
+	h.onClose(h.Policies.Close)
+	h.Governance = governance.New(h.Journal)
+	h.replies = &store.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.IsPurged}
+	h.Runs = store.NewRuns(h.Store, h.config.Clock)
+	h.Runs.Purged = memory.Purged
+	h.plugins = sync.OnceValues(h.openPlugins)
+	if h.Memories, err = h.newMemories(); err != nil {
+		return err
+	}
+	h.onClose(func() error { h.Memories.Close(); return nil })
+	h.Evidence = &gate.Recorder{Writer: h.Journal, Memories: h.Memories}
+	return nil
+}
+
+// newMemories makes the memory, which the policies and the gate decide on.
+func (h *Host) newMemories() (*memory.Memories, error) {
+	embedder, err := h.embedder()
+	if err != nil {
+		return nil, err
+	}
+	return memory.New(memory.Options{
+		Store: h.Store, Clock: h.config.Clock, IDs: h.config.IDs, Governor: h.Governance,
+		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: h.config.DeferGate,
+		Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: h.summarizer(),
+		Forgetters: []core.Forgetter{store.RunMemories{}, h.replies}, DepthBoost: h.config.Settings.DepthBoost(),
+		Subscribers: h.config.Subscribers,
+	})
+}
+
+// Settings are the operator's.
+func (h *Host) Settings() *config.Config { return h.config.Settings }
+
+// NewID names what is made.
+func (h *Host) NewID() string { return h.config.IDs.NewID() }
+
+// Plugins makes the installed plugins callable, once for all calls. Where the lock or the
+// trust file can't be read, the error says why, at each call.
+func (h *Host) Plugins() (*Plugins, error) { return h.plugins() }
+
+// onClose adds what undoes something that was opened; after Close that is done at once.
+func (h *Host) onClose(undo func() error) {
+	h.mu.Lock()
+	closed := h.closed
+	if !closed {
+		h.closers = append(h.closers, undo)
+	}
+	h.mu.Unlock()
+	if closed {
+		_ = undo() // the call that opened it fails on what is closed
+	}
+}
+
+// Close ends what works in the background, stops the plugins, writes the decisions that
+// wait and closes the store, in the reverse order of their opening. It is idempotent.
+func (h *Host) Close() error { return h.close() }
+
+func (h *Host) closeAll() error {
+	var errs []error
+	for {
+		h.mu.Lock()
+		n := len(h.closers)
+		if n == 0 {
+			h.closed = true
+			h.mu.Unlock()
+			return errors.Join(errs...)
+		}
+		undo := h.closers[n-1]
+		h.closers = h.closers[:n-1]
+		h.mu.Unlock()
+		errs = append(errs, undo())
+	}
+}

@@ -1,0 +1,43 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Notice is something that an operator should hear of while a host works, and that no
+// call returns: a policy folder that went wrong, logs that can't be kept.
+type Notice struct {
+	// Level is info or warn.
+	Level string
+	// Message is one or more lines of plain text. It may repeat what a file says.
+	Message string
+	// Hint says what to do; "" where there is nothing to do.
+	Hint string
+}
+
+// Activity is what a call waits for.
+type Activity string
+
+// The activities.
+const (
+	// OpeningStore may wait for another program that has the store open.
+	OpeningStore Activity = "opening_store"
+	// StartingPlugins has plugins check their configs, for which they are started.
+	StartingPlugins Activity = "starting_plugins"
+	// CallingPlugins is a call outside a run.
+	CallingPlugins Activity = "calling_plugins"
+)
+
+func (h *Host) info(format string, args ...any) {
+	h.config.Notices(Notice{Level: "info", Message: fmt.Sprintf(format, args...)})
+}
+
+func (h *Host) warn(err error) {
+	h.config.Notices(Notice{Level: "warn", Message: err.Error(), Hint: sdk.AsError(err).Hint})
+}
+
+func (h *Host) warnf(format string, args ...any) {
+	h.config.Notices(Notice{Level: "warn", Message: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,92 @@
+package operation
+
+import (
+	"context"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A caller is refused in this order: for a scope that it lacks, before the request is
+// looked at; for what it names by an id and may not know of, as if that weren't there; for
+// a namespace that it names and doesn't reach, whether the namespace exists or not; and
+// then by the access policy. So nothing is learnt by being refused.
+
+// below ends a namespace that a request is about with all that is below it.
+const below = "/**"
+
+// scoped refuses a caller that lacks an operation's scope.
+func (c *Call) scoped(o *Operation) error {
+	if c.caller.Has(o.Scope) {
+		return nil
+	}
+	return sdk.Errorf(sdk.Denied, "scope_denied", "%s needs the scope %s, which the caller doesn't have", o.Name, o.Scope).
+		WithHint("ask the operator for a token with that scope").
+		WithDetail("operation", o.Name).WithDetail("scope", string(o.Scope))
+}
+
+// allowed refuses a caller that doesn't reach where a request is done, or that the access
+// policy doesn't let do it there.
+func (c *Call) allowed(ctx context.Context, o *Operation, at place) error {
+	refuse := func(err error) error {
+		if at.absent != nil {
+			return at.absent
+		}
+		return err
+	}
+	namespaces := at.namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""} // the host itself
+	}
+	for _, namespace := range namespaces {
+		if namespace != "" && !c.reaches(namespace) {
+			return refuse(sdk.Errorf(sdk.Denied, "namespace_denied", "the caller doesn't reach the namespace %s", core.Cut(namespace)).
+				WithHint("ask the operator for a token that names it").WithDetail("namespace", namespace))
+		}
+		if err := c.policyAllows(ctx, o, namespace); err != nil {
+			return refuse(err)
+		}
+	}
+	return nil
+}
+
+// reaches reports whether the caller reaches a namespace, or with /** at its end all of it.
+func (c *Call) reaches(namespace string) bool {
+	if namespace == "**" {
+		return c.caller.Reaches(core.EveryNamespace)
+	}
+	base, tree := strings.CutSuffix(namespace, below)
+	if !tree {
+		return c.caller.Reaches(namespace)
+	}
+	for _, pattern := range c.caller.Namespaces {
+		if pattern == "**" || strings.HasSuffix(pattern, below) && core.NamespaceMatches(base, pattern) {
+			return true
+		}
+	}
+	return false
+}
+
+// policyAllows asks the access policy, which records what it says.
+func (c *Call) policyAllows(ctx context.Context, o *Operation, namespace string) error {
+	scopes := make([]string, len(c.caller.Scopes))
+	for i, s := range c.caller.Scopes {
+		scopes[i] = string(s)
+	}
+	answer := c.Host.Policies.Access(ctx, &core.AccessInput{
+		Subject: c.caller.Subject, Local: c.caller.Subject == core.OperatorSubject, Operation: o.Name, Scope: string(o.Scope),
+		Namespace: strings.TrimSuffix(namespace, below), Scopes: scopes, Namespaces: c.caller.Namespaces,
+	})
+	if answer.Allow {
+		return nil
+	}
+	return c.Host.Policies.Refusal(&answer, "access_denied", o.Name+" may not be done in "+orHost(namespace))
+}
+
+func orHost(namespace string) string {
+	if namespace == "" {
+		return "this host"
+	}
+	return "namespace " + core.Cut(namespace)
+}

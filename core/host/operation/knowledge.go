@@ -1,0 +1,86 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+)
+
+// knowledge are the operations on what the gate promoted.
+func knowledge() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "knowledge_get", Method: "GET", Path: "/v1/knowledge/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Show an entry whole.",
+		}, ofKnowledge, knowledgeGet),
+		define(Operation{
+			Name: "knowledge_list", Method: "GET", Path: "/v1/knowledge", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "List knowledge, the newest first.",
+		}, inNamespace(func(in *KnowledgeList) *string { return &in.Namespace }), knowledgeList),
+		define(Operation{
+			Name: "knowledge_recall", Method: "POST", Path: "/v1/knowledge/recall", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Find the knowledge that fits a text best.",
+		}, inTree(func(in *memory.KnowledgeQuery) (*string, bool) { return &in.Namespace, in.Subtree }), knowledgeRecall),
+	}
+}
+
+// KnowledgeGet names an entry.
+type KnowledgeGet struct {
+	ID string `json:"id"`
+}
+
+func ofKnowledge(ctx context.Context, c *Call, in *KnowledgeGet) (place, error) {
+	absent := memory.KnowledgeNotFound(in.ID)
+	find := c.Host.Memories.Knowledge
+	if c.reaches("**") {
+		find = c.Host.Memories.FindKnowledge
+	}
+	found, err := find(ctx, in.ID)
+	if err != nil {
+		return place{}, c.known(err, absent)
+	}
+	in.ID = found.ID
+	return place{namespaces: []string{found.Namespace}, absent: absent}, nil
+}
+
+func knowledgeGet(ctx context.Context, c *Call, in *KnowledgeGet) (*core.Knowledge, error) {
+	return c.Host.Memories.Knowledge(ctx, in.ID)
+}
+
+// KnowledgeList selects entries.
+type KnowledgeList struct {
+	Namespace string `json:"namespace,omitempty"`
+	// Superseded takes the entries too that another took the place of.
+	Superseded bool `json:"superseded,omitempty"`
+	Paging
+}
+
+func knowledgeList(ctx context.Context, c *Call, in *KnowledgeList) (*Page[*core.Knowledge], error) {
+	filter := *in
+	filter.Paging = Paging{}
+	after, limit, err := in.open(filter)
+	if err != nil {
+		return nil, err
+	}
+	list, next, err := c.Host.Memories.ListKnowledge(ctx, memory.KnowledgeFilter{
+		Namespace: in.Namespace, Superseded: in.Superseded, Limit: limit, After: after,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(list, next, filter), nil
+}
+
+// KnowledgeRecalled is what was found, the best first.
+type KnowledgeRecalled struct {
+	Knowledge []memory.RecalledKnowledge `json:"knowledge"`
+}
+
+func knowledgeRecall(ctx context.Context, c *Call, in *memory.KnowledgeQuery) (*KnowledgeRecalled, error) {
+	found, err := c.Host.Memories.RecallKnowledge(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return &KnowledgeRecalled{orEmpty(found)}, nil
+}

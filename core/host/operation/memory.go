@@ -1,0 +1,307 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// memories are the operations on memories.
+func memories() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "memory_observe", Method: "POST", Path: "/v1/memories", Scope: core.ScopeMemoryWrite,
+			Doc: "Store a new memory.",
+		}, inNamespace(func(in *core.ObserveRequest) *string { return &in.Namespace }), memoryObserve),
+		define(Operation{
+			Name: "memory_observe_all", Method: "POST", Path: "/v1/memories/batch", Scope: core.ScopeMemoryWrite,
+			Doc: "Store up to 1,000 new memories in one transaction: all of them, or none.",
+		}, ofBatch, memoryObserveAll),
+		define(Operation{
+			Name: "memory_reflect", Method: "POST", Path: "/v1/reflections", Scope: core.ScopeMemoryWrite,
+			Doc: "Store a memory that is derived from others, one deeper than the deepest of them.",
+		}, ofSources, memoryReflect),
+		define(Operation{
+			Name: "memory_recall", Method: "POST", Path: "/v1/recall", Scope: core.ScopeMemoryRead,
+			Doc: "Find the memories that fit a text best; with a session, as one of its turns.",
+		}, inTree(func(in *core.RecallRequest) (*string, bool) { return &in.Namespace, in.Subtree }), memoryRecall),
+		define(Operation{
+			Name: "memory_feedback", Method: "POST", Path: "/v1/feedback", Scope: core.ScopeMemoryWrite, Idempotent: true,
+			Doc: "Say how a turn went, and which of its memories were used.",
+		}, ofUsed, memoryFeedback),
+		define(Operation{
+			Name: "memory_get", Method: "GET", Path: "/v1/memories/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Show a memory whole, with its links.",
+		}, ofMemory(func(in *MemoryGet) *string { return &in.ID }), memoryGet),
+		define(Operation{
+			Name: "memory_list", Method: "GET", Path: "/v1/memories", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "List memories, the newest first.",
+		}, inTree(func(in *MemoryList) (*string, bool) { return &in.Namespace, in.Subtree }), memoryList),
+		define(Operation{
+			Name: "memory_namespaces", Method: "GET", Path: "/v1/namespaces", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "List the namespaces that hold memories.",
+		}, onHost[MemoryNamespaces], memoryNamespaces),
+		define(Operation{
+			Name: "memory_link", Method: "POST", Path: "/v1/memories/{from}/links", Scope: core.ScopeMemoryWrite, Idempotent: true,
+			Doc: "Link two memories.",
+		}, ofLink, memoryLink),
+		define(Operation{
+			Name: "memory_explain", Method: "GET", Path: "/v1/memories/{id}/explain", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Say why a memory is in its state, also of one that was purged.",
+		}, ofMemoryOrPurged, memoryExplain),
+		define(Operation{
+			Name: "memory_restore", Method: "POST", Path: "/v1/memories/{id}/restore", Scope: core.ScopeMemoryWrite, Idempotent: true,
+			Doc: "Make an archived or consolidated memory active again.",
+		}, ofMemory(func(in *MemoryRestore) *string { return &in.ID }), memoryRestore),
+		define(Operation{
+			Name: "memory_sweep", Method: "POST", Path: "/v1/sweep", Scope: core.ScopeMemoryErase, Destructive: true, Long: true,
+			Doc: "Have the retention policy look at every memory of a namespace.",
+		}, inNamespace(func(in *MemorySweep) *string { return &in.Namespace }), memorySweep),
+		define(Operation{
+			Name: "memory_reembed", Method: "POST", Path: "/v1/reembed", Scope: core.ScopeOperate, Idempotent: true, Long: true,
+			Doc: "Make the vectors of a namespace again, with the model that is set.",
+		}, inNamespace(func(in *MemoryReembed) *string { return &in.Namespace }), memoryReembed),
+	}
+}
+
+func memoryObserve(ctx context.Context, c *Call, in *core.ObserveRequest) (*core.Memory, error) {
+	return c.Host.Memories.Observe(ctx, in)
+}
+
+// MemoryObserveAll asks for new memories.
+type MemoryObserveAll struct {
+	Items []*core.ObserveRequest `json:"items"`
+}
+
+// MemoryObservedAll counts what became of them.
+type MemoryObservedAll struct {
+	// Observed counts new memories, and Repeated the ones that were there before by their
+	// idempotency keys. WithoutVector counts the ones that only words find.
+	Observed      int `json:"observed"`
+	Repeated      int `json:"repeated"`
+	WithoutVector int `json:"without_vector,omitempty"`
+}
+
+func ofBatch(ctx context.Context, c *Call, in *MemoryObserveAll) (place, error) {
+	var at place
+	one := inNamespace(func(r *core.ObserveRequest) *string { return &r.Namespace })
+	for i, r := range in.Items {
+		if r == nil {
+			return place{}, sdk.Errorf(sdk.Invalid, "items_invalid", "items[%d] is null", i)
+		}
+		p, err := one(ctx, c, r)
+		if err != nil {
+			return place{}, sdk.Wrap(itemName(i), err)
+		}
+		at.namespaces = append(at.namespaces, p.namespaces...)
+	}
+	slices.Sort(at.namespaces)
+	at.namespaces = slices.Compact(at.namespaces)
+	return at, nil
+}
+
+func memoryObserveAll(ctx context.Context, c *Call, in *MemoryObserveAll) (*MemoryObservedAll, error) {
+	stored, repeated, err := c.Host.Memories.ObserveAll(ctx, in.Items)
+	if err != nil {
+		return nil, err
+	}
+	out := &MemoryObservedAll{Observed: len(stored) - repeated, Repeated: repeated}
+	for _, m := range stored {
+		if m.EmbeddingModel == "" {
+			out.WithoutVector++
+		}
+	}
+	return out, nil
+}
+
+// ofSources is where a reflection's sources are, and where it belongs.
+func ofSources(ctx context.Context, c *Call, in *core.ReflectRequest) (place, error) {
+	at, err := c.atMemories(ctx, in.SourceIDs)
+	if err == nil && in.Namespace != "" {
+		at.namespaces, err = append(at.namespaces, in.Namespace), core.CheckNamespace(in.Namespace)
+	}
+	return at, err
+}
+
+func memoryReflect(ctx context.Context, c *Call, in *core.ReflectRequest) (*core.ReflectResult, error) {
+	return c.Host.Memories.Reflect(ctx, in)
+}
+
+// Recalled is what a recall returned, and where memories are if it found none.
+type Recalled struct {
+	*core.RecallResult
+	Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
+}
+
+func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recalled, error) {
+	result, err := c.Host.Memories.Recall(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	out := &Recalled{RecallResult: result}
+	if len(result.Memories) == 0 {
+		out.Namespaces, err = c.elsewhere(ctx)
+	}
+	return out, err
+}
+
+func ofUsed(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, error) {
+	return c.atMemories(ctx, in.Used)
+}
+
+func memoryFeedback(ctx context.Context, c *Call, in *core.FeedbackRequest) (*core.FeedbackResult, error) {
+	return c.Host.Memories.Feedback(ctx, in)
+}
+
+// MemoryGet names a memory.
+type MemoryGet struct {
+	ID string `json:"id"`
+}
+
+// Memory is a memory with its links.
+type Memory struct {
+	*core.Memory
+	LinksFrom []core.Link `json:"links_from"`
+	LinksTo   []core.Link `json:"links_to"`
+}
+
+func memoryGet(ctx context.Context, c *Call, in *MemoryGet) (*Memory, error) {
+	found, err := c.Host.Memories.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := c.Host.Memories.Links(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &Memory{found, orEmpty(from), orEmpty(to)}, nil
+}
+
+// MemoryList selects memories: see [memory.ListFilter].
+type MemoryList struct {
+	Namespace string             `json:"namespace,omitempty"`
+	Subtree   bool               `json:"subtree,omitempty"`
+	Kinds     []core.MemoryKind  `json:"kinds,omitempty"`
+	States    []core.MemoryState `json:"states,omitempty"`
+	Tags      []string           `json:"tags,omitempty"`
+	AgentID   string             `json:"agent_id,omitempty"`
+	Paging
+}
+
+// Memories is a page of memories, and where memories are if there are none.
+type Memories struct {
+	Page[*core.Memory]
+	Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
+}
+
+func memoryList(ctx context.Context, c *Call, in *MemoryList) (*Memories, error) {
+	filter := *in
+	filter.Paging = Paging{}
+	after, limit, err := in.open(filter)
+	if err != nil {
+		return nil, err
+	}
+	page, err := c.Host.Memories.List(ctx, memory.ListFilter{
+		Namespace: in.Namespace, Subtree: in.Subtree, Kinds: in.Kinds, States: in.States, Tags: in.Tags, AgentID: in.AgentID,
+		Limit: limit, After: after,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &Memories{Page: *pageOf(page.Memories, page.Next, filter)}
+	if len(out.Items) == 0 && out.NextPageToken == "" {
+		out.Namespaces, err = c.elsewhere(ctx)
+	}
+	return out, err
+}
+
+// MemoryNamespaces asks for all namespaces that the caller reaches.
+type MemoryNamespaces struct{}
+
+func memoryNamespaces(ctx context.Context, c *Call, _ *MemoryNamespaces) (*Page[memory.NamespaceCount], error) {
+	list, err := c.namespaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(list, "", nil), nil
+}
+
+// namespaces are the namespaces with memories that the caller reaches.
+func (c *Call) namespaces(ctx context.Context) ([]memory.NamespaceCount, error) {
+	list, err := c.Host.Memories.Namespaces(ctx)
+	return slices.DeleteFunc(list, func(n memory.NamespaceCount) bool { return !c.reaches(n.Namespace) }), err
+}
+
+// maxElsewhere is how many namespaces an empty answer names.
+const maxElsewhere = 10
+
+// elsewhere are the namespaces with the most memories, for an answer that found none.
+func (c *Call) elsewhere(ctx context.Context) ([]memory.NamespaceCount, error) {
+	list, err := c.namespaces(ctx)
+	slices.SortStableFunc(list, func(a, b memory.NamespaceCount) int { return cmp.Compare(b.Memories, a.Memories) })
+	return list[:min(len(list), maxElsewhere)], err
+}
+
+func ofLink(ctx context.Context, c *Call, in *memory.LinkRequest) (place, error) {
+	ids := []string{in.From, in.To}
+	at, err := c.atMemories(ctx, ids)
+	in.From, in.To = ids[0], ids[1]
+	return at, err
+}
+
+func memoryLink(ctx context.Context, c *Call, in *memory.LinkRequest) (*core.Link, error) {
+	return c.Host.Memories.Link(ctx, in)
+}
+
+// MemoryExplain names a memory, which may have been purged.
+type MemoryExplain struct {
+	ID string `json:"id"`
+}
+
+// ofMemoryOrPurged is ofMemory for what is known of a memory after its purge as well.
+func ofMemoryOrPurged(ctx context.Context, c *Call, in *MemoryExplain) (place, error) {
+	absent := memory.NotFound(in.ID)
+	at, err := c.atMemory(ctx, &in.ID)
+	if sdk.ReasonOf(err) == "memory_purged" {
+		namespace, _ := sdk.AsError(err).Details["namespace"].(string)
+		return place{namespaces: []string{namespace}, absent: absent}, nil
+	}
+	return at, err
+}
+
+func memoryExplain(ctx context.Context, c *Call, in *MemoryExplain) (*memory.Explanation, error) {
+	return c.Host.Memories.Explain(ctx, in.ID)
+}
+
+// MemoryRestore names a memory.
+type MemoryRestore struct {
+	ID string `json:"id"`
+}
+
+func memoryRestore(ctx context.Context, c *Call, in *MemoryRestore) (*core.Memory, error) {
+	return c.Host.Memories.Restore(ctx, in.ID)
+}
+
+// MemorySweep names a namespace.
+type MemorySweep struct {
+	Namespace string `json:"namespace,omitempty"`
+}
+
+func memorySweep(ctx context.Context, c *Call, in *MemorySweep) (*memory.SweepResult, error) {
+	return c.Host.Memories.Sweep(ctx, in.Namespace)
+}
+
+// MemoryReembed names a namespace.
+type MemoryReembed struct {
+	Namespace string `json:"namespace,omitempty"`
+}
+
+func memoryReembed(ctx context.Context, c *Call, in *MemoryReembed) (*memory.ReembedProgress, error) {
+	return c.Host.Memories.Reembed(ctx, in.Namespace, func(p memory.ReembedProgress) {
+		c.progress(Progress{What: "memories", Done: int64(p.Looked), Total: int64(p.Total)})
+	})
+}

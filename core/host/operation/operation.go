@@ -1,0 +1,163 @@
+// Package operation has everything that a caller can have a host do, in one table. The
+// command line, HTTP, MCP and the web page are made of it, so that a request gives the
+// same result, and the same refusal, wherever it comes from.
+//
+// A file has the operations of a noun, and a function is a verb. What holds for all of
+// them is done here, before the function is called: who may do it (the caller's scopes and
+// namespaces, then the access policy, which is recorded), short ids, and how long it may
+// take. Nothing above this package decides any of that.
+package operation
+
+import (
+	"context"
+	"io"
+	"reflect"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Operation is one thing that a caller can have a host do.
+type Operation struct {
+	// Name is a noun and a verb, such as memory_get. It is stable.
+	Name string
+	// Method and Path are its route over HTTP, such as GET and /v1/memories/{id}. What is
+	// in braces is a field of the request by its JSON name.
+	Method, Path string
+	// Doc says in a line what it does.
+	Doc string
+	// Scope is what a caller must have.
+	Scope core.Scope
+	// ReadOnly is whether it changes nothing but what is counted and recorded of its use.
+	ReadOnly bool
+	// Destructive is whether something is gone after it.
+	Destructive bool
+	// Idempotent is whether a second call with the same request changes nothing more.
+	Idempotent bool
+	// Long is whether it may take more than [Deadline].
+	Long bool
+
+	in, out reflect.Type
+	// where says where a request is done, and makes whole ids of its short ones.
+	where func(context.Context, *Call, any) (place, error)
+	do    func(context.Context, *Call, any) (any, error)
+}
+
+// Deadline is how long an operation takes at most that isn't long, from when the store is
+// open: longer than any of them needs, shorter than callers wait.
+const Deadline = 10 * time.Second
+
+// In is the type of the request, a struct that [Do] takes a pointer to, and Out the type
+// of the result.
+func (o *Operation) In() reflect.Type  { return o.in }
+func (o *Operation) Out() reflect.Type { return o.out }
+
+// Call is what a call has besides its request. Its caller is in the context.
+type Call struct {
+	// Host does it.
+	Host *host.Host
+	// Events hears what happens meanwhile, in order; nil doesn't. Pieces has it hear the
+	// pieces of outputs too.
+	Events func(core.Event)
+	Pieces bool
+	// Progress hears how far it is; nil doesn't.
+	Progress func(Progress)
+	// Body is what a request brings that is too large for a field, such as an import; nil
+	// is nothing. Sink takes what a result has of the kind, such as an export.
+	Body io.Reader
+	Sink io.Writer
+
+	caller core.Caller
+}
+
+// Progress is how far a long operation is.
+type Progress struct {
+	// What is counted, such as "memories", and how many are done.
+	What string
+	Done int64
+	// Total is how many there are; 0 where that isn't known.
+	Total int64
+	// Bytes is how much was moved; 0 where that isn't counted.
+	Bytes int64
+}
+
+// progress passes on how far the call is.
+func (c *Call) progress(p Progress) {
+	if c.Progress != nil {
+		c.Progress(p)
+	}
+}
+
+// place is where a request is done.
+type place struct {
+	// namespaces are all that it reads or changes, each as it is or, below [everywhere]
+	// of it, with all below it. None is the host itself.
+	namespaces []string
+	// absent is what to answer a caller who may not know that what the request names by
+	// its id exists; nil where the request names the namespace itself.
+	absent error
+}
+
+// Table lists the operations, sorted by name.
+func Table() []Operation {
+	return sorted(memories(), knowledge())
+}
+
+// define makes an operation of a function.
+func define[In, Out any](o Operation, where func(context.Context, *Call, *In) (place, error), do func(context.Context, *Call, *In) (*Out, error)) Operation {
+	o.in, o.out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	o.where = func(ctx context.Context, c *Call, in any) (place, error) { return where(ctx, c, in.(*In)) }
+	o.do = func(ctx context.Context, c *Call, in any) (any, error) {
+		out, err := do(ctx, c, in.(*In))
+		if out == nil {
+			return nil, err // not an interface that holds nil
+		}
+		return out, err
+	}
+	return o
+}
+
+// Find is the operation of a name.
+func Find(name string) (Operation, error) {
+	for _, o := range Table() {
+		if o.Name == name {
+			return o, nil
+		}
+	}
+	return Operation{}, sdk.Errorf(sdk.NotFound, "operation_not_found", "there is no operation %.100q", name)
+}
+
+// Do calls an operation: in is a pointer to its request, and the result a pointer to its
+// result, or nil. A result may come with an error, such as of a purge that is done but for
+// files that still hold what it removed.
+func Do(ctx context.Context, c Call, name string, in any) (any, error) {
+	o, err := Find(name)
+	if err != nil {
+		return nil, err
+	}
+	if reflect.TypeOf(in) != reflect.PointerTo(o.in) {
+		return nil, sdk.Errorf(sdk.Internal, "request_type", "operation %s takes a *%s, not a %T", name, o.in.Name(), in)
+	}
+	c.caller = core.CallerOf(ctx)
+	if err := c.scoped(&o); err != nil {
+		return nil, err
+	}
+	if !o.Long {
+		if err := c.Host.Ready(ctx); err != nil { // waiting for a lock isn't the operation's time
+			return nil, err
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, Deadline)
+		defer cancel()
+	}
+	at, err := o.where(ctx, &c, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.allowed(ctx, &o, at); err != nil {
+		return nil, err
+	}
+	return o.do(ctx, &c, in)
+}

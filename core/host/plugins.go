@@ -1,0 +1,276 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/logfile"
+	"github.com/reflectory/reflectory/core/plugin/process"
+	"github.com/reflectory/reflectory/core/plugin/services"
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Plugins are hosted once for all that a process does: runs in any namespace, with any
+// model and any key, share their instances. What belongs to one of them travels with its
+// calls as a plugin.Scope, which Host.Scope makes.
+
+const (
+	// configPlugin judges configs by their plugins' schemas.
+	configPlugin = "reflectory/schema-eval"
+	// ProjectLabel and ShippedLabel are what the places of plugins are called: the lock
+	// that plugins are added to, and the plugins next to the program.
+	ProjectLabel = "project"
+	ShippedLabel = "shipped"
+)
+
+// Plugins are the installed plugins, callable, with what they need of the host.
+type Plugins struct {
+	*plugin.Supervisor
+	// Set is what is installed.
+	Set *install.Set
+
+	drivers  *Drivers
+	services *services.Host
+	logs     *logfile.Files
+}
+
+// Close stops the plugins, then what they used, and removes what they were started from.
+func (p *Plugins) Close() error {
+	return errors.Join(p.Supervisor.Close(), p.drivers.Close(), p.services.Close(), p.logs.Close(), p.Set.Close())
+}
+
+// openPlugins reads what is installed and makes it callable. Nothing is started yet.
+func (h *Host) openPlugins() (*Plugins, error) {
+	set, err := OpenSet(h.config.Settings, h.config.Notices)
+	if err != nil {
+		return nil, err
+	}
+	p, err := NewPlugins(PluginOptions{
+		Settings: h.config.Settings, Set: set, Installed: Granted(h.config.Settings, set.Installed(), h.config.Getenv),
+		Admit: h.Policies.admit(set), Log: h.config.PluginLogs, Notices: h.config.Notices,
+	})
+	if err != nil {
+		return nil, errors.Join(err, set.Close())
+	}
+	h.onClose(p.Close)
+	return p, nil
+}
+
+// PluginOptions are what [Plugins] are made of.
+type PluginOptions struct {
+	Settings *config.Config
+	// Set is what is installed, and Installed what is made callable of it. The set is
+	// closed with the plugins.
+	Set       *install.Set
+	Installed []plugin.Installed
+	// Admit is asked with each call's scope: see [plugin.Options].
+	Admit func(context.Context, plugin.Installed) error
+	// Log takes what plugins write, besides their files, and Notices what the operator
+	// should hear of.
+	Log     func(plugin.LogLine)
+	Notices func(Notice)
+}
+
+// NewPlugins makes plugins callable. Nothing is started yet.
+func NewPlugins(o PluginOptions) (*Plugins, error) {
+	p := &Plugins{Set: o.Set, logs: logfile.New(logfile.Options{Dir: PluginLogDir(o.Settings)})}
+	log := keepLog(p.logs, o.Log, o.Notices)
+	p.services = services.New(services.Options{Log: log})
+	var err error
+	if p.drivers, err = OpenDrivers(o.Settings, o.Installed, DriverOptions{Log: log, Services: p.services}); err != nil {
+		return nil, errors.Join(err, p.services.Close(), p.logs.Close())
+	}
+	p.Supervisor = plugin.NewSupervisor(plugin.Options{
+		Installed: o.Installed, Driver: o.Set.Driver(p.drivers), Admit: o.Admit, ConfigEvaluator: configPlugin,
+	})
+	return p, nil
+}
+
+// OpenSet reads what is installed: the plugins of the lock, the ones next to the program,
+// and the folders of plugins in development, each of which is a notice.
+func OpenSet(c *config.Config, notices func(Notice)) (*install.Set, error) {
+	place, err := ProjectPlace(c)
+	if err != nil {
+		return nil, err
+	}
+	trust, err := install.ReadTrust(c.TrustFile.Value)
+	if err != nil {
+		return nil, err
+	}
+	return install.Open(install.Options{
+		Places: []install.Place{place, ShippedPlace()}, Dev: c.Dev(), Trust: trust, TempDir: process.TempDir(),
+		Warn: func(p *install.Plugin) { notices(unlocked(p)) },
+	})
+}
+
+// unlocked is what an operator should hear of a plugin that nothing pins.
+func unlocked(p *install.Plugin) Notice {
+	granted := "nothing"
+	if list := p.Package.Capabilities.List(); len(list) > 0 {
+		granted = strings.Join(list, ", ")
+	}
+	return Notice{Level: "warn", Message: "plugin " + p.Name + " runs UNLOCKED from " + p.Folder +
+		" (dev: true): nothing checks its files, and it is granted " + granted}
+}
+
+// ProjectPlace is the lock that plugins are added to.
+func ProjectPlace(c *config.Config) (install.Place, error) {
+	lock, err := filepath.Abs(c.Lock.Value)
+	if err != nil {
+		return install.Place{}, sdk.Wrap("find "+install.LockFile, err)
+	}
+	dir, err := filepath.Abs(c.PluginDir.Value)
+	if err != nil {
+		return install.Place{}, sdk.Wrap("find the plugin folder", err)
+	}
+	return install.Place{Label: ProjectLabel, Lock: lock, Dir: dir}, nil
+}
+
+// ShippedPlace is the plugins next to the program.
+func ShippedPlace() install.Place {
+	program, _ := os.Executable() // "" is the working folder
+	if real, err := filepath.EvalSymlinks(program); err == nil {
+		program = real // a link in a folder of PATH
+	}
+	dir := filepath.Join(filepath.Dir(program), "plugins")
+	return install.Place{Label: ShippedLabel, Lock: filepath.Join(dir, install.LockFile), Dir: dir, Repair: "make build"}
+}
+
+// PluginLogDir is the folder of what plugins write.
+func PluginLogDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "logs", "plugins") }
+
+// Granted adds to installed plugins what the operator gives them for every call: the
+// values of the environment variables that they were granted, and, to the plugin that asks
+// models, the endpoints that models may be asked at.
+func Granted(c *config.Config, installed []plugin.Installed, getenv func(string) string) []plugin.Installed {
+	for i := range installed {
+		p := &installed[i]
+		p.Env = append(p.Env, environment(p.Granted.Env, getenv)...)
+		if p.Name == workflow.LLMPlugin {
+			p.Granted.Network = append(slices.Clone(p.Granted.Network), c.Endpoints()...)
+		}
+	}
+	return installed
+}
+
+// environment are the variables of these names that are set, as NAME=value.
+func environment(names []string, getenv func(string) string) (pairs []string) {
+	names = slices.Sorted(slices.Values(names))
+	for _, name := range slices.Compact(names) {
+		if value := getenv(name); value != "" {
+			pairs = append(pairs, name+"="+value)
+		}
+	}
+	return pairs
+}
+
+// keepLog keeps each line in its plugin's file, and passes it on. A file that can't be
+// written is a notice, once: calls go on without.
+func keepLog(files *logfile.Files, next func(plugin.LogLine), notices func(Notice)) func(plugin.LogLine) {
+	var failed sync.Once
+	return func(l plugin.LogLine) {
+		if err := files.Write(l); err != nil {
+			failed.Do(func() { notices(Notice{Level: "warn", Message: "plugin logs aren't kept: " + err.Error()}) })
+		}
+		next(l)
+	}
+}
+
+// Need is what a call of plugins needs of the host.
+type Need struct {
+	// Uses are the plugins with the variables and endpoints that their configs name.
+	Uses []workflow.PluginUse
+	// LLM is the model that plugins may be granted to ask, a workflow's settings.llm; nil
+	// is none.
+	LLM json.RawMessage
+	// Namespace is where it is done: the policies decide by it.
+	Namespace string
+	// RunID is the run that it belongs to; "" for none. Its memories may be recalled.
+	RunID string
+}
+
+// Scope is what travels with each call of plugins that is made for one purpose, such as a
+// run. An endpoint that the operator doesn't let models be asked at, and a variable that
+// isn't set, are refused before anything starts.
+func (h *Host) Scope(need Need) (*plugin.Scope, error) {
+	uses := append(slices.Clip(need.Uses), modelUse(need.LLM))
+	if err := h.checkEnv(need.Uses); err != nil {
+		return nil, err
+	}
+	if err := h.checkEndpoints(uses); err != nil {
+		return nil, err
+	}
+	s := &plugin.Scope{Namespace: need.Namespace, RunID: need.RunID, Env: map[string][]string{}}
+	for _, use := range uses {
+		s.Env[use.Plugin] = append(s.Env[use.Plugin], environment(use.EnvNames, h.config.Getenv)...)
+	}
+	if len(need.LLM) > 0 {
+		s.LLM = core.Target{Plugin: workflow.LLMPlugin, Config: core.MustJSON(map[string]json.RawMessage{"llm": need.LLM})}
+	}
+	if need.RunID != "" {
+		s.Recall = &memory.Recaller{Memories: h.Memories, Runs: h.Runs}
+	}
+	return s, nil
+}
+
+// modelUse is what the model behind llm.complete needs of the host.
+func modelUse(llm json.RawMessage) workflow.PluginUse {
+	use := workflow.PluginUse{Plugin: workflow.LLMPlugin}
+	var settings struct {
+		KeyEnv  string `json:"api_key_env"`
+		BaseURL string `json:"base_url"`
+	}
+	if json.Unmarshal(llm, &settings) != nil {
+		return use // the plugin says what is wrong
+	}
+	if settings.KeyEnv != "" {
+		use.EnvNames = []string{settings.KeyEnv}
+	}
+	if settings.BaseURL != "" {
+		use.URLs = []string{settings.BaseURL}
+	}
+	return use
+}
+
+// checkEnv refuses to begin without an environment variable that a config names.
+func (h *Host) checkEnv(uses []workflow.PluginUse) error {
+	for _, use := range uses {
+		for _, variable := range use.EnvNames {
+			if h.config.Getenv(variable) == "" {
+				return sdk.Errorf(sdk.Invalid, "env_missing", "the environment variable %s, which api_key_env names for %s, is not set", variable, use.Plugin).
+					WithHint("set it: export %s=…", variable)
+			}
+		}
+	}
+	return nil
+}
+
+// checkEndpoints refuses a base_url that the operator doesn't let plugins reach: a
+// workflow alone mustn't decide where prompts and keys are sent.
+func (h *Host) checkEndpoints(uses []workflow.PluginUse) error {
+	allowed := h.config.Settings.Endpoints()
+	for _, use := range uses {
+		for _, base := range use.URLs {
+			endpoint, ok := config.EndpointOf(base)
+			if !ok || slices.Contains(allowed, endpoint) {
+				continue // what is no URL is refused by the plugin
+			}
+			return sdk.Errorf(sdk.Denied, "llm_endpoint_denied", "the workflow asks a model at %s, which this host doesn't allow", endpoint).
+				WithHint("if you do, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint).
+				WithDetail("endpoint", endpoint).WithDetail("allowed", allowed)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// ReplayOptions are what judges instead of a run's own evaluator and rule for passing; nil
+// leaves it to them.
+type ReplayOptions struct {
+	Evaluator *workflow.Single
+	Accept    core.Expression
+}
+
+// Replayed is what would become of a stored run's attempts.
+type Replayed struct {
+	RunID string         `json:"run_id"`
+	Loops []ReplayedLoop `json:"loops"`
+	// Changed counts the attempts that would be judged differently.
+	Changed int `json:"changed"`
+}
+
+// ReplayedLoop is a loop of the run.
+type ReplayedLoop struct {
+	Visit    int             `json:"visit"`
+	Node     string          `json:"node"`
+	Attempts []loop.Replayed `json:"attempts"`
+}
+
+// Replay judges a stored run's attempts again. No generator and no corrector is called,
+// and nothing is stored.
+func (h *Host) Replay(ctx context.Context, runID string, o ReplayOptions) (*Replayed, error) {
+	rec, err := h.recorded(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	plugins, err := h.Plugins()
+	if err != nil {
+		return nil, err
+	}
+	uses := rec.plan.Plugins()
+	if o.Evaluator != nil {
+		uses = append(uses, o.Evaluator.Plugins...)
+	}
+	namespace := cmp.Or(rec.run.Namespace, config.DefaultNamespace)
+	scope, err := h.Scope(Need{Uses: uses, LLM: rec.plan.LLM, Namespace: namespace})
+	if err != nil {
+		return nil, err
+	}
+	ctx = plugin.WithScope(ctx, scope)
+	result := &Replayed{RunID: rec.run.ID, Loops: []ReplayedLoop{}}
+	for _, l := range rec.loops {
+		replay, err := rec.options(l, plugins, o)
+		if err != nil {
+			return nil, err
+		}
+		replay.Policy, replay.Namespace, replay.Workflow = h.Policies, namespace, rec.run.Workflow
+		attempts, err := loop.Replay(ctx, replay)
+		if err != nil {
+			return nil, stepFailed(sdk.Wrap("replay "+l.Node, err))
+		}
+		result.Loops = append(result.Loops, ReplayedLoop{l.Visit, l.Node, attempts})
+		for _, at := range attempts {
+			if at.Changed {
+				result.Changed++
+			}
+		}
+	}
+	return result, nil
+}
+
+// recorded is a stored run with what a replay needs of it.
+type recorded struct {
+	run    *core.Run
+	plan   *workflow.Plan
+	visits []core.Visit
+	loops  []store.VisitAttempts
+}
+
+func (h *Host) recorded(ctx context.Context, runID string) (rec recorded, err error) {
+	if rec.run, err = h.Runs.Find(ctx, runID); err != nil {
+		return rec, err
+	}
+	if rec.visits, err = h.Runs.Visits(ctx, rec.run.ID); err != nil {
+		return rec, err
+	}
+	if rec.loops, err = h.Runs.Attempts(ctx, rec.run.ID); err != nil {
+		return rec, err
+	}
+	rec.plan, err = workflow.Load(rec.run.Source, LoadOptions())
+	return rec, err
+}
+
+// options are the replay of one loop: its recorded attempts with its evaluator and rule
+// for passing, or the others instead.
+func (rec *recorded) options(l store.VisitAttempts, plugins core.Plugins, o ReplayOptions) (*loop.ReplayOptions, error) {
+	at := slices.IndexFunc(rec.plan.Nodes, func(n workflow.Node) bool { return n.Name == l.Node })
+	if at < 0 {
+		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which its workflow hasn't", l.Node)
+	}
+	spec, isLoop := rec.plan.Nodes[at].Action.(*core.LoopSpec)
+	if !isLoop {
+		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which is no loop", l.Node)
+	}
+	step := spec.Evaluator
+	if o.Evaluator != nil {
+		step = o.Evaluator.Step
+	}
+	evaluator, err := loop.NewEvaluator(plugins, spec.JudgeBy(step))
+	if err != nil {
+		return nil, err
+	}
+	limits := spec.Limits
+	if o.Accept != nil {
+		limits.Accept = o.Accept
+	}
+	state, err := rec.stateAt(l.Visit)
+	return &loop.ReplayOptions{
+		Evaluator: evaluator, Limits: limits, State: state, Attempts: l.Attempts, Node: l.Node,
+	}, err
+}
+
+// stateAt is the state as a visit found it.
+func (rec *recorded) stateAt(visit int) (json.RawMessage, error) {
+	state := rec.run.State
+	for _, v := range rec.visits {
+		if v.Number >= visit || v.Skipped {
+			continue
+		}
+		var err error
+		if state, err = workflow.SetState(state, v.Node, v.Result); err != nil {
+			return nil, err
+		}
+	}
+	return state, nil
+}

@@ -1,0 +1,149 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// RunOptions are what differs between those who watch a run.
+type RunOptions struct {
+	// Events hears what happens, in order; nil doesn't.
+	Events func(core.Event)
+	// Pieces has Events hear the pieces of outputs too, as a model makes them.
+	Pieces bool
+}
+
+// LoadOptions are what loading a workflow needs.
+func LoadOptions() workflow.Options { return workflow.Options{Expressions: policy.NewExpressions()} }
+
+// Start makes a run of a plan and runs it to its end. The run is stored before anything is
+// paid for. What is wrong with the plan is an error, and then there is no run; how the run
+// ended is in the run, also where the error says why.
+func (h *Host) Start(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions) error {
+	return h.execute(ctx, plan, run, o, func(ctx context.Context) (core.Progress, error) {
+		return core.Progress{}, h.Runs.Create(ctx, run)
+	})
+}
+
+// Resume goes on with a run that was killed, cancelled or failed, at the first step that
+// it didn't record. It returns as Start does.
+func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, error) {
+	run, err := h.Runs.Find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := workflow.Load(run.Source, LoadOptions())
+	if err != nil {
+		return nil, err
+	}
+	err = h.execute(ctx, plan, run, o, func(ctx context.Context) (core.Progress, error) {
+		resumed, err := h.Runs.Resume(ctx, run.ID)
+		if err != nil {
+			return core.Progress{}, err
+		}
+		*run = *resumed
+		return h.Runs.Progress(ctx, run.ID)
+	})
+	return run, err
+}
+
+// execute checks a plan with its plugins, begins the run, which returns what is recorded
+// of it, and runs it to its end.
+func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions, begin func(context.Context) (core.Progress, error)) error {
+	plugins, err := h.Plugins()
+	if err != nil {
+		return err
+	}
+	namespace := cmp.Or(run.Namespace, config.DefaultNamespace)
+	scope, err := h.Scope(Need{Uses: plan.Plugins(), LLM: plan.LLM, Namespace: namespace, RunID: run.ID})
+	if err != nil {
+		return err
+	}
+	ctx = plugin.WithScope(ctx, scope)
+	actions := &loop.Actions{
+		Plugins: plugins, Memories: h.Memories, Replies: h.replies, Events: o.Events, Pieces: o.Pieces,
+		Clock: h.config.Clock, Policy: h.Policies, Namespace: namespace, Workflow: run.Workflow,
+	}
+	h.config.Activity(StartingPlugins)
+	ready, err := prepare(ctx, actions, plan)
+	h.config.Activity("")
+	if err != nil {
+		return err
+	}
+	for _, node := range plan.Nodes[1:] { // before them something may be paid for
+		if err := ready.broken[node.Name]; err != nil {
+			h.warnf("node %s can't run, and the run ends where it gets there: %s", node.Name, err)
+		}
+	}
+	progress, err := begin(ctx)
+	if err != nil {
+		return err
+	}
+	if recalls(plan) {
+		h.Memories.Warm(namespace)
+	}
+	runner := &workflow.Runner{Actions: ready, Recorder: h.Runs.Recorder(run), Events: o.Events, Teacher: teacher{h.Memories, h.Evidence}}
+	return runner.Run(ctx, plan, run, progress)
+}
+
+// recalls reports whether a node of a plan recalls.
+func recalls(plan *workflow.Plan) bool {
+	return slices.ContainsFunc(plan.Nodes, func(n workflow.Node) bool {
+		memory, ok := n.Action.(*core.MemorySpec)
+		return ok && memory.Verb == core.VerbRecall
+	})
+}
+
+// teacher lets the memory learn from runs.
+type teacher struct {
+	*memory.Memories
+	evidence *gate.Recorder
+}
+
+// AddDAG implements [core.Teacher].
+func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
+	return t.evidence.AddDAG(ctx, dag)
+}
+
+// prepare has the plugins check their configs before anything runs. What is wrong in any
+// node is reported at once. A plugin that doesn't start is no fault of the workflow's: the
+// run begins, and ends with that error where it gets to the node.
+func prepare(ctx context.Context, actions *loop.Actions, plan *workflow.Plan) (readyNodes, error) {
+	var wrong []error
+	ready := readyNodes{Actions: actions, broken: map[string]error{}}
+	for _, node := range plan.Nodes {
+		refused, broken := actions.Prepare(ctx, node.Action)
+		for _, err := range refused {
+			wrong = append(wrong, sdk.Wrap("node "+node.Name, err))
+		}
+		if err := core.Together(broken...); err != nil {
+			ready.broken[node.Name] = err
+		}
+	}
+	return ready, core.Together(wrong...)
+}
+
+// readyNodes runs the nodes whose plugins started.
+type readyNodes struct {
+	core.Actions
+	broken map[string]error // why a node's plugins don't run, by its name
+}
+
+// Act implements [core.Actions].
+func (r readyNodes) Act(ctx context.Context, req *core.ActionRequest) (any, error) {
+	if err := r.broken[req.Node]; err != nil {
+		return nil, err
+	}
+	return r.Actions.Act(ctx, req)
+}

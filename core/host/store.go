@@ -1,0 +1,108 @@
+package host
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// LocalStore is the store in the data folder. While it is open, the journal's root records
+// what changes.
+type LocalStore struct {
+	*pebble.Store
+	rooter *journal.Rooter
+}
+
+// Close records the last heads and closes the store.
+func (s *LocalStore) Close() error {
+	err := s.rooter.Close(context.Background()) // also after a call that was cancelled
+	if s.Err() != nil {
+		err = nil // the call that met it has reported it
+	}
+	return core.Together(err, s.Store.Close())
+}
+
+// StoreOptions say where the store of the data folder is, when a commit is safe, and how
+// long to wait for another program that has it open.
+func StoreOptions(c *config.Config) pebble.Options {
+	return pebble.Options{Dir: StoreDir(c), Durability: pebble.Durability(c.Durability.Value), LockWait: c.StoreWait()}
+}
+
+// StoreDir is the folder of the store.
+func StoreDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "store") }
+
+// localStore is the store of the data folder, which its first transaction opens.
+func (h *Host) localStore() *store.OnDemand {
+	return store.NewOnDemand(func(ctx context.Context) (store.Closable, error) {
+		if err := config.MakeDataDir(h.config.Settings.DataDir.Value); err != nil {
+			return nil, err
+		}
+		h.config.Activity(OpeningStore)
+		defer h.config.Activity("")
+		db, err := pebble.Open(ctx, StoreOptions(h.config.Settings))
+		if err != nil {
+			return nil, err
+		}
+		return &LocalStore{db, journal.StartRooter(&journal.Writer{Store: db, Clock: h.config.Clock})}, nil
+	})
+}
+
+// Checkers are the parts that check, and rebuild, what a store holds.
+func Checkers(s core.Store) ([]core.Checker, error) {
+	memories, err := memory.New(memory.Options{Store: s})
+	if err != nil {
+		return nil, err
+	}
+	return []core.Checker{
+		journal.Checker{}, store.RunChecker{Purged: memory.Purged}, store.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
+		decisions.Checker{},
+	}, nil
+}
+
+// Prunable are the parts of the store that aren't kept for ever: decisions and runs, as
+// the settings say.
+func (h *Host) Prunable() (parts []store.PrunePart) {
+	now := h.config.Clock.Now()
+	keep := h.config.Settings.Keep()
+	if kept := keep.Decisions; kept > 0 {
+		parts = append(parts, store.PrunePart{Name: "decisions", Pruner: decisions.Pruner{Before: now.Add(-kept)}})
+	}
+	if kept := keep.Runs; kept > 0 {
+		parts = append(parts, store.PrunePart{Name: "runs", Pruner: &store.RunPruner{Before: now.Add(-kept), Purged: memory.Purged}})
+	}
+	return parts
+}
+
+// OpenStore opens the store of the data folder, unless it is open, for what only that one
+// can do, such as a backup. A Host on another store refuses.
+func (h *Host) OpenStore(ctx context.Context) (*LocalStore, error) {
+	local, ok := h.Store.(*store.OnDemand)
+	if !ok {
+		return nil, sdk.Errorf(sdk.Incompatible, "store_not_local", "this host's store isn't one in a data folder").
+			WithHint("use the tools of the store that it is on")
+	}
+	db, err := local.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return db.(*LocalStore), nil
+}
+
+// Ready opens the store, unless it is open.
+func (h *Host) Ready(ctx context.Context) error {
+	if local, ok := h.Store.(*store.OnDemand); ok {
+		_, err := local.Open(ctx)
+		return err
+	}
+	return nil
+}

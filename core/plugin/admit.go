@@ -1,0 +1,81 @@
+package plugin
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// admission is that a scope's calls were admitted to a pool, and how many of the
+// pool's instances had ended by then.
+type admission struct {
+	pool *pool
+	ends int64
+}
+
+// admit asks whether the context's scope may call the plugin, unless that was
+// answered before and no instance of the pool has ended since. So each scope is
+// asked of before its first call, also where another's calls keep the plugin warm;
+// a plugin that is denied to all is never started; and none that ended is started
+// again on an old answer. A denial is no failure of the plugin's: the next call asks again.
+func (p *pool) admit(ctx context.Context) error {
+	if p.options.Admit == nil {
+		return nil
+	}
+	scope := scopeIn(ctx)
+	if scope == nil {
+		scope = &p.unscoped
+	}
+	now := admission{pool: p, ends: p.ends.Load()}
+	if scope.isAdmitted(now) {
+		return nil
+	}
+	if err := p.ask(ctx); err != nil {
+		return err
+	}
+	scope.setAdmitted(now)
+	return nil
+}
+
+// ask puts the question. It ends with the pool, which waits for it.
+func (p *pool) ask(ctx context.Context) error {
+	p.mu.Lock()
+	if p.open.Err() != nil {
+		p.mu.Unlock()
+		return errClosed()
+	}
+	p.tasks.Add(1)
+	p.mu.Unlock()
+	defer p.tasks.Done()
+
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.open, cancel)()
+	err := p.options.Admit(asking, p.plugin)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return p.gaveUp(ctx, "before the call began")
+	case p.open.Err() != nil:
+		return errClosed()
+	}
+	return sdk.Wrap("start plugin "+p.plugin.Name, err)
+}
+
+func (s *Scope) isAdmitted(a admission) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.admitted[a.pool.plugin.Name] == a
+}
+
+// setAdmitted remembers one admission for each plugin: a scope's calls of it are all
+// made in one pool, but where that is replaced.
+func (s *Scope) setAdmitted(a admission) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.admitted == nil {
+		s.admitted = map[string]admission{}
+	}
+	s.admitted[a.pool.plugin.Name] = a
+}

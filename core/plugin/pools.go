@@ -1,0 +1,181 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Defaults of [Options].
+const (
+	// DefaultEnvironments is how many environments of one plugin have instances at a
+	// time. A full set of them with [DefaultInstances] subprocesses of 25 MiB each is
+	// 800 MiB, which a small server still has.
+	DefaultEnvironments = 16
+	// DefaultEnvironmentIdle is as long as the breaker looks back, so that a pool which
+	// is closed takes no exit with it that would still count.
+	DefaultEnvironmentIdle = exitsWindow
+)
+
+// pools are those of one plugin: base for the calls whose scope brings no
+// environment for it, which lasts as long as the plugin is installed, and one for
+// each environment, made by the first call that brings it.
+//
+// An environment holds keys, so its instances serve no call without the same, and
+// they are closed when no call has come for a while. The supervisor's lock guards it.
+type pools struct {
+	base  *pool
+	byEnv map[[sha256.Size]byte]*pool
+	made  int // counts those that were made for environments
+}
+
+func newPools(base *pool) *pools {
+	return &pools{base: base, byEnv: map[[sha256.Size]byte]*pool{}}
+}
+
+// find returns the pool of an environment, nil if there is none.
+func (ps *pools) find(e environment) *pool {
+	if len(e.pairs) == 0 {
+		return ps.base
+	}
+	return ps.byEnv[e.key]
+}
+
+// all lists the pools in the order in which they were made.
+func (ps *pools) all() []*pool {
+	all := []*pool{ps.base}
+	for _, p := range ps.byEnv {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b *pool) int { return cmp.Compare(a.number, b.number) })
+	return all
+}
+
+// enter returns the plugin's pool for the context's scope, with one more call on it,
+// which the caller takes off by leave.
+func (s *Supervisor) enter(ctx context.Context, name string) (*pool, error) {
+	e := scopeIn(ctx).environment(name)
+	s.mu.RLock()
+	var p *pool
+	if ps := s.pools[name]; ps != nil {
+		p = ps.find(e)
+	}
+	if p != nil {
+		p.join()
+	}
+	s.mu.RUnlock()
+	if p == nil {
+		return s.enterNew(name, e)
+	}
+	return p, nil
+}
+
+// enterNew is enter where the environment has no pool yet, or nothing is installed.
+func (s *Supervisor) enterNew(name string, e environment) (*pool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ps := s.pools[name]
+	switch {
+	case ps == nil:
+		return nil, s.notFound(name)
+	case s.closed:
+		return nil, errClosed()
+	}
+	p := ps.find(e) // another call may have made it
+	if p == nil {
+		if len(ps.byEnv) >= s.options.Environments && !s.makeRoom(ps) {
+			return nil, s.environmentsFull(name)
+		}
+		ps.made++
+		p = newPool(ps.base.plugin.with(e), &s.options)
+		p.env, p.number = e, ps.made
+		p.idle = time.AfterFunc(s.options.EnvironmentIdle, func() { s.closeIdle(ps, p) })
+		ps.byEnv[e.key] = p
+	}
+	p.join()
+	return p, nil
+}
+
+// with returns the plugin in an environment.
+func (p Installed) with(e environment) Installed {
+	p.Env = normalized(slices.Concat(p.Env, e.pairs))
+	return p
+}
+
+// makeRoom closes the idle environment that was used least recently, if there is
+// one. A busy one is never closed for another: the call is refused, since to wait
+// would let a call that holds one, and asks for a model in another, wait for itself.
+func (s *Supervisor) makeRoom(ps *pools) bool {
+	var oldest *pool
+	var used time.Time
+	for _, p := range ps.byEnv {
+		if last, idle := p.idleSince(); idle && (oldest == nil || last.Before(used)) {
+			oldest, used = p, last
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	s.takeOut(ps, oldest)
+	return true
+}
+
+// closeIdle closes an environment's pool, if nobody has used it for the time that
+// it may be idle, and looks again later otherwise.
+func (s *Supervisor) closeIdle(ps *pools, p *pool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.pools[p.plugin.Name] != ps || ps.byEnv[p.env.key] != p {
+		return // it is being ended already
+	}
+	limit := s.options.EnvironmentIdle
+	if last, idle := p.idleSince(); !idle {
+		p.idle.Reset(limit)
+	} else if left := limit - time.Since(last); left > 0 {
+		p.idle.Reset(left)
+	} else {
+		s.takeOut(ps, p)
+	}
+}
+
+// takeOut ends an environment's pool. The lock must be held, and the supervisor open.
+func (s *Supervisor) takeOut(ps *pools, p *pool) {
+	delete(ps.byEnv, p.env.key)
+	s.drain(p)
+}
+
+// join puts a call on the pool. The supervisor's lock must be held.
+func (p *pool) join() {
+	p.calls.Add(1)
+	p.callers.Add(1)
+}
+
+// leave takes a call off.
+func (p *pool) leave() {
+	if p.idle != nil {
+		p.mu.Lock()
+		p.lastUsed = time.Now()
+		p.mu.Unlock()
+	}
+	p.callers.Add(-1)
+	p.calls.Done()
+}
+
+// idleSince is when the last call left, and whether there is none. The supervisor
+// must be locked, so that none enters.
+func (p *pool) idleSince() (last time.Time, idle bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lastUsed, p.callers.Load() == 0
+}
+
+func (s *Supervisor) environmentsFull(name string) error {
+	n := s.options.Environments
+	return sdk.Errorf(sdk.Exhausted, "plugin_environments_full", "plugin %q is at work in %d environments (limit %d), each with keys of its own", name, n, n).
+		WithHint("try again when one of their runs has ended, or let runs share keys").
+		WithDetail("plugin", name).WithDetail("limit", n)
+}

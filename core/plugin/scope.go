@@ -1,0 +1,165 @@
+package plugin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Scope is what the calls of one run, or of one other operation, bring along: who
+// they are made for, and what they may reach by that. One [Supervisor] serves any
+// number of scopes at a time, and nothing of one reaches a call of another.
+//
+// It is carried by the context ([WithScope]), so it goes wherever a call goes: to
+// admission, to the pool, to what the plugin asks of the host, and to the plugins
+// that are called to answer that. A plugin sees nothing of it but its own Env.
+//
+// The fields are set before the first call, and not changed later; Recall may be set
+// while no call is under way. Env holds secrets: a scope is never logged or stored,
+// and prints as its namespace and run. It must not be copied.
+type Scope struct {
+	// Namespace is where the calls are made. It is what admission decides by.
+	Namespace string
+	// RunID is the run that makes the calls; "" is none. What plugins ask of the
+	// host is done for this run, whatever they say.
+	RunID string
+	// LLM is the generator behind llm.complete. Its config holds what the operator's
+	// settings say of the endpoint, such as {"llm": {…}}; what a plugin asks is added
+	// to that. Without a plugin's name nothing is completed.
+	LLM core.Target
+	// Recall answers memory.recall. Nil means that there is no memory.
+	Recall core.Recaller
+	// Env holds, by plugin, NAME=value pairs on top of what each call of the plugin
+	// is granted ([Installed.Env]), such as the key that a workflow names as
+	// api_key_env. Of two with one name the later counts, and one of here wins over
+	// the plugin's own. Calls with different pairs never meet in one instance.
+	Env map[string][]string `json:"-"`
+
+	mu       sync.Mutex
+	envs     map[string]environment // of Env, by plugin
+	admitted map[string]admission   // the last one, by plugin
+	digest   *[sha256.Size]byte     // nil until it is asked for
+}
+
+type scopeKey struct{}
+
+// WithScope returns a context whose calls of plugins are made under a scope.
+func WithScope(ctx context.Context, s *Scope) context.Context {
+	return context.WithValue(ctx, scopeKey{}, s)
+}
+
+// ScopeOf returns the scope of a context. Where it has none, that is an empty one:
+// no namespace, model, memory or environment.
+func ScopeOf(ctx context.Context) *Scope {
+	if s := scopeIn(ctx); s != nil {
+		return s
+	}
+	return new(Scope)
+}
+
+// scopeIn returns the scope of a context, nil if it has none.
+func scopeIn(ctx context.Context) *Scope {
+	s, _ := ctx.Value(scopeKey{}).(*Scope)
+	return s
+}
+
+// Format prints a scope without its secrets, whatever the verb.
+func (s *Scope) Format(f fmt.State, _ rune) {
+	if s == nil {
+		_, _ = io.WriteString(f, "no scope")
+		return
+	}
+	_, _ = fmt.Fprintf(f, "scope of namespace %q, run %q", s.Namespace, s.RunID)
+}
+
+// Digest names all that answers to plugins may follow from: namespace, model and
+// environment. Scopes that differ only in their run have the same. It is derived
+// from secrets, so it may be compared and never be shown.
+func (s *Scope) Digest() [sha256.Size]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.digest != nil {
+		return *s.digest
+	}
+	texts := []string{s.Namespace, s.LLM.Plugin, string(s.LLM.Config)}
+	for _, plugin := range slices.Sorted(maps.Keys(s.Env)) {
+		if pairs := normalized(s.Env[plugin]); len(pairs) > 0 {
+			texts = append(append(texts, "", plugin), pairs...) // no pair is ""
+		}
+	}
+	digest := digestOf(texts)
+	s.digest = &digest
+	return digest
+}
+
+// environment is what a scope brings for one plugin.
+type environment struct {
+	pairs []string // sorted, one for each name
+	// key is derived from the values too: it finds pools, and is never shown.
+	key [sha256.Size]byte
+}
+
+// environment returns what a scope brings for a plugin; without pairs it is the
+// zero value. A nil scope brings nothing.
+func (s *Scope) environment(plugin string) environment {
+	if s == nil || len(s.Env[plugin]) == 0 {
+		return environment{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, known := s.envs[plugin]
+	if !known {
+		if e.pairs = normalized(s.Env[plugin]); len(e.pairs) > 0 {
+			e.key = digestOf(e.pairs)
+		}
+		if s.envs == nil {
+			s.envs = map[string]environment{}
+		}
+		s.envs[plugin] = e
+	}
+	return e
+}
+
+// names lists the names of the pairs.
+func (e environment) names() string {
+	names := make([]string, len(e.pairs))
+	for i, pair := range e.pairs {
+		names[i], _, _ = strings.Cut(pair, "=")
+	}
+	return strings.Join(names, ",")
+}
+
+// normalized sorts pairs. Of two with one name the later counts, and one without a
+// name or a = is none.
+func normalized(pairs []string) []string {
+	values := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		if name, value, ok := strings.Cut(pair, "="); ok && name != "" {
+			values[name] = value
+		}
+	}
+	sorted := make([]string, 0, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		sorted = append(sorted, name+"="+values[name])
+	}
+	return sorted
+}
+
+// digestOf is the SHA-256 of texts, each after its length.
+func digestOf(texts []string) [sha256.Size]byte {
+	h := sha256.New()
+	var size [8]byte
+	for _, text := range texts {
+		h.Write(binary.LittleEndian.AppendUint64(size[:0], uint64(len(text))))
+		io.WriteString(h, text) //nolint:errcheck // a hash takes everything
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// OnDemand is a store that is opened by its first transaction. A command that stores
+// nothing then needs no lock, and everything that is built on the store can be built
+// before it is open. It is safe for concurrent use.
+type OnDemand struct {
+	open func(context.Context) (Closable, error)
+
+	store  atomic.Pointer[Closable] // nil until it is open
+	opened chan struct{}
+
+	mu     sync.Mutex // of opening and closing
+	closed bool
+}
+
+// Closable is a store that somebody closes.
+type Closable interface {
+	core.Store
+	Close() error
+}
+
+var (
+	_ Closable       = (*OnDemand)(nil)
+	_ core.Scrubber  = (*OnDemand)(nil)
+	_ core.Compacter = (*OnDemand)(nil)
+)
+
+// NewOnDemand returns a store that open opens. An open that fails fails the transaction
+// that needed it, and the next one tries again.
+func NewOnDemand(open func(context.Context) (Closable, error)) *OnDemand {
+	return &OnDemand{open: open, opened: make(chan struct{})}
+}
+
+// Open opens the store, unless it is open, and returns what the open made. Others that
+// need it meanwhile wait.
+func (o *OnDemand) Open(ctx context.Context) (Closable, error) {
+	if s := o.store.Load(); s != nil {
+		return *s, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s := o.store.Load(); s != nil {
+		return *s, nil
+	}
+	if o.closed {
+		return nil, ErrClosed()
+	}
+	s, err := o.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.store.Store(&s)
+	close(o.opened)
+	return s, nil
+}
+
+// Opened is closed once the store is open.
+func (o *OnDemand) Opened() <-chan struct{} { return o.opened }
+
+// Close closes the store, if it was opened, and keeps it from being opened. It is
+// idempotent.
+func (o *OnDemand) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	s := o.store.Swap(nil)
+	if s == nil {
+		return nil
+	}
+	return (*s).Close()
+}
+
+// View implements [core.Store].
+func (o *OnDemand) View(ctx context.Context, fn func(core.Reader) error) error {
+	s, err := o.Open(ctx)
+	if err != nil {
+		return err
+	}
+	return s.View(ctx, fn)
+}
+
+// Update implements [core.Store].
+func (o *OnDemand) Update(ctx context.Context, fn func(core.Tx) error) error {
+	s, err := o.Open(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Update(ctx, fn)
+}
+
+// MarkPurged implements [core.Scrubber]. Where the store keeps no files, there is
+// nothing to note.
+func (o *OnDemand) MarkPurged(tx core.Tx, name string, keys [][]byte) error {
+	if s, ok := o.now().(core.Scrubber); ok {
+		return s.MarkPurged(tx, name, keys)
+	}
+	return nil
+}
+
+// Scrub implements [core.Scrubber].
+func (o *OnDemand) Scrub(ctx context.Context) (held string, err error) {
+	if s, ok := o.now().(core.Scrubber); ok {
+		return s.Scrub(ctx)
+	}
+	return "", nil
+}
+
+// Compact implements [core.Compacter].
+func (o *OnDemand) Compact(ctx context.Context, from, to []byte) error {
+	if s, ok := o.now().(core.Compacter); ok {
+		return s.Compact(ctx, from, to)
+	}
+	return nil
+}
+
+// now is the store that is open; nil before.
+func (o *OnDemand) now() core.Store {
+	if s := o.store.Load(); s != nil {
+		return *s
+	}
+	return nil
+}
