@@ -154,7 +154,7 @@ func (c *conversation) readTurns(t *testing.T, sessions map[string]json.RawMessa
 				text += " [" + turn.Caption + "]"
 			}
 			ids[turn.ID] = true
-			c.docs = append(c.docs, &search.Doc{ID: turn.ID, State: core.StateOpen, Q: 0.5, Version: 1, Text: text})
+			c.docs = append(c.docs, &search.Doc{ID: turn.ID, State: core.StateOpen, Q: 0.5, Text: text})
 		}
 	}
 	return ids

@@ -88,3 +88,11 @@ func TestHelp_LongExamplesCanBePasted(t *testing.T) {
 		t.Errorf("got %s", &out)
 	}
 }
+
+// walkCommands visits a command and all below it.
+func walkCommands(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, child := range c.Commands() {
+		walkCommands(child, visit)
+	}
+}

@@ -34,13 +34,6 @@ func isCobras(c *cobra.Command) bool {
 	return c.Name() == "help" || c.HasParent() && c.Parent().Name() == "completion"
 }
 
-func walkCommands(c *cobra.Command, visit func(*cobra.Command)) {
-	visit(c)
-	for _, child := range c.Commands() {
-		walkCommands(child, visit)
-	}
-}
-
 // runLine runs a command line, with a redirection at most, and checks that it worked: 0 or
 // 3, or was refused with the right answer.
 func runLine(t *testing.T, env map[string]string, line string) {
