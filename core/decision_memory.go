@@ -200,7 +200,9 @@ func (e GraphEvidence) Lane() float64 {
 
 // OmegaFactors are supplied by callers and plugins; nil is one that is absent.
 type OmegaFactors struct {
-	UpstreamStatus, CodebaseVerification, RuntimeUtilityTrend *float64
+	UpstreamStatus       *float64 `json:"upstream_status,omitempty"`
+	CodebaseVerification *float64 `json:"codebase_verification,omitempty"`
+	RuntimeUtilityTrend  *float64 `json:"runtime_utility_trend,omitempty"`
 }
 
 // The verdicts of the gate.

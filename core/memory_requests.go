@@ -233,10 +233,10 @@ type ToolOutcome struct {
 
 // OmegaEvidence is what a caller or plugin knows of a memory, for the gate.
 type OmegaEvidence struct {
-	MemoryID string
+	MemoryID string `json:"memory_id"`
 	OmegaFactors
 	// Note is a line that says where it is known from.
-	Note string
+	Note string `json:"note,omitempty"`
 }
 
 // WorkflowDAG is a workflow's graph with the nodes that memories have to do with.

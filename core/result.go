@@ -20,9 +20,20 @@ const (
 	StatusCancelled Status = "cancelled"
 )
 
+// StatusInterrupted is how a run is shown that is stored as running and that nobody runs
+// any more: its program was killed. It can be resumed. No run is stored with it.
+const StatusInterrupted Status = "interrupted"
+
+// RunStatuses lists the statuses that runs are shown with.
+func RunStatuses() []Status {
+	return []Status{
+		StatusRunning, StatusInterrupted, StatusPassed, StatusExhausted, StatusRaised, StatusError, StatusCancelled,
+	}
+}
+
 // Resumable reports whether a run of this status can go on.
 func (s Status) Resumable() bool {
-	return s == StatusRunning || s == StatusError || s == StatusCancelled
+	return s == StatusRunning || s == StatusInterrupted || s == StatusError || s == StatusCancelled
 }
 
 // StopReason is why a loop ended.
@@ -116,9 +127,11 @@ type CallResult struct {
 // ErrorInfo is an error as JSON shows it.
 type ErrorInfo struct {
 	// Code is the error's Reason, else its class.
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
-	Hint    string         `json:"hint,omitempty"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	// Try is the operation that does what Hint says.
+	Try     *sdk.Action    `json:"try,omitempty"`
 	Details map[string]any `json:"details,omitempty"`
 }
 
@@ -128,5 +141,5 @@ func NewErrorInfo(err error) *ErrorInfo {
 		return nil
 	}
 	e := sdk.AsError(err)
-	return &ErrorInfo{Code: sdk.ReasonOf(err), Message: err.Error(), Hint: e.Hint, Details: e.Details}
+	return &ErrorInfo{Code: sdk.ReasonOf(err), Message: err.Error(), Hint: e.Hint, Try: e.Try, Details: e.Details}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestSeveralErrorsAreToldTogether(t *testing.T) {
-	missing := sdk.Errorf(sdk.NotFound, "plugin_not_found", "no a").WithHint("build it")
+	missing := sdk.Errorf(sdk.NotFound, "plugin_not_found", "no a").WithHint("build it").WithAction("plugin add", "path", nil)
 	alike := sdk.Errorf(sdk.NotFound, "plugin_not_found", "no b")
 	other := sdk.Errorf(sdk.Invalid, "config_invalid", "bad c")
 	cases := []struct {
@@ -27,7 +27,7 @@ func TestSeveralErrorsAreToldTogether(t *testing.T) {
 				t.Errorf("got %s %s %q", sdk.CodeOf(err), sdk.ReasonOf(err), err)
 			}
 			problems, _ := sdk.AsError(err).Details["problems"].([]*core.ErrorInfo)
-			if len(problems) < 2 || problems[0].Code != "plugin_not_found" || problems[0].Hint != "build it" {
+			if len(problems) < 2 || problems[0].Code != "plugin_not_found" || problems[0].Hint != "build it" || problems[0].Try != missing.Try {
 				t.Errorf("problems %+v", problems)
 			}
 		})

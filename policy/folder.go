@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -126,12 +127,20 @@ func (c *contents) readPoint(folder fs.FS, dir string) error {
 		if err != nil {
 			return err
 		}
-		if c.size += len(text); c.size > maxFolderBytes || len(c.files) == maxFiles {
-			return sdk.Errorf(sdk.Exhausted, "policy_folder_large", "the policy folder has more than %d files or %d bytes", maxFiles, maxFolderBytes).
-				WithHint("keep only policies and their cases there")
+		if err := c.add(file{name, text}); err != nil {
+			return err
 		}
-		c.files = append(c.files, file{name, text})
 	}
+	return nil
+}
+
+// add notes a file, unless the folder has too much.
+func (c *contents) add(f file) error {
+	if c.size += len(f.text); c.size > maxFolderBytes || len(c.files) == maxFiles {
+		return sdk.Errorf(sdk.Exhausted, "policy_folder_large", "the policy folder has more than %d files or %d bytes", maxFiles, maxFolderBytes).
+			WithHint("keep only policies and their cases there")
+	}
+	c.files = append(c.files, f)
 	return nil
 }
 
@@ -180,6 +189,42 @@ func (p *Points) Load(folder fs.FS) (*Set, error) {
 	c, err := readFolder(folder, p)
 	if err != nil {
 		return nil, err
+	}
+	return p.compile(c)
+}
+
+// Files are the texts of a policy folder's files by their names, point/file.yaml, for
+// [Points.LoadFiles]. What is wrong with the folder itself, [Points.Load] says.
+func (p *Points) Files(folder fs.FS) (map[string]string, error) {
+	c, err := readFolder(folder, p)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, f := range c.files {
+		files[f.name] = string(f.text)
+	}
+	return files, nil
+}
+
+// LoadFiles is [Points.Load] of a folder's files by their names, point/file.yaml, as
+// somebody sent them.
+func (p *Points) LoadFiles(files map[string]string) (*Set, error) {
+	c := &contents{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		dir, base := path.Split(name)
+		if _, err := p.find(core.Point(strings.TrimSuffix(dir, "/"))); err != nil {
+			c.refuse(name, err)
+			continue
+		}
+		if !isYAML(base) || strings.HasPrefix(base, ".") {
+			c.refuse(name, sdk.Errorf(sdk.Invalid, "policy_misplaced", "it isn't named as a policy").
+				WithHint("name it POINT/NAME.yaml"))
+			continue
+		}
+		if err := c.add(file{name, []byte(files[name])}); err != nil {
+			return nil, err
+		}
 	}
 	return p.compile(c)
 }

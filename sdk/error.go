@@ -31,7 +31,7 @@ func Codes() []Code {
 
 // Error is the one error type of Reflectory. Its identity (Code, Reason) and
 // its words (Message, Hint, Details) survive every boundary; Err, the cause in
-// this process, doesn't.
+// this process, and Try, an operation of this host, don't.
 type Error struct {
 	// Code is the class.
 	Code Code
@@ -42,8 +42,12 @@ type Error struct {
 	Op string
 	// Message is one readable line: what went wrong, with names and values.
 	Message string
-	// Hint is one line that says what to do about it, where that is known.
+	// Hint is one line that says what to do about it, where that is known. It is a
+	// sentence by itself, and spells no command: that is what Try is for.
 	Hint string
+	// Try is the operation that does what Hint says, where there is one. Like Err it
+	// stays in the host.
+	Try *Action `json:"-"`
 	// Details are facts for programs. Values must be encodable as JSON.
 	Details map[string]any
 	// Err is the cause, for errors.Is and errors.As.
@@ -56,9 +60,17 @@ func Errorf(code Code, reason, format string, args ...any) *Error {
 	return &Error{Code: code, Reason: reason, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// WithHint sets the line that says what to do, and returns the error.
+// WithHint sets the line that says what to do, and returns the error. It drops an
+// action, which belonged to the hint before.
 func (e *Error) WithHint(format string, args ...any) *Error {
-	e.Hint = fmt.Sprintf(format, args...)
+	e.Hint, e.Try = fmt.Sprintf(format, args...), nil
+	return e
+}
+
+// WithAction sets the operation that does what the hint says, of a verb and names and
+// values by turns, as [NewAction] has them, and returns the error.
+func (e *Error) WithAction(verb string, pairs ...any) *Error {
+	e.Try = NewAction(verb, pairs...)
 	return e
 }
 

@@ -30,6 +30,7 @@ var views = []view{
 	{".", "linux", "amd64"},
 	{".", "darwin", "arm64"},
 	{".", "windows", "amd64"},
+	{"examples/embed", "linux", "amd64"},
 	{"testdata/peers", "linux", "amd64"},
 }
 

@@ -77,7 +77,10 @@ var imports = map[string][]string{
 		"core", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector", "core/plugin",
 		"core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "sdk",
 	},
-	"core/host/operation": {"core", "core/host", "core/memory", "sdk"},
+	"core/host/operation": {
+		"core", "core/decisions", "core/gate", "core/governance", "core/host", "core/host/config", "core/journal", "core/memory", "core/plugin",
+		"core/plugin/install", "core/plugin/logfile", "core/store", "core/workflow", "policy", "sdk",
+	},
 
 	// What recall is made of.
 	"core/memory/embed":        {"core", "core/memory/text"},
@@ -102,17 +105,16 @@ var imports = map[string][]string{
 
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
-		"cmd/host/internal/client", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/decisions", "core/gate", "core/governance",
-		"core/host", "core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory", "core/plugin", "core/plugin/install",
-		"core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm", "core/store", "core/store/pebble", "core/workflow",
-		"policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
+		"cmd/host/internal/client", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/gate", "core/governance", "core/host",
+		"core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile",
+		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm", "core/store", "core/store/pebble", "core/workflow", "policy",
+		"policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},
 	"cmd/host/internal/client":   {"core/host", "core/host/operation"},
 	"cmd/host/internal/scaffold": {"examples", "sdk"},
 	"cmd/host/internal/term":     {},
 
 	"examples":                {},
-	"examples/embed":          {"core", "core/loop", "sdk"},
 	"examples/wasm-evaluator": {"sdk", "sdk/guest"},
 	"examples/word-limit":     {"sdk", "sdk/process"},
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // publicPackages are those that programs of others import.
-var publicPackages = []string{"sdk", "sdk/process", "sdk/guest", "sdk/sdktest", "policy", "core", "core/loop", "core/memory"}
+var publicPackages = []string{"sdk", "sdk/process", "sdk/guest", "sdk/sdktest", "policy", "core", "core/loop", "core/memory", "core/host", "core/host/operation"}
 
 var runnableExample = regexp.MustCompile(`(?s)func Example\w*\(\) \{.*?// Output:`)
 

@@ -51,7 +51,7 @@ func (p Pruner) part(ctx context.Context, r core.Reader, stream string, first ui
 		found, err := checkEvent(r, stream, e, func(p core.Problem) { damage = p.Key + ": " + p.Message })
 		if err == nil && damage != "" {
 			err = sdk.Errorf(sdk.Internal, "record_corrupt", "%s", damage).
-				WithHint("nothing was pruned that is damaged: see reflectory store check")
+				WithHint("nothing was pruned that is damaged; check the store").WithAction("store check")
 		}
 		if err != nil || !found {
 			return false, err

@@ -208,7 +208,10 @@ func (c *checker) known(told *omegaTold) error {
 	}
 	right := keptOmega{
 		Seq: event.Seq, At: told.at.At, Note: stored.Note,
-		factors: factors{event.UpstreamStatus, event.CodebaseVerification, event.RuntimeUtilityTrend},
+		OmegaFactors: core.OmegaFactors{
+			UpstreamStatus: event.UpstreamStatus, CodebaseVerification: event.CodebaseVerification,
+			RuntimeUtilityTrend: event.RuntimeUtilityTrend,
+		},
 	}
 	if string(core.MustJSON(right)) != string(value) || noteDigest(stored.Note) != event.Note {
 		c.problem(key, false, "what is known of the memory isn't what its event says")

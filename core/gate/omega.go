@@ -22,14 +22,7 @@ type keptOmega struct {
 	Seq  int64     `json:"seq"`
 	At   time.Time `json:"at"`
 	Note string    `json:"note,omitempty"`
-	factors
-}
-
-// factors are the factors of omega in JSON, as evidence has them.
-type factors struct {
-	UpstreamStatus       *float64 `json:"upstream_status,omitempty"`
-	CodebaseVerification *float64 `json:"codebase_verification,omitempty"`
-	RuntimeUtilityTrend  *float64 `json:"runtime_utility_trend,omitempty"`
+	core.OmegaFactors
 }
 
 // RecordOmega keeps what somebody knows of a memory of a namespace, whole, in place of
@@ -42,8 +35,8 @@ func (Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.OmegaE
 	if err != nil && !isBroken(err) { // a broken one is replaced
 		return nil, err
 	}
-	f := factors{known.UpstreamStatus, known.CodebaseVerification, known.RuntimeUtilityTrend}
-	kept := keptOmega{Seq: before.Seq + 1, At: tx.Now().UTC(), Note: known.Note, factors: f}
+	f := known.OmegaFactors
+	kept := keptOmega{Seq: before.Seq + 1, At: tx.Now().UTC(), Note: known.Note, OmegaFactors: f}
 	if err := tx.Put(omegaKey(known.MemoryID), core.MustJSON(kept)); err != nil {
 		return nil, err
 	}
@@ -114,22 +107,13 @@ func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
 	if key := core.RepeatedKey(data); key != "" {
 		return nil, sdk.Errorf(sdk.Invalid, "evidence_invalid", "the key %q is there twice", core.Cut(key)).WithHint("its keys are %s", keys)
 	}
-	var in struct {
-		MemoryID string `json:"memory_id"`
-		Note     string `json:"note"`
-		factors
-	}
-	if err := dec.Decode(&in); err != nil {
+	var known core.OmegaEvidence
+	if err := dec.Decode(&known); err != nil {
 		return nil, notJSON("the factors", keys, dec.onLine(0, err))
 	}
 	if err := atEnd(dec); err != nil {
 		return nil, err
 	}
-	known := &core.OmegaEvidence{
-		MemoryID: in.MemoryID, Note: strings.TrimSpace(in.Note),
-		OmegaFactors: core.OmegaFactors{
-			UpstreamStatus: in.UpstreamStatus, CodebaseVerification: in.CodebaseVerification, RuntimeUtilityTrend: in.RuntimeUtilityTrend,
-		},
-	}
-	return known, checkKnown(known)
+	known.Note = strings.TrimSpace(known.Note)
+	return &known, checkKnown(&known)
 }

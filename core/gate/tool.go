@@ -216,7 +216,7 @@ func readTally(r core.Reader, memory string) (*tally, error) {
 // broken is evidence in the store that can't be read. Nothing is decided by it.
 func broken(what string, err error) error {
 	return sdk.Errorf(sdk.Internal, "evidence_broken", "%s can't be read: %w", what, err).
-		WithHint("run: reflectory store check")
+		WithHint("check the store").WithAction("store check")
 }
 
 func isBroken(err error) bool { return sdk.ReasonOf(err) == "evidence_broken" }

@@ -1,6 +1,7 @@
 package governance_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -45,8 +46,8 @@ func TestUnreadableSettingsFailClosed(t *testing.T) {
 					t.Errorf("%s: %+v", namespace, g)
 					continue
 				}
-				if hint := sdk.AsError(g.Failure).Hint; !strings.Contains(hint, "governance unset 'a'") {
-					t.Errorf("hint %q", hint)
+				if try, want := sdk.AsError(g.Failure).Try, sdk.NewAction("governance unset", "namespace", "a"); !reflect.DeepEqual(try, want) {
+					t.Errorf("try %v, want %v", try, want)
 				}
 			}
 			if g := b.resolve("c"); g.MaxReflectionDepth != 9 || g.Failure != nil {

@@ -153,7 +153,7 @@ func (f *Field) parse(value string) (Scalar, error) {
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil || math.IsInf(v, 0) {
 		return Scalar{}, invalid(f.Name, "%s must be a number, not %.80q", f.Name, value).
-			WithHint("to leave it to the levels above: reflectory governance unset NAMESPACE %s", f.Name)
+			WithHint("to leave it to the levels above, unset it").WithAction("governance unset", "namespace", nil, "field", f.Name)
 	}
 	if v == 0 {
 		v = 0 // no negative zero, which JSON would keep

@@ -111,7 +111,8 @@ func (r *Record) check() error {
 // unreadable says that a stored record can't be taken.
 func unreadable(level, problem string) error {
 	return sdk.Errorf(sdk.Internal, "governance_unreadable", "the stored settings of %s can't be read: %s", level, problem).
-		WithHint("until they can, nothing there is reflected on or changes its state; restore a backup, or drop them with: reflectory governance unset '%s'", level).
+		WithHint("until they can, nothing there is reflected on or changes its state; restore a backup, or drop them").
+		WithAction("governance unset", "namespace", level).
 		WithDetail("level", level)
 }
 

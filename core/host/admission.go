@@ -65,5 +65,6 @@ func (p *Policies) Refusal(answer *core.Permission, code, what string) *sdk.Erro
 	}
 	return sdk.Errorf(sdk.Denied, code, "%s: %s", what, why).
 		WithHint("%s", p.policyHint(d)).
+		WithAction("policy explain", "point", string(d.Point), "namespace", d.Namespace).
 		WithDetail("namespace", d.Namespace).WithDetail("file", d.File).WithDetail("rule", d.Rule).WithDetail("condition", d.Condition)
 }

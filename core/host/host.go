@@ -36,6 +36,8 @@ type Config struct {
 	// Store holds everything, and isn't closed with the Host. Nil is the one in the
 	// data folder, which is opened when it is first needed and closed with the Host.
 	Store core.Store
+	// Version is the program's, for its status. Default "", which says nothing.
+	Version string
 	// IDs names what is made. Default core.SystemIDs.
 	IDs core.IDs
 	// Clock says when. Default core.SystemClock.

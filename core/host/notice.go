@@ -15,6 +15,8 @@ type Notice struct {
 	Message string
 	// Hint says what to do; "" where there is nothing to do.
 	Hint string
+	// Try is the operation that does what Hint says, where there is one.
+	Try *sdk.Action
 }
 
 // Activity is what a call waits for.
@@ -35,7 +37,8 @@ func (h *Host) info(format string, args ...any) {
 }
 
 func (h *Host) warn(err error) {
-	h.config.Notices(Notice{Level: "warn", Message: err.Error(), Hint: sdk.AsError(err).Hint})
+	e := sdk.AsError(err)
+	h.config.Notices(Notice{Level: "warn", Message: err.Error(), Hint: e.Hint, Try: e.Try})
 }
 
 func (h *Host) warnf(format string, args ...any) {

@@ -121,6 +121,9 @@ func (p *Policies) reloaded(r policy.Reload) {
 // record keeps a decision. What it holds isn't changed any more, so the rest is done by
 // the log's own goroutine.
 func (p *Policies) record(ctx context.Context, r *policy.Record) {
+	if r.Point == core.PointAccess && isDefault(r.File) && r.Failure == nil && r.Shadow == nil && core.CallerOf(ctx).Subject == core.OperatorSubject {
+		return // the default lets the operator do everything: a look mustn't change what it looks at
+	}
 	if !isDefault(r.File) {
 		p.governed.Store(true)
 	}
@@ -174,22 +177,23 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // recordSkipped says in the journal how many decisions weren't recorded, since they
-// changed nothing.
+// changed nothing. Who only looked at something was let do it, and that alone isn't worth
+// an event: a store that is audited is as it was.
 func (p *Policies) recordSkipped() {
 	skipped := map[string]uint64{}
 	for point, n := range p.Unrecorded() {
 		skipped[string(point)] = n
 	}
-	if len(skipped) > 0 {
+	if n := len(skipped); n > 1 || n == 1 && skipped[string(core.PointAccess)] == 0 {
 		p.log.Tell(journal.DecisionsSkipped{Points: skipped})
 	}
 }
 
-// policyHint says where a refusal comes from and how to see why.
+// policyHint says where a refusal comes from.
 func (p *Policies) policyHint(d *core.Decision) string {
 	file := d.File
 	if p.Dir != "" && !isDefault(file) {
 		file = p.Dir + string(os.PathSeparator) + file
 	}
-	return "policy file " + file + " says so; see which holds: reflectory policy explain " + string(d.Point) + " --namespace " + d.Namespace
+	return "policy file " + file + " says so; see which holds"
 }

@@ -22,6 +22,9 @@ type RunOptions struct {
 	Events func(core.Event)
 	// Pieces has Events hear the pieces of outputs too, as a model makes them.
 	Pieces bool
+	// Memories are what nodes work on. Nil is the Host's, with no bounds: then the one who
+	// starts the run decides which workflows may be run.
+	Memories core.Memories
 }
 
 // LoadOptions are what loading a workflow needs.
@@ -37,7 +40,7 @@ func (h *Host) Start(ctx context.Context, plan *workflow.Plan, run *core.Run, o 
 }
 
 // Resume goes on with a run that was killed, cancelled or failed, at the first step that
-// it didn't record. It returns as Start does.
+// it didn't record. It returns as Start does, and no run where it didn't go on.
 func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, error) {
 	run, err := h.Runs.Find(ctx, id)
 	if err != nil {
@@ -47,14 +50,18 @@ func (h *Host) Resume(ctx context.Context, id string, o RunOptions) (*core.Run, 
 	if err != nil {
 		return nil, err
 	}
+	begun := false
 	err = h.execute(ctx, plan, run, o, func(ctx context.Context) (core.Progress, error) {
 		resumed, err := h.Runs.Resume(ctx, run.ID)
 		if err != nil {
 			return core.Progress{}, err
 		}
-		*run = *resumed
+		*run, begun = *resumed, true
 		return h.Runs.Progress(ctx, run.ID)
 	})
+	if !begun { // its status is the one that it ended with before
+		return nil, err
+	}
 	return run, err
 }
 
@@ -71,8 +78,12 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 		return err
 	}
 	ctx = plugin.WithScope(ctx, scope)
+	memories := o.Memories
+	if memories == nil {
+		memories = h.Memories
+	}
 	actions := &loop.Actions{
-		Plugins: plugins, Memories: h.Memories, Replies: h.replies, Events: o.Events, Pieces: o.Pieces,
+		Plugins: plugins, Memories: memories, Replies: h.replies, Events: o.Events, Pieces: o.Pieces,
 		Clock: h.config.Clock, Policy: h.Policies, Namespace: namespace, Workflow: run.Workflow,
 	}
 	h.config.Activity(StartingPlugins)

@@ -41,6 +41,9 @@ func StoreOptions(c *config.Config) pebble.Options {
 // StoreDir is the folder of the store.
 func StoreDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "store") }
 
+// SegmentDir is the folder of what is pruned from the store.
+func SegmentDir(c *config.Config) string { return filepath.Join(c.DataDir.Value, "segments") }
+
 // localStore is the store of the data folder, which its first transaction opens.
 func (h *Host) localStore() *store.OnDemand {
 	return store.NewOnDemand(func(ctx context.Context) (store.Closable, error) {
@@ -69,16 +72,22 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}, nil
 }
 
+// PrunedDecisions and PrunedRuns are the names of the parts that can be pruned.
+const (
+	PrunedDecisions = "decisions"
+	PrunedRuns      = "runs"
+)
+
 // Prunable are the parts of the store that aren't kept for ever: decisions and runs, as
 // the settings say.
 func (h *Host) Prunable() (parts []store.PrunePart) {
 	now := h.config.Clock.Now()
 	keep := h.config.Settings.Keep()
 	if kept := keep.Decisions; kept > 0 {
-		parts = append(parts, store.PrunePart{Name: "decisions", Pruner: decisions.Pruner{Before: now.Add(-kept)}})
+		parts = append(parts, store.PrunePart{Name: PrunedDecisions, Pruner: decisions.Pruner{Before: now.Add(-kept)}})
 	}
 	if kept := keep.Runs; kept > 0 {
-		parts = append(parts, store.PrunePart{Name: "runs", Pruner: &store.RunPruner{Before: now.Add(-kept), Purged: memory.Purged}})
+		parts = append(parts, store.PrunePart{Name: PrunedRuns, Pruner: &store.RunPruner{Before: now.Add(-kept), Purged: memory.Purged}})
 	}
 	return parts
 }
@@ -88,14 +97,18 @@ func (h *Host) Prunable() (parts []store.PrunePart) {
 func (h *Host) OpenStore(ctx context.Context) (*LocalStore, error) {
 	local, ok := h.Store.(*store.OnDemand)
 	if !ok {
-		return nil, sdk.Errorf(sdk.Incompatible, "store_not_local", "this host's store isn't one in a data folder").
-			WithHint("use the tools of the store that it is on")
+		return nil, notLocal()
 	}
 	db, err := local.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return db.(*LocalStore), nil
+}
+
+func notLocal() error {
+	return sdk.Errorf(sdk.Incompatible, "store_not_local", "this host's store isn't one in a data folder").
+		WithHint("use the tools of the store that it is on")
 }
 
 // Ready opens the store, unless it is open.

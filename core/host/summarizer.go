@@ -49,7 +49,7 @@ func (s summarizer) Summarize(ctx context.Context, m *core.Memory) (string, erro
 	pattern, err := s.ask(limited, m)
 	if err != nil && ctx.Err() == nil {
 		s.host.config.Notices(Notice{
-			Level: "warn", Hint: sdk.AsError(err).Hint,
+			Level: "warn", Hint: sdk.AsError(err).Hint, Try: sdk.AsError(err).Try,
 			Message: "no model says what is reusable in memory " + m.ID + ", so its title and beginning do: " + err.Error(),
 		})
 	}

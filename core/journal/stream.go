@@ -17,7 +17,20 @@ func Streams(r core.Reader, fn func(StreamHead) (more bool, err error)) error {
 
 // StreamsUnder is Streams for those whose name begins so.
 func StreamsUnder(r core.Reader, prefix string, fn func(StreamHead) (more bool, err error)) error {
-	return core.ScanPrefix(r, headKey(prefix), func(key, value []byte) (bool, error) {
+	return scanStreams(r, headKey(prefix), core.PrefixEnd(headKey(prefix)), fn)
+}
+
+// StreamsAfter is Streams for those whose name comes after one.
+func StreamsAfter(r core.Reader, after string, fn func(StreamHead) (more bool, err error)) error {
+	from := headKey(after)
+	if after != "" {
+		from = append(from, 0)
+	}
+	return scanStreams(r, from, core.PrefixEnd([]byte(headPrefix)), fn)
+}
+
+func scanStreams(r core.Reader, from, to []byte, fn func(StreamHead) (more bool, err error)) error {
+	return r.Scan(from, to, func(key, value []byte) (bool, error) {
 		s := StreamHead{Stream: string(key[len(headPrefix):])}
 		var err error
 		if s.Head, err = decodeHead(s.Stream, value); err != nil {

@@ -18,7 +18,7 @@ import (
 func (a *Actions) remember(ctx context.Context, req *core.ActionRequest, s *core.MemorySpec) (any, error) {
 	if a.Memories == nil {
 		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "memory.%s: this host keeps no memories", s.Verb).
-			WithHint("run the workflow where a memory is open, such as: reflectory run")
+			WithHint("run the workflow where a memory is open").WithAction("run", "workflow", nil)
 	}
 	text, err := s.Request.Render(core.Variables{State: req.State})
 	if err != nil {

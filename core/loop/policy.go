@@ -53,6 +53,7 @@ func (d *driver) ask(ctx context.Context) core.LoopOutcome {
 func policyFailed(d *core.Decision) error {
 	f := d.Failure
 	err := sdk.Errorf(sdk.Invalid, f.Code, "the loop policy %s failed: %s", d.File, f.Message)
-	return err.WithHint("fix the policy, then go on with the run; see how it decides: reflectory policy explain loop").
+	return err.WithHint("fix the policy, then go on with the run; see how it decides").
+		WithAction("policy explain", "point", string(core.PointLoop)).
 		WithDetail("file", d.File).WithDetail("path", d.Path)
 }

@@ -55,7 +55,7 @@ func (d *driver) madeNothing() error {
 	err := sdk.Errorf(sdk.Exhausted, "nothing_generated", "the generator made nothing usable in %d attempts; the last: %s",
 		len(d.engine.attempts), last.Message)
 	if cause := sdk.AsError(d.engine.failure); cause != nil {
-		err.Hint = cause.Hint
+		err.Hint, err.Try = cause.Hint, cause.Try
 	}
 	return err
 }

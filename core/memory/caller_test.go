@@ -278,7 +278,7 @@ func TestCaller_IsInEveryEvent(t *testing.T) {
 // TestCaller_NoChangeIsLeftOut: a method that takes a context is in the table, or reads.
 func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 	reads := strings.Fields(`Namespaces Decision Decisions Explain Find Knowledge FindKnowledge ListKnowledge Links List Pending
-		FindPending Promotion RecallKnowledge Get Bias Turn Weigh Check Proven History Rebuild`)
+		FindPending Promotion RecallKnowledge SessionNames Get Bias Turn TurnNamespaces Weigh Check Proven History Rebuild`)
 	tests := strings.Fields("RecordTurn Dream Put Remove Move") // export_lifecycle_test.go
 	g := newGoverned(t, mem.Open(), nil)
 	for _, part := range []any{g.Memories, g.evidence, g.settings} {

@@ -149,16 +149,12 @@ func beyond(g *core.Governance, namespace, limit string, most int64, reason, for
 	e := sdk.Errorf(sdk.Denied, reason, format, args...).
 		WithDetail("namespace", namespace).WithDetail("limit", limit).WithDetail("most", most)
 	level := g.SetBy[field]
-	switch level {
-	case "":
+	if level == "" {
 		level = namespace
-	case core.EveryNamespace:
-		e.WithDetail("decided_by", level)
-		level = "'*'" // as a shell has to see it
-	default:
+	} else {
 		e.WithDetail("decided_by", level)
 	}
-	return e.WithHint("raise it with: reflectory governance set %s %s=…", level, field)
+	return e.WithHint("raise it").WithAction("governance set", "namespace", level, "field", field+"=…")
 }
 
 // NamespaceCount is what a namespace holds, by its name.

@@ -8,7 +8,7 @@ const damageReason = "record_corrupt"
 // corrupt says that a record of a memory isn't what the store wrote.
 func corrupt(id, key, problem string) *sdk.Error {
 	return sdk.Errorf(sdk.Internal, damageReason, "memory %s, record %q: %s", id, key, problem).
-		WithHint("the data is damaged at this memory; look at it with: reflectory store check").
+		WithHint("the data is damaged at this memory; check the store").WithAction("store check").
 		WithDetail("memory_id", id).WithDetail("key", key)
 }
 
@@ -16,7 +16,7 @@ func corrupt(id, key, problem string) *sdk.Error {
 // wrote.
 func damaged(key string, err error) error {
 	return sdk.Errorf(sdk.Internal, damageReason, "record %q can't be decoded: %w", key, err).
-		WithHint("look for more with: reflectory store check").WithDetail("key", key)
+		WithHint("look for more").WithAction("store check").WithDetail("key", key)
 }
 
 // isDamage reports whether a record isn't what the store wrote.

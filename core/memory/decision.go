@@ -49,7 +49,7 @@ func readDecision(r core.Reader, id string) (*core.GateDecision, error) {
 	}
 	if !found {
 		return nil, sdk.Errorf(sdk.NotFound, "decision_not_found", "there is no decision %q", cut(id)).
-			WithHint("those on a memory are listed by: reflectory memory explain ID")
+			WithHint("list the decisions on a memory").WithAction("memory explain", "id", nil)
 	}
 	var d core.GateDecision
 	if err := json.Unmarshal(value, &d); err != nil {

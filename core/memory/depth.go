@@ -68,7 +68,8 @@ func (a *attempt) askPolicy(ctx context.Context) error {
 		return nil
 	}
 	err := sdk.Errorf(sdk.Denied, "policy_veto", "the reflect policy denies it: %s (%s)", said.Reason, said.Code).
-		WithHint("policy %s decided; see: reflectory policy explain reflect", said.Decision.File).
+		WithHint("policy %s decided; see which holds", said.Decision.File).
+		WithAction("policy explain", "point", string(core.PointReflect)).
 		WithDetail("code", said.Code).WithDetail("reason", said.Reason).
 		WithDetail("policy", said.Decision.File).WithDetail("rule", said.Decision.Rule)
 	if said.Decision.Failure != nil {
@@ -98,7 +99,8 @@ func (a *attempt) checkDepth() error {
 	a.exceeded = e
 	refusal := sdk.Errorf(sdk.Denied, "depth_exceeded", "reflection depth %d would exceed namespace max_reflection_depth %d (namespace='%s')",
 		depth, a.cap.most, a.memory.Namespace).
-		WithHint("%s decides; see: reflectory governance explain %s", a.cap.decidedBy, a.memory.Namespace).
+		WithHint("%s decides; see what holds", a.cap.decidedBy).
+		WithAction("governance explain", "namespace", a.memory.Namespace).
 		WithDetail("attempted", depth).WithDetail("cap", a.cap.most).
 		WithDetail("namespace", a.memory.Namespace).WithDetail("decided_by", a.cap.decidedBy)
 	if a.cap.failure != nil {

@@ -106,7 +106,10 @@ func TestEveryFailureOfTheStoreLeavesNothing(t *testing.T) {
 		"find":    func(ctx context.Context, w *world) error { _, err := w.Find(ctx, pending[:35]+"1"); return err },
 		"links":   func(ctx context.Context, w *world) error { _, _, err := w.Links(ctx, "a"); return err },
 		"explain": func(ctx context.Context, w *world) error { _, err := w.Explain(ctx, "a"); return err },
-		"pending": func(ctx context.Context, w *world) error { _, err := w.Pending(ctx, "ns"); return err },
+		"pending": func(ctx context.Context, w *world) error {
+			_, err := w.Pending(ctx, memory.PendingFilter{Namespace: "ns"})
+			return err
+		},
 		"list": func(ctx context.Context, w *world) error {
 			_, err := w.List(ctx, memory.ListFilter{Subtree: true, Limit: 2})
 			return err

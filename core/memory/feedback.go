@@ -26,7 +26,7 @@ import (
 // the gate or of the store's files, after the commit: the same call again goes on with the
 // gate, and see [Memories.Revalidate] for what a purge may leave.
 func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
-	if err := checkFeedback(r); err != nil {
+	if err := CheckFeedback(r); err != nil {
 		return nil, err
 	}
 	ctx = core.WithLabel(ctx, r.AgentID)
@@ -36,7 +36,7 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 		result, err = m.feedback(ctx, t, r, began)
 		return err
 	})
-	op := fmt.Sprintf("feedback of turn %d of session %s", r.Turn, r.Session)
+	op := feedbackOf(r.Session, r.Turn)
 	if err != nil {
 		return nil, sdk.Wrap(op, err)
 	}
@@ -46,8 +46,24 @@ func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core
 	return result, sdk.Wrap(op, err)
 }
 
-// checkFeedback tells all that is wrong with a request.
-func checkFeedback(r *core.FeedbackRequest) error {
+func feedbackOf(session string, turn int64) string {
+	return fmt.Sprintf("feedback of turn %d of session %s", turn, session)
+}
+
+// TurnNotFound is the refusal of a feedback of a turn that had no recall: sdk.NotFound,
+// reason "turn_not_found".
+func TurnNotFound(session string, turn int64) error {
+	return sdk.Wrap(feedbackOf(session, turn), turnNotFound(session, turn))
+}
+
+func turnNotFound(session string, turn int64) error {
+	return sdk.Errorf(sdk.NotFound, "turn_not_found", "session %s has no turn %d", session, turn).
+		WithHint("a turn begins with a recall").
+		WithAction("memory recall", "session", session, "namespace", nil, "query", nil)
+}
+
+// CheckFeedback tells all that is wrong with a request, whatever its turn is.
+func CheckFeedback(r *core.FeedbackRequest) error {
 	var p problems
 	p.turn(r.Session, r.Turn)
 	p.word("agent_id", r.AgentID)
@@ -88,8 +104,7 @@ func (m *Memories) feedback(ctx context.Context, t *tx, r *core.FeedbackRequest,
 		return nil, err
 	}
 	if record == nil {
-		return nil, sdk.Errorf(sdk.NotFound, "turn_not_found", "session %s has no turn %d", r.Session, r.Turn).
-			WithHint("a turn begins with: reflectory memory recall --session %s --namespace NAMESPACE QUERY", r.Session)
+		return nil, turnNotFound(r.Session, r.Turn)
 	}
 	outcome, source, err := lifecycle.Judge(r)
 	if err != nil {

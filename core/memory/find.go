@@ -18,17 +18,18 @@ const (
 // Find returns the memory whose id is, or alone starts with, prefix. A prefix
 // that fits several is sdk.Conflict, reason "id_ambiguous", and names them.
 func (m *Memories) Find(ctx context.Context, prefix string) (*core.Memory, error) {
-	return find(ctx, m, prefix, lookup[core.Memory]{memoryPrefix, "memory_not_found", "memory list --namespace NAMESPACE", read})
+	return find(ctx, m, prefix, lookup[core.Memory]{memoryPrefix, "memory_not_found", sdk.NewAction("memory list", "namespace", nil), read})
 }
 
 // lookup is how what has an id is found by the beginning of that.
 type lookup[T any] struct {
 	// kind begins its keys.
 	kind string
-	// missing is the reason of the error where there is none of that id, and list
-	// the command that lists them.
-	missing, list string
-	read          func(r core.Reader, id string) (*T, error)
+	// missing is the reason of the error where there is none of that id.
+	missing string
+	// list lists them.
+	list *sdk.Action
+	read func(r core.Reader, id string) (*T, error)
 }
 
 // find returns what has an id, or alone an id that starts with prefix.
@@ -46,8 +47,9 @@ func (l lookup[T]) find(r core.Reader, prefix string) (*T, error) {
 	case sdk.ReasonOf(err) != l.missing || !validID(prefix):
 		return found, err
 	case len(prefix) < MinPrefix:
-		return nil, sdk.Errorf(sdk.Invalid, "id_prefix_short", "%q is too short to name one: give %d characters or more", prefix, MinPrefix).
-			WithHint("list them with: reflectory %s", l.list)
+		short := sdk.Errorf(sdk.Invalid, "id_prefix_short", "%q is too short to name one: give %d characters or more", prefix, MinPrefix)
+		short.Hint, short.Try = "list them", l.list
+		return nil, short
 	}
 	id, several := onlyID(r, l.kind, prefix)
 	switch {

@@ -59,7 +59,7 @@ func readKnowledge(r core.Reader, id string) (*core.Knowledge, error) {
 		gone, err := tombstoneAt(r, knowledgePurgedKey(id))
 		if err == nil && gone != nil {
 			err = sdk.Errorf(sdk.NotFound, "knowledge_purged", "knowledge %s was purged at %s, with the memory that it was", id, gone.At.UTC().Format(time.RFC3339)).
-				WithHint("only its events are left: reflectory audit show namespace/%s", gone.Namespace).
+				WithHint("only its events are left").WithAction("audit show", "stream", "namespace/"+gone.Namespace).
 				WithDetail("knowledge_id", id).WithDetail("namespace", gone.Namespace)
 		}
 		if err == nil {
@@ -80,7 +80,7 @@ func KnowledgeNotFound(id string) error { return knowledgeNotFound(id) }
 
 func knowledgeNotFound(id string) error {
 	return sdk.Errorf(sdk.NotFound, "knowledge_not_found", "there is no knowledge %q", cut(id)).
-		WithHint("list it with: reflectory knowledge list --namespace NAMESPACE").WithDetail("knowledge_id", cut(id))
+		WithHint("list what there is").WithAction("knowledge list", "namespace", nil).WithDetail("knowledge_id", cut(id))
 }
 
 // Knowledge returns an entry. One that isn't there is sdk.NotFound, reason
@@ -98,7 +98,7 @@ func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge,
 // reason "id_ambiguous", and names them.
 func (m *Memories) FindKnowledge(ctx context.Context, prefix string) (*core.Knowledge, error) {
 	return find(ctx, m, prefix, lookup[core.Knowledge]{
-		knowledgePrefix, "knowledge_not_found", "knowledge list --namespace NAMESPACE", readKnowledge,
+		knowledgePrefix, "knowledge_not_found", sdk.NewAction("knowledge list", "namespace", nil), readKnowledge,
 	})
 }
 

@@ -226,7 +226,7 @@ func readIndexed(r core.Reader, id string, key []byte) (*core.Memory, error) {
 	m, err := read(r, id)
 	if sdk.CodeOf(err) == sdk.NotFound {
 		return nil, corrupt(id, string(key), "the index names a memory that isn't there").
-			WithHint("rebuild the indices with: reflectory store check --repair")
+			WithHint("rebuild the indices").WithAction("store check", "repair", true)
 	}
 	return m, err
 }

@@ -262,7 +262,7 @@ func (m *model) compare(t *testing.T, w *world) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("memories (-model +got):\n%s", diff)
 	}
-	if list, err := w.Pending(t.Context(), ""); err != nil || len(list) != len(m.pending) {
+	if list, err := w.Pending(t.Context(), memory.PendingFilter{}); err != nil || len(list) != len(m.pending) {
 		t.Fatalf("%d pending, want %d, error %v", len(list), len(m.pending), err)
 	}
 }

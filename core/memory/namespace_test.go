@@ -41,7 +41,7 @@ func TestLocksHoldForNamesThatLookTheSame(t *testing.T) {
 				_, err := g.List(t.Context(), memory.ListFilter{Namespace: name})
 				return err
 			},
-			"pending": func() error { _, err := g.Pending(t.Context(), name); return err },
+			"pending": func() error { _, err := g.Pending(t.Context(), memory.PendingFilter{Namespace: name}); return err },
 			"sweep":   func() error { _, err := g.Sweep(t.Context(), name); return err },
 			"reembed": func() error { _, err := g.Reembed(t.Context(), name, nil); return err },
 			"settings": func() error {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"math"
@@ -105,28 +106,49 @@ func (a *attempt) checkPendingRoom() error {
 	waiting, err := core.Suffixes(a.t, pendingStart(a.memory.Namespace), maxPending)
 	if err == nil && len(waiting) == maxPending {
 		err = sdk.Errorf(sdk.Exhausted, "pending_full", "%d reflections wait for an approval in namespace %s already", maxPending, a.memory.Namespace).
-			WithHint("approve or reject some: reflectory memory pending --namespace %s", a.memory.Namespace)
+			WithHint("list them, and approve or reject some").WithAction("memory pending", "namespace", a.memory.Namespace)
 	}
 	return err
 }
 
-// Pending returns the reflections of a namespace that wait for an approval, in
-// the order of their ids, at most 1,000; of all namespaces if it is "".
-func (m *Memories) Pending(ctx context.Context, namespace string) (list []*Pending, err error) {
-	start, skip := []byte(pendingPrefix), len(pendingPrefix)
-	if namespace != "" {
-		if err := core.CheckNamespace(namespace); err != nil {
+// PendingFilter selects reflections that wait for an approval.
+type PendingFilter struct {
+	// Namespace is the one that they are in; "" is any that Reaches takes, which is nil
+	// for all.
+	Namespace string
+	Reaches   func(namespace string) bool
+	// After goes on after an id, and Limit is how many are returned: 0 is 1,000.
+	After string
+	Limit int
+}
+
+// Pending returns reflections that wait for an approval, in the order of their ids.
+func (m *Memories) Pending(ctx context.Context, f PendingFilter) (list []*Pending, err error) {
+	start := []byte(pendingPrefix)
+	if f.Namespace != "" {
+		if err := core.CheckNamespace(f.Namespace); err != nil {
 			return nil, err
 		}
-		start = pendingStart(namespace)
-		skip = len(start)
+		start = pendingStart(f.Namespace)
+	}
+	if f.Limit == 0 {
+		f.Limit = maxPending
+	}
+	from := start
+	if f.After != "" {
+		from = append(append(bytes.Clone(start), f.After...), 0)
 	}
 	err = m.options.Store.View(ctx, func(r core.Reader) error {
 		list = nil
-		return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
-			p, err := readPending(r, string(key[skip:]))
-			list = append(list, p)
-			return len(list) < maxPending, err
+		return r.Scan(from, core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
+			p, err := readPending(r, string(key[len(start):]))
+			if err != nil {
+				return false, err
+			}
+			if f.Reaches == nil || f.Reaches(p.Namespace) {
+				list = append(list, p)
+			}
+			return len(list) < f.Limit, nil
 		})
 	})
 	return list, err
@@ -135,15 +157,23 @@ func (m *Memories) Pending(ctx context.Context, namespace string) (list []*Pendi
 // FindPending returns the pending reflection whose id is, or alone starts with,
 // prefix, of at least [MinPrefix] characters.
 func (m *Memories) FindPending(ctx context.Context, prefix string) (*Pending, error) {
-	return find(ctx, m, prefix, lookup[Pending]{pendingPrefix, "pending_not_found", "memory pending", readPending})
+	return find(ctx, m, prefix, lookup[Pending]{pendingPrefix, "pending_not_found", sdk.NewAction("memory pending"), readPending})
+}
+
+// PendingNotFound is the refusal of an id that nothing waits with: sdk.NotFound, reason
+// "pending_not_found".
+func PendingNotFound(id string) error { return pendingNotFound(id) }
+
+func pendingNotFound(id string) error {
+	return sdk.Errorf(sdk.NotFound, "pending_not_found", "no reflection %q waits for an approval", cut(id)).
+		WithHint("list them").WithAction("memory pending").WithDetail("pending_id", cut(id))
 }
 
 func readPending(r core.Reader, id string) (*Pending, error) {
 	key := pendingKey(id)
 	value, found, err := r.Get(key)
 	if err == nil && !found {
-		err = sdk.Errorf(sdk.NotFound, "pending_not_found", "no reflection %q waits for an approval", cut(id)).
-			WithHint("list them with: reflectory memory pending").WithDetail("pending_id", cut(id))
+		err = pendingNotFound(id)
 	}
 	if err != nil {
 		return nil, err

@@ -32,11 +32,11 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		if page, err := w.List(t.Context(), memory.ListFilter{Namespace: "ns"}); err != nil || len(page.Memories) != 2 {
 			t.Errorf("%d memories before the approval, error %v", len(page.Memories), err)
 		}
-		list, err := w.Pending(t.Context(), "ns")
+		list, err := w.Pending(t.Context(), memory.PendingFilter{Namespace: "ns"})
 		if err != nil || len(list) != 1 || list[0].ID != p.PendingID || list[0].Depth != 2 || list[0].Above != 1 || list[0].Request.Content != "thought" {
 			t.Fatalf("pending %+v, error %v", list, err)
 		}
-		if list, err := w.Pending(t.Context(), "elsewhere"); err != nil || len(list) != 0 {
+		if list, err := w.Pending(t.Context(), memory.PendingFilter{Namespace: "elsewhere"}); err != nil || len(list) != 0 {
 			t.Errorf("pending elsewhere: %v, error %v", list, err)
 		}
 		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
@@ -51,7 +51,7 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		if diff := cmp.Diff(want, r); diff != "" || err != nil {
 			t.Errorf("error %v (-want +got):\n%s", err, diff)
 		}
-		if list, err := w.Pending(t.Context(), ""); err != nil || len(list) != 0 {
+		if list, err := w.Pending(t.Context(), memory.PendingFilter{}); err != nil || len(list) != 0 {
 			t.Errorf("pending after the approval: %v, error %v", list, err)
 		}
 		_, err = w.Approve(t.Context(), p.PendingID)
@@ -96,7 +96,7 @@ func TestAnApprovalRunsEveryStepAgain(t *testing.T) {
 		change(w, source)
 		_, err := w.Approve(t.Context(), p.PendingID[:36])
 		wantReason(t, err, code, reason)
-		if list, err := w.Pending(t.Context(), ""); err != nil || len(list) != 1 {
+		if list, err := w.Pending(t.Context(), memory.PendingFilter{}); err != nil || len(list) != 1 {
 			t.Errorf("%s: %d pending, error %v: a refused approval stays", reason, len(list), err)
 		}
 		return w

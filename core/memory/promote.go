@@ -70,7 +70,7 @@ func (m *Memories) Promotion(ctx context.Context, memoryID string) (p *Promotion
 	})
 	if err == nil && p == nil {
 		err = sdk.Errorf(sdk.NotFound, "promotion_not_found", "memory %q wasn't promoted", cut(memoryID)).
-			WithHint("see where it is with: reflectory memory explain ID")
+			WithHint("see why it is in its state").WithAction("memory explain", "id", cut(memoryID))
 	}
 	return p, err
 }

@@ -10,14 +10,14 @@ import (
 
 // KnowledgeQuery asks for the knowledge that fits best.
 type KnowledgeQuery struct {
-	Query     string
-	Namespace string
+	Query     string `json:"query"`
+	Namespace string `json:"namespace,omitempty"`
 	// Subtree takes the namespaces below as well.
-	Subtree bool
+	Subtree bool `json:"subtree,omitempty"`
 	// MinScore leaves out what scores less.
-	MinScore float64
+	MinScore float64 `json:"min_score,omitempty"`
 	// Limit is how many are returned: 0 is 5, and at most [MaxRecall].
-	Limit int
+	Limit int `json:"limit,omitempty"`
 }
 
 // RecalledKnowledge is an entry with the reasons for its place. Its score is what

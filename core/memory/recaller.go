@@ -32,7 +32,8 @@ func (p *Recaller) Recall(ctx context.Context, runID string, r *sdk.RecallReques
 	}
 	if namespace == "" {
 		return nil, sdk.Errorf(sdk.Denied, "run_without_namespace", "run %q has no namespace, so nothing can be recalled for it", cut(runID)).
-			WithHint("name one where the run is started: reflectory run --namespace NAMESPACE")
+			WithHint("name one where the run is started").
+			WithAction("run", "namespace", nil, "workflow", nil)
 	}
 	request := &core.RecallRequest{Query: r.Query, Limit: r.Limit}
 	request.Namespace, request.Tags = namespace, r.Tags

@@ -29,7 +29,7 @@ func read(r core.Reader, id string) (*core.Memory, error) {
 	gone, err := readTombstone(r, id)
 	if err == nil && gone != nil {
 		err = sdk.Errorf(sdk.NotFound, "memory_purged", "memory %s was purged at %s", id, gone.At.UTC().Format(time.RFC3339)).
-			WithHint("only its event is left: reflectory audit show namespace/%s", gone.Namespace).
+			WithHint("only its event is left").WithAction("audit show", "stream", "namespace/"+gone.Namespace).
 			WithDetail("memory_id", id).WithDetail("state", core.StatePurged).WithDetail("namespace", gone.Namespace)
 	}
 	if err == nil {
@@ -56,7 +56,7 @@ func NotFound(id string) error { return notFound(id) }
 
 func notFound(id string) *sdk.Error {
 	return sdk.Errorf(sdk.NotFound, "memory_not_found", "there is no memory %q", cut(id)).
-		WithHint("list them with: reflectory memory list --namespace NAMESPACE").WithDetail("memory_id", cut(id))
+		WithHint("list them").WithAction("memory list", "namespace", nil).WithDetail("memory_id", cut(id))
 }
 
 // put writes a memory that is new (before is nil) or was changed, with its

@@ -184,7 +184,7 @@ func (a *attempt) readSources() error {
 		switch {
 		case sdk.ReasonOf(err) == "memory_not_found":
 			return sdk.Errorf(sdk.NotFound, "source_not_found", "source_ids[%d]: there is no memory %s", i, id).
-				WithHint("list them with: reflectory memory list --namespace NAMESPACE").WithDetail("source_id", id)
+				WithHint("list them").WithAction("memory list", "namespace", nil).WithDetail("source_id", id)
 		case sdk.ReasonOf(err) == "memory_purged":
 			return unusable(i, id, core.StatePurged).WithHint("leave it out: a purge can't be undone")
 		case err != nil:
@@ -262,7 +262,7 @@ func checkTitle(r core.Reader, m *core.Memory) error {
 		return err
 	}
 	return sdk.Errorf(sdk.Conflict, "title_taken", "memory %s of namespace %s has that title: %q", taker, m.Namespace, cut(m.Title)).
-		WithHint("choose another title, or look at it with: reflectory memory get %s", taker).
+		WithHint("choose another title, or look at it").WithAction("memory get", "id", taker).
 		WithDetail("memory_id", taker).WithDetail("namespace", m.Namespace)
 }
 

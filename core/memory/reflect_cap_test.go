@@ -171,7 +171,7 @@ func TestTheCapComesBeforeTheApproval(t *testing.T) {
 	}
 	_, err := w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{id}, Title: "t", Content: "c"})
 	wantReason(t, err, sdk.Denied, "depth_exceeded")
-	list, err := w.Pending(t.Context(), "")
+	list, err := w.Pending(t.Context(), memory.PendingFilter{})
 	if err != nil || len(list) != 0 {
 		t.Errorf("%d wait, error %v", len(list), err)
 	}

@@ -112,7 +112,7 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 	}
 	if memory.State != core.StateRevalidatePending {
 		return nil, nil, sdk.Errorf(sdk.Conflict, "state_conflict", "memory %s is %s: the gate decides on what is %s", id, memory.State, core.StateRevalidatePending).
-			WithHint("its use decides when it comes to the gate; see: reflectory memory explain %s", id).
+			WithHint("its use decides when it comes to the gate; see why it is in its state").WithAction("memory explain", "id", id).
 			WithDetail("memory_id", id).WithDetail("state", memory.State)
 	}
 	c, err := m.gateCase(r, memory, request)
@@ -133,7 +133,7 @@ func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request
 // read: it fails closed.
 func unreadableSettings(g *core.Governance) error {
 	return sdk.Errorf(sdk.Denied, unreadableReason, "no memory of namespace %s may change its state: its settings can't be read: %w", g.Namespace, g.Failure).
-		WithHint("set them again, see: reflectory governance explain %s", g.Namespace).
+		WithHint("set them again; see which they are").WithAction("governance explain", "namespace", g.Namespace).
 		WithDetail("namespace", g.Namespace)
 }
 

@@ -196,6 +196,27 @@ func putTurnRecord(t *tx, session string, turn int64, record *turnRecord) error 
 	return t.writeOfSession(session, turnRecordKey(session, turn), core.MustJSON(record))
 }
 
+// TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the one
+// that its first recall looked in, and those of the memories that it was offered. found
+// is whether there is the turn; one of an early store that offered nothing has none.
+func (m *Memories) TurnNamespaces(ctx context.Context, session string, turn int64) (list []string, found bool, err error) {
+	err = m.options.Store.View(ctx, func(r core.Reader) error {
+		record, err := readTurnRecord(r, session, turn)
+		if list, found = nil, record != nil; err != nil || !found {
+			return err
+		}
+		if record.Namespace != "" {
+			list = append(list, record.Namespace)
+		}
+		for _, item := range record.Items {
+			list = append(list, item.Namespace)
+		}
+		return nil
+	})
+	slices.Sort(list)
+	return slices.Compact(list), found, err
+}
+
 // Turn returns a namespace's turn counter: how many feedbacks it had.
 func (m *Memories) Turn(ctx context.Context, namespace string) (turn int64, err error) {
 	err = m.options.Store.View(ctx, func(r core.Reader) error {

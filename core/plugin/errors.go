@@ -84,8 +84,9 @@ func (p *pool) breakerOpen() error {
 		p.plugin.Name, exitsToOpen, exitsWindow, b.reopens.UTC().Format(time.RFC3339), b.cause).
 		WithDetail("plugin", p.plugin.Name).WithDetail("retry_at", b.reopens.UTC().Format(time.RFC3339)).
 		WithDetail("cause", sdk.ReasonOf(b.cause))
-	if hint := sdk.AsError(b.cause).Hint; hint != "" {
-		return err.WithHint("%s", hint)
+	if cause := sdk.AsError(b.cause); cause != nil && cause.Hint != "" {
+		err.Hint, err.Try = cause.Hint, cause.Try
+		return err
 	}
 	return err.WithHint("fix the last cause; the host tries again by itself after %s", openFor)
 }
@@ -101,7 +102,10 @@ func (s *Supervisor) notFound(name string) error {
 	if slices.Contains(shipped(), name) {
 		return err.WithHint("build it: make build PLUGINS=%q", strings.Join(s.shippedWith(name), " "))
 	}
-	return err.WithHint("%s", sdk.DidYouMean(name, s.names(), "add it from its folder: reflectory plugin add PATH"))
+	if near := sdk.DidYouMean(name, s.names(), ""); near != "" {
+		return err.WithHint("%s", near)
+	}
+	return err.WithHint("add it from its folder").WithAction("plugin add", "path", nil)
 }
 
 // shippedBy is the publisher of the plugins that the Makefile builds.

@@ -50,7 +50,8 @@ func Ask(ctx context.Context, services Services, p *Installed, r ServiceRequest)
 	}
 	if !slices.Contains(p.Granted.Host, r.Service) {
 		return nil, sdk.Errorf(sdk.Denied, "capability_missing", "plugin %s was not granted host:%s", p.Name, r.Service).
-			WithHint("name it in the plugin's plugin.yaml (capabilities: {host: [%[1]s]}) and grant it: reflectory plugin add PATH --grant host:%[1]s", r.Service).
+			WithHint("name it in the plugin's plugin.yaml (capabilities: {host: [%[1]s]}), add the plugin again and grant it host:%[1]s", r.Service).
+			WithAction("plugin add", "path", nil, "grant", "host:"+string(r.Service)).
 			WithDetail("plugin", p.Name).WithDetail("capability", "host:"+string(r.Service))
 	}
 	if services == nil {

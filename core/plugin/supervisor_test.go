@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,7 @@ func TestAnUnknownPlugin(t *testing.T) {
 		installed     []string
 		name          string
 		message, hint string
+		try           *sdk.Action
 	}{
 		"shipped, nothing installed": {
 			name:    "reflectory/lua-eval",
@@ -116,7 +118,7 @@ func TestAnUnknownPlugin(t *testing.T) {
 		"one's own": {
 			installed: []string{"reflectory/schema-eval", "reflectory/llm-eval"}, name: "acme/mine",
 			message: `there is no plugin "acme/mine"; installed: reflectory/llm-eval, reflectory/schema-eval`,
-			hint:    "add it from its folder: reflectory plugin add PATH",
+			hint:    "add it from its folder", try: sdk.NewAction("plugin add", "path", nil),
 		},
 		"a slip of the pen": {
 			installed: []string{"acme/mine"}, name: "acme/mien",
@@ -134,8 +136,8 @@ func TestAnUnknownPlugin(t *testing.T) {
 			defer s.Close()
 			_, err := s.Describe(t.Context(), tt.name)
 			wantReason(t, err, sdk.NotFound, "plugin_not_found")
-			if got := sdk.AsError(err); got.Message != tt.message || got.Hint != tt.hint {
-				t.Errorf("got  %s\n     %s\nwant %s\n     %s", got.Message, got.Hint, tt.message, tt.hint)
+			if got := sdk.AsError(err); got.Message != tt.message || got.Hint != tt.hint || !reflect.DeepEqual(got.Try, tt.try) {
+				t.Errorf("got  %s\n     %s %v\nwant %s\n     %s %v", got.Message, got.Hint, got.Try, tt.message, tt.hint, tt.try)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ func TestManyRunsAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		listed, err := runs.List(t.Context(), store.ListFilter{Status: core.StatusPassed})
+		listed, _, err := runs.List(t.Context(), store.ListFilter{Status: core.StatusPassed})
 		if err != nil || len(listed) != many {
 			t.Fatalf("%d runs are listed, error %v", len(listed), err)
 		}

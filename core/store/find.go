@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,25 +24,71 @@ const (
 )
 
 // Get returns a run with its content. One that isn't there is sdk.NotFound,
-// reason "run_not_found".
+// reason "run_not_found". One that is stored as running is shown as interrupted, unless
+// these Runs hold it.
 func (s *Runs) Get(ctx context.Context, id string) (run *core.Run, err error) {
 	err = s.store.View(ctx, func(r core.Reader) (err error) {
-		run, err = readRun(r, id)
+		run, err = s.shown(r, id)
 		return err
 	})
 	return run, err
 }
 
-// RunNamespace returns where a run is; "" for one of early stores.
-func (s *Runs) RunNamespace(ctx context.Context, id string) (namespace string, err error) {
+// shown reads a run as those who look at it see it.
+func (s *Runs) shown(r core.Reader, id string) (*core.Run, error) {
+	run, err := readRun(r, id)
+	if err == nil {
+		run.Status = s.status(run.ID, run.Status)
+	}
+	return run, err
+}
+
+// status is a stored status as it is shown. A store is written by one program, or each
+// by its own runs: so a run that this one doesn't hold isn't run by anybody.
+func (s *Runs) status(id string, stored core.Status) core.Status {
+	if stored != core.StatusRunning {
+		return stored
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, held := s.held[id]; held {
+		return core.StatusRunning
+	}
+	return core.StatusInterrupted
+}
+
+// Locate returns the whole id of the run whose id is, or alone starts with, prefix, and
+// where that run is; "" for one of early stores. Its errors are those of [Runs.Find].
+func (s *Runs) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
+		if id, err = findID(r, prefix); err != nil {
+			return err
+		}
 		record, err := readRecord(r, id)
 		if err == nil {
 			namespace = record.Namespace
 		}
 		return err
 	})
+	return id, namespace, err
+}
+
+// RunNamespace returns where a run is; "" for one of early stores.
+func (s *Runs) RunNamespace(ctx context.Context, id string) (namespace string, err error) {
+	err = s.store.View(ctx, func(r core.Reader) (err error) {
+		namespace, err = ReadRunNamespace(r, id)
+		return err
+	})
 	return namespace, err
+}
+
+// ReadRunNamespace is [Runs.RunNamespace] in a transaction.
+func ReadRunNamespace(r core.Reader, id string) (string, error) {
+	record, err := readRecord(r, id)
+	if err != nil {
+		return "", err
+	}
+	return record.Namespace, nil
 }
 
 // Find returns the run whose id is, or alone starts with, prefix. A prefix that
@@ -52,7 +99,7 @@ func (s *Runs) Find(ctx context.Context, prefix string) (run *core.Run, err erro
 		if err != nil {
 			return err
 		}
-		run, err = readRun(r, id)
+		run, err = s.shown(r, id)
 		return err
 	})
 	return run, err
@@ -60,14 +107,14 @@ func (s *Runs) Find(ctx context.Context, prefix string) (run *core.Run, err erro
 
 func findID(r core.Reader, prefix string) (string, error) {
 	if !validID(prefix) {
-		return "", notFound(prefix)
+		return "", RunNotFound(prefix)
 	}
 	if _, found, err := r.Get(runKey(prefix)); found || err != nil {
 		return prefix, err
 	}
 	if len(prefix) < MinPrefix {
 		return "", sdk.Errorf(sdk.Invalid, "run_prefix_short", "%q is too short to name a run: give %d characters or more", prefix, MinPrefix).
-			WithHint("list the runs with: reflectory runs list")
+			WithHint("list the runs").WithAction("runs list")
 	}
 	var ids []string
 	err := core.ScanPrefix(r, runKey(prefix), func(key, _ []byte) (bool, error) {
@@ -106,7 +153,7 @@ func findPruned(r core.Reader, prefix string) (id string, err error) {
 	}
 	switch len(ids) {
 	case 0:
-		return "", notFound(prefix)
+		return "", RunNotFound(prefix)
 	case 1:
 		return "", gone(r, ids[0])
 	}
@@ -120,7 +167,7 @@ func gone(r core.Reader, id string) error {
 		return err
 	}
 	if seal.Seq == 0 {
-		return notFound(id)
+		return RunNotFound(id)
 	}
 	return sdk.Errorf(sdk.NotFound, "run_pruned", "run %s was pruned at %s: its records and events are in the file %s",
 		id, seal.At.Format(time.RFC3339), seal.File).
@@ -128,46 +175,77 @@ func gone(r core.Reader, id string) error {
 		WithDetail("run_id", id).WithDetail("file", seal.File).WithDetail("digest", seal.Digest)
 }
 
-func notFound(id string) error {
+// RunNotFound is the error of a run that isn't there.
+func RunNotFound(id string) error {
 	if len(id) > maxIDBytes {
 		id = id[:maxIDBytes] + "…"
 	}
 	return sdk.Errorf(sdk.NotFound, "run_not_found", "there is no run %q", id).
-		WithHint("list the runs with: reflectory runs list")
+		WithHint("list the runs").WithAction("runs list")
 }
 
 // ListFilter selects runs. A zero field selects all.
 type ListFilter struct {
+	// Status is one of core.RunStatuses, as runs are shown.
 	Status   core.Status
 	Workflow string
+	// In selects by namespace, which is "" for a run of early stores.
+	In func(namespace string) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int
+	// After goes on after an earlier list: it is what that one returned as next.
+	After string
 }
 
 // List returns runs without their content (Source but for File, State, Error,
-// Result), the newest first.
-func (s *Runs) List(ctx context.Context, f ListFilter) (runs []core.Run, err error) {
+// Result), the newest first, and where the next ones begin, "" for the end. What
+// doesn't name a place is sdk.Invalid, reason "place_invalid".
+func (s *Runs) List(ctx context.Context, f ListFilter) (runs []core.Run, next string, err error) {
 	if f.Limit <= 0 {
 		f.Limit = DefaultListLimit
 	}
+	from := []byte(timePrefix)
+	if f.After != "" {
+		if from, err = keyAfter(f.After); err != nil {
+			return nil, "", err
+		}
+	}
 	err = s.store.View(ctx, func(r core.Reader) error {
-		from := []byte(timePrefix)
-		return core.ScanPrefix(r, from, func(key, _ []byte) (bool, error) {
+		runs, next = nil, ""
+		return r.Scan(from, core.PrefixEnd([]byte(timePrefix)), func(key, _ []byte) (bool, error) {
 			record, err := readIndexed(r, key)
 			if err != nil {
 				return false, err
 			}
-			if f.fits(record) {
-				runs = append(runs, record.run())
+			run := record.run()
+			if run.Status = s.status(run.ID, run.Status); !f.fits(&run) {
+				return true, nil
 			}
-			return len(runs) < f.Limit, nil
+			if len(runs) == f.Limit {
+				last := &runs[len(runs)-1]
+				next = strconv.FormatInt(last.StartedAt.UnixNano(), 10) + "/" + last.ID
+				return false, nil
+			}
+			runs = append(runs, run)
+			return true, nil
 		})
 	})
-	return runs, err
+	return runs, next, err
 }
 
-func (f *ListFilter) fits(r *runRecord) bool {
-	return (f.Status == "" || f.Status == r.Status) && (f.Workflow == "" || f.Workflow == r.Workflow)
+// keyAfter is the first key after a place of the time index, which need not be there any
+// more.
+func keyAfter(place string) ([]byte, error) {
+	nanos, id, _ := strings.Cut(place, "/")
+	started, err := strconv.ParseInt(nanos, 10, 64)
+	if err != nil || !validID(id) {
+		return nil, sdk.Errorf(sdk.Invalid, "place_invalid", "%q isn't a place in the list of runs", core.Cut(place))
+	}
+	return append(timeKey(time.Unix(0, started), id), 0), nil
+}
+
+func (f *ListFilter) fits(r *core.Run) bool {
+	return (f.Status == "" || f.Status == r.Status) && (f.Workflow == "" || f.Workflow == r.Workflow) && (f.In == nil || f.In(r.Namespace))
 }
 
 // readIndexed reads the run that a key of the time index names.
@@ -182,7 +260,7 @@ func readIndexed(r core.Reader, key []byte) (*runRecord, error) {
 
 func readRecord(r core.Reader, id string) (*runRecord, error) {
 	if !validID(id) {
-		return nil, notFound(id)
+		return nil, RunNotFound(id)
 	}
 	var record runRecord
 	found, err := get(r, id, runKey(id), &record)

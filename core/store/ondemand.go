@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // OnDemand is a store that is opened by its first transaction. A command that stores
@@ -60,6 +61,17 @@ func (o *OnDemand) Open(ctx context.Context) (Closable, error) {
 	o.store.Store(&s)
 	close(o.opened)
 	return s, nil
+}
+
+// Shut calls fn, which needs that the store isn't open, and keeps it from being opened
+// meanwhile: who needs it waits. One that is open is sdk.Conflict, reason "store_in_use".
+func (o *OnDemand) Shut(fn func() error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.store.Load() != nil {
+		return sdk.Errorf(sdk.Conflict, "store_in_use", "the store is open").WithHint("do this before anything else needs the store")
+	}
+	return fn()
 }
 
 // Opened is closed once the store is open.

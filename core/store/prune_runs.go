@@ -51,7 +51,7 @@ func (p *RunPruner) run(r core.Reader, record *runRecord) (core.Prunable, error)
 	c := &runCheck{r: r, purged: p.Purged, report: func(found core.Problem) {
 		if damage == nil {
 			damage = sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", id, found.Key, found.Message).
-				WithHint("nothing was pruned that is damaged: see reflectory store check")
+				WithHint("nothing was pruned that is damaged; check the store").WithAction("store check")
 		}
 	}}
 	if err := c.run(id); err != nil || damage != nil {

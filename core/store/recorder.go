@@ -83,7 +83,7 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 	defer c.runs.release(c.id)
 	op := func() string { return "record the end of run " + c.id }
 	return c.update(ctx, op, func(tx core.Tx, record *runRecord) (journal.Event, error) {
-		if r.Status == core.StatusRunning || r.Status == "" {
+		if r.Status == core.StatusRunning || r.Status == core.StatusInterrupted || r.Status == "" {
 			return nil, outOfOrder("an end with status %q", r.Status)
 		}
 		end := runResult{Error: r.Error}
@@ -166,7 +166,7 @@ func (c *recorder) holds(r *runRecord) error {
 	switch {
 	case c.epoch != r.Epoch:
 		return sdk.Errorf(sdk.Conflict, "run_taken_over", "the run was resumed elsewhere (epoch %d, this is %d)", r.Epoch, c.epoch).
-			WithHint("let the other one go on; its progress shows with: reflectory runs show %s", c.id)
+			WithHint("let the other one go on; see its progress").WithAction("runs show", "run", c.id)
 	case r.Status != core.StatusRunning:
 		return sdk.Errorf(sdk.Conflict, "run_ended", "the run has ended: it is %s", r.Status)
 	}

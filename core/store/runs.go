@@ -46,17 +46,23 @@ func (s *Runs) Create(ctx context.Context, r *core.Run) error {
 		r.StartedAt = now
 	}
 	r.Status, r.UpdatedAt = core.StatusRunning, now
+	if !s.claim(r.ID) { // before it is stored: nobody sees it as interrupted
+		return sdk.Wrap("create run "+r.ID, runExists())
+	}
 	if err := s.store.Update(ctx, func(tx core.Tx) error { return create(ctx, tx, r) }); err != nil {
+		s.release(r.ID)
 		return sdk.Wrap("create run "+r.ID, err)
 	}
 	s.hold(r.ID, 1)
 	return nil
 }
 
+func runExists() error { return sdk.Errorf(sdk.Conflict, "run_exists", "a run of that id exists") }
+
 func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 	if _, found, err := tx.Get(runKey(r.ID)); err != nil || found {
 		if found {
-			err = sdk.Errorf(sdk.Conflict, "run_exists", "a run of that id exists")
+			err = runExists()
 		}
 		return err
 	}
@@ -114,7 +120,7 @@ func resume(ctx context.Context, tx core.Tx, id string, clock core.Clock) (*core
 	}
 	if !record.Status.Resumable() {
 		return nil, 0, sdk.Errorf(sdk.Conflict, "run_not_resumable", "the run is %s: only a run that is running, cancelled or ended by an error can go on", record.Status).
-			WithHint("look at it with: reflectory runs show %s", id).WithDetail("status", record.Status)
+			WithHint("look at it").WithAction("runs show", "run", id).WithDetail("status", record.Status)
 	}
 	record.Status, record.StopReason = core.StatusRunning, ""
 	record.Epoch++
@@ -140,7 +146,7 @@ func (s *Runs) hold(id string, epoch int) {
 	s.held[id] = epoch
 }
 
-// claim reserves a run for a resume, unless this process runs it.
+// claim reserves a run for its start or a resume, unless this process runs it.
 func (s *Runs) claim(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

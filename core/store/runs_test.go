@@ -228,6 +228,20 @@ func TestResume(t *testing.T) {
 	b.wantJournal("run_started", "output_recorded", "run_resumed", "verdict_recorded", "run_ended", "run_resumed", "output_recorded", "verdict_recorded", "visit_recorded", "run_ended")
 }
 
+func TestRunError_IsStoredWithWhatToTry(t *testing.T) {
+	b := newBench(t)
+	failure := sdk.Errorf(sdk.NotFound, "memory_not_found", "there is no memory").WithHint("list them").
+		WithAction("memory list", "namespace", "a", "state", nil)
+	end := *b.run
+	end.Status, end.Error = core.StatusError, core.NewErrorInfo(sdk.Wrap("recall", failure))
+	b.must(b.runs.Recorder(b.run).RecordEnd(b.ctx, &end, nil))
+	stored, err := b.runs.Find(b.ctx, runID)
+	b.must(err)
+	if diff := cmp.Diff(end.Error, stored.Error); diff != "" || stored.Error.Try == nil {
+		t.Error(diff)
+	}
+}
+
 // wantUsed checks what a resume hears that its open loop had used.
 func wantUsed(b *bench, runs *store.Runs, want core.RunUsage) {
 	b.t.Helper()
@@ -286,9 +300,13 @@ func TestListIsNewestFirstAndFiltered(t *testing.T) {
 		{store.ListFilter{Limit: 2}, []string{"run-4", "run-3"}},
 		{store.ListFilter{Status: core.StatusPassed}, []string{"run-4", "run-2", "run-0"}},
 		{store.ListFilter{Workflow: "none"}, nil},
+		{store.ListFilter{Status: core.StatusRunning}, []string{"run-3", "run-1", runID}},
+		{store.ListFilter{Status: core.StatusInterrupted}, nil},
+		{store.ListFilter{In: func(namespace string) bool { return namespace == "a" }}, nil},
+		{store.ListFilter{In: func(namespace string) bool { return namespace == "" }, Limit: 1}, []string{"run-4"}},
 	}
 	for _, c := range cases {
-		runs, err := b.runs.List(b.ctx, c.filter)
+		runs, _, err := b.runs.List(b.ctx, c.filter)
 		b.must(err)
 		var got []string
 		for _, r := range runs {
@@ -298,6 +316,78 @@ func TestListIsNewestFirstAndFiltered(t *testing.T) {
 			t.Errorf("List(%+v) (-want +got):\n%s", c.filter, diff)
 		}
 	}
+}
+
+// TestRunList_PagesStayInPlace: what is started meanwhile comes before them, and a page
+// may begin after a run that is gone.
+func TestRunList_PagesStayInPlace(t *testing.T) {
+	b := newBench(t)
+	for i := range 4 {
+		b.create(fmt.Sprintf("run-%d", i))
+	}
+	var got []string
+	filter := store.ListFilter{Limit: 2}
+	for page := range 4 {
+		runs, next, err := b.runs.List(b.ctx, filter)
+		b.must(err)
+		for _, r := range runs {
+			got = append(got, r.ID)
+		}
+		if filter.After = next; next == "" {
+			break
+		}
+		b.create(fmt.Sprintf("later-%d", page))
+	}
+	if diff := cmp.Diff([]string{"run-3", "run-2", "run-1", "run-0", runID}, got); diff != "" || filter.After != "" {
+		t.Errorf("next %q (-want +got):\n%s", filter.After, diff)
+	}
+	for _, place := range []string{"x", "1/", "/a", "99999999999999999999/a", "1/a/b"} {
+		_, _, err := b.runs.List(b.ctx, store.ListFilter{After: place})
+		b.wantReason(err, "place_invalid")
+	}
+}
+
+// TestRun_IsInterruptedWhereNobodyRunsIt: not in the program that does, nor once it ended.
+func TestRun_IsInterruptedWhereNobodyRunsIt(t *testing.T) {
+	b := newBench(t)
+	other := store.NewRuns(b.store, &tick{})
+	see := func(runs *store.Runs, want core.Status) {
+		t.Helper()
+		got, err := runs.Get(b.ctx, runID)
+		b.must(err)
+		found, err := runs.Find(b.ctx, runID)
+		b.must(err)
+		listed, _, err := runs.List(b.ctx, store.ListFilter{Status: want})
+		b.must(err)
+		if got.Status != want || found.Status != want || len(listed) != 1 || listed[0].Status != want {
+			t.Errorf("Get %s, Find %s, List %+v: want %s", got.Status, found.Status, listed, want)
+		}
+	}
+	see(b.runs, core.StatusRunning)
+	see(other, core.StatusInterrupted)
+	if !core.StatusInterrupted.Resumable() {
+		t.Error("an interrupted run can't be resumed")
+	}
+	end := *b.run
+	end.Status = core.StatusInterrupted
+	b.wantReason(b.runs.Recorder(b.run).RecordEnd(b.ctx, &end, nil), "record_out_of_order")
+	see(b.runs, core.StatusInterrupted) // it was given up
+	run, err := other.Resume(b.ctx, runID)
+	b.must(err)
+	run.Status = core.StatusCancelled
+	b.must(other.Recorder(run).RecordEnd(b.ctx, run, nil))
+	see(b.runs, core.StatusCancelled)
+}
+
+func TestRunLocate(t *testing.T) {
+	b := newBench(t)
+	b.must(b.runs.Create(b.ctx, &core.Run{ID: "in-a-namespace", Workflow: "w", Namespace: "a/b", State: []byte("{}")}))
+	id, namespace, err := b.runs.Locate(b.ctx, "in-a-name")
+	if id != "in-a-namespace" || namespace != "a/b" || err != nil {
+		t.Errorf("Locate: %s in %s, %v", id, namespace, err)
+	}
+	_, _, err = b.runs.Locate(b.ctx, "nothing-like-it")
+	b.wantReason(err, "run_not_found")
 }
 
 func TestCreateRefuses(t *testing.T) {

@@ -25,6 +25,7 @@ const (
 	Moving     Doing = "moving"
 	Rebuilding Doing = "rebuilding"
 	Checking   Doing = "checking"
+	Merging    Doing = "merging"
 )
 
 // Progress is called now and then with how far long work has come. It may be nil.

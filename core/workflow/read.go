@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
@@ -52,12 +53,32 @@ func Read(file string) (core.Source, error) {
 	if tree == nil {
 		return source, nil
 	}
-	f := &fetcher{files: root, source: &source}
-	f.source.Files = map[string]string{}
-	if err := f.walk(tree); err != nil {
-		return source, sdk.Wrap("read the files of "+file, err)
+	return source, fetch(&source, tree, func(name string) ([]byte, error) { return core.ReadFileIn(root, name, MaxNamedFile) })
+}
+
+// FromText is [Read] of a file that came as text, with the files that it names by their
+// slash-separated path relative to its folder. Files that nothing names are left out. The
+// name of the file is for messages.
+func FromText(file, text string, files map[string]string) (core.Source, error) {
+	source := core.Source{File: file, Text: text}
+	tree := document.Read(text, limits(MaxFile), &document.Problems{})
+	if tree == nil {
+		return source, nil
 	}
-	return source, nil
+	return source, fetch(&source, tree, func(name string) ([]byte, error) {
+		text, has := files[name]
+		if !has {
+			return nil, fs.ErrNotExist
+		}
+		return core.ReadAll(name, strings.NewReader(text), MaxNamedFile)
+	})
+}
+
+// fetch adds the files to a source that its document names.
+func fetch(source *core.Source, tree *document.Node, read func(name string) ([]byte, error)) error {
+	source.Files = map[string]string{}
+	f := &fetcher{open: read, source: source}
+	return sdk.Wrap("read the files of "+source.File, f.walk(tree))
 }
 
 // readNamed reads the file that the user named: it may be a link to anywhere, or a
@@ -72,7 +93,7 @@ func readNamed(name string) (string, error) {
 
 // fetcher reads the files that schema evaluators and prompts name.
 type fetcher struct {
-	files  *os.Root
+	open   func(name string) ([]byte, error)
 	source *core.Source
 }
 
@@ -187,7 +208,7 @@ func (f *fetcher) read(name string) (string, error) {
 	if len(f.source.Files) >= MaxNamedFiles {
 		return "", sdk.Errorf(sdk.Exhausted, "too_many_files", "the workflow names more than %d files", MaxNamedFiles)
 	}
-	data, err := core.ReadFileIn(f.files, name, MaxNamedFile)
+	data, err := f.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

@@ -97,6 +97,38 @@ func TestReadTakesInPrompts(t *testing.T) {
 	}
 }
 
+// TestFromText_IsWhatReadReads: the same files, and no others, under the same bounds.
+func TestFromText_IsWhatReadReads(t *testing.T) {
+	files := map[string]string{
+		"schemas/main.yaml": "properties: {a: {$ref: 'part.json'}}", "schemas/part.json": `{}`, "b.txt": "Judge {{ output }}",
+	}
+	text := "settings: {llm: {model: m}}\nnodes:\n" +
+		"- {name: a, action: reflection.evaluate, with: {evaluator: {type: schema, schema_file: ./schemas/main.yaml}}}\n" +
+		"- {name: b, action: reflection.evaluate, with: {evaluator: {type: llm, prompt_file: b.txt}}}\n" +
+		"- {name: c, action: reflection.evaluate, with: {evaluator: {type: llm, prompt_file: gone.txt}}}\n"
+	dir := folder(t, files)
+	if err := os.WriteFile(filepath.Join(dir, "w.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want, err := workflow.Read(filepath.Join(dir, "w.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := maps.Clone(files)
+	given["unrelated.txt"], given["../secret"] = "x", "y"
+	got, err := workflow.FromText(want.File, text, given)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(got.Files) != 3 {
+		t.Errorf("%v (-read +text):\n%s", err, diff)
+	}
+	given["b.txt"] = strings.Repeat(" ", workflow.MaxNamedFile+1)
+	if _, err := workflow.FromText("w.yaml", text, given); sdk.ReasonOf(err) != "file_too_large" {
+		t.Errorf("a large file: %v", err)
+	}
+	if got, err := workflow.FromText("w.yaml", "a: [", given); err != nil || got.Text != "a: [" || len(got.Files) > 0 {
+		t.Errorf("bad YAML is left to Load: %+v, %v", got, err)
+	}
+}
+
 func TestReadStaysInTheFolder(t *testing.T) {
 	outside := folder(t, map[string]string{"secret.json": `{}`})
 	dir := folder(t, map[string]string{"w.yaml": node("reflection.evaluate", "evaluator: {type: schema, schema_file: link.json}")})

@@ -143,7 +143,7 @@ func pluginHint(n *document.Node) string {
 			return fmt.Sprintf("write its full name, %q", name)
 		}
 	}
-	return "write its full name, publisher/name; `reflectory plugin list` shows them"
+	return "write its full name, publisher/name, as the list of installed plugins shows it"
 }
 
 func (l *loader) plugin(b *block, kind sdk.Kind) core.Step {

@@ -1,34 +1,39 @@
-// Command embed is an agent in Go that checks and corrects its own work in process:
-// no plugin, no store, no workflow file.
+// Command embed is an agent in Go with a host in it: a loop of functions that uses what it
+// remembers, and learns from how it went, as the policies say.
 package main
 
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 func main() {
-	fmt.Println(improve(&loop.Options{
-		Generator: sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-			return &sdk.GenerateResponse{Output: core.MustJSON(map[string]int{"guess": 3 * req.Iteration})}, nil
-		}),
-		Evaluator: sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
-			good := string(req.Output) == `{"guess":6}`
-			return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: good}}, nil
-		}),
-	}))
+	ctx, ns := core.WithCaller(context.Background(), core.Operator("embed")), "guesses"
+	h := must(host.Open(ctx, host.Config{Settings: must(config.Load(config.Sources{Flags: map[string]string{"data-dir": "data"}}))}))
+	defer h.Close()
+	must(h.Memories.Observe(ctx, &core.ObserveRequest{Namespace: ns, Content: "6", Title: "a good first guess", IdempotencyKey: "first"}))
+	turn := must(h.Memories.Recall(ctx, &core.RecallRequest{Session: "s", Query: "first guess", RecallFilter: core.RecallFilter{Namespace: ns}}))
+	guess := func(_ context.Context, r *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+		return &sdk.GenerateResponse{Output: core.MustJSON(turn.Memories[0].Content + fmt.Sprint(r.Iteration))}, nil
+	}
+	judge := func(_ context.Context, r *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: string(r.Output) == `"62"`}}, nil
+	}
+	done := must(loop.Run(ctx, &loop.Options{Generator: sdk.GeneratorFunc(guess), Evaluator: sdk.EvaluatorFunc(judge), Policy: h.Policies, Namespace: ns}))
+	learned := must(h.Memories.Feedback(ctx, &core.FeedbackRequest{Session: "s", Turn: turn.Turn, Outcome: core.OutcomeSuccess, Used: []string{turn.Memories[0].ID}}))
+	fmt.Println(done.Status, string(done.Output), "and the memory went from", learned.Items[0].Before, "to", learned.Items[0].After)
 }
 
-// improve runs a loop and says how it ended. Where the options are wrong, nothing runs,
-// and there is no result.
-func improve(o *loop.Options) string {
-	result, err := loop.Run(context.Background(), o)
+func must[T any](v T, err error) T {
 	if err != nil {
-		return err.Error()
+		log.Panic(err) // what was opened is closed
 	}
-	return fmt.Sprint(result.Status, " ", string(result.Output))
+	return v
 }

@@ -215,7 +215,7 @@ func (r fileReader) plugin(n *document.Node) string {
 	path, dev := m.Text("path"), m.Flag("dev")
 	m.Done()
 	if path == "" || !dev {
-		m.Lacks("write {path: ./my-plugin, dev: true} to run it unlocked, or lock it: reflectory plugin add ./my-plugin",
+		m.Lacks("write {path: ./my-plugin, dev: true} to run it unlocked, or add it, which locks it, and leave the entry out",
 			"an entry needs path, and dev: true")
 	}
 	return r.path(path)

@@ -100,7 +100,7 @@ plugins: [{path: a}]
 		`reflectory.yaml:7:22: embeddings dims "1.5" is not a whole number from 0 to 16384 (leave it out to have the model's own)`,
 		`reflectory.yaml:7:40: embeddings key env: the key's variable isn't a variable's name (it isn't shown, in case it is a key), or can't be read (name the variable that holds the key, such as OPENAI_API_KEY)`,
 		`reflectory.yaml:8:25: recall depth boost "11" is not a number above 0 and up to 10 (write a factor such as 1.2; 1 has reflections rank like other memories)`,
-		`reflectory.yaml:9:12: an entry needs path, and dev: true (write {path: ./my-plugin, dev: true} to run it unlocked, or lock it: reflectory plugin add ./my-plugin)`,
+		`reflectory.yaml:9:12: an entry needs path, and dev: true (write {path: ./my-plugin, dev: true} to run it unlocked, or add it, which locks it, and leave the entry out)`,
 		`durability "ful" (environment REFLECTORY_DURABILITY) is not one of full, relaxed (did you mean "full"?)`,
 		`lock wait "2h" (flag --lock-wait) is not a time from 0s to 1h0m0s (write it with a unit, such as 2s or 500ms; 0s doesn't wait)`,
 		`namespace (flag --namespace): namespace "a b": white space, backslashes and control characters aren't allowed (write up to 8 words with / between them, such as team/project)`,

@@ -28,11 +28,11 @@ func memories() []Operation {
 		define(Operation{
 			Name: "memory_recall", Method: "POST", Path: "/v1/recall", Scope: core.ScopeMemoryRead,
 			Doc: "Find the memories that fit a text best; with a session, as one of its turns.",
-		}, inTree(func(in *core.RecallRequest) (*string, bool) { return &in.Namespace, in.Subtree }), memoryRecall),
+		}, ofRecall, memoryRecall),
 		define(Operation{
 			Name: "memory_feedback", Method: "POST", Path: "/v1/feedback", Scope: core.ScopeMemoryWrite, Idempotent: true,
 			Doc: "Say how a turn went, and which of its memories were used.",
-		}, ofUsed, memoryFeedback),
+		}, ofTurn, memoryFeedback),
 		define(Operation{
 			Name: "memory_get", Method: "GET", Path: "/v1/memories/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "Show a memory whole, with its links.",
@@ -135,26 +135,6 @@ func memoryReflect(ctx context.Context, c *Call, in *core.ReflectRequest) (*core
 type Recalled struct {
 	*core.RecallResult
 	Namespaces []memory.NamespaceCount `json:"namespaces,omitempty"`
-}
-
-func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recalled, error) {
-	result, err := c.Host.Memories.Recall(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	out := &Recalled{RecallResult: result}
-	if len(result.Memories) == 0 {
-		out.Namespaces, err = c.elsewhere(ctx)
-	}
-	return out, err
-}
-
-func ofUsed(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, error) {
-	return c.atMemories(ctx, in.Used)
-}
-
-func memoryFeedback(ctx context.Context, c *Call, in *core.FeedbackRequest) (*core.FeedbackResult, error) {
-	return c.Host.Memories.Feedback(ctx, in)
 }
 
 // MemoryGet names a memory.
@@ -292,7 +272,13 @@ type MemorySweep struct {
 }
 
 func memorySweep(ctx context.Context, c *Call, in *MemorySweep) (*memory.SweepResult, error) {
-	return c.Host.Memories.Sweep(ctx, in.Namespace)
+	result, err := c.Host.Memories.Sweep(ctx, in.Namespace)
+	if result != nil {
+		for i := range result.Purged {
+			result.Purged[i] = *c.givenTo(ctx, &result.Purged[i])
+		}
+	}
+	return result, err
 }
 
 // MemoryReembed names a namespace.

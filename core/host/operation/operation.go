@@ -38,6 +38,8 @@ type Operation struct {
 	Idempotent bool
 	// Long is whether it may take more than [Deadline].
 	Long bool
+	// NoStore is whether it needs no store, which isn't opened for it.
+	NoStore bool
 
 	in, out reflect.Type
 	// where says where a request is done, and makes whole ids of its short ones.
@@ -74,6 +76,8 @@ type Call struct {
 
 // Progress is how far a long operation is.
 type Progress struct {
+	// Doing is what it is at, such as "checking", where it has several steps.
+	Doing string
 	// What is counted, such as "memories", and how many are done.
 	What string
 	Done int64
@@ -102,7 +106,10 @@ type place struct {
 
 // Table lists the operations, sorted by name.
 func Table() []Operation {
-	return sorted(memories(), knowledge())
+	return sorted(
+		memories(), knowledge(), pending(), runs(), evaluations(), gated(), evidence(), governances(), policies(),
+		audit(), stores(), plugins(), statuses(),
+	)
 }
 
 // define makes an operation of a function.
@@ -145,19 +152,34 @@ func Do(ctx context.Context, c Call, name string, in any) (any, error) {
 		return nil, err
 	}
 	if !o.Long {
-		if err := c.Host.Ready(ctx); err != nil { // waiting for a lock isn't the operation's time
-			return nil, err
+		if !o.NoStore {
+			if err := c.Host.Ready(ctx); err != nil { // waiting for a lock isn't the operation's time
+				return nil, err
+			}
 		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, Deadline)
 		defer cancel()
 	}
-	at, err := o.where(ctx, &c, in)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.allowed(ctx, &o, at); err != nil {
+	if err := c.reached(ctx, &o, in); err != nil {
 		return nil, err
 	}
 	return o.do(ctx, &c, in)
+}
+
+// check refuses what the caller may not do.
+func (c *Call) check(ctx context.Context, o *Operation, in any) error {
+	if err := c.scoped(o); err != nil {
+		return err
+	}
+	return c.reached(ctx, o, in)
+}
+
+// reached finds out where a request is done, and refuses it where the caller may not do it.
+func (c *Call) reached(ctx context.Context, o *Operation, in any) error {
+	at, err := o.where(ctx, c, in)
+	if err != nil {
+		return err
+	}
+	return c.allowed(ctx, o, at)
 }

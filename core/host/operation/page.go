@@ -62,10 +62,14 @@ func (p Paging) open(filter any) (at string, limit int, err error) {
 		err = json.Unmarshal(text, &place)
 	}
 	if err != nil || place.At == "" || place.Filter != filterDigest(filter) {
-		return "", 0, sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token is none that a list with this filter gave").
-			WithHint("give next_page_token as it was, with the same filter; or begin again without one").WithDetail("field", "page_token")
+		return "", 0, badToken()
 	}
 	return place.At, limit, nil
+}
+
+func badToken() error {
+	return sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token is none that a list with this filter gave").
+		WithHint("give next_page_token as it was, with the same filter; or begin again without one").WithDetail("field", "page_token")
 }
 
 // pageOf is a page of a list: at is where the next one begins, "" for none.

@@ -11,6 +11,11 @@ import (
 // onHost is where a request is done that is of no namespace.
 func onHost[In any](context.Context, *Call, *In) (place, error) { return place{}, nil }
 
+// inAll is where a request is done that is about all namespaces at once.
+func inAll[In any](context.Context, *Call, *In) (place, error) {
+	return place{namespaces: []string{"**"}}, nil
+}
+
 // inNamespace is where a request is done that names its namespace; "" is the configured one.
 // Whether it can be one the operation says, with all else that is wrong.
 func inNamespace[In any](of func(*In) *string) func(context.Context, *Call, *In) (place, error) {
@@ -99,4 +104,9 @@ func (c *Call) known(err error, absent error) error {
 		return absent
 	}
 	return err
+}
+
+// bodyMissing refuses a call without the file that it needs.
+func bodyMissing(what string) error {
+	return sdk.Errorf(sdk.Invalid, "body_missing", "nothing was sent").WithHint("send %s", what)
 }

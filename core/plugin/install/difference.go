@@ -53,13 +53,13 @@ func (p *Plugin) Changed(found []Difference) error {
 	if more := len(found) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
-	return sdk.Errorf(sdk.Denied, reason, "plugin %s is not what %s pins: %s", p.Name, p.Place.Lock, strings.Join(lines, "; ")).
-		WithHint("%s: %s", p.remedy(), p.Place.repair(p.Locked)).
+	err := sdk.Errorf(sdk.Denied, reason, "plugin %s is not what %s pins: %s", p.Name, p.Place.Lock, strings.Join(lines, "; ")).
 		WithDetail("plugin", p.Name).WithDetail("differences", found)
+	return p.Place.repaired(err, p.remedy(), p.Locked)
 }
 
-// remedy says what the command that fixes a changed plugin does: a copy is made
-// again, and what lies in the lock's own folder is pinned as it is.
+// remedy says what fixes a changed plugin: a copy is made again, and what lies in the
+// lock's own folder is pinned as it is.
 func (p *Plugin) remedy() string {
 	if p.Place.Repair == "" && p.Locked.Path == "" {
 		return "restore it from a package that you trust"
@@ -115,9 +115,9 @@ func (p *Plugin) gone(err error) error {
 	if sdk.CodeOf(err) != sdk.NotFound || p.Locked == nil {
 		return err
 	}
-	return sdk.Errorf(sdk.NotFound, "package_not_installed", "plugin %s is pinned by %s, but isn't on this machine: there is no folder %s",
-		p.Name, p.Place.Lock, p.Folder).
-		WithHint("install it: %s", p.Place.repair(p.Locked))
+	missing := sdk.Errorf(sdk.NotFound, "package_not_installed", "plugin %s is pinned by %s, but isn't on this machine: there is no folder %s",
+		p.Name, p.Place.Lock, p.Folder)
+	return p.Place.repaired(missing, "install it", p.Locked)
 }
 
 func without(all, some []string) []string {

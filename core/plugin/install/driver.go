@@ -27,7 +27,7 @@ func (d driver) Start(ctx context.Context, i plugin.Installed) (plugin.Instance,
 	p := d.set.Find(i.Name)
 	if p == nil {
 		return nil, sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q", i.Name).
-			WithHint("see what is installed: reflectory plugin list")
+			WithHint("see what is installed").WithAction("plugin list")
 	}
 	c, err := d.set.use(ctx, p)
 	if err != nil {

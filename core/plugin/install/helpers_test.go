@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,6 +129,10 @@ func wantError(t *testing.T, err error, code sdk.Code, reason string, parts ...s
 		t.Fatalf("got %v (%s, %s), want %s, %s", err, sdk.CodeOf(err), sdk.ReasonOf(err), code, reason)
 	}
 	text := err.Error() + "\nhint: " + sdk.AsError(err).Hint
+	if try := sdk.AsError(err).Try; try != nil {
+		data, _ := json.Marshal(try)
+		text += "\ntry: " + string(data)
+	}
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
 			t.Errorf("%s\nlacks %q", text, part)

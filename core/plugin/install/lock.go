@@ -100,7 +100,8 @@ func parseLock(file string, text []byte) (*Lock, error) {
 
 func lockInvalid(file, format string, args ...any) error {
 	return sdk.Errorf(sdk.Invalid, "lock_invalid", "%s: "+format, append([]any{file}, args...)...).
-		WithHint("`reflectory plugin add` writes the file; take an earlier version of it, or remove it and add the plugins again")
+		WithHint("take an earlier version of the file, or remove it and add the plugins again").
+		WithAction("plugin add", "path", nil)
 }
 
 // check reports what no lock that was written by this package would hold.

@@ -74,7 +74,7 @@ func TestALockThatNobodyWroteIsRefused(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse(t, tt.text)
-			wantError(t, err, sdk.Invalid, "lock_invalid", tt.want, "hint: `reflectory plugin add`")
+			wantError(t, err, sdk.Invalid, "lock_invalid", tt.want, "hint: take an earlier version of the file", `"verb":"plugin add"`)
 		})
 	}
 	_, err := parse(t, strings.Replace(entry(""), `"format": 1`, `"format": 2`, 1))

@@ -31,23 +31,26 @@ func (p Place) folder(l *Locked) string {
 	return filepath.Join(p.Dir, l.folderName())
 }
 
-// repair is the command that installs a plugin again, or pins it where it is.
-func (p Place) repair(l *Locked) string {
+// repaired adds to an error how a plugin is installed again, or pinned where it is.
+func (p Place) repaired(e *sdk.Error, hint string, l *Locked) *sdk.Error {
 	if p.Repair != "" {
-		return p.Repair
+		return e.WithHint("%s: %s", hint, p.Repair)
 	}
-	words := []string{"reflectory plugin add"}
+	var pairs []any
 	source := l.Source
 	if l.Path != "" {
 		source = l.Path
-		words = append(words, "--in-place")
+		pairs = append(pairs, "in_place", true)
+	}
+	if granted := l.Granted.List(); len(granted) > 0 {
+		pairs = append(pairs, "grant", strings.Join(granted, ","))
 	}
 	if source == "" {
-		source = "PATH"
+		pairs = append(pairs, "path", nil)
 	} else {
-		source = filepath.Join(filepath.Dir(p.Lock), filepath.FromSlash(source))
+		pairs = append(pairs, "path", filepath.Join(filepath.Dir(p.Lock), filepath.FromSlash(source)))
 	}
-	return strings.Join(append(words, grantFlag(l.Granted)+quote(source)), " ")
+	return e.WithHint("%s", hint).WithAction("plugin add", pairs...)
 }
 
 // grantFlag is the flag that grants capabilities, with a space behind it, or "".

@@ -50,5 +50,5 @@ func deleteCopy(folder string) error {
 
 func notPinned(place Place, name string) error {
 	return sdk.Errorf(sdk.NotFound, "plugin_not_found", "%s pins no plugin %q", place.Lock, name).
-		WithHint("see what is installed: reflectory plugin list")
+		WithHint("see what is installed").WithAction("plugin list")
 }

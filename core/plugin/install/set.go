@@ -150,9 +150,9 @@ func (p *Plugin) read(trust *Trust) (*Package, error) {
 		return nil, err
 	}
 	if pkg.Name != l.Name || pkg.Version != l.Version {
-		return nil, sdk.Errorf(sdk.Denied, "package_changed", "%s pins %s %s, but the plugin.yaml that it pins is of %s %s",
-			p.Place.Lock, l.Name, l.Version, pkg.Name, pkg.Version).
-			WithHint("pin what is there: %s", p.Place.repair(l))
+		changed := sdk.Errorf(sdk.Denied, "package_changed", "%s pins %s %s, but the plugin.yaml that it pins is of %s %s",
+			p.Place.Lock, l.Name, l.Version, pkg.Name, pkg.Version)
+		return nil, p.Place.repaired(changed, "pin what is there", l)
 	}
 	if err := pkg.checkEntries(l.Files); err != nil {
 		return nil, err
@@ -198,15 +198,15 @@ func (p *Plugin) grown(err error) error {
 	}
 	e := *sdk.AsError(err)
 	e.Message += "; it now asks for more than it was granted: " + strings.Join(more, ", ")
-	return e.WithDetail("not_granted", more).WithHint("if you grant that: %s", p.Place.repair(p.regranted(pkg)))
+	return p.Place.repaired(e.WithDetail("not_granted", more), "if you grant that, pin it again", p.regranted(pkg))
 }
 
 // ungranted refuses a plugin that asks for more than the lock grants.
 func (p *Plugin) ungranted(pkg *Package, more []string) error {
-	return sdk.Errorf(sdk.Denied, "capability_not_granted", "plugin %s asks for more than %s grants: %s (granted: %s)",
+	err := sdk.Errorf(sdk.Denied, "capability_not_granted", "plugin %s asks for more than %s grants: %s (granted: %s)",
 		p.Name, p.Place.Lock, strings.Join(more, ", "), orNothing(p.Locked.Granted.List())).
-		WithHint("if you grant that: %s", p.Place.repair(p.regranted(pkg))).
 		WithDetail("plugin", p.Name).WithDetail("not_granted", more)
+	return p.Place.repaired(err, "if you grant that, pin it again", p.regranted(pkg))
 }
 
 // regranted is how the plugin would be pinned with all that a package asks for.

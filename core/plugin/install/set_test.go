@@ -71,14 +71,14 @@ func TestWhatIsNotAsPinnedDoesNotStart(t *testing.T) {
 		"a changed byte": {func(t *testing.T, folder string) {
 			write(t, folder, map[string]string{"judge": "#!/bin/trux\n"})
 		}, "checksum_mismatch", []string{
-			"plugin acme/judge is not what ", "judge: wanted SHA-256 " + digest("#!/bin/true\n") + ", got " + digest("#!/bin/trux\n"), "hint: restore it from a package that you trust: reflectory plugin add PATH",
+			"plugin acme/judge is not what ", "judge: wanted SHA-256 " + digest("#!/bin/true\n") + ", got " + digest("#!/bin/trux\n"), "hint: restore it from a package that you trust\n", `try: {"verb":"plugin add","args":{"path":null}}`,
 		}},
 		"a changed file that isn't the program": {func(t *testing.T, folder string) {
 			write(t, folder, map[string]string{"data/words": "b\n"})
 		}, "checksum_mismatch", []string{"words: wanted SHA-256 "}},
 		"a changed plugin.yaml": {func(t *testing.T, folder string) {
 			write(t, folder, map[string]string{"plugin.yaml": judgeYAML + "capabilities: {env: [HOME]}\n"})
-		}, "checksum_mismatch", []string{"plugin.yaml: wanted", "it now asks for more than it was granted: env:HOME", "--grant env:HOME"}},
+		}, "checksum_mismatch", []string{"plugin.yaml: wanted", "it now asks for more than it was granted: env:HOME", `"grant":"env:HOME"`}},
 		"an added file": {func(t *testing.T, folder string) {
 			write(t, folder, map[string]string{"data/more": ""})
 		}, "package_changed", []string{"more: no such file is pinned"}},
@@ -139,7 +139,7 @@ func TestAPinnedPluginThatIsNotHereSaysHowToInstallIt(t *testing.T) {
 	w := judge(t)
 	remove(t, w.add().Folder)
 	set := w.open()
-	wantError(t, start(t, set, &driver{}), sdk.NotFound, "package_not_installed", "isn't on this machine", "reflectory plugin add")
+	wantError(t, start(t, set, &driver{}), sdk.NotFound, "package_not_installed", "isn't on this machine", `"verb":"plugin add"`)
 	if set.Find("acme/judge").Problem == nil {
 		t.Error("it has no problem")
 	}
@@ -155,7 +155,8 @@ func TestMoreThanTheLockGrantsIsRefused(t *testing.T) {
 	less := strings.Replace(string(text), "\"a.org:1\",\n", "", 1)
 	write(t, filepath.Dir(w.place.Lock), map[string]string{install.LockFile: less})
 	wantError(t, start(t, w.open(), &driver{}), sdk.Denied, "capability_not_granted",
-		"grants: network:a.org:1 (granted: network:b.org:2)", "hint: if you grant that: reflectory plugin add --grant network:a.org:1,network:b.org:2 PATH")
+		"grants: network:a.org:1 (granted: network:b.org:2)", "hint: if you grant that, pin it again\n",
+		`try: {"verb":"plugin add","args":{"grant":"network:a.org:1,network:b.org:2","path":null}}`)
 }
 
 func TestAPluginThatLiesOfItselfIsEnded(t *testing.T) {
@@ -260,7 +261,7 @@ func TestAPackageInPlaceIsUsedWhereItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, w.source, map[string]string{"judge": "y"})
-	wantError(t, start(t, w.open(), &driver{}), sdk.Denied, "checksum_mismatch", "reflectory plugin add --in-place "+w.source)
+	wantError(t, start(t, w.open(), &driver{}), sdk.Denied, "checksum_mismatch", `"args":{"in_place":true,"path":"`+w.source+`"}`)
 	if err := install.Remove(w.place, "acme/judge", true); err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,8 @@ func (t *Trust) verify(name string, files digests, signature []byte) (signer str
 	}
 	if len(signature) == 0 {
 		return "", sdk.Errorf(sdk.Denied, "signature_missing", "plugin %s isn't signed, and the trust file names keys of %s", name, publisher).
-			WithHint("get the signed package; its publisher signs it with: reflectory plugin sign --key KEY.pem FOLDER")
+			WithHint("get the signed package; its publisher signs it").
+			WithAction("plugin sign", "key", nil, "path", nil)
 	}
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(signature)))
 	if err == nil {

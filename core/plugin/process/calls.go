@@ -87,7 +87,7 @@ func (i *instance) explain(ctx context.Context, err error) error {
 	e := sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was ended", i.installed.Name)
 	if cause != nil {
 		e = sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was ended: %w", i.installed.Name, cause)
-		e.Hint = sdk.AsError(cause).Hint
+		e.Hint, e.Try = sdk.AsError(cause).Hint, sdk.AsError(cause).Try
 	}
 	return i.withTail(e)
 }

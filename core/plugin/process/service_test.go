@@ -60,7 +60,7 @@ func TestAServiceThatWasNotGrantedIsRefusedToAProcess(t *testing.T) {
 	i := start(t, process.Options{Services: services}, self(t, "serve"))
 	_, err := step(t, i, "run-1", do("ask", "how many?"))
 	if sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "capability_missing" ||
-		!strings.Contains(sdk.AsError(err).Hint, "--grant host:llm.complete") {
+		!strings.Contains(sdk.AsError(err).Hint, "grant it host:llm.complete") {
 		t.Errorf("got %v, hint %q", err, sdk.AsError(err).Hint)
 	}
 }

@@ -179,7 +179,7 @@ func (i *instance) gone() error {
 		return sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was closed", i.plugin.Name)
 	}
 	e := sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %s was ended: %w", i.plugin.Name, cause)
-	e.Hint = sdk.AsError(cause).Hint
+	e.Hint, e.Try = sdk.AsError(cause).Hint, sdk.AsError(cause).Try
 	return e
 }
 

@@ -116,7 +116,7 @@ func checkRecords(t *testing.T, s core.Store, steps int) {
 		t.Errorf("after %d steps: %d visits and %d open attempts, want %d and %d",
 			steps, len(progress.Visits), len(progress.Attempts), visits, attempts)
 	}
-	listed, err := runs.List(t.Context(), store.ListFilter{})
+	listed, _, err := runs.List(t.Context(), store.ListFilter{})
 	if err != nil || len(listed) != 1 {
 		t.Errorf("List: %d runs, error %v", len(listed), err)
 	}

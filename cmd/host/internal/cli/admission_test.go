@@ -2,6 +2,7 @@ package cli
 
 import (
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -36,9 +37,10 @@ func TestAdmissionHeedsAChangedPolicy(t *testing.T) {
 	if sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "plugin_denied" || !strings.Contains(err.Error(), "test/chatty may not run in namespace team/a: no keys here") {
 		t.Errorf("got %v", err)
 	}
-	hint := sdk.AsError(err).Hint
-	if !strings.Contains(hint, filepath.Join(w.dir, "data", "policies", "admission", "a.yaml")) || !strings.Contains(hint, "reflectory policy explain admission --namespace team/a") {
-		t.Errorf("hint %q", hint)
+	hint, try := sdk.AsError(err).Hint, sdk.AsError(err).Try
+	want := sdk.NewAction("policy explain", "point", "admission", "namespace", "team/a")
+	if !strings.Contains(hint, filepath.Join(w.dir, "data", "policies", "admission", "a.yaml")) || !reflect.DeepEqual(try, want) {
+		t.Errorf("hint %q, try %v", hint, try)
 	}
 }
 

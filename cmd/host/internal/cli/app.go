@@ -6,7 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 )
@@ -25,6 +28,9 @@ type App struct {
 
 	// completionTime is how long the store is read for a completion's offers; 0 is the default.
 	completionTime time.Duration
+
+	// commands is the command tree that runs, nil before.
+	commands *cobra.Command
 
 	flags  flags
 	config *config.Config
@@ -59,6 +65,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	a.input = inputs{ctx, a.Stdin}
 	a.asksJSON = slices.Contains(args, "--json")
 	root := a.root()
+	a.commands = root
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)

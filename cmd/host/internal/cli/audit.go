@@ -9,10 +9,9 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // maxHeadBytes bounds a file with a head.
@@ -36,27 +35,20 @@ func (a *App) auditHeadCommand() *cobra.Command {
 		Long: `Print the head of the root, which stands for every event so far. Kept where whoever
 writes the data folder doesn't, it proves later that nothing was changed or cut off.`,
 		Example: "  reflectory audit head > head.txt",
-		RunE: a.onStoreThere(func(ctx context.Context, h *host.Host, _ []string) error {
-			head, err := journal.Record(ctx, h.Journal)
+		RunE: func(c *cobra.Command, _ []string) error {
+			a.noteNewStore()
+			head, err := do[operation.Head](c.Context(), a, "audit_head", &operation.AuditHead{})
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(map[string]any{"head": head.String(), "seq": head.Seq, "hash": head.Hash})
-			}
-			_, err = fmt.Fprintln(a.Stdout, head)
-			return err
-		}),
+			return a.printResult(head, "%s", head.Text)
+		},
 	}
 }
 
-// audited is what verify prints.
-type audited struct {
-	Valid bool `json:"valid"`
-	journal.Audited
-	// Kept is the head that was given; "" for none.
-	Kept    string          `json:"kept_head,omitempty"`
-	Problem *core.ErrorInfo `json:"problem,omitempty"`
+// auditDone is what verify prints.
+type auditDone struct {
+	*operation.Audited
 	// Files are the files of --segment that hold.
 	Files []auditedFile `json:"segment_files,omitempty"`
 }
@@ -81,71 +73,67 @@ that it went to. Exit codes: 0 the journal is whole, 3 it isn't.`,
 	}
 	c.Flags().StringArrayVar(&segments, "segment", nil, "a `file` that store prune wrote (may be repeated)")
 	c.Flags().StringVar(&kept, "head", "", "a `head` that audit head printed, or @FILE with one")
-	c.RunE = a.onStoreThere(func(ctx context.Context, h *host.Host, _ []string) error {
-		audit := journal.Audit{Progress: func(n int64) { a.term.Step(n, 0, term.Unit{One: "entry", Many: "entries"}) }}
-		a.term.Status("reading the journal …")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		in := &operation.AuditVerify{}
 		if c.Flags().Changed("head") { // an empty one is refused: it proves nothing
-			var err error
-			if audit.Kept, err = readHead(kept); err != nil {
+			text, err := headText(kept)
+			if err != nil {
 				return err
 			}
+			in.Head = &text
 		}
-		return a.verify(ctx, h.Store, audit, segments)
-	})
+		a.noteNewStore()
+		a.term.Status("reading the journal …")
+		return a.verify(c.Context(), in, segments)
+	}
 	return c
 }
 
-// readHead reads a head, from a file if its name follows an @.
-func readHead(text string) (journal.Head, error) {
-	if path, ok := strings.CutPrefix(text, "@"); ok {
-		data, err := core.ReadInput(path, maxHeadBytes)
-		if err != nil {
-			return journal.Head{}, err
-		}
-		text = string(data)
+// headText is a head as a text, from a file if its name follows an @.
+func headText(text string) (string, error) {
+	path, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return text, nil
 	}
-	return journal.ParseHead(text)
+	data, err := core.ReadInput(path, maxHeadBytes)
+	return string(data), err
 }
 
-func (a *App) verify(ctx context.Context, db core.Store, audit journal.Audit, segments []string) error {
-	done := audited{Valid: true}
-	if audit.Kept.Seq > 0 {
-		done.Kept = audit.Kept.String()
-	}
-	err := db.View(ctx, func(r core.Reader) (err error) {
-		done.Audited, err = audit.Verify(ctx, r)
-		for _, file := range segments {
-			if err != nil {
-				break
-			}
-			err = a.verifySegments(ctx, r, file, &done)
-		}
-		return err
-	})
-	if err != nil && !journal.IsBroken(err) && sdk.ReasonOf(err) != "segment_broken" {
-		return err
-	}
+func (a *App) verify(ctx context.Context, in *operation.AuditVerify, segments []string) error {
+	audited, err := do[operation.Audited](ctx, a, "audit_verify", in)
 	if err != nil {
-		done.Valid, done.Problem = false, core.NewErrorInfo(err)
+		return err
+	}
+	done := auditDone{Audited: audited}
+	for _, file := range segments {
+		if !done.Valid {
+			break
+		}
+		if err := a.verifySegment(ctx, file, &done); err != nil {
+			return err
+		}
 	}
 	return exitNotValidUnless(done.Valid, a.printAudited(done))
 }
 
-// verifySegments proves a file that a pruning wrote.
-func (a *App) verifySegments(ctx context.Context, r core.Reader, path string, done *audited) error {
+// verifySegment proves a file that a pruning wrote.
+func (a *App) verifySegment(ctx context.Context, path string, done *auditDone) error {
 	in, err := a.input.open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }() // only reads
-	checked, err := store.CheckSegments(ctx, r, in)
-	if err == nil {
-		done.Files = append(done.Files, auditedFile{path, checked})
+	checked, err := doCall[operation.AuditedSegment](ctx, a, operation.Call{Body: in}, "audit_verify_segment", &operation.AuditVerifySegment{Name: path})
+	if err != nil {
+		return err
 	}
-	return sdk.Wrap(path, err)
+	if done.Valid, done.Problem = checked.Valid, checked.Problem; checked.Valid {
+		done.Files = append(done.Files, auditedFile{path, checked.CheckedSegments})
+	}
+	return nil
 }
 
-func (a *App) printAudited(done audited) error {
+func (a *App) printAudited(done auditDone) error {
 	if a.flags.json {
 		return a.printJSON(done)
 	}
@@ -162,116 +150,83 @@ func (a *App) printAudited(done audited) error {
 		return nil
 	}
 	a.term.Line("%s", a.term.Bad("the journal isn't whole"))
-	_, err := fmt.Fprintf(a.Stdout, "%s\n%s\n", term.Lines(done.Problem.Message), term.Clean(done.Problem.Hint))
+	_, err := fmt.Fprintf(a.Stdout, "%s\n%s\n", term.Lines(done.Problem.Message), term.Clean(a.hint(done.Problem)))
 	return err
 }
 
 func (a *App) auditShowCommand() *cobra.Command {
-	var from uint64
-	var limit int
+	in := &operation.AuditEntries{}
 	var types bool
 	c := &cobra.Command{
 		Use: "show [STREAM]", Short: "List the streams, or the entries of one",
 		Long: `List the streams with their heads, or the newest entries of one, the oldest first. Streams
-are run/RUN, namespace/NAMESPACE, and others by name. Entries hold digests, never content.`,
+are run/RUN, namespace/NAMESPACE, and others by name. Entries hold digests, never content.
+--page-token goes on with older entries, or with newer ones where --from is given.`,
 		Example: "  reflectory audit show\n  reflectory audit show root --limit 3\n  reflectory audit show --types",
 		Args:    cobra.MaximumNArgs(1),
 	}
-	c.Flags().Uint64Var(&from, "from", 0, "the first entry's `number` (default: so that the last is shown)")
-	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	c.Flags().Uint64Var(&in.From, "from", 0, "the first entry's `number` (default: so that the last is shown)")
+	pagingFlags(c, &in.Paging)
 	c.Flags().BoolVar(&types, "types", false, "list the types of events with their fields instead")
-	show := a.onStoreThere(func(ctx context.Context, h *host.Host, args []string) error {
-		return h.Store.View(ctx, func(r core.Reader) error {
-			if len(args) == 0 {
-				return a.showStreams(r, limit)
-			}
-			return a.showEntries(r, args[0], from, uint64(limit))
-		})
-	})
 	c.RunE = func(c *cobra.Command, args []string) error {
-		switch {
-		case limit < 1:
-			return usageError{sdk.Errorf(sdk.Invalid, "usage", "--limit must be at least 1, not %d", limit)}
-		case types:
+		if types {
 			return a.showTypes()
 		}
-		return show(c, args)
+		a.noteNewStore()
+		if len(args) == 0 {
+			return a.showStreams(c.Context(), in.Paging)
+		}
+		in.Stream = args[0]
+		return a.showEntries(c.Context(), in)
 	}
 	return c
 }
 
-func (a *App) showStreams(r core.Reader, limit int) error {
-	streams := []journal.StreamHead{}
-	more := false
-	err := journal.Streams(r, func(s journal.StreamHead) (bool, error) {
-		if more = len(streams) == limit; more {
-			return false, nil
-		}
-		streams = append(streams, s)
-		return true, nil
-	})
+func (a *App) showStreams(ctx context.Context, paging operation.Paging) error {
+	page, err := do[operation.Page[journal.StreamHead]](ctx, a, "audit_streams", &operation.AuditStreams{Paging: paging})
 	if err != nil {
 		return err
 	}
 	if a.flags.json {
-		return a.printJSON(map[string]any{"streams": streams, "more": more})
+		return a.printJSON(page)
 	}
-	var rows [][]string
-	for _, s := range streams {
-		rows = append(rows, []string{term.Clean(s.Stream), fmt.Sprint(s.Seq), term.Clean(s.Hash)})
+	rows := make([][]string, len(page.Items))
+	for i, s := range page.Items {
+		rows[i] = []string{term.Clean(s.Stream), fmt.Sprint(s.Seq), term.Clean(s.Hash)}
 	}
-	if err := a.table([]string{"STREAM", "ENTRIES", "HEAD"}, rows); err != nil || !more {
+	if err := a.table([]string{"STREAM", "ENTRIES", "HEAD"}, rows); err != nil {
 		return err
 	}
-	a.term.Line("there are more: --limit shows them")
+	a.hintNext(page.NextPageToken)
 	return nil
 }
 
-func (a *App) showEntries(r core.Reader, stream string, from, limit uint64) error {
-	head, err := journal.ReadHead(r, stream)
-	if err != nil {
-		return err
-	}
-	if head.Seq == 0 {
-		return sdk.Errorf(sdk.NotFound, "stream_not_found", "there is no stream %.100q", stream).
-			WithHint("list them with: reflectory audit show")
-	}
-	seal, err := journal.ReadSeal(r, stream)
-	if err != nil {
-		return err
-	}
-	if from == 0 && head.Seq > limit {
-		from = head.Seq - limit + 1
-	}
-	entries := []journal.Entry{}
-	err = journal.ReadFrom(r, stream, from, func(e journal.Entry) (bool, error) {
-		entries = append(entries, e)
-		return uint64(len(entries)) < limit, nil
-	})
+func (a *App) showEntries(ctx context.Context, in *operation.AuditEntries) error {
+	shown, err := do[operation.StreamEntries](ctx, a, "audit_entries", in)
 	if err != nil {
 		return err
 	}
 	if a.flags.json {
-		shown := map[string]any{"stream": stream, "head": head, "entries": entries}
-		if seal.Seq > 0 {
-			shown["pruned"] = seal.SegmentPruned
-		}
 		return a.printJSON(shown)
 	}
-	if from <= seal.Last && seal.Seq > 0 {
-		a.term.Line("the first %s went to files: entry %d of %s names the last, %s", plural(int(seal.Last), "entry", "entries"), seal.Seq, journal.PrunedStream, term.Clean(seal.File))
+	if seal := shown.Pruned; seal != nil && (len(shown.Items) == 0 || shown.Items[0].Seq == seal.Last+1) {
+		a.term.Line("the first %s went to files: entry %d of %s names the last, %s", plural(int(seal.Last), "entry", "entries"), seal.Entry, journal.PrunedStream, term.Clean(seal.File))
 	}
-	var rows [][]string
-	for _, e := range entries {
-		rows = append(rows, []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), cell(string(e.Data))})
+	rows := make([][]string, len(shown.Items))
+	for i, e := range shown.Items {
+		rows[i] = []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), cell(string(e.Data))}
 	}
-	return a.table([]string{"ENTRY", "AT", "TYPE", "DATA"}, rows)
+	if err := a.table([]string{"ENTRY", "AT", "TYPE", "DATA"}, rows); err != nil {
+		return err
+	}
+	a.hintNext(shown.NextPageToken)
+	return nil
 }
 
 func (a *App) showTypes() error {
 	catalogue := journal.Catalogue()
 	if a.flags.json {
-		return a.printJSON(map[string]any{"types": catalogue})
+		return a.printJSON(operation.Page[journal.EventInfo]{Items: catalogue})
 	}
 	var rows [][]string
 	for _, t := range catalogue {

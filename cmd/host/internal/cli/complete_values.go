@@ -64,12 +64,12 @@ func orNone[T any](list []T, err error, value func(T) string) []string {
 }
 
 func offerRuns(ctx context.Context, db core.Store, _ *App) []string {
-	runs, err := store.NewRuns(db, core.SystemClock{}).List(ctx, store.ListFilter{Limit: maxLooked})
-	return orNone(runs, err, func(r core.Run) string { return described(r.ID, r.Workflow+", "+string(shown(r.Status))) })
+	runs, _, err := store.NewRuns(db, core.SystemClock{}).List(ctx, store.ListFilter{Limit: maxLooked})
+	return orNone(runs, err, func(r core.Run) string { return described(r.ID, r.Workflow+", "+string(r.Status)) })
 }
 
 func offerWorkflows(ctx context.Context, db core.Store, _ *App) []string {
-	runs, err := store.NewRuns(db, core.SystemClock{}).List(ctx, store.ListFilter{Limit: maxLooked})
+	runs, _, err := store.NewRuns(db, core.SystemClock{}).List(ctx, store.ListFilter{Limit: maxLooked})
 	seen := map[string]bool{}
 	return orNone(runs, err, func(r core.Run) string {
 		if seen[r.Workflow] {
@@ -103,7 +103,7 @@ func offerMemories(ctx context.Context, db core.Store, _ *App) []string {
 
 func offerPending(ctx context.Context, db core.Store, _ *App) []string {
 	return onMemories(db, func(p *memory.Pending) string { return described(p.ID, p.Request.Title) }, func(m *memory.Memories) ([]*memory.Pending, error) {
-		return m.Pending(ctx, "")
+		return m.Pending(ctx, memory.PendingFilter{})
 	})
 }
 

@@ -2,14 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/workflow"
 )
 
@@ -35,29 +34,26 @@ output. Exit codes: 0 valid, 3 not valid.`,
 }
 
 func (a *App) evaluate(ctx context.Context, file, stateFile string, output []string) error {
-	single, err := a.loadSingle(file, workflow.LoadEvaluator)
+	source, err := workflow.Read(file)
 	if err != nil {
 		return err
 	}
-	spec := &core.EvaluateSpec{Evaluator: single.Step}
+	in := &operation.Evaluate{Evaluator: source.Text, SourceFiles: filesOf(source), Namespace: a.config.Namespace.Value}
 	if len(output) > 0 {
-		data, err := a.input.value(output[0], true)
-		if err != nil {
+		if in.Output, err = a.input.value(output[0], true); err != nil {
 			return err
 		}
-		spec.Data = core.Constant(data)
 	}
-	var state json.RawMessage
 	if stateFile != "" {
-		if state, err = a.input.read(stateFile, maxInputBytes); err != nil {
+		if in.State, err = a.input.read(stateFile, maxInputBytes); err != nil {
 			return err
 		}
 	}
-	result, err := a.act(ctx, single.Plugins, state, spec)
+	verdict, err := do[core.EvaluateResult](ctx, a, "evaluate", in)
 	if err != nil {
 		return err
 	}
-	return a.printVerdict(result.(*core.EvaluateResult))
+	return a.printVerdict(verdict)
 }
 
 func (a *App) printVerdict(v *core.EvaluateResult) error {
@@ -98,23 +94,20 @@ verdict that holds one, as evaluate --json prints it.`,
 }
 
 func (a *App) correct(ctx context.Context, file, errorsFile, output string) error {
-	single, err := a.loadSingle(file, workflow.LoadCorrector)
+	source, err := workflow.Read(file)
 	if err != nil {
 		return err
 	}
-	data, err := a.input.value(output, true)
-	if err != nil {
+	in := &operation.Correct{Corrector: source.Text, SourceFiles: filesOf(source), Namespace: a.config.Namespace.Value}
+	if in.Output, err = a.input.value(output, true); err != nil {
 		return err
 	}
-	spec := &core.CorrectSpec{Corrector: single.Step, Data: core.Constant(data)}
 	if errorsFile != "" {
-		findings, err := a.readErrors(errorsFile)
-		if err != nil {
+		if in.Errors, err = a.input.value(errorsFile, true); err != nil {
 			return err
 		}
-		spec.Errors = core.Constant(findings)
 	}
-	result, err := a.act(ctx, single.Plugins, nil, spec)
+	result, err := do[core.CorrectResult](ctx, a, "correct", in)
 	if err != nil {
 		return err
 	}
@@ -122,38 +115,4 @@ func (a *App) correct(ctx context.Context, file, errorsFile, output string) erro
 		return a.printJSON(result)
 	}
 	return a.printOutput(core.MustJSON(result))
-}
-
-// readErrors reads a list of errors, or a verdict's.
-func (a *App) readErrors(file string) (json.RawMessage, error) {
-	raw, err := a.input.value(file, true)
-	if err != nil {
-		return nil, err
-	}
-	var verdict struct {
-		Errors json.RawMessage `json:"errors"`
-	}
-	if json.Unmarshal(raw, &verdict) == nil && verdict.Errors != nil {
-		raw = verdict.Errors
-	}
-	return raw, nil
-}
-
-// loadSingle reads and loads a file of one step.
-func (a *App) loadSingle(file string, load func(core.Source, workflow.Options) (*workflow.Single, error)) (*workflow.Single, error) {
-	source, err := workflow.Read(file)
-	if err != nil {
-		return nil, err
-	}
-	return load(source, host.LoadOptions())
-}
-
-// act has plugins do one action outside a run.
-func (a *App) act(ctx context.Context, uses []workflow.PluginUse, state json.RawMessage, action core.Action) (any, error) {
-	h, err := a.openHost(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer a.term.Clear()
-	return h.Act(ctx, host.Need{Uses: uses, Namespace: a.config.Namespace.Value}, action, state)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -44,39 +45,28 @@ func evidenceFlag(c *cobra.Command, file *string) {
 }
 
 func (a *App) evidenceTool(ctx context.Context, file string) error {
-	return recordEvidence(ctx, a, file, gate.ReadTools, (*gate.Recorder).RecordTools, func(done gate.ToolsRecorded) {
-		fmt.Fprintf(a.Stdout, "recorded %d outcomes, %d were there before\n", done.Recorded, done.Duplicates)
-	})
-}
-
-// recordEvidence reads a file of evidence, records it, and prints what came of it:
-// as JSON, or by show.
-func recordEvidence[E, R any](
-	ctx context.Context, a *App, file string,
-	read func([]byte) (E, error), record func(*gate.Recorder, context.Context, E) (R, error), show func(R),
-) error {
-	if file == "" {
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("name a JSON file, or - for standard input")}
-	}
-	data, err := a.input.read(file, gate.MaxEvidenceBytes)
+	list, err := readEvidence(a, file, gate.ReadTools)
 	if err != nil {
 		return err
 	}
-	evidence, err := read(data)
+	done, err := do[gate.ToolsRecorded](ctx, a, "evidence_tool", &operation.EvidenceTool{Outcomes: list})
 	if err != nil {
-		return sdk.Wrap(sourceName(file), err)
+		return err
 	}
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		done, err := record(m.evidence, ctx, evidence)
-		if err != nil {
-			return err
-		}
-		if a.flags.json {
-			return a.printJSON(done)
-		}
-		show(done)
-		return nil
-	})
+	return a.printResult(done, "recorded %d outcomes, %d were there before", done.Recorded, done.Duplicates)
+}
+
+// readEvidence reads a file of evidence, and says on which line it is wrong.
+func readEvidence[E any](a *App, file string, read func([]byte) (E, error)) (evidence E, err error) {
+	if file == "" {
+		return evidence, usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("name a JSON file, or - for standard input")}
+	}
+	data, err := a.input.read(file, gate.MaxEvidenceBytes)
+	if err != nil {
+		return evidence, err
+	}
+	evidence, err = read(data)
+	return evidence, sdk.Wrap(sourceName(file), err)
 }
 
 func (a *App) evidenceDAGCommand() *cobra.Command {
@@ -94,7 +84,19 @@ It takes the place of the workflow's graph before. One with a cycle is refused.`
 }
 
 func (a *App) evidenceDAG(ctx context.Context, file string) error {
-	return recordEvidence(ctx, a, file, gate.ReadDAG, (*gate.Recorder).RecordDAG, a.showDAG)
+	dag, err := readEvidence(a, file, gate.ReadDAG)
+	if err != nil {
+		return err
+	}
+	done, err := do[gate.DAGRecorded](ctx, a, "evidence_dag", &operation.EvidenceDAG{WorkflowDAG: *dag})
+	if err != nil {
+		return err
+	}
+	if a.flags.json {
+		return a.printJSON(done)
+	}
+	a.showDAG(done)
+	return nil
 }
 
 func (a *App) evidenceOmegaCommand() *cobra.Command {
@@ -106,14 +108,22 @@ whether the code bears it out, and whether it is of more and more use: a JSON ob
 {memory_id, upstream_status?, codebase_verification?, runtime_utility_trend?, note?}. It
 takes the place of all that was recorded of the memory before.`,
 		Example: "  reflectory evidence omega --file known.json",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return recordEvidence(c.Context(), a, file, gate.ReadOmega, (*gate.Recorder).RecordOmega, func(done *gate.OmegaRecorded) {
-				fmt.Fprintf(a.Stdout, "recorded what is known of %s (number %d)\n", done.MemoryID, done.Seq)
-			})
-		},
+		RunE:    func(c *cobra.Command, _ []string) error { return a.evidenceOmega(c.Context(), file) },
 	}
 	evidenceFlag(c, &file)
 	return c
+}
+
+func (a *App) evidenceOmega(ctx context.Context, file string) error {
+	known, err := readEvidence(a, file, gate.ReadOmega)
+	if err != nil {
+		return err
+	}
+	done, err := do[gate.OmegaRecorded](ctx, a, "evidence_omega", &operation.EvidenceOmega{OmegaEvidence: *known})
+	if err != nil {
+		return err
+	}
+	return a.printResult(done, "recorded what is known of %s (number %d)", done.MemoryID, done.Seq)
 }
 
 func (a *App) showDAG(done *gate.DAGRecorded) {

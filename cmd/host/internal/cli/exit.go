@@ -89,7 +89,7 @@ func (a *App) exit(c *cobra.Command, err error) int {
 // line of hint. It tells whether all that is wrong is the values of flags.
 func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 	info := core.NewErrorInfo(err)
-	message, aboutFlags := inFlags(c, info)
+	message, aboutFlags := a.inFlags(c, info)
 	var usage usageError
 	if errors.As(err, &usage) {
 		info.Code = "usage"
@@ -106,8 +106,8 @@ func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 		}
 	}
 	_ = term.Message(a.Stderr, "error: "+term.Lines(message)) // the exit code says it too
-	if info.Hint != "" {
-		_ = term.Message(a.Stderr, "hint: "+term.Clean(info.Hint))
+	if hint := a.hint(info); hint != "" {
+		_ = term.Message(a.Stderr, "hint: "+term.Clean(hint))
 	}
 	return aboutFlags
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
-	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -38,14 +38,14 @@ func (f *factorFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.notes, "note", nil, "a line that is recorded with the decision; may be repeated")
 }
 
-// request is what the flags tell the gate; a flag that isn't there is an absent
+// factors are what the flags tell the gate; a flag that isn't there is an absent
 // factor.
-func (f *factorFlags) request(c *cobra.Command) memory.RevalidateRequest {
-	return memory.RevalidateRequest{Notes: f.notes, Omega: core.OmegaFactors{
+func (f *factorFlags) factors(c *cobra.Command) core.OmegaFactors {
+	return core.OmegaFactors{
 		UpstreamStatus:       given(c, "upstream-status", f.upstream),
 		CodebaseVerification: given(c, "codebase-verification", f.codebase),
 		RuntimeUtilityTrend:  given(c, "runtime-utility-trend", f.trend),
-	}}
+	}
 }
 
 func (a *App) gateRunCommand() *cobra.Command {
@@ -60,9 +60,9 @@ it decides and writes nothing.`,
   reflectory gate run deploy-notes --upstream-status 0.9 --note 'the build is green'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			request := factors.request(c)
-			request.DryRun = dryRun
-			return a.gateRun(c.Context(), args[0], request)
+			return a.gateRun(c.Context(), &operation.GateRun{
+				ID: args[0], OmegaFactors: factors.factors(c), Notes: factors.notes, DryRun: dryRun,
+			})
 		},
 	}
 	factors.add(c)
@@ -70,24 +70,18 @@ it decides and writes nothing.`,
 	return c
 }
 
-func (a *App) gateRun(ctx context.Context, prefix string, request memory.RevalidateRequest) error {
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		found, err := m.Find(ctx, prefix)
-		if err != nil {
-			return err
-		}
-		d, err := m.Revalidate(ctx, found.ID, request)
-		if d == nil {
-			return err
-		}
-		dry := ""
-		if request.DryRun {
-			dry = " (nothing was written)"
-		}
-		return showWith(err, func() error {
-			a.showGivenTo(d.GivenTo)
-			return a.printResult(d, "%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
-		})
+func (a *App) gateRun(ctx context.Context, in *operation.GateRun) error {
+	d, err := do[core.GateDecision](ctx, a, "gate_run", in)
+	if d == nil {
+		return err
+	}
+	dry := ""
+	if in.DryRun {
+		dry = " (nothing was written)"
+	}
+	return showWith(err, func() error {
+		a.showGivenTo(d.GivenTo)
+		return a.printResult(d, "%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
 	})
 }
 
@@ -127,9 +121,9 @@ behind what it would decide now. Nothing is written.`,
   reflectory gate explain deploy-notes --upstream-status 0.9`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			request := factors.request(c)
-			now = now || request.Omega != core.OmegaFactors{} || len(request.Notes) > 0
-			return a.gateExplain(c.Context(), args[0], request, now)
+			return a.gateExplain(c.Context(), &operation.GateExplain{
+				ID: args[0], OmegaFactors: factors.factors(c), Notes: factors.notes, Now: now,
+			})
 		},
 	}
 	factors.add(c)
@@ -137,44 +131,21 @@ behind what it would decide now. Nothing is written.`,
 	return c
 }
 
-func (a *App) gateExplain(ctx context.Context, prefix string, request memory.RevalidateRequest, now bool) error {
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		d, err := explained(ctx, m.Memories, prefix, request, now)
-		if err != nil {
-			return err
-		}
-		e := gate.Explain(d)
-		if a.flags.json {
-			return a.printJSON(e)
-		}
-		if d.ID == "" {
-			fmt.Fprintln(a.Stdout, "not decided: this is what the gate would decide now")
-		}
-		for _, line := range e.Lines() {
-			fmt.Fprintln(a.Stdout, term.Clean(line))
-		}
-		return nil
-	})
-}
-
-// explained is the last decision on a memory, which may have been purged since,
-// or, where there is none or now is asked for, what the gate would decide.
-func explained(ctx context.Context, memories *memory.Memories, prefix string, request memory.RevalidateRequest, now bool) (*core.GateDecision, error) {
-	id := prefix
-	switch found, err := memories.Find(ctx, prefix); {
-	case err == nil:
-		id = found.ID
-	case sdk.ReasonOf(err) != "memory_purged" || now:
-		return nil, err
-	}
-	made, err := memories.Decisions(ctx, id)
+func (a *App) gateExplain(ctx context.Context, in *operation.GateExplain) error {
+	e, err := do[gate.Explanation](ctx, a, "gate_explain", in)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(made) > 0 && !now {
-		return made[len(made)-1], nil
+	if a.flags.json {
+		return a.printJSON(e)
 	}
-	return memories.Weigh(ctx, id, request)
+	if e.Decision.ID == "" {
+		fmt.Fprintln(a.Stdout, "not decided: this is what the gate would decide now")
+	}
+	for _, line := range e.Lines() {
+		fmt.Fprintln(a.Stdout, term.Clean(line))
+	}
+	return nil
 }
 
 func (a *App) gateRequestCommand() *cobra.Command {
@@ -195,7 +166,7 @@ the error says why, and the next command that opens the store goes on.`,
 			if !erase {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--erase is missing").WithHint("nothing else can be requested of the gate yet")}
 			}
-			return a.gateErase(c.Context(), args[0], reason)
+			return a.gateErase(c.Context(), &operation.GateRequest{ID: args[0], Erase: true, Reason: reason})
 		},
 	}
 	c.Flags().BoolVar(&erase, "erase", false, "erase the memory")
@@ -204,19 +175,13 @@ the error says why, and the next command that opens the store goes on.`,
 	return c
 }
 
-func (a *App) gateErase(ctx context.Context, prefix, reason string) error {
-	return a.withMemory(ctx, func(m *memoryHost) error {
-		found, err := m.Find(ctx, prefix)
-		if err != nil {
-			return err
-		}
-		d, err := m.Erase(ctx, found.ID, memory.EraseRequest{Reason: reason})
-		if d == nil {
-			return err
-		}
-		return showWith(err, func() error {
-			a.showGivenTo(d.GivenTo)
-			return a.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
-		})
+func (a *App) gateErase(ctx context.Context, in *operation.GateRequest) error {
+	d, err := do[core.GateDecision](ctx, a, "gate_request", in)
+	if d == nil {
+		return err
+	}
+	return showWith(err, func() error {
+		a.showGivenTo(d.GivenTo)
+		return a.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
 	})
 }

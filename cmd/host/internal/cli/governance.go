@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -9,7 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/governance"
-	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 )
 
 func (a *App) governanceCommand() *cobra.Command {
@@ -24,13 +23,6 @@ specific level that sets it. A field that a level locks can't be set below it.`,
 	return c
 }
 
-// governed runs a command on the governor of the store.
-func (a *App) governed(fn func(ctx context.Context, g *governance.Governor, args []string) error) func(*cobra.Command, []string) error {
-	return a.withHost(func(ctx context.Context, h *host.Host, args []string) error {
-		return fn(ctx, h.Governance, args)
-	})
-}
-
 func (a *App) governanceSetCommand() *cobra.Command {
 	var fields strings.Builder
 	for _, f := range governance.Fields() {
@@ -43,10 +35,9 @@ func (a *App) governanceSetCommand() *cobra.Command {
 		Example: "  reflectory governance set team/a max_reflection_depth=2 limits.max_memories=1000\n" +
 			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
 		Args: cobra.MinimumNArgs(2),
-		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
-			record, err := g.Set(ctx, args[0], args[1:]...)
-			return a.printSettings(record, err)
-		}),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.printSettings(do[governance.Record](c.Context(), a, "governance_set", &operation.GovernanceSet{Namespace: args[0], Assignments: args[1:]}))
+		},
 	}
 }
 
@@ -57,10 +48,9 @@ func (a *App) governanceUnsetCommand() *cobra.Command {
 level sets is dropped, also where it can't be read.`,
 		Example: "  reflectory governance unset team/a limits.max_memories",
 		Args:    cobra.MinimumNArgs(1),
-		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
-			record, err := g.Unset(ctx, args[0], args[1:]...)
-			return a.printSettings(record, err)
-		}),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.printSettings(do[governance.Record](c.Context(), a, "governance_unset", &operation.GovernanceUnset{Namespace: args[0], Fields: args[1:]}))
+		},
 	}
 }
 
@@ -69,13 +59,9 @@ func (a *App) governanceGetCommand() *cobra.Command {
 		Use: "get NAMESPACE", Short: "Print what one level sets itself",
 		Example: "  reflectory governance get team/a",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
-			record, err := g.Get(ctx, args[0])
-			if record == nil {
-				record = &governance.Record{Namespace: args[0]}
-			}
-			return a.printSettings(record, err)
-		}),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.printSettings(do[governance.Record](c.Context(), a, "governance_get", &operation.GovernanceGet{Namespace: args[0]}))
+		},
 	}
 }
 
@@ -109,13 +95,13 @@ func (a *App) governanceExplainCommand() *cobra.Command {
 fail closed: nothing is then reflected on or changes its state, and the exit code is 3.`,
 		Example: "  reflectory governance explain team/a/b",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.governed(func(ctx context.Context, g *governance.Governor, args []string) error {
-			e, err := g.Explain(ctx, args[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			e, err := do[governance.Explanation](c.Context(), a, "governance_explain", &operation.GovernanceExplain{Namespace: args[0]})
 			if err != nil {
 				return err
 			}
 			return exitNotValidUnless(e.Failure == nil, a.printExplanation(e))
-		}),
+		},
 	}
 }
 
@@ -131,7 +117,7 @@ func (a *App) printExplanation(e *governance.Explanation) error {
 		return err
 	}
 	if e.Failure != nil {
-		fmt.Fprintf(a.Stdout, "\n%s\n%s\n", term.Lines(e.Failure.Message), term.Clean(e.Failure.Hint))
+		fmt.Fprintf(a.Stdout, "\n%s\n%s\n", term.Lines(e.Failure.Message), term.Clean(a.hint(e.Failure)))
 	}
 	return nil
 }

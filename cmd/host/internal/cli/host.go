@@ -8,13 +8,9 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
@@ -24,7 +20,7 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 		return a.host, nil
 	}
 	c := a.base
-	c.Settings, c.Getenv, c.Notices, c.PluginLogs, c.Subscribers = a.config, a.Getenv, a.notice, a.pluginLog, a.subscribers()
+	c.Version, c.Settings, c.Getenv, c.Notices, c.PluginLogs, c.Subscribers = version, a.config, a.Getenv, a.notice, a.pluginLog, a.subscribers()
 	c.Activity = a.activity
 	h, err := host.Open(ctx, c)
 	if err != nil {
@@ -36,11 +32,23 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 
 // do calls an operation for a command, whose progress it shows.
 func do[Out any](ctx context.Context, a *App, name string, in any) (*Out, error) {
-	return client.Do[Out](ctx, client.Local{Open: a.openHost}, operation.Call{Progress: a.progress}, name, in)
+	return doCall[Out](ctx, a, operation.Call{}, name, in)
+}
+
+// doCall is do with what a call has besides its request, such as a file.
+func doCall[Out any](ctx context.Context, a *App, call operation.Call, name string, in any) (*Out, error) {
+	if call.Progress == nil {
+		call.Progress = a.progress
+	}
+	defer a.term.Clear()
+	return client.Do[Out](ctx, client.Local{Open: a.openHost}, call, name, in)
 }
 
 // progress shows how far an operation is.
 func (a *App) progress(p operation.Progress) {
+	if text := workTexts()[p.Doing]; text != "" {
+		a.term.Doing("%s …", text)
+	}
 	a.term.Step(p.Done, p.Total, units()[p.What])
 }
 
@@ -60,8 +68,8 @@ func (a *App) notice(n host.Notice) {
 		return
 	}
 	a.term.Line("%s: %s", n.Level, term.Lines(n.Message))
-	if n.Hint != "" {
-		a.term.Line("hint: %s", term.Clean(n.Hint))
+	if hint := hintLine(a.commands, n.Hint, n.Try); hint != "" {
+		a.term.Line("hint: %s", term.Clean(hint))
 	}
 }
 
@@ -98,56 +106,10 @@ func (a *App) namespaceFlag(c *cobra.Command) {
 	c.Flags().StringVar(&a.flags.namespace, "namespace", "", "where this is done, such as team/project: policies decide by it (default \"default\")")
 }
 
-// withHost runs a command on the host.
-func (a *App) withHost(fn func(ctx context.Context, h *host.Host, args []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		h, err := a.openHost(c.Context())
-		if err != nil {
-			return err
-		}
-		return fn(c.Context(), h, args)
+// noteNewStore says that there is no store yet, for commands that are of no use on a new
+// one: the folder may be misspelt.
+func (a *App) noteNewStore() {
+	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists { // what is wrong, the open reports
+		a.term.Line("warn: there was no store in %s: this one is new and empty", term.Clean(host.StoreDir(a.config)))
 	}
-}
-
-// onStoreThere is withHost for commands that are of no use on a new store, and says so
-// where it is one: the folder may be misspelt.
-func (a *App) onStoreThere(fn func(ctx context.Context, h *host.Host, args []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists { // what is wrong, the open reports
-			a.term.Line("warn: there was no store in %s: this one is new and empty", term.Clean(host.StoreDir(a.config)))
-		}
-		return a.withHost(fn)(c, args)
-	}
-}
-
-// memoryHost is the governed memory, for one command.
-type memoryHost struct {
-	*memory.Memories
-	evidence *gate.Recorder
-	store    core.Store
-}
-
-// withMemory runs a part of a command on the memory.
-func (a *App) withMemory(ctx context.Context, fn func(*memoryHost) error) error {
-	h, err := a.openHost(ctx)
-	if err != nil {
-		return err
-	}
-	return fn(&memoryHost{h.Memories, h.Evidence, h.Store})
-}
-
-// onMemory runs a command on the memory.
-func (a *App) onMemory(fn func(ctx context.Context, m *memoryHost, args []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		return a.withMemory(c.Context(), func(m *memoryHost) error { return fn(c.Context(), m, args) })
-	}
-}
-
-// withRuns runs a part of a command on the stored runs.
-func (a *App) withRuns(ctx context.Context, fn func(*store.Runs) error) error {
-	h, err := a.openHost(ctx)
-	if err != nil {
-		return err
-	}
-	return fn(h.Runs)
 }

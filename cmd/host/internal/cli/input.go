@@ -7,14 +7,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxInputBytes bounds a file that becomes state. Plugin messages are 8 MiB,
-// and the state travels in each.
-const maxInputBytes = 4 << 20
+// maxInputBytes bounds a file that becomes state or is judged.
+const maxInputBytes = workflow.MaxInput
 
 // stateFlags are the flags that set the initial state.
 type stateFlags struct {
@@ -23,42 +21,45 @@ type stateFlags struct {
 	input string
 }
 
-// apply lays the flags over a workflow's own state: the file, then the input,
-// then each k=v.
-func (f stateFlags) apply(state json.RawMessage, in inputs) (json.RawMessage, error) {
+// overlay reads what the flags lay over a workflow's own state.
+func (f stateFlags) overlay(in inputs) (o workflow.Overlay, err error) {
 	if f.file != "" {
-		data, err := in.read(f.file, maxInputBytes)
-		if err != nil {
-			return nil, err
-		}
-		if state, err = workflow.MergeState(state, data); err != nil {
-			return nil, sdk.Wrap(f.file, err)
+		if o.State, err = in.read(f.file, maxInputBytes); err != nil {
+			return o, err
 		}
 	}
 	if f.input != "" {
-		value, err := in.value(f.input, false)
-		if err != nil {
-			return nil, err
-		}
-		if state, err = workflow.SetState(state, "input", value); err != nil {
-			return nil, err
+		if o.Input, err = in.value(f.input, false); err != nil {
+			return o, err
 		}
 	}
 	for _, kv := range f.set {
-		key, text, found := strings.Cut(kv, "=")
+		path, text, found := strings.Cut(kv, "=")
 		if !found {
-			return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not key=value", kv).
+			return o, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not key=value", kv).
 				WithHint("write --state name=Ada or --state user.age=36; the value is JSON if it parses, else text")}
 		}
 		if !utf8.ValidString(kv) {
-			return nil, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not UTF-8 text", kv)}
+			return o, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not UTF-8 text", kv)}
 		}
-		var err error
-		if state, err = workflow.SetState(state, key, jsonOrText([]byte(text))); err != nil {
-			return nil, usageError{sdk.Wrap("--state "+term.Cut(key, 100), err)}
-		}
+		o.Set = append(o.Set, workflow.StateValue{Path: path, Value: jsonOrText([]byte(text))})
 	}
-	return state, nil
+	return o, nil
+}
+
+// named puts a refusal of an overlay into the words of the command line.
+func (f stateFlags) named(err error) error {
+	switch sdk.AsError(err).Details["field"] {
+	case "state":
+		return sdk.Wrap(f.file, err)
+	case "input":
+		return sdk.Wrap("--input", err)
+	case "set":
+		e := *sdk.AsError(err)
+		e.Op = "--state" + strings.TrimPrefix(e.Op, "set")
+		return usageError{&e}
+	}
+	return err
 }
 
 // jsonOrText takes data as JSON if it parses, else as a text.

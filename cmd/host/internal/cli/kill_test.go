@@ -142,15 +142,15 @@ type shownRun struct {
 func (w *killWorld) recorded() (shownRun, bool) {
 	w.t.Helper()
 	var list struct {
-		Runs []struct {
+		Items []struct {
 			ID string `json:"run_id"`
 		}
 	}
-	if w.json(&list, "runs", "list"); len(list.Runs) == 0 {
+	if w.json(&list, "runs", "list"); len(list.Items) == 0 {
 		return shownRun{}, false
 	}
 	var run shownRun
-	if code := w.json(&run, "runs", "show", list.Runs[0].ID); code != 0 {
+	if code := w.json(&run, "runs", "show", list.Items[0].ID); code != 0 {
 		w.t.Fatalf("runs show: exit %d", code)
 	}
 	if run.Status == core.StatusRunning {
@@ -182,16 +182,16 @@ func TestAKilledRunIsShownAsInterrupted(t *testing.T) {
 	_ = cmd.Wait()
 	waitEmpty(t, cmd.Process.Pid)
 	run, found := w.recorded()
-	if !found || run.Status != interrupted {
+	if !found || run.Status != core.StatusInterrupted {
 		t.Fatalf("the run is shown as %q", run.Status)
 	}
 	var list struct {
-		Runs []struct {
+		Items []struct {
 			ID string `json:"run_id"`
 		}
 	}
-	if w.json(&list, "runs", "list", "--status", "interrupted"); len(list.Runs) != 1 || list.Runs[0].ID != run.ID {
-		t.Errorf("the runs that were interrupted are %+v", list.Runs)
+	if w.json(&list, "runs", "list", "--status", "interrupted"); len(list.Items) != 1 || list.Items[0].ID != run.ID {
+		t.Errorf("the runs that were interrupted are %+v", list.Items)
 	}
 }
 

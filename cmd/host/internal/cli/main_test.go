@@ -42,6 +42,7 @@ func TestMain(m *testing.M) {
 	for name, plugin := range plugins {
 		commands[path.Base(name)] = func() { process.Main(plugin()) }
 	}
+	commands["prying"] = func() { process.Main(prying()) }
 	for name, serve := range hostiles {
 		commands[name] = serve
 	}

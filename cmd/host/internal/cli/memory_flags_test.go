@@ -19,7 +19,7 @@ func TestWhoDecidesOnWhatWaitsIsRecorded(t *testing.T) {
 		pending[i] = asked["pending_id"].(string)
 	}
 	for namespace, want := range map[string]int{"": 3, " --namespace n": 2, " --namespace n2": 1, " --namespace n3": 0} {
-		if list := w.parsed(exitPassed, "memory pending"+namespace)["pending"].([]any); len(list) != want {
+		if list := w.parsed(exitPassed, "memory pending"+namespace)["items"].([]any); len(list) != want {
 			t.Errorf("memory pending%s lists %d, want %d", namespace, len(list), want)
 		}
 	}

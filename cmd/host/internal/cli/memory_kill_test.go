@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
@@ -183,7 +184,7 @@ func TestASecondProcessIsToldWhoHoldsTheStore(t *testing.T) {
 	if _, err := feed.WriteString(strings.Repeat("{\"content\": \"y\"}\n", memory.MaxBatch)); err != nil {
 		t.Fatal(err)
 	}
-	held := Status{}
+	held := host.Status{}
 	until(t, "the store is held", func() bool { w.json(&held, "status"); return held.Store.Holder != nil })
 	if d := held.Store.Holder.Durability; d != pebble.Relaxed {
 		t.Errorf("the holder's durability is %q", d)

@@ -1,25 +1,29 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/memory"
 )
 
 func (a *App) memoryPendingCommand() *cobra.Command {
-	var namespace string
+	in := &operation.MemoryPending{}
 	c := &cobra.Command{
 		Use: "pending", Short: "List the reflections that wait for an approval",
 		Example: "  reflectory memory pending --namespace team/mail",
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, _ []string) error {
-			list, err := m.Pending(ctx, namespace)
+		RunE: func(c *cobra.Command, _ []string) error {
+			page, err := do[operation.Page[*memory.Pending]](c.Context(), a, "memory_pending", in)
 			if err != nil {
 				return err
 			}
 			if a.flags.json {
-				return a.printJSON(map[string]any{"pending": orEmpty(list)})
+				return a.printJSON(page)
 			}
+			list := page.Items
 			if len(list) == 0 {
 				a.term.Line("nothing waits")
 				return nil
@@ -28,10 +32,15 @@ func (a *App) memoryPendingCommand() *cobra.Command {
 			for i, p := range list {
 				rows[i] = []string{p.ID, cell(p.Namespace), fmt.Sprint(p.Depth), cell(p.AgentID), cell(p.Request.Title)}
 			}
-			return a.table([]string{"PENDING", "NAMESPACE", "DEPTH", "AGENT", "TITLE"}, rows)
-		}),
+			if err := a.table([]string{"PENDING", "NAMESPACE", "DEPTH", "AGENT", "TITLE"}, rows); err != nil {
+				return err
+			}
+			a.hintNext(page.NextPageToken)
+			return nil
+		},
 	}
-	c.Flags().StringVar(&namespace, "namespace", "", "only those of this namespace")
+	pagingFlags(c, &in.Paging)
+	c.Flags().StringVar(&in.Namespace, "namespace", "", "only those of this namespace")
 	return c
 }
 
@@ -40,13 +49,13 @@ func (a *App) memoryApproveCommand() *cobra.Command {
 		Use: "approve PENDING", Short: "Approve a reflection that waits: it is checked again, and written",
 		Example: "  reflectory memory approve 01939f33",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			result, err := m.Approve(ctx, args[0])
+		RunE: func(c *cobra.Command, args []string) error {
+			result, err := do[core.ReflectResult](c.Context(), a, "memory_approve", &operation.MemoryApprove{ID: args[0]})
 			if err != nil {
 				return err
 			}
 			return a.printResult(result, "%s", result.ID)
-		}),
+		},
 	}
 }
 
@@ -56,13 +65,13 @@ func (a *App) memoryRejectCommand() *cobra.Command {
 		Use: "reject PENDING", Short: "Reject a reflection that waits",
 		Example: `  reflectory memory reject 01939f34 --reason "too far from its sources"`,
 		Args:    cobra.ExactArgs(1),
-		RunE: a.onMemory(func(ctx context.Context, m *memoryHost, args []string) error {
-			p, err := m.Reject(ctx, args[0], reason)
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := do[memory.Pending](c.Context(), a, "memory_reject", &operation.MemoryReject{ID: args[0], Reason: reason})
 			if err != nil {
 				return err
 			}
 			return a.printResult(p, "%s is rejected", p.ID)
-		}),
+		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why; the journal keeps its digest")
 	return c

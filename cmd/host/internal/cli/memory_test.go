@@ -12,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // reflected runs a reflection on a source and decodes what it prints.
@@ -90,33 +91,36 @@ func TestALimitOfANamespaceRefuses(t *testing.T) {
 		args []string
 		code string
 		want map[string]any
-		hint string
+		try  string
 	}{
 		{"observe", []string{"memory", "observe", "--namespace", "team/a", "--content", "x"}, "namespace_full",
-			map[string]any{"namespace": "team/a", "limit": "max_memories", "most": 3.0, "got": 4.0, "decided_by": "team"}, "governance set team limits.max_memories="},
+			map[string]any{"namespace": "team/a", "limit": "max_memories", "most": 3.0, "got": 4.0, "decided_by": "team"}, `{"verb":"governance set","args":{"namespace":"team","field":"limits.max_memories=…"}}`},
 		{"observe a file", []string{"memory", "observe", "--namespace", "team/a", "--file", lines}, "namespace_full",
-			map[string]any{"namespace": "team/a", "limit": "max_memories", "most": 3.0, "got": 4.0, "decided_by": "team"}, "governance set team limits.max_memories="},
+			map[string]any{"namespace": "team/a", "limit": "max_memories", "most": 3.0, "got": 4.0, "decided_by": "team"}, `{"verb":"governance set","args":{"namespace":"team","field":"limits.max_memories=…"}}`},
 		{"reflect", []string{"memory", "reflect", "--source", "fact-one", "--title", "t", "--content", "x"}, "namespace_full",
-			map[string]any{"namespace": "team/a", "limit": "max_memories", "most": 3.0, "got": 4.0, "decided_by": "team"}, "governance set team limits.max_memories="},
+			map[string]any{"namespace": "team/a", "limit": "max_memories", "most": 3.0, "got": 4.0, "decided_by": "team"}, `{"verb":"governance set","args":{"namespace":"team","field":"limits.max_memories=…"}}`},
 		{"reflect on many", []string{"memory", "reflect", "--source", "fact-one", "--source", "fact-two", "--title", "t", "--content", "x"}, "links_full",
-			map[string]any{"namespace": "team/a", "limit": "max_links_per_memory", "most": 1.0, "decided_by": "*"}, "governance set '*' limits.max_links_per_memory="},
+			map[string]any{"namespace": "team/a", "limit": "max_links_per_memory", "most": 1.0, "decided_by": "*"}, `{"verb":"governance set","args":{"namespace":"*","field":"limits.max_links_per_memory=…"}}`},
 		{"link", []string{"memory", "link", "fact-one", "related_to", "fact-three"}, "links_full",
-			map[string]any{"namespace": "team/a", "limit": "max_links_per_memory", "most": 1.0, "decided_by": "*"}, "governance set '*' limits.max_links_per_memory="},
+			map[string]any{"namespace": "team/a", "limit": "max_links_per_memory", "most": 1.0, "decided_by": "*"}, `{"verb":"governance set","args":{"namespace":"*","field":"limits.max_links_per_memory=…"}}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			code, out, _ := w.run(t.Context(), append(c.args, "--json")...)
 			var said struct {
 				Error struct {
-					Code, Hint string
-					Details    map[string]any
+					Code    string
+					Details map[string]any
+					Try     sdk.Action
 				}
 			}
 			if err := json.Unmarshal([]byte(out), &said); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if e := said.Error; code != exitDenied || e.Code != c.code || !maps.Equal(e.Details, c.want) || !strings.Contains(e.Hint, c.hint) {
-				t.Errorf("exit %d: %+v", code, e)
+			e := said.Error
+			try, err := json.Marshal(e.Try)
+			if err != nil || code != exitDenied || e.Code != c.code || !maps.Equal(e.Details, c.want) || string(try) != c.try {
+				t.Errorf("exit %d: %+v, to try %s (%v)", code, e, try, err)
 			}
 		})
 	}
@@ -190,7 +194,7 @@ func TestTheKillSwitchHoldsWhereSettingsCantBeRead(t *testing.T) {
 	events, _ := w.line(exitPassed, "", "audit show namespace/team/a --json")
 	wantIn(t, events, "reflection.depth_exceeded", `"failure": "governance_unreadable"`)
 	out, _ := w.line(exitNotValid, "", "governance explain team/a")
-	wantIn(t, out, "max_reflection_depth", "locked by team", "the stored settings of team can't be read", "governance unset 'team'")
+	wantIn(t, out, "max_reflection_depth", "locked by team", "the stored settings of team can't be read", "or drop them: reflectory governance unset team\n")
 	if code, _, _ := w.refusal(exitFailure, "governance set team max_reflection_depth=9"); code != "governance_unreadable" {
 		t.Errorf("set again: %s", code)
 	}
@@ -215,7 +219,7 @@ func TestWhatWaitsIsListedApprovedAndRejected(t *testing.T) {
 	if pending == "" || again["pending_id"] != pending {
 		t.Fatalf("first %v, then %v", first, again)
 	}
-	list, _ := w.parsed(exitPassed, "memory pending")["pending"].([]any)
+	list, _ := w.parsed(exitPassed, "memory pending")["items"].([]any)
 	if len(list) != 1 || keysOf(list[0].(map[string]any)) != "above agent_id created_at depth id namespace request" {
 		t.Errorf("pending: %v", list)
 	}
@@ -234,7 +238,7 @@ func TestWhatWaitsIsListedApprovedAndRejected(t *testing.T) {
 	if rejected["id"] != second["pending_id"] {
 		t.Errorf("rejected %v", rejected)
 	}
-	if list, _ := w.parsed(exitPassed, "memory pending")["pending"].([]any); len(list) != 0 {
+	if list, _ := w.parsed(exitPassed, "memory pending")["items"].([]any); len(list) != 0 {
 		t.Errorf("still pending: %v", list)
 	}
 	w.line(exitPassed, "", "store check")

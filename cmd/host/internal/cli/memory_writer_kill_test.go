@@ -15,6 +15,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -87,23 +88,7 @@ func (w *killWorld) holds(list []written) {
 	app := &App{Stdout: w.t.Output(), Stderr: w.t.Output(), Stdin: os.Stdin, Getenv: func(name string) string { return env[name] }}
 	err := app.load()
 	if err == nil {
-		err = app.withMemory(w.t.Context(), func(m *memoryHost) error {
-			for _, o := range list {
-				w.there(m, o)
-			}
-			return m.store.View(w.t.Context(), func(r core.Reader) error {
-				parts, err := host.Checkers(m.store)
-				if err != nil {
-					return err
-				}
-				for _, part := range parts {
-					if err := part.Check(w.t.Context(), r, func(p core.Problem) { w.t.Errorf("problem: %+v", p) }); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		})
+		err = w.sound(app, list)
 	}
 	if closed := app.closeHost(); err == nil {
 		err = closed
@@ -113,8 +98,31 @@ func (w *killWorld) holds(list []written) {
 	}
 }
 
+// sound proves that what was acknowledged is there, and that the store's parts agree.
+func (w *killWorld) sound(app *App, list []written) error {
+	h, err := app.openHost(w.t.Context())
+	if err != nil {
+		return err
+	}
+	for _, o := range list {
+		w.there(h.Memories, o)
+	}
+	return h.Store.View(w.t.Context(), func(r core.Reader) error {
+		parts, err := host.Checkers(h.Store)
+		if err != nil {
+			return err
+		}
+		for _, part := range parts {
+			if err := part.Check(w.t.Context(), r, func(p core.Problem) { w.t.Errorf("problem: %+v", p) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // there proves that an operation is there as it was acknowledged.
-func (w *killWorld) there(m *memoryHost, o written) {
+func (w *killWorld) there(m *memory.Memories, o written) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	memory, err := m.Get(ctx, o.ID)

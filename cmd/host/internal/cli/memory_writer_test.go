@@ -7,6 +7,9 @@ import (
 	"os"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/memory"
 )
 
 // written is what the writer of memories prints of each operation that was
@@ -22,9 +25,10 @@ type written struct {
 
 // memoryWriter is a host that lets memories live one after the other.
 type memoryWriter struct {
-	*memoryHost
-	ids core.SystemIDs
-	out *json.Encoder
+	*memory.Memories
+	evidence *gate.Recorder
+	ids      core.SystemIDs
+	out      *json.Encoder
 }
 
 // writeMemories is a program that writes memories until it is killed, and prints
@@ -32,18 +36,17 @@ type memoryWriter struct {
 func writeMemories() {
 	app := &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
 	err := app.load()
+	var h *host.Host
 	if err == nil {
-		err = app.withMemory(context.Background(), func(m *memoryHost) error {
-			w := &memoryWriter{memoryHost: m, out: json.NewEncoder(os.Stdout)}
-			for {
-				if err := w.purged(context.Background()); err != nil {
-					return err
-				}
-				if err := w.promoted(context.Background()); err != nil {
-					return err
-				}
+		h, err = app.openHost(context.Background())
+	}
+	if err == nil {
+		w := &memoryWriter{Memories: h.Memories, evidence: h.Evidence, out: json.NewEncoder(os.Stdout)}
+		for err == nil {
+			if err = w.purged(context.Background()); err == nil {
+				err = w.promoted(context.Background())
 			}
-		})
+		}
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

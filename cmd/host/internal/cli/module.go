@@ -1,49 +1,18 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin/wasm"
 )
 
-// moduleFacts are what a plugin's module is.
-type moduleFacts struct {
-	File string `json:"file"`
-	*wasm.Info
-	// ABI is how it is spoken to.
-	ABI string `json:"abi,omitempty"`
-	// Pure is whether equal calls get the same answer, which is kept; if not,
-	// Impure says why.
-	Pure   bool   `json:"pure"`
-	Impure string `json:"impure,omitempty"`
-	// Problem is why it can't be called.
-	Problem *core.ErrorInfo `json:"problem,omitempty"`
-
-	installed plugin.Installed
-}
-
-func inspectModule(ctx context.Context, p plugin.Installed) *moduleFacts {
-	m := &moduleFacts{File: p.Path, installed: p}
-	info, err := wasm.Inspect(ctx, p)
-	if err != nil {
-		m.Problem = core.NewErrorInfo(err)
-		return m
-	}
-	m.Info, m.ABI = &info, info.Kind.ABI()
-	m.Impure = wasm.Impure(p)
-	m.Pure = m.Impure == ""
-	return m
-}
-
-// rows are the facts for people.
-func (m *moduleFacts) rows() [][2]string {
+// moduleRows are the facts for people.
+func (a *App) moduleRows(m *host.Module) [][2]string {
 	if m.Problem != nil {
-		return [][2]string{{"file", m.File}, {"problem", m.Problem.Message}, {"hint", m.Problem.Hint}}
+		return [][2]string{{"file", m.File}, {"problem", m.Problem.Message}, {"hint", a.hint(m.Problem)}}
 	}
 	pure := "no: " + m.Impure
 	if m.Pure {
@@ -51,8 +20,8 @@ func (m *moduleFacts) rows() [][2]string {
 	}
 	return [][2]string{
 		{"file", m.File}, {"kind", string(m.Kind)}, {"abi", m.ABI},
-		{"exports", strings.Join(m.Exports, ", ")}, {"imports", m.imports()},
-		{"metered", meteredText(m.Info)}, {"state", m.state()}, {"pure", pure},
+		{"exports", strings.Join(m.Exports, ", ")}, {"imports", moduleImports(m)},
+		{"metered", meteredText(m.Info)}, {"state", moduleState(m)}, {"pure", pure},
 	}
 }
 
@@ -67,8 +36,8 @@ func meteredText(info *wasm.Info) string {
 // wasi begins the names of functions that every host has, and most guests import.
 const wasi = "wasi_snapshot_preview1."
 
-// imports lists what it wants of this host, and counts the rest.
-func (m *moduleFacts) imports() string {
+// moduleImports lists what it wants of this host, and counts the rest.
+func moduleImports(m *host.Module) string {
 	own := slices.DeleteFunc(slices.Clone(m.Imports), func(name string) bool { return strings.HasPrefix(name, wasi) })
 	if n := len(m.Imports) - len(own); n > 0 {
 		own = append(own, fmt.Sprintf("%d of WASI", n))
@@ -76,12 +45,12 @@ func (m *moduleFacts) imports() string {
 	return orNothing(own)
 }
 
-// state says what a call finds of those before it.
-func (m *moduleFacts) state() string {
+// moduleState says what a call finds of those before it.
+func moduleState(m *host.Module) string {
 	switch {
-	case m.installed.Stateful:
+	case m.Stateful:
 		return "kept from call to call (stateful: true)"
-	case m.installed.Isolated:
+	case m.Isolated:
 		return "a new instance for each call (isolation: call)"
 	case m.Restorable:
 		return "put back before each call"

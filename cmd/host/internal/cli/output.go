@@ -96,14 +96,6 @@ func (a *App) preview(after int, text string) string {
 	return term.Cut(text, 200)
 }
 
-// orEmpty makes a list that is nil an empty one, which JSON shows as [].
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 // oneLine makes a text from outside fit a line of progress.
 func oneLine(text string) string { return term.Cut(strings.TrimSpace(text), 100) }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -29,68 +31,44 @@ beside the program; the first counts where both pin a name.`,
 	return c
 }
 
-// pluginSummary is a plugin in a listing.
-type pluginSummary struct {
-	Name        string     `json:"name"`
-	Version     string     `json:"version"`
-	Kinds       []sdk.Kind `json:"kinds,omitempty"`
-	Runtime     string     `json:"runtime,omitempty"`
-	Description string     `json:"description,omitempty"`
-	// From is whose lock pins it: project or shipped; dev is unlocked.
-	From    string   `json:"from"`
-	Lock    string   `json:"lock,omitempty"`
-	Folder  string   `json:"folder"`
-	Granted []string `json:"granted"`
-	// Problem is why it can't run.
-	Problem *core.ErrorInfo `json:"problem,omitempty"`
-}
-
-func summarize(p *install.Plugin) pluginSummary {
-	s := pluginSummary{Name: p.Name, Version: p.Version, From: p.Place.Label, Lock: p.Place.Lock, Folder: p.Folder, Granted: []string{}}
-	if p.Package != nil {
-		s.Kinds, s.Runtime, s.Description = p.Package.Kinds, string(p.Package.Runtime), p.Package.Description
-		s.Granted = append(s.Granted, p.Package.Capabilities.List()...)
-	}
-	if p.Locked != nil {
-		s.Granted = append([]string{}, p.Locked.Granted.List()...)
-	}
-	s.Problem = core.NewErrorInfo(p.Problem)
-	return s
-}
-
 func (a *App) pluginListCommand() *cobra.Command {
-	return &cobra.Command{
+	in := &operation.PluginList{}
+	c := &cobra.Command{
 		Use: "list", Short: "List the installed plugins",
 		Example: "  reflectory plugin list",
-		RunE: func(*cobra.Command, []string) error {
-			set, err := a.openSet()
+		RunE: func(c *cobra.Command, _ []string) error {
+			page, err := do[operation.Page[host.PluginSummary]](c.Context(), a, "plugin_list", in)
 			if err != nil {
 				return err
 			}
-			return a.listPlugins(set.Plugins())
+			return a.listPlugins(page)
 		},
 	}
+	pagingFlags(c, &in.Paging)
+	return c
 }
 
-func (a *App) listPlugins(plugins []*install.Plugin) error {
-	list := make([]pluginSummary, len(plugins))
-	rows := make([][]string, len(plugins))
-	for i, p := range plugins {
-		list[i] = summarize(p)
-		state := "ready"
-		if p.Problem != nil {
-			state = sdk.ReasonOf(p.Problem)
-		}
-		rows[i] = []string{p.Name, p.Version, joinKinds(list[i].Kinds), list[i].From, state, orNothing(list[i].Granted)}
-	}
+func (a *App) listPlugins(page *operation.Page[host.PluginSummary]) error {
 	if a.flags.json {
-		return a.printJSON(map[string]any{"plugins": list})
+		return a.printJSON(page)
 	}
-	if len(rows) == 0 {
+	if len(page.Items) == 0 {
 		a.term.Line("no plugin is installed; add one from its folder: reflectory plugin add PATH")
 		return nil
 	}
-	return a.table([]string{"PLUGIN", "VERSION", "KINDS", "FROM", "STATE", "GRANTED"}, rows)
+	rows := make([][]string, len(page.Items))
+	for i, p := range page.Items {
+		state := "ready"
+		if p.Problem != nil {
+			state = p.Problem.Code
+		}
+		rows[i] = []string{p.Name, p.Version, joinKinds(p.Kinds), p.From, state, orNothing(p.Granted)}
+	}
+	if err := a.table([]string{"PLUGIN", "VERSION", "KINDS", "FROM", "STATE", "GRANTED"}, rows); err != nil {
+		return err
+	}
+	a.hintNext(page.NextPageToken)
+	return nil
 }
 
 func joinKinds(kinds []sdk.Kind) string {
@@ -137,7 +115,7 @@ func choosePlugins(set *install.Set, names []string) ([]*install.Plugin, error) 
 	for _, name := range names {
 		p := set.Find(name)
 		if p == nil {
-			return nil, pluginNotInstalled(set, name)
+			return nil, host.PluginNotFound(set, name)
 		}
 		chosen = append(chosen, p)
 	}
@@ -147,19 +125,6 @@ func choosePlugins(set *install.Set, names []string) ([]*install.Plugin, error) 
 		}
 	}
 	return chosen, nil
-}
-
-func pluginNotInstalled(set *install.Set, name string) error {
-	var names []string
-	otherwise := "see what is installed: reflectory plugin list"
-	for _, p := range set.Plugins() {
-		names = append(names, p.Name)
-		if strings.HasSuffix(p.Name, "/"+name) {
-			otherwise = fmt.Sprintf("write its publisher too: %s", p.Name)
-		}
-	}
-	return sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q", name).
-		WithHint("%s", sdk.DidYouMean(name, names, otherwise))
 }
 
 // verifiedPlugin is what became of a plugin's verification.
@@ -212,8 +177,8 @@ func (a *App) printVerified(results []verifiedPlugin, all bool) error {
 			continue
 		}
 		fmt.Fprintf(a.Stdout, "FAILED  %s %s: %s\n", v.Name, v.Version, term.Lines(v.Problem.Message))
-		if v.Problem.Hint != "" {
-			fmt.Fprintf(a.Stdout, "        hint: %s\n", term.Clean(v.Problem.Hint))
+		if hint := a.hint(v.Problem); hint != "" {
+			fmt.Fprintf(a.Stdout, "        hint: %s\n", term.Clean(hint))
 		}
 	}
 	return exitNotValidUnless(all, nil)

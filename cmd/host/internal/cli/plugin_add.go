@@ -72,7 +72,7 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 	if err != nil {
 		return err
 	}
-	added.pluginSummary, added.Limits, added.files = summarize(p), newLimits(p.Package), len(p.Locked.Files)
+	added.PluginSummary, added.Limits, added.files = host.Summarize(p), host.LimitsOf(p.Package), len(p.Locked.Files)
 	if a.flags.json {
 		return a.printJSON(added)
 	}
@@ -82,8 +82,8 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 
 // addedPlugin is a plugin that was pinned, and what holds it.
 type addedPlugin struct {
-	pluginSummary
-	Limits *limits `json:"limits"`
+	host.PluginSummary
+	Limits *host.PluginLimits `json:"limits"`
 	// Metered is whether fuel bounds a module; if not, Unmetered says why. A process
 	// has neither.
 	Metered   *bool  `json:"metered,omitempty"`
@@ -110,7 +110,7 @@ func (p *addedPlugin) tried(module *wasm.Info, undescribed error) {
 
 // print shows it to people.
 func (p *addedPlugin) print(a *App) {
-	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\nlimits %s\n", p.Name, p.Version, p.files, orNothing(p.Granted), p.Limits)
+	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\nlimits %s\n", p.Name, p.Version, p.files, orNothing(p.Granted), limitsLine(p.Limits))
 	if p.module != nil {
 		fmt.Fprintf(a.Stdout, "metered %s\n", meteredText(p.module))
 	}

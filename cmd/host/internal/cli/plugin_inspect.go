@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 func (a *App) pluginInspectCommand() *cobra.Command {
@@ -25,7 +27,7 @@ and whether fuel counts what it executes. Nothing of it is run.
 
 With --json:
   name version kinds runtime description from lock folder granted   as plugin list has them
-  problem   why it can't run: {code, message, hint?, details?}
+  problem   why it can't run: {code, message, hint?, try?, details?}
   package   its plugin.yaml; limits: memory_bytes timeout output_bytes instances
             parallel, and fuel or processes
   files     the SHA-256 of each file that the lock pins; signer: the key that signed it
@@ -43,74 +45,38 @@ With --json:
   reflectory plugin inspect words --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, err := a.findPlugin(args[0])
+			i, err := a.inspect(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			i := a.inspect(c.Context(), p)
 			if a.flags.json {
 				return a.printJSON(i)
 			}
-			return i.print(a)
+			return a.printInspection(i)
 		},
 	}
 }
 
-// findPlugin is the installed plugin of a name, or that in a folder.
-func (a *App) findPlugin(name string) (*install.Plugin, error) {
-	set, err := a.openSet()
-	if err != nil {
+// inspect is what is known of the installed plugin of a name, or of the plugin in a folder
+// of this machine.
+func (a *App) inspect(ctx context.Context, name string) (*host.Inspection, error) {
+	i, err := do[host.Inspection](ctx, a, "plugin_get", &operation.PluginGet{Name: name})
+	if sdk.ReasonOf(err) != "plugin_not_found" {
+		return i, err
+	}
+	if info, statErr := os.Stat(name); statErr != nil || !info.IsDir() {
 		return nil, err
-	}
-	if p := set.Find(name); p != nil {
-		return p, nil
-	}
-	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return nil, pluginNotInstalled(set, name)
 	}
 	pkg, err := install.ReadPackage(name)
 	if err != nil {
 		return nil, err
 	}
-	return &install.Plugin{Name: pkg.Name, Version: pkg.Version, Folder: name, Package: pkg, Place: install.Place{Label: "not installed"}}, nil
+	p := &install.Plugin{Name: pkg.Name, Version: pkg.Version, Folder: name, Package: pkg, Place: install.Place{Label: "not installed"}}
+	return host.Inspect(ctx, a.config, a.Getenv, p), nil
 }
 
-// inspection is all that is known of a plugin without running it.
-type inspection struct {
-	pluginSummary
-	// Package is its plugin.yaml; absent where it can't be read.
-	Package *install.Package `json:"package,omitempty"`
-	// Limits are those of the package with their defaults.
-	Limits *limits `json:"limits,omitempty"`
-	// Files are what the lock pins; Signer is the key that signed it.
-	Files  map[string]string `json:"files,omitempty"`
-	Signer string            `json:"signer,omitempty"`
-	// Sandbox is what would confine its process here, and Module is what its module
-	// is: it is one or the other.
-	Sandbox *confinement `json:"sandbox,omitempty"`
-	Module  *moduleFacts `json:"module,omitempty"`
-}
-
-func (a *App) inspect(ctx context.Context, p *install.Plugin) inspection {
-	i := inspection{pluginSummary: summarize(p), Package: p.Package}
-	if p.Locked != nil {
-		i.Files, i.Signer = p.Locked.Files, p.Locked.Signer
-	}
-	if p.Package == nil {
-		return i
-	}
-	i.Limits = newLimits(p.Package)
-	switch installed := p.Installed(); installed.Runtime {
-	case plugin.RuntimeProcess:
-		i.Sandbox = a.confine(installed, p.Folder)
-	case plugin.RuntimeWASM:
-		i.Module = inspectModule(ctx, installed)
-	}
-	return i
-}
-
-// print shows an inspection to people.
-func (i inspection) print(a *App) error {
+// printInspection shows an inspection to people.
+func (a *App) printInspection(i *host.Inspection) error {
 	rows := [][2]string{
 		{"version", i.Version}, {"description", i.Description}, {"kinds", joinKinds(i.Kinds)}, {"runtime", i.Runtime},
 		{"from", i.From}, {"lock", i.Lock}, {"folder", i.Folder}, {"signed by", i.Signer},
@@ -119,20 +85,20 @@ func (i inspection) print(a *App) error {
 		for _, platform := range slices.Sorted(maps.Keys(pkg.Entries)) {
 			rows = append(rows, [2]string{strings.TrimSpace("entry " + platform), strings.Join(pkg.Entries[platform], " ")})
 		}
-		rows = append(rows, [2]string{"asks for", orNothing(pkg.Capabilities.List())}, [2]string{"limits", i.Limits.String()})
+		rows = append(rows, [2]string{"asks for", orNothing(pkg.Capabilities.List())}, [2]string{"limits", limitsLine(i.Limits)})
 	}
 	if len(i.Files) > 0 {
 		rows = append(rows, [2]string{"granted", orNothing(i.Granted)})
 	}
 	if i.Problem != nil {
-		rows = append(rows, [2]string{"problem", i.Problem.Message}, [2]string{"hint", i.Problem.Hint})
+		rows = append(rows, [2]string{"problem", i.Problem.Message}, [2]string{"hint", a.hint(i.Problem)})
 	}
 	a.printSection(i.Name, rows)
 	if i.Sandbox != nil {
-		a.printSection("its sandbox here", i.Sandbox.rows())
+		a.printSection("its sandbox here", confinementRows(i.Sandbox))
 	}
 	if i.Module != nil {
-		a.printSection("its module", i.Module.rows())
+		a.printSection("its module", a.moduleRows(i.Module))
 	}
 	if len(i.Files) > 0 {
 		fmt.Fprintln(a.Stdout, "its files, by SHA-256")

@@ -12,16 +12,14 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/logfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// defaultLogLines is about a screen.
-const defaultLogLines = 50
-
 func (a *App) pluginLogsCommand() *cobra.Command {
-	var lines int
+	in := &operation.PluginLogs{}
 	var follow bool
 	c := &cobra.Command{
 		Use: "logs NAME", Short: "Show what a plugin has logged",
@@ -33,45 +31,35 @@ variables that the plugin was granted stand as *** in them.`,
   reflectory plugin logs reflectory/schema-eval --lines 500 --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := a.checkLogFlags(lines, follow); err != nil {
-				return err
+			if follow && a.flags.json {
+				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--follow has no end, and --json prints one value").
+					WithHint("leave one of them out")}
 			}
-			return a.pluginLogs(c.Context(), args[0], lines, follow)
+			in.Name = args[0]
+			return a.pluginLogs(c.Context(), in, follow)
 		},
 	}
-	c.Flags().IntVar(&lines, "lines", defaultLogLines, "how many lines at most")
+	c.Flags().IntVar(&in.Lines, "lines", 0, fmt.Sprintf("how many lines at most (default %d)", operation.DefaultLogLines))
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with lines as they are written, until interrupted")
 	return c
 }
 
-func (a *App) checkLogFlags(lines int, follow bool) error {
-	switch {
-	case lines < 1 || lines > logfile.MaxLines:
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--lines must be from 1 to %d, not %d", logfile.MaxLines, lines)}
-	case follow && a.flags.json:
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--follow has no end, and --json prints one value").
-			WithHint("leave one of them out")}
+func (a *App) pluginLogs(ctx context.Context, in *operation.PluginLogs, follow bool) error {
+	asked := ctx
+	if follow {
+		asked = context.WithoutCancel(ctx) // interrupting ends the following, not what is there already
 	}
-	return nil
-}
-
-func (a *App) pluginLogs(ctx context.Context, name string, lines int, follow bool) error {
-	tail, err := logfile.Tail(host.PluginLogDir(a.config), name, lines)
-	switch {
-	case sdk.ReasonOf(err) == "log_not_found":
-		// A set that can't be opened says nothing of the name.
-		if set, err := a.openSet(); err == nil && set.Find(name) == nil {
-			return pluginNotInstalled(set, name)
-		}
-		tail = []plugin.LogLine{}
-		a.term.Line("%s", err)
-	case err != nil:
+	tail, err := do[operation.PluginLog](asked, a, "plugin_logs", in)
+	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"plugin": name, "lines": tail})
+	if len(tail.Lines) == 0 {
+		a.term.Line("plugin %s has logged nothing: a log begins with the first line that it writes in a run", term.Clean(tail.Plugin))
 	}
-	for _, l := range tail {
+	if a.flags.json {
+		return a.printJSON(tail)
+	}
+	for _, l := range tail.Lines {
 		if err := a.printLogLine(l); err != nil {
 			return err
 		}
@@ -79,7 +67,7 @@ func (a *App) pluginLogs(ctx context.Context, name string, lines int, follow boo
 	if !follow {
 		return nil
 	}
-	return logfile.Follow(ctx, host.PluginLogDir(a.config), name, a.printLogLine)
+	return logfile.Follow(ctx, host.PluginLogDir(a.config), in.Name, a.printLogLine)
 }
 
 // printLogLine prints a line as "time level run message name=value …".

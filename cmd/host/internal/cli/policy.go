@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/policy/policytest"
@@ -47,21 +48,10 @@ func policiesFlag(c *cobra.Command, dir *string) {
 
 // policyChecked is what check prints.
 type policyChecked struct {
-	Valid    bool             `json:"valid"`
-	Digest   string           `json:"digest,omitempty"`
-	Policies []policyFile     `json:"policies,omitempty"`
-	Problems []format.Problem `json:"problems,omitempty"`
-}
-
-type policyFile struct {
-	File      string `json:"file"`
-	Point     string `json:"point"`
-	Namespace string `json:"namespace"`
-	Shadow    bool   `json:"shadow,omitempty"`
-	// Optional is whether it leaves cases to the next less specific policy.
-	Optional bool   `json:"optional,omitempty"`
-	Cost     uint64 `json:"cost"`
-	Tracked  bool   `json:"tracked,omitempty"`
+	Valid    bool               `json:"valid"`
+	Digest   string             `json:"digest,omitempty"`
+	Policies []operation.Policy `json:"policies,omitempty"`
+	Problems []format.Problem   `json:"problems,omitempty"`
 }
 
 func (a *App) policyCheckCommand() *cobra.Command {
@@ -88,9 +78,7 @@ func (a *App) policyCheck(dir string) error {
 	} else {
 		checked.Digest = set.Digest()
 		for _, p := range set.Files() {
-			checked.Policies = append(checked.Policies, policyFile{
-				p.File(), string(p.Point()), p.Namespace(), p.Shadow(), p.Optional(), p.Cost(), p.Tracked(),
-			})
+			checked.Policies = append(checked.Policies, operation.PolicyOf(p))
 		}
 	}
 	return exitNotValidUnless(checked.Valid, a.printChecked(checked))

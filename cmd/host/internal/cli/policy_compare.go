@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"strings"
 	"time"
@@ -12,9 +11,8 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host"
-	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -92,31 +90,31 @@ Exit codes: 0 nothing would change, 3 something would.`,
 	return c
 }
 
-func (a *App) policyReplay(ctx context.Context, dir, log, since string) (err error) {
+func (a *App) policyReplay(ctx context.Context, dir, log, since string) error {
 	from, err := parseSince(since, core.SystemClock{}.Now())
 	if err != nil {
 		return err
 	}
-	set, err := host.LoadPolicies(policy.NewPoints(), dir)
+	points := policy.NewPoints()
+	set, err := host.LoadPolicies(points, dir)
 	if err != nil {
 		return err
 	}
-	records, closer, err := a.decisions(ctx, log, from)
-	if err != nil {
-		return err
+	var replayed *operation.PolicyReplayed
+	if log != "" {
+		replayed, err = a.replayLog(ctx, set, log, from)
+	} else {
+		replayed, err = a.replayStore(ctx, points, dir, from)
 	}
-	defer closing(&err, closer)
-	a.term.Status("deciding again …")
-	replay, err := set.Replay(ctx, a.counting(records), policy.ReplayOptions{Since: from, Engine: host.Engine})
 	if err != nil {
 		return err
 	}
 	if a.flags.json {
-		err = a.printJSON(replay)
+		err = a.printJSON(replayed)
 	} else {
-		a.printPolicyReplay(replay)
+		a.printPolicyReplay(replayed.Replay)
 	}
-	return exitNotValidUnless(replay.Changed == 0, err)
+	return exitNotValidUnless(replayed.Changed == 0, err)
 }
 
 // counting shows how many records were taken.
@@ -125,7 +123,7 @@ func (a *App) counting(records iter.Seq2[*policy.Record, error]) iter.Seq2[*poli
 		taken := int64(0)
 		for record, err := range records {
 			taken++
-			a.term.Step(taken, 0, term.Unit{One: "decision", Many: "decisions"})
+			a.term.Step(taken, 0, decided)
 			if !yield(record, err) {
 				return
 			}
@@ -133,49 +131,37 @@ func (a *App) counting(records iter.Seq2[*policy.Record, error]) iter.Seq2[*poli
 	}
 }
 
-// decisions are the recorded ones, of a file or of the store, from a time on.
-func (a *App) decisions(ctx context.Context, log string, since time.Time) (iter.Seq2[*policy.Record, error], io.Closer, error) {
-	if log != "" {
-		f, err := a.input.open(log)
-		if err != nil {
-			return nil, nil, sdk.Wrap("open the decision log", err)
-		}
-		return policy.ReadLog(f), f, nil
-	}
-	h, err := a.openHost(ctx)
+// replayLog decides the decisions of a file again.
+func (a *App) replayLog(ctx context.Context, set *policy.Set, log string, since time.Time) (_ *operation.PolicyReplayed, err error) {
+	f, err := a.input.open(log)
 	if err != nil {
-		return nil, nil, err
+		return nil, sdk.Wrap("open the decision log", err)
 	}
-	if err := a.tellPruned(ctx, h.Store, since); err != nil {
-		return nil, nil, err
-	}
-	return func(yield func(*policy.Record, error) bool) {
-		for text, err := range decisions.Read(ctx, h.Store, since) {
-			var record *policy.Record
-			if err == nil {
-				record, err = policy.DecodeRecord(text)
-			}
-			if !yield(record, sdk.Wrap("read the recorded decisions", err)) || err != nil {
-				return
-			}
-		}
-	}, io.NopCloser(nil), nil
+	defer closing(&err, f)
+	a.term.Status("deciding again …")
+	replay, err := set.Replay(ctx, a.counting(policy.ReadLog(f)), policy.ReplayOptions{Since: since, Engine: host.Engine})
+	return &operation.PolicyReplayed{Replay: replay}, err
 }
 
-// tellPruned says which decisions since a time aren't there any more.
-func (a *App) tellPruned(ctx context.Context, db core.Store, since time.Time) error {
-	return db.View(ctx, func(r core.Reader) error {
-		for _, point := range core.PolicyPoints() {
-			seal, err := journal.ReadSeal(r, journal.DecisionStream(string(point)))
-			if err != nil {
-				return err
-			}
-			if seal.Seq > 0 && !seal.To.Before(since) {
-				a.term.Line("note: decisions of %s until %s were pruned, and aren't decided again", point, term.Time(seal.To))
-			}
-		}
-		return nil
-	})
+// replayStore has the host decide its own decisions again, by the files of a folder.
+func (a *App) replayStore(ctx context.Context, points *policy.Points, dir string, since time.Time) (*operation.PolicyReplayed, error) {
+	folder, err := host.PolicyFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := points.Files(folder)
+	if err != nil {
+		return nil, err
+	}
+	a.term.Status("deciding again …")
+	replayed, err := do[operation.PolicyReplayed](ctx, a, "policy_replay", &operation.PolicyReplay{Files: files, Since: since})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range replayed.Pruned {
+		a.term.Line("note: decisions of %s until %s were pruned, and aren't decided again", p.Point, term.Time(p.Until))
+	}
+	return replayed, nil
 }
 
 func (a *App) printPolicyReplay(r *policy.Replay) {

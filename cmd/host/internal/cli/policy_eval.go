@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -78,10 +79,10 @@ func (a *App) policyChain(set *policy.Set, point core.Point, namespace string) e
 	if err != nil {
 		return err
 	}
-	files := make([]policyFile, len(chain))
+	files := make([]operation.Policy, len(chain))
 	rows := make([][]string, len(chain))
 	for i, p := range chain {
-		files[i] = policyFile{p.File(), string(p.Point()), p.Namespace(), p.Shadow(), p.Optional(), p.Cost(), p.Tracked()}
+		files[i] = operation.PolicyOf(p)
 		why := "always decides"
 		if p.Optional() {
 			why = "decides, or leaves it to the next"

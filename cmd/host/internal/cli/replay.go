@@ -6,21 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/workflow"
-	"github.com/reflectory/reflectory/sdk"
 )
 
-// replayFlags are what a replay changes.
-type replayFlags struct {
-	evaluator string
-	accept    string
-}
-
 func (a *App) replayCommand() *cobra.Command {
-	var flags replayFlags
+	in := &operation.RunReplay{}
+	var evaluator string
 	c := &cobra.Command{
 		Use: "replay RUN", Short: "Judge a stored run's attempts again, and show what would change",
 		Long: `Judge a stored run's attempts again: with the run's own evaluator, or another
@@ -30,23 +24,25 @@ nothing is stored. Exit codes: 0 nothing would change, 3 something would.`,
   reflectory replay 01939f2c --evaluator stricter.yaml
   reflectory replay 01939f2c --accept 'score >= 0.8'`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.replay(c.Context(), args[0], flags) },
+		RunE: func(c *cobra.Command, args []string) error {
+			in.ID = args[0]
+			return a.replay(c.Context(), in, evaluator)
+		},
 	}
-	c.Flags().StringVar(&flags.evaluator, "evaluator", "", "YAML `file` of another evaluator")
-	c.Flags().StringVar(&flags.accept, "accept", "", "another rule for passing: a CEL `expression` over valid, score, errors, output, iteration")
+	c.Flags().StringVar(&evaluator, "evaluator", "", "YAML `file` of another evaluator")
+	c.Flags().StringVar(&in.Accept, "accept", "", "another rule for passing: a CEL `expression` over valid, score, errors, output, iteration")
 	return c
 }
 
-func (a *App) replay(ctx context.Context, prefix string, flags replayFlags) error {
-	options, err := a.replayOptions(flags)
-	if err != nil {
-		return err
+func (a *App) replay(ctx context.Context, in *operation.RunReplay, evaluator string) error {
+	if evaluator != "" {
+		source, err := workflow.Read(evaluator)
+		if err != nil {
+			return err
+		}
+		in.Evaluator, in.SourceFiles = source.Text, filesOf(source)
 	}
-	h, err := a.openHost(ctx)
-	if err != nil {
-		return err
-	}
-	result, err := h.Replay(ctx, prefix, options)
+	result, err := do[host.Replayed](ctx, a, "run_replay", in)
 	if err != nil {
 		return err
 	}
@@ -56,21 +52,6 @@ func (a *App) replay(ctx context.Context, prefix string, flags replayFlags) erro
 		err = a.printReplay(result)
 	}
 	return exitNotValidUnless(result.Changed == 0, err)
-}
-
-// replayOptions are what judges instead of a run's own evaluator and rule for passing.
-func (a *App) replayOptions(flags replayFlags) (o host.ReplayOptions, err error) {
-	if flags.evaluator != "" {
-		if o.Evaluator, err = a.loadSingle(flags.evaluator, workflow.LoadEvaluator); err != nil {
-			return o, err
-		}
-	}
-	if flags.accept != "" {
-		if o.Accept, err = host.LoadOptions().Expressions.Compile(core.PointAccept, flags.accept); err != nil {
-			return o, usageError{sdk.Wrap("--accept", err)}
-		}
-	}
-	return o, nil
 }
 
 func (a *App) printReplay(r *host.Replayed) error {

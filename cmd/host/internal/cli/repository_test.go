@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"go/ast"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -154,5 +155,27 @@ func TestRepository_NoTestComparesTimes(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// A layer below the command line says what to do as data: over HTTP or MCP nobody can
+// type a command.
+func TestRepository_NoLayerBelowTheCommandLineSpellsACommand(t *testing.T) {
+	var nouns []string
+	for _, c := range (&App{}).root().Commands() {
+		nouns = append(nouns, c.Name())
+	}
+	command := regexp.MustCompile(`\breflectory (` + strings.Join(nouns, "|") + `)\b`)
+	below := []string{"sdk", "core", "policy", "plugins", "cmd/host/internal/client", "cmd/host/internal/term"}
+	files := sources(t, below, func(file *ast.File, at func(ast.Node) string) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && command.MatchString(l.Value) {
+				t.Errorf("%s spells a command: %s", at(l), l.Value)
+			}
+			return true
+		})
+	})
+	if files < 300 || !command.MatchString("see reflectory runs list") {
+		t.Errorf("looked at %d files for %s", files, command)
 	}
 }

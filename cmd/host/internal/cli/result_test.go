@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
 
@@ -225,12 +226,12 @@ nodes:
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
 	_, out, _ := w.run(t.Context(), "runs", "list", "--json")
-	var list struct{ Runs []runSummary }
-	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Runs) != 1 {
+	var list operation.Page[operation.RunSummary]
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Items) != 1 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if got, calls := list.Runs[0].Usage.TokensIn, len(server.Requests()); got != 600 || calls != 6 {
-		t.Errorf("%d tokens in were counted of %d calls: %+v", got, calls, list.Runs[0].Usage)
+	if got, calls := list.Items[0].Usage.TokensIn, len(server.Requests()); got != 600 || calls != 6 {
+		t.Errorf("%d tokens in were counted of %d calls: %+v", got, calls, list.Items[0].Usage)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 )
 
 const about = `Reflectory runs reflection workflows: it generates an output, evaluates it, and
@@ -15,7 +16,7 @@ before the next step, so a killed run resumes where it was.
 
 Results go to standard output and all else to standard error. With --json,
 standard output is one JSON value, and an error is
-{"error": {"code", "message", "hint"?, "details"?}}.
+{"error": {"code", "message", "hint"?, "try"?, "details"?}}.
 
 Exit codes: 0 passed, 1 failure, 2 usage, 3 not valid, 4 refused, 5 raised,
 130 cancelled.`
@@ -26,7 +27,7 @@ func (a *App) root() *cobra.Command {
 		Use: "reflectory", Short: "Run reflection workflows on plugins", Long: about,
 		Example: "  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml",
 		// --version and -v, which work with any configuration, also a broken one.
-		Version:       currentVersion().String(),
+		Version:       host.VersionOf(version).String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {

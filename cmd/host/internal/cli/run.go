@@ -12,7 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -32,7 +32,9 @@ resumed.`,
 		Example: `  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml
   reflectory run workflow.yaml --state user.name=Ada --state retries=2 --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], session, flags) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.run(c.Context(), args[0], &operation.RunStart{Session: session}, flags)
+		},
 	}
 	a.namespaceFlag(c)
 	c.Flags().StringVar(&session, "session", "", "`name` of the session that the run's recalls are turns of (default the run's id)")
@@ -42,30 +44,30 @@ resumed.`,
 	return c
 }
 
-func (a *App) run(ctx context.Context, path, session string, flags stateFlags) error {
+func (a *App) run(ctx context.Context, path string, in *operation.RunStart, flags stateFlags) error {
 	source, err := workflow.Read(path)
 	if err != nil {
 		return err
 	}
-	plan, err := workflow.Load(source, host.LoadOptions())
-	if err != nil {
+	in.Workflow, in.SourceFiles, in.Namespace = source.Text, filesOf(source), a.config.Namespace.Value
+	if in.Overlay, err = flags.overlay(a.input); err != nil {
 		return err
 	}
-	state, err := flags.apply(plan.State, a.input)
+	run, err := doCall[operation.RunEnded](ctx, a, a.shownCall(), "run_start", in)
 	if err != nil {
-		return err
+		return flags.named(err)
 	}
-	h, err := a.openHost(ctx)
-	if err != nil {
-		return err
-	}
-	run := &core.Run{ID: h.NewID(), Workflow: plan.Name, Namespace: a.config.Namespace.Value, Session: session, Source: source, State: state}
-	return a.printRun(run, h.Start(ctx, plan, run, a.runOptions()))
+	return a.printRun(run)
 }
 
-// runOptions have a run shown as it goes.
-func (a *App) runOptions() host.RunOptions {
-	return host.RunOptions{Events: a.events(), Pieces: a.term.Live() && !a.flags.json}
+// filesOf are the files of a source, for a request that has its text.
+func filesOf(source core.Source) operation.SourceFiles {
+	return operation.SourceFiles{File: source.File, Files: source.Files}
+}
+
+// shownCall has a run shown as it goes.
+func (a *App) shownCall() operation.Call {
+	return operation.Call{Events: a.events(), Pieces: a.term.Live() && !a.flags.json}
 }
 
 func (a *App) resumeCommand() *cobra.Command {
@@ -81,25 +83,18 @@ A run that is done is refused. The exit codes are those of run.`,
 	}
 }
 
-func (a *App) resume(ctx context.Context, prefix string) error {
-	h, err := a.openHost(ctx)
+func (a *App) resume(ctx context.Context, id string) error {
+	run, err := doCall[operation.RunEnded](ctx, a, a.shownCall(), "run_resume", &operation.RunResume{ID: id})
 	if err != nil {
 		return err
 	}
-	run, err := h.Resume(ctx, prefix, a.runOptions())
-	if run == nil {
-		return err
-	}
-	return a.printRun(run, err)
+	return a.printRun(run)
 }
 
 // printRun prints how a run ended and returns its exit code as an error.
-func (a *App) printRun(run *core.Run, failure error) error {
-	if failure != nil && run.Status != core.StatusError {
-		return failure // the end itself could not be recorded
-	}
+func (a *App) printRun(run *operation.RunEnded) error {
 	if a.flags.json {
-		if err := a.printJSON(runJSON(run)); err != nil {
+		if err := a.printJSON(run); err != nil {
 			return err
 		}
 		return statusExit(run.Status)
@@ -113,9 +108,9 @@ func (a *App) printRun(run *core.Run, failure error) error {
 	var hints []string
 	if run.Error != nil {
 		a.term.Line("error: %s", term.Lines(run.Error.Message))
-		hints = append(hints, run.Error.Hint)
+		hints = append(hints, a.hint(run.Error))
 	}
-	hints = append(hints, inputHint(run), resumeHint(run))
+	hints = append(hints, inputHint(run.Run), resumeHint(run.Run))
 	hints = slices.DeleteFunc(hints, func(h string) bool { return h == "" })
 	if len(hints) > 0 {
 		a.term.Line("hint: %s", term.Clean(strings.Join(hints, "; ")))
@@ -145,19 +140,6 @@ func resumeHint(run *core.Run) string {
 		return ""
 	}
 	return "go on with: reflectory resume " + run.ID
-}
-
-// runJSON is what --json shows of an ended run: its result, or else its status
-// and error.
-func runJSON(run *core.Run) any {
-	if len(run.Result) > 0 {
-		return run.Result
-	}
-	return struct {
-		RunID  string          `json:"run_id"`
-		Status core.Status     `json:"status"`
-		Error  *core.ErrorInfo `json:"error,omitempty"`
-	}{run.ID, run.Status, run.Error}
 }
 
 // printOutput prints a result's output: a text as it is, but for what would

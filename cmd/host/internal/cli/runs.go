@@ -9,8 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/core/host/operation"
 )
 
 func (a *App) runsCommand() *cobra.Command {
@@ -20,107 +19,54 @@ func (a *App) runsCommand() *cobra.Command {
 }
 
 func (a *App) runsListCommand() *cobra.Command {
-	var filter store.ListFilter
-	var status string
+	f := &operation.RunList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first",
 		Long: `List runs, the newest first. One whose program was killed is interrupted: resume goes
 on with it.`,
 		Example: "  reflectory runs list --status error --limit 10",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkFilter(status, filter.Limit); err != nil {
+			page, err := do[operation.Page[operation.RunSummary]](c.Context(), a, "run_list", f)
+			if err != nil {
 				return err
 			}
-			filter.Status = stored(core.Status(status))
-			return a.withRuns(c.Context(), func(runs *store.Runs) error {
-				list, err := runs.List(c.Context(), filter)
-				if err != nil {
-					return err
-				}
-				return a.printRuns(list)
-			})
+			return a.printRuns(page)
 		},
 	}
-	c.Flags().StringVar(&status, "status", "", "only runs of this `status`: "+strings.Join(statuses(), ", "))
-	c.Flags().StringVar(&filter.Workflow, "workflow", "", "only runs of the workflow of this `name`")
-	c.Flags().IntVar(&filter.Limit, "limit", store.DefaultListLimit, "how many at most")
+	c.Flags().StringVar((*string)(&f.Status), "status", "", "only runs of this `status`: "+strings.Join(statuses(), ", "))
+	c.Flags().StringVar(&f.Workflow, "workflow", "", "only runs of the workflow of this `name`")
+	c.Flags().StringVar(&f.Namespace, "namespace", "", "only runs in this namespace")
+	c.Flags().BoolVar(&f.Subtree, "subtree", false, "with --namespace: look in the namespaces below as well")
+	pagingFlags(c, &f.Paging)
 	return c
 }
 
-// interrupted is how a run is shown that is recorded as running. Whoever looks at it has
-// the store alone: so nobody runs it any more, its program was killed.
-const interrupted core.Status = "interrupted"
-
-// shown is a run's status as it is shown.
-func shown(s core.Status) core.Status {
-	if s == core.StatusRunning {
-		return interrupted
-	}
-	return s
-}
-
-// stored is what shown shows so.
-func stored(s core.Status) core.Status {
-	if s == interrupted {
-		return core.StatusRunning
-	}
-	return s
-}
-
-func statuses() []string {
-	all := []core.Status{interrupted, core.StatusPassed, core.StatusExhausted, core.StatusRaised, core.StatusError, core.StatusCancelled}
-	names := make([]string, len(all))
-	for i, s := range all {
-		names[i] = string(s)
+// statuses are the statuses of runs.
+func statuses() (names []string) {
+	for _, s := range core.RunStatuses() {
+		names = append(names, string(s))
 	}
 	return names
 }
 
-// checkFilter refuses a status that no run has, and a limit that shows none.
-func checkFilter(status string, limit int) error {
-	if err := checkWord("status", status, statuses()); err != nil {
-		return err
-	}
-	if limit < 1 {
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--limit must be at least 1, not %d", limit)}
-	}
-	return nil
-}
-
-// runSummary is a run in a list.
-type runSummary struct {
-	RunID      string          `json:"run_id"`
-	Workflow   string          `json:"workflow"`
-	Status     core.Status     `json:"status"`
-	StopReason core.StopReason `json:"stop_reason,omitempty"`
-	Score      float64         `json:"score"`
-	Iterations int             `json:"iterations"`
-	StartedAt  time.Time       `json:"started_at"`
-	UpdatedAt  time.Time       `json:"updated_at"`
-	Usage      core.RunUsage   `json:"usage"`
-}
-
-func summary(r *core.Run) runSummary {
-	return runSummary{r.ID, r.Workflow, shown(r.Status), r.StopReason, r.Score, r.Iterations, r.StartedAt, r.UpdatedAt, r.Usage}
-}
-
-func (a *App) printRuns(list []core.Run) error {
-	summaries := make([]runSummary, len(list))
-	rows := make([][]string, len(list))
-	for i := range list {
-		s := summary(&list[i])
-		summaries[i] = s
-		rows[i] = []string{s.RunID, cell(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
-			fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
-	}
+func (a *App) printRuns(page *operation.Page[operation.RunSummary]) error {
 	if a.flags.json {
-		return a.printJSON(map[string]any{"runs": summaries})
+		return a.printJSON(page)
 	}
-	if len(list) == 0 {
+	if len(page.Items) == 0 {
 		a.term.Line("no runs in %s", a.config.DataDir.Value)
 		return nil
 	}
-	return a.table([]string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, rows)
+	rows := make([][]string, len(page.Items))
+	for i, s := range page.Items {
+		rows[i] = []string{s.RunID, cell(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
+			fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
+	}
+	if err := a.table([]string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, rows); err != nil {
+		return err
+	}
+	a.hintNext(page.NextPageToken)
+	return nil
 }
 
 func (a *App) runsShowCommand() *cobra.Command {
@@ -130,33 +76,21 @@ func (a *App) runsShowCommand() *cobra.Command {
 		Example: "  reflectory runs show 01939f2c --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withRuns(c.Context(), func(runs *store.Runs) error {
-				run, err := runs.Find(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				loops, err := runs.Attempts(c.Context(), run.ID)
-				if err != nil {
-					return err
-				}
-				run.Status = shown(run.Status)
-				return a.printRunDetails(run, loops)
-			})
+			run, err := do[operation.Run](c.Context(), a, "run_get", &operation.RunGet{ID: args[0]})
+			if err != nil {
+				return err
+			}
+			return a.printRunDetails(run)
 		},
 	}
 }
 
-func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error {
+func (a *App) printRunDetails(run *operation.Run) error {
 	if a.flags.json {
-		return a.printJSON(struct {
-			RunID string `json:"run_id"`
-			*core.Run
-			ID    *string               `json:"id,omitempty"` // the store's name for run_id
-			Loops []store.VisitAttempts `json:"loops"`
-		}{RunID: run.ID, Run: run, Loops: orEmpty(loops)})
+		return a.printJSON(run)
 	}
 	w := a.Stdout
-	fmt.Fprintf(w, "run       %s\nworkflow  %s (%s)\nstatus    %s", run.ID, term.Clean(run.Workflow), term.Clean(run.Source.File), run.Status)
+	fmt.Fprintf(w, "run       %s\nworkflow  %s (%s)\nstatus    %s", run.RunID, term.Clean(run.Workflow), term.Clean(run.Source.File), run.Status)
 	if run.StopReason != "" {
 		fmt.Fprintf(w, " (%s)", run.StopReason)
 	}
@@ -165,15 +99,13 @@ func (a *App) printRunDetails(run *core.Run, loops []store.VisitAttempts) error 
 	if run.Error != nil {
 		fmt.Fprintf(w, "error     %s\n", term.Lines(run.Error.Message))
 	}
-	for _, l := range loops {
+	for _, l := range run.Loops {
 		fmt.Fprintf(w, "\n%s (visit %d)\n", l.Node, l.Visit)
 		for i := range l.Attempts {
 			a.printAttempt(&l.Attempts[i])
 		}
 	}
-	asStored := *run
-	asStored.Status = stored(run.Status)
-	if hint := resumeHint(&asStored); hint != "" {
+	if hint := resumeHint(run.Run); hint != "" {
 		a.term.Line("hint: %s", hint)
 	}
 	return nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,12 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
-	"github.com/reflectory/reflectory/core/plugin"
-	"github.com/reflectory/reflectory/core/plugin/install"
-	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
-	"github.com/reflectory/reflectory/core/plugin/wasm"
-	"github.com/reflectory/reflectory/core/store/pebble"
-	"github.com/reflectory/reflectory/sdk"
+	"github.com/reflectory/reflectory/core/host/operation"
 )
 
 func (a *App) statusCommand() *cobra.Command {
@@ -39,130 +35,49 @@ With --json, each part is an object of its own; later versions add to them:
   sandbox   mode, refuses, holds and the parts, as plugin inspect has them
   wasm      folder, code_bytes, module_bytes, verdicts, verdict_bytes,
             verdict_limit_bytes
-Store, plugins and wasm have problem, {code, message, hint?, details?}, where they
-can't be looked at.`,
+Store, plugins and wasm have problem, {code, message, hint?, try?, details?}, where
+they can't be looked at; the whole has one where no command that needs the host can
+work, as with policies that can't decide.`,
 		Example: "  reflectory status\n  reflectory status --json",
-		RunE: func(*cobra.Command, []string) error {
-			s := a.status()
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := a.status(c.Context())
+			if err != nil {
+				return err
+			}
 			if a.flags.json {
 				return a.printJSON(s)
 			}
-			return s.print(a)
+			return a.printStatus(s)
 		},
 	}
 }
 
-// Status is what the status command prints.
-type Status struct {
-	Version Version       `json:"version"`
-	Config  configStatus  `json:"config"`
-	Store   storeStatus   `json:"store"`
-	Plugins pluginsStatus `json:"plugins"`
-	Sandbox sandboxFacts  `json:"sandbox"`
-	WASM    wasmStatus    `json:"wasm"`
-}
-
-type configStatus struct {
-	// File is reflectory.yaml; "" where there is none.
-	File    string         `json:"file"`
-	DataDir config.Setting `json:"data_dir"`
-	Sandbox config.Setting `json:"sandbox"`
-}
-
-type storeStatus struct {
-	Folder string `json:"folder"`
-	Exists bool   `json:"exists"`
-	Bytes  int64  `json:"bytes"`
-	// Durability is the one with which this program opens it.
-	Durability config.Setting `json:"durability"`
-	// Holder is who has it open.
-	Holder  *pebble.Holder  `json:"holder,omitempty"`
-	Problem *core.ErrorInfo `json:"problem,omitempty"`
-}
-
-type pluginsStatus struct {
-	// Lock is where plugins are added to.
-	Lock    string          `json:"lock"`
-	List    []pluginStatus  `json:"list"`
-	Problem *core.ErrorInfo `json:"problem,omitempty"`
-}
-
-type pluginStatus struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Runtime string `json:"runtime,omitempty"`
-	From    string `json:"from"`
-	// State is ready, or the code of the problem that keeps it from being run.
-	State string `json:"state"`
-	// Sandbox is how it would be confined: full, partial, none, refused or module.
-	Sandbox string `json:"sandbox,omitempty"`
-}
-
-type wasmStatus struct {
-	Folder string `json:"folder"`
-	wasm.Usage
-	Problem *core.ErrorInfo `json:"problem,omitempty"`
-}
-
-// status looks at the host without changing anything.
-func (a *App) status() Status {
-	c := a.config
-	s := Status{
-		Version: currentVersion(),
-		Config:  configStatus{File: c.File(), DataDir: c.DataDir, Sandbox: c.Sandbox},
-		Store:   storeStatus{Folder: host.StoreDir(a.config), Durability: c.Durability},
-		Plugins: pluginsStatus{Lock: c.Lock.Value, List: []pluginStatus{}},
-		Sandbox: a.sandboxFacts(sandbox.Probe()),
-		WASM:    wasmStatus{Folder: host.WASMCacheDir(a.config)},
+// status asks the host, or, where none can be opened, looks at what there is of it.
+func (a *App) status(ctx context.Context) (*host.Status, error) {
+	if _, err := a.openHost(ctx); err != nil {
+		s := host.Look(a.config, version, a.notice)
+		s.Problem = core.NewErrorInfo(err)
+		return s, nil
 	}
-	presence, err := pebble.Look(s.Store.Folder)
-	s.Store.Exists, s.Store.Bytes, s.Store.Holder, s.Store.Problem = presence.Exists, presence.Bytes, presence.Holder, core.NewErrorInfo(err)
-	s.WASM.Usage, err = wasm.Measure(s.WASM.Folder)
-	s.WASM.Problem = core.NewErrorInfo(err)
-	set, err := a.openSet()
-	if err != nil {
-		s.Plugins.Problem = core.NewErrorInfo(err)
-		return s
-	}
-	for _, p := range set.Plugins() {
-		s.Plugins.List = append(s.Plugins.List, s.plugin(p))
-	}
-	return s
+	return do[host.Status](ctx, a, "status", &operation.StatusGet{})
 }
 
-// plugin is how a plugin stands on this host.
-func (s *Status) plugin(p *install.Plugin) pluginStatus {
-	st := pluginStatus{Name: p.Name, Version: p.Version, From: p.Place.Label, State: "ready"}
-	if p.Problem != nil {
-		st.State = sdk.ReasonOf(p.Problem)
-	}
-	if p.Package == nil {
-		return st
-	}
-	installed := p.Installed()
-	st.Runtime = string(installed.Runtime)
-	switch installed.Runtime {
-	case plugin.RuntimeProcess:
-		st.Sandbox = s.Sandbox.word()
-	case plugin.RuntimeWASM:
-		st.Sandbox = "module"
-	}
-	return st
-}
-
-// print shows the status to people.
-func (s Status) print(a *App) error {
+// printStatus shows the status to people.
+func (a *App) printStatus(s *host.Status) error {
 	a.printSection("reflectory "+s.Version.Version, [][2]string{
 		{"platform", s.Version.Platform + ", " + s.Version.Go},
 		{"config", cmp.Or(s.Config.File, "no "+config.FileName)},
 		{"data", s.Config.DataDir.Value + " (" + s.Config.DataDir.Origin + ")"},
-		{"store", s.Store.String()},
+		{"store", storeLine(s.Store)},
 		{"durability", s.Store.Durability.Value + " (" + s.Store.Durability.Origin + ")"},
-		{"wasm cache", s.WASM.String()},
+		{"wasm cache", wasmLine(s.WASM)},
 	})
-	a.printSection("sandbox", s.Sandbox.rows())
+	if s.Problem != nil {
+		a.printSection("host", [][2]string{{"problem", s.Problem.Message}, {"hint", a.hint(s.Problem)}})
+	}
+	a.printSection("sandbox", sandboxRows(s.Sandbox))
 	if s.Plugins.Problem != nil {
-		a.printSection("plugins", [][2]string{{"problem", s.Plugins.Problem.Message}, {"hint", s.Plugins.Problem.Hint}})
+		a.printSection("plugins", [][2]string{{"problem", s.Plugins.Problem.Message}, {"hint", a.hint(s.Plugins.Problem)}})
 		return nil
 	}
 	fmt.Fprintf(a.Stdout, "plugins (%s)\n", s.Plugins.Lock)
@@ -177,8 +92,8 @@ func (s Status) print(a *App) error {
 	return a.table([]string{"  PLUGIN", "VERSION", "RUNTIME", "FROM", "STATE", "SANDBOX"}, rows)
 }
 
-// String is a line for people.
-func (s storeStatus) String() string {
+// storeLine is the store on a line, for people.
+func storeLine(s host.StoreStatus) string {
 	switch {
 	case s.Problem != nil:
 		return s.Problem.Message
@@ -190,8 +105,8 @@ func (s storeStatus) String() string {
 	return term.Size(s.Bytes) + ", not open"
 }
 
-// String is a line for people.
-func (s wasmStatus) String() string {
+// wasmLine is what is kept of modules on a line, for people.
+func wasmLine(s host.WASMStatus) string {
 	if s.Problem != nil {
 		return s.Problem.Message
 	}

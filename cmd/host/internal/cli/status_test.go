@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
@@ -31,14 +32,14 @@ func TestStatusSaysWhoHasTheStoreOpen(t *testing.T) {
 }
 
 // statusOf is the store's part of the status of a host with a data folder.
-func statusOf(t *testing.T, dir string) storeStatus {
+func statusOf(t *testing.T, dir string) host.StoreStatus {
 	t.Helper()
 	var out, errs bytes.Buffer
 	env := map[string]string{"REFLECTORY_DATA_DIR": dir}
 	if code := runProgram(t.Context(), []string{"status", "--json"}, nil, &out, &errs, func(name string) string { return env[name] }); code != exitPassed {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
-	var s Status
+	var s host.Status
 	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
 		t.Fatal(err)
 	}

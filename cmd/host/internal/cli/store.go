@@ -1,19 +1,13 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/host"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/host/operation"
 )
-
-// maxProblems is how many problems a check lists. All are counted.
-const maxProblems = 1000
 
 func (a *App) storeCommand() *cobra.Command {
 	c := &cobra.Command{Use: "store", Short: "Check, back up, restore, export, import and prune the store", RunE: needsCommand}
@@ -22,16 +16,6 @@ func (a *App) storeCommand() *cobra.Command {
 		a.storeExportCommand(), a.storeImportCommand(), a.storePruneCommand(),
 	)
 	return c
-}
-
-// storeChecked is what check prints.
-type storeChecked struct {
-	Valid bool `json:"valid"`
-	// Repaired is whether what follows from other records was made again before.
-	Repaired bool `json:"repaired"`
-	// Count counts all problems; Problems are the first of them.
-	Count    int            `json:"count"`
-	Problems []core.Problem `json:"problems"`
 }
 
 func (a *App) storeCheckCommand() *cobra.Command {
@@ -44,34 +28,19 @@ Exit codes: 0 all agrees, 3 it doesn't.`,
 		Example: "  reflectory store check",
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "first rebuild what follows from other records")
-	c.RunE = a.onStoreThere(func(ctx context.Context, h *host.Host, _ []string) error {
-		parts, err := host.Checkers(h.Store)
-		if err != nil {
-			return err
-		}
-		checked := storeChecked{Repaired: repair, Problems: []core.Problem{}}
-		if repair {
-			a.term.Status("repairing …")
-			if err := store.Rebuild(ctx, store.Watch(h.Store, a.reading), parts); err != nil {
-				return err
-			}
-		}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		a.noteNewStore()
 		a.term.Status("checking …")
-		checked.Count, err = store.Check(ctx, store.Watch(h.Store, a.reading), parts, func(p core.Problem) {
-			if len(checked.Problems) < maxProblems {
-				checked.Problems = append(checked.Problems, p)
-			}
-		})
+		checked, err := do[operation.StoreChecked](c.Context(), a, "store_check", &operation.StoreCheck{Repair: repair})
 		if err != nil {
 			return err
 		}
-		checked.Valid = checked.Count == 0
 		return a.printStoreChecked(checked)
-	})
+	}
 	return c
 }
 
-func (a *App) printStoreChecked(checked storeChecked) error {
+func (a *App) printStoreChecked(checked *operation.StoreChecked) error {
 	if a.flags.json {
 		return exitNotValidUnless(checked.Valid, a.printJSON(checked))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
@@ -40,7 +41,7 @@ func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
 
 			damage(t, c.key, c.value)
 			out, _ = w.line(exitNotValid, "", "store check --json")
-			var checked storeChecked
+			var checked operation.StoreChecked
 			if err := json.Unmarshal([]byte(out), &checked); err != nil || checked.Valid || checked.Count < 1 || len(checked.Problems) != checked.Count {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -86,14 +87,14 @@ func TestACheckListsSoManyProblemsAndCountsAll(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "store check")
 	tampered(t, func(tx core.Tx, _ func(byte) []byte) (err error) {
-		for i := range maxProblems + 2 {
+		for i := range operation.MaxProblems + 2 {
 			err = core.Together(err, tx.Put(fmt.Appendf(nil, "run-content/nobody-%d", i), []byte("{}")))
 		}
 		return err
 	})
 	out, _ := w.line(exitNotValid, "", "store check --json")
-	var checked storeChecked
-	if err := json.Unmarshal([]byte(out), &checked); err != nil || checked.Count != maxProblems+2 || len(checked.Problems) != maxProblems {
+	var checked operation.StoreChecked
+	if err := json.Unmarshal([]byte(out), &checked); err != nil || checked.Count != operation.MaxProblems+2 || len(checked.Problems) != operation.MaxProblems {
 		t.Errorf("%v: %d problems, of which %d are listed", err, checked.Count, len(checked.Problems))
 	}
 }
@@ -120,15 +121,15 @@ func TestTheJournalIsShownFromItsEnd(t *testing.T) {
 	}
 	for line, want := range map[string]uint64{"": 4, " --from 1": 1} { // each observe has an event of its records
 		shown := w.parsed(exitPassed, "audit show namespace/n --limit 1"+line)
-		entries, _ := shown["entries"].([]any)
-		if len(entries) != 1 || within(shown, "entries.0.seq") != float64(want) {
+		entries, _ := shown["items"].([]any)
+		if len(entries) != 1 || within(shown, "items.0.seq") != float64(want) {
 			t.Errorf("%q shows %v, want entry %d", line, entries, want)
 		}
 	}
 	for limit, more := range map[int]bool{1: true, 100: false} {
 		shown := w.parsed(exitPassed, fmt.Sprint("audit show --limit ", limit))
-		if streams, _ := shown["streams"].([]any); shown["more"] != more || more && len(streams) != limit {
-			t.Errorf("of at most %d streams: %v", limit, shown)
+		if streams, _ := shown["items"].([]any); (shown["next_page_token"] != nil) != more || more && len(streams) != limit {
+			t.Errorf("a page of %d streams: %v", limit, shown)
 		}
 	}
 }

@@ -1,22 +1,18 @@
 package cli
 
 import (
-	"context"
+	"cmp"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/store"
 )
 
-// segmentDir is where store prune writes its files, unless told otherwise.
-func (a *App) segmentDir() string { return filepath.Join(a.config.DataDir.Value, "segments") }
-
 func (a *App) storePruneCommand() *cobra.Command {
-	var dryRun bool
-	var out string
+	in := &operation.StorePrune{}
 	c := &cobra.Command{
 		Use: "prune", Short: "Move old decisions and finished runs to files",
 		Long: `Move decisions and runs that are older than reflectory.yaml has them kept
@@ -28,55 +24,57 @@ remains, and with --segment the file.`,
 		Example: "  reflectory store prune --dry-run\n  reflectory store prune --out archive",
 		Args:    cobra.NoArgs,
 	}
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only count what would be pruned")
-	c.Flags().StringVar(&out, "out", "", "the `folder` of the files (default: segments in the data folder)")
-	c.RunE = a.onStoreThere(func(ctx context.Context, h *host.Host, _ []string) error {
-		if out == "" {
-			out = a.segmentDir()
+	c.Flags().BoolVar(&in.DryRun, "dry-run", false, "only count what would be pruned")
+	c.Flags().StringVar(&in.Folder, "out", "", "the `folder` of the files (default: segments in the data folder)")
+	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		given := in.Folder
+		if given != "" {
+			if in.Folder, err = absolutePath(given); err != nil {
+				return err
+			}
 		}
-		done, err := store.Prune(ctx, h.Journal, store.PruneOptions{
-			Parts: h.Prunable(), Dir: out, DryRun: dryRun,
-			Progress: func(p store.PrunedPart) { a.term.Status("%s …", prunedLine(p)) },
-		})
+		a.noteNewStore()
+		a.term.Status("looking for what is old …")
+		done, err := do[operation.Pruned](c.Context(), a, "store_prune", in)
 		if err != nil {
 			return err
 		}
-		return a.printStorePruned(done, out, dryRun)
-	})
+		done.Folder = cmp.Or(given, done.Folder)
+		return a.printStorePruned(done)
+	}
 	return c
 }
 
-// prunedLine is a line of what was pruned of a part.
-func prunedLine(p store.PrunedPart) string {
-	if p.Name == "decisions" {
-		return plural(p.Records, "decision", "decisions")
-	}
-	return plural(p.Streams, "run", "runs")
-}
-
-func (a *App) printStorePruned(done []store.PrunedPart, dir string, dryRun bool) error {
+func (a *App) printStorePruned(done *operation.Pruned) error {
 	if a.flags.json {
-		shown := map[string]any{"dry_run": dryRun, "folder": dir}
-		for _, p := range done {
-			shown[p.Name] = p
-		}
-		return a.printJSON(shown)
+		return a.printJSON(done)
 	}
-	if len(done) == 0 {
+	if done.Decisions == nil && done.Runs == nil {
 		a.term.Line("nothing is pruned: all decisions and runs are kept for ever")
 		a.term.Line("hint: write keep: {decisions: 90d, runs: 30d} in reflectory.yaml")
 		return nil
 	}
 	verb := "pruned"
-	if dryRun {
+	if done.DryRun {
 		verb = "would prune"
 	}
-	for _, p := range done {
-		a.term.Line("%s %s, with %s", verb, prunedLine(p), plural(p.Entries, "event", "events"))
-		for _, f := range p.Files {
-			if err := a.say("%s", term.Clean(filepath.Join(dir, f.Name))); err != nil {
-				return err
-			}
+	if p := done.Decisions; p != nil {
+		a.term.Line("%s %s, with %s", verb, plural(p.Records, "decision", "decisions"), plural(p.Entries, "event", "events"))
+		if err := a.printSegments(done.Folder, p.Files); err != nil {
+			return err
+		}
+	}
+	if p := done.Runs; p != nil {
+		a.term.Line("%s %s, with %s", verb, plural(p.Streams, "run", "runs"), plural(p.Entries, "event", "events"))
+		return a.printSegments(done.Folder, p.Files)
+	}
+	return nil
+}
+
+func (a *App) printSegments(dir string, files []store.SegmentFile) error {
+	for _, f := range files {
+		if err := a.say("%s", term.Clean(filepath.Join(dir, f.Name))); err != nil {
+			return err
 		}
 	}
 	return nil

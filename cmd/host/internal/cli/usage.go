@@ -128,7 +128,7 @@ func unknownRoot(root *cobra.Command, args []string) error {
 // inFlags puts a refusal of a request's fields into the words of the flags that set them,
 // and reports whether all of it is about flags: then the command line is what is wrong.
 // A field of a file that a flag names keeps its name.
-func inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, all bool) {
+func (a *App) inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, all bool) {
 	if f := c.Flags().Lookup("file"); f != nil && f.Changed {
 		return info.Message, false
 	}
@@ -147,8 +147,8 @@ func inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, all bool) 
 		} else {
 			all = false
 		}
-		if p.Hint != "" && len(problems) > 1 {
-			line += " (" + p.Hint + ")"
+		if hint := a.hint(p); hint != "" && len(problems) > 1 {
+			line += " (" + hint + ")"
 		}
 		lines = append(lines, line)
 	}

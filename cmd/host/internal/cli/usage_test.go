@@ -14,7 +14,7 @@ func TestUsage_SaysWhatTheCommandLineLacks(t *testing.T) {
 		"login":                     {`error: reflectory has no command "login"`, "hint: reflectory --help lists the commands"},
 		"help rnu":                  {`error: reflectory has no command "rnu"`, `hint: did you mean "run"?`},
 		"runs shw":                  {`error: reflectory runs has no command "shw"`, `hint: did you mean "show"?`},
-		"runs list --status failed": {"--status \"failed\" is not one of interrupted, passed,", "hint: write reflectory runs list"},
+		"runs list --status failed": {"error: --status \"failed\" is not one of running, interrupted, passed,"},
 		"memory list --limit x":     {`error: --limit can't be "x": it is a whole number`},
 		"memory list --limt 4":      {"has no flag --limt", `did you mean "limit"?`},
 		"memory list -x":            {"has no flag -x"},

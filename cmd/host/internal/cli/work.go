@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
@@ -14,11 +15,21 @@ var (
 	bytesRead = term.Unit{Bytes: true}
 	records   = term.Unit{One: "record", Many: "records"}
 	memories  = term.Unit{One: "memory", Many: "memories"}
+	decided   = term.Unit{One: "decision", Many: "decisions"}
+	entries   = term.Unit{One: "entry", Many: "entries"}
 )
 
 // units are what operations count.
 func units() map[string]term.Unit {
-	return map[string]term.Unit{"records": records, "memories": memories}
+	return map[string]term.Unit{"records": records, "memories": memories, "decisions": decided, "entries": entries}
+}
+
+// workTexts are what operations are at, for people.
+func workTexts() map[string]string {
+	return map[string]string{
+		string(store.Rebuilding): "rebuilding what follows from the records", string(store.Checking): "checking",
+		string(store.Merging): "merging", host.PrunedDecisions: "pruning decisions", host.PrunedRuns: "pruning runs",
+	}
 }
 
 // opening says, once it lasts, that the store is opened, and who keeps it from being.
@@ -32,26 +43,16 @@ func (a *App) opening() {
 
 // moving shows how far an export or an import has come, of a file of so many bytes; 0 is
 // for one whose size isn't known.
-func (a *App) moving(verb string, size int64) store.Progress {
+func (a *App) moving(verb string, size int64) func(operation.Progress) {
 	a.term.Status("%s …", verb)
-	return func(w store.Work) {
-		switch {
-		case w.Doing == store.Rebuilding:
-			a.term.Doing("rebuilding what follows from the records …")
-			a.reading(w.Records)
-		case w.Doing == store.Checking:
-			a.term.Doing("checking what was imported …")
-			a.reading(w.Records)
-		case size > 0:
-			a.term.Step(w.Bytes, size, bytesRead)
-		default:
-			a.term.Step(w.Records, w.Total, records)
+	return func(p operation.Progress) {
+		if size > 0 && p.Doing == string(store.Moving) {
+			a.term.Step(p.Bytes, size, bytesRead)
+			return
 		}
+		a.progress(p)
 	}
 }
-
-// reading shows how many records were read.
-func (a *App) reading(n int64) { a.term.Step(n, 0, records) }
 
 // sizeOf is a file's size, 0 where that isn't known before it is read.
 func sizeOf(path string) int64 {

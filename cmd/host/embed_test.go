@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// maxEmbedLines is how long a program may be that has a host in it: what takes more to
+// embed isn't easy to embed.
+const maxEmbedLines = 40
+
+// examples/embed is a module of its own, as the programs of others are: it sees only what
+// they see. Its dependencies are this module's, so that no network is needed.
+func TestExamples_EmbedIsAModuleOfItsOwn(t *testing.T) {
+	const dir = "../../examples/embed"
+	text, err := os.ReadFile(dir + "/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := bytes.Count(text, []byte("\n")); lines > maxEmbedLines {
+		t.Errorf("the program has %d lines (limit %d)", lines, maxEmbedLines)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: if its go.mod is out of date, run go mod tidy in examples/embed\n%s", err, out)
+	}
+}

@@ -1,0 +1,202 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A backup of all has, in a folder of its own next to the store's files, what else the
+// host keeps. It is put back where the settings of the moment say, which may be another
+// place than it came from.
+const backupFolder = "host"
+
+// Part is something that a host keeps outside its store: a file, or a folder.
+type Part struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+	// in is what it is called in a backup; "" for what no backup takes.
+	in string
+}
+
+// backupParts are what a backup of all takes.
+func backupParts(c *config.Config) []Part {
+	return []Part{
+		{"policies", c.PolicyDir.Value, "policies"},
+		{"lock", c.Lock.Value, install.LockFile},
+		{"trust file", c.TrustFile.Value, "trust.yaml"},
+		{"packages", c.PluginDir.Value, "plugins"},
+	}
+}
+
+// partsThere are all parts that are there.
+func partsThere(c *config.Config) []Part {
+	all := append(backupParts(c), Part{"settings", c.File(), ""}, Part{"pruned segments", SegmentDir(c), ""})
+	return slices.DeleteFunc(all, func(p Part) bool {
+		_, err := os.Stat(p.Path)
+		return p.Path == "" || err != nil
+	})
+}
+
+// Backup copies the store, as it is now, to a new folder, which appears once the copy is
+// complete; and with all also the policies, the lock, the trust file and the packages. It
+// returns what it left out. One that fails leaves no folder.
+func (h *Host) Backup(ctx context.Context, dir string, all bool) (leftOut []Part, err error) {
+	db, err := h.OpenStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Backup(ctx, dir); err != nil {
+		return nil, err
+	}
+	leftOut = []Part{}
+	for _, part := range partsThere(h.config.Settings) {
+		if !all || part.in == "" {
+			leftOut = append(leftOut, part)
+			continue
+		}
+		if err := copyTree(ctx, part.Path, filepath.Join(dir, backupFolder, part.in)); err != nil {
+			_ = os.RemoveAll(dir) // which isn't complete
+			return nil, backupPartError(part, dir, err)
+		}
+	}
+	return leftOut, nil
+}
+
+// Restore puts a backup in the place of the store of the data folder, as a whole or not at
+// all, and what else it has where the settings say. The store must be empty and the rest
+// not there, unless they are to be replaced; and no program may have the store open, so
+// this is no method of a [Host].
+func Restore(ctx context.Context, settings *config.Config, dir string, replace bool) error {
+	if err := config.MakeDataDir(settings.DataDir.Value); err != nil {
+		return err
+	}
+	parts, err := restorable(settings, dir, replace)
+	if err != nil {
+		return err
+	}
+	if err := pebble.Restore(ctx, dir, StoreOptions(settings), replace); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := restorePart(ctx, part, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func backupPartError(part Part, dir string, cause error) error {
+	return sdk.Errorf(sdk.Unavailable, "backup_io", "the %s of %s can't be copied to or from the backup %s: %w", part.Name, part.Path, dir, cause).
+		WithHint("check that both can be read and written, and that there is space")
+}
+
+// restorable are the parts that a backup has and that aren't there as they are in it. One
+// that is there otherwise is refused, unless it is to be replaced.
+func restorable(settings *config.Config, dir string, replace bool) (parts []Part, err error) {
+	for _, part := range backupParts(settings) {
+		kept := filepath.Join(dir, backupFolder, part.in)
+		if _, err := os.Stat(kept); err != nil || sameFile(kept, part.Path) {
+			continue
+		}
+		if _, err := os.Lstat(part.Path); err == nil && !replace {
+			return nil, sdk.Errorf(sdk.Conflict, "restore_exists", "the backup has the %s, and %s is there already", part.Name, part.Path).
+				WithHint("name another folder with --data-dir, or let it be replaced with --replace")
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// sameFile reports whether two files have the same bytes.
+func sameFile(one, other string) bool {
+	a, err := os.ReadFile(one)
+	if err != nil {
+		return false // as a folder
+	}
+	b, err := os.ReadFile(other)
+	return err == nil && bytes.Equal(a, b)
+}
+
+// restorePart puts a part in its place once its copy is complete.
+func restorePart(ctx context.Context, part Part, dir string) error {
+	staged := part.Path + ".restored"
+	err := os.RemoveAll(staged) // of one that was killed
+	if err == nil {
+		err = copyTree(ctx, filepath.Join(dir, backupFolder, part.in), staged)
+	}
+	if err == nil {
+		err = os.RemoveAll(part.Path)
+	}
+	if err == nil {
+		err = os.Rename(staged, part.Path)
+	}
+	if err != nil {
+		return backupPartError(part, dir, err)
+	}
+	return nil
+}
+
+// copyTree copies a file, or a folder with all that is in it. Links to files are copied
+// as what they lead to; one to a folder is refused, since it may lead in a circle. What
+// was for the owner only stays so.
+func copyTree(ctx context.Context, from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(ctx.Err(), os.MkdirAll(filepath.Dir(to), 0o700)); err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return copyPlain(from, to, info)
+	}
+	if err := os.Mkdir(to, info.Mode().Perm()|0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if target, err := os.Stat(filepath.Join(from, e.Name())); err == nil && target.IsDir() && !e.IsDir() {
+			return fmt.Errorf("%s is a link to a folder", filepath.Join(from, e.Name()))
+		}
+		if err := copyTree(ctx, filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyPlain copies a regular file, and makes it last.
+func copyPlain(from, to string, info fs.FileInfo) (err error) {
+	if !info.Mode().IsRegular() {
+		return nil // a socket, say, which no backup keeps
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.Sync()
+}

@@ -1,0 +1,216 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
+	"github.com/reflectory/reflectory/core/plugin/wasm"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// What is known of a plugin without running it. Most of it is of this machine and its
+// settings, such as what a sandbox would hold, and so it isn't the package's to say.
+
+// PluginSummary is a plugin in a list.
+type PluginSummary struct {
+	Name        string     `json:"name"`
+	Version     string     `json:"version"`
+	Kinds       []sdk.Kind `json:"kinds,omitempty"`
+	Runtime     string     `json:"runtime,omitempty"`
+	Description string     `json:"description,omitempty"`
+	// From is whose lock pins it: project or shipped; dev is unlocked.
+	From    string   `json:"from"`
+	Lock    string   `json:"lock,omitempty"`
+	Folder  string   `json:"folder"`
+	Granted []string `json:"granted"`
+	// Problem is why it can't run.
+	Problem *core.ErrorInfo `json:"problem,omitempty"`
+}
+
+// Summarize is what a list says of a plugin.
+func Summarize(p *install.Plugin) PluginSummary {
+	s := PluginSummary{Name: p.Name, Version: p.Version, From: p.Place.Label, Lock: p.Place.Lock, Folder: p.Folder, Granted: []string{}}
+	if p.Package != nil {
+		s.Kinds, s.Runtime, s.Description = p.Package.Kinds, string(p.Package.Runtime), p.Package.Description
+		s.Granted = append(s.Granted, p.Package.Capabilities.List()...)
+	}
+	if p.Locked != nil {
+		s.Granted = append([]string{}, p.Locked.Granted.List()...)
+	}
+	s.Problem = core.NewErrorInfo(p.Problem)
+	return s
+}
+
+// PluginLimits are what bounds each instance of a plugin.
+type PluginLimits struct {
+	MemoryBytes int64  `json:"memory_bytes"`
+	Timeout     string `json:"timeout"`
+	OutputBytes int    `json:"output_bytes"`
+	Instances   int    `json:"instances"`
+	// Parallel is how many calls an instance takes at a time; 0 is what it says.
+	Parallel int `json:"parallel"`
+	// Fuel is a module's, Processes is a process's.
+	Fuel      uint64 `json:"fuel,omitempty"`
+	Processes int    `json:"processes,omitempty"`
+}
+
+// LimitsOf are the limits of a package with their defaults.
+func LimitsOf(p *install.Package) *PluginLimits {
+	l := p.Limits.WithDefaults(p.Runtime)
+	shown := &PluginLimits{MemoryBytes: l.MemoryBytes, Timeout: l.Timeout.String(), OutputBytes: l.MessageBytes, Instances: l.Instances, Parallel: l.Parallel}
+	if p.Runtime == plugin.RuntimeWASM {
+		shown.Fuel = l.Fuel
+	} else {
+		shown.Processes = l.Processes
+	}
+	return shown
+}
+
+// Inspection is all that is known of a plugin without running it.
+type Inspection struct {
+	PluginSummary
+	// Package is its plugin.yaml; nil where it can't be read.
+	Package *install.Package `json:"package,omitempty"`
+	// Limits are the package's with their defaults.
+	Limits *PluginLimits `json:"limits,omitempty"`
+	// Files are what the lock pins; Signer is the key that signed it.
+	Files  map[string]string `json:"files,omitempty"`
+	Signer string            `json:"signer,omitempty"`
+	// Sandbox is what would confine its process here, and Module is what its module
+	// is: it is one or the other.
+	Sandbox *Confinement `json:"sandbox,omitempty"`
+	Module  *Module      `json:"module,omitempty"`
+}
+
+// Inspect says all that is known of a plugin, also of one that isn't installed. Nothing of
+// it is run.
+func Inspect(ctx context.Context, settings *config.Config, getenv func(string) string, p *install.Plugin) *Inspection {
+	i := &Inspection{PluginSummary: Summarize(p), Package: p.Package}
+	if p.Locked != nil {
+		i.Files, i.Signer = p.Locked.Files, p.Locked.Signer
+	}
+	if p.Package == nil {
+		return i
+	}
+	i.Limits = LimitsOf(p.Package)
+	switch installed := p.Installed(); installed.Runtime {
+	case plugin.RuntimeProcess:
+		i.Sandbox = confine(settings, getenv, installed, p.Folder)
+	case plugin.RuntimeWASM:
+		i.Module = inspectModule(ctx, installed)
+	}
+	return i
+}
+
+// Inspect is [Inspect] with the host's settings.
+func (h *Host) Inspect(ctx context.Context, p *install.Plugin) *Inspection {
+	return Inspect(ctx, h.config.Settings, h.config.Getenv, p)
+}
+
+// OpenSet is [OpenSet] with the host's settings: what is installed now, to look at.
+func (h *Host) OpenSet() (*install.Set, error) { return OpenSet(h.config.Settings, h.config.Notices) }
+
+// Sandbox is what confines processes on this machine, and what the settings make of it.
+type Sandbox struct {
+	Mode string `json:"mode"`
+	// Refuses is whether the mode keeps processes from being run with that.
+	Refuses bool `json:"refuses"`
+	// Essentials is whether nothing essential is missing.
+	Essentials bool `json:"holds"`
+	sandbox.Status
+}
+
+// NewSandbox is what a status of this machine's sandbox means with the settings.
+func NewSandbox(settings *config.Config, s sandbox.Status) Sandbox {
+	mode := settings.Sandbox.Value
+	return Sandbox{Mode: mode, Refuses: s.Refuses(sandbox.Mode(mode)), Essentials: s.Holds(), Status: s}
+}
+
+// Word says how a process would be confined: full, partial, none or refused.
+func (f Sandbox) Word() string {
+	switch {
+	case f.Refuses:
+		return "refused"
+	case f.Mode == string(sandbox.Off) || !f.NoNewPrivs:
+		return "none"
+	case f.Essentials:
+		return "full"
+	}
+	return "partial"
+}
+
+// Confinement is what would confine a plugin's process on this system.
+type Confinement struct {
+	Sandbox
+	// Reads are the paths that it may read, "system" for the system's folders.
+	Reads []string `json:"reads"`
+	// Reaches are the endpoints that it may reach, through the host.
+	Reaches []string `json:"reaches"`
+}
+
+// confine says what a process of a plugin's grants would get.
+func confine(settings *config.Config, getenv func(string) string, p plugin.Installed, folder string) *Confinement {
+	limits := p.Limits.WithDefaults(plugin.RuntimeProcess)
+	granted := Granted(settings, []plugin.Installed{p}, getenv)[0].Granted
+	status := sandbox.Probe().Expected(sandbox.Mode(settings.Sandbox.Value), limits.Processes)
+	return &Confinement{
+		Sandbox: NewSandbox(settings, status),
+		Reads:   append([]string{folder}, granted.FS...),
+		Reaches: append([]string{}, granted.Network...),
+	}
+}
+
+// Module is what a plugin's module is.
+type Module struct {
+	File string `json:"file"`
+	*wasm.Info
+	// ABI is how it is spoken to.
+	ABI string `json:"abi,omitempty"`
+	// Pure is whether equal calls get the same answer, which is kept; if not,
+	// Impure says why.
+	Pure   bool   `json:"pure"`
+	Impure string `json:"impure,omitempty"`
+	// Problem is why it can't be called.
+	Problem *core.ErrorInfo `json:"problem,omitempty"`
+	// Stateful and Isolated are what its plugin.yaml says of its instances: that they keep
+	// what they know from call to call, and that each call gets a new one.
+	Stateful bool `json:"-"`
+	Isolated bool `json:"-"`
+}
+
+func inspectModule(ctx context.Context, p plugin.Installed) *Module {
+	m := &Module{File: p.Path, Stateful: p.Stateful, Isolated: p.Isolated}
+	info, err := wasm.Inspect(ctx, p)
+	if err != nil {
+		m.Problem = core.NewErrorInfo(err)
+		return m
+	}
+	m.Info, m.ABI = &info, info.Kind.ABI()
+	m.Impure = wasm.Impure(p)
+	m.Pure = m.Impure == ""
+	return m
+}
+
+// PluginNotFound says that a set has no plugin of a name, and which may be meant.
+func PluginNotFound(set *install.Set, name string) error {
+	var names []string
+	otherwise := "see what is installed"
+	for _, p := range set.Plugins() {
+		names = append(names, p.Name)
+		if strings.HasSuffix(p.Name, "/"+name) {
+			otherwise = fmt.Sprintf("write its publisher too: %s", p.Name)
+		}
+	}
+	hint := sdk.DidYouMean(name, names, otherwise)
+	err := sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q", name).WithHint("%s", hint)
+	if hint == "see what is installed" {
+		err = err.WithAction("plugin list")
+	}
+	return err
+}

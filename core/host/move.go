@@ -1,0 +1,167 @@
+package host
+
+import (
+	"context"
+	"io"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// An import makes a store next to the one of the data folder, checks all of it, and then
+// puts it in its place: so what fails, or is killed, leaves the store as it was. For that
+// the store mustn't be open. The indices of a host that has it open would be of another
+// store than its files.
+
+// Export writes all that the store holds, but for what follows from other records.
+func (h *Host) Export(ctx context.Context, to io.Writer, progress store.Progress) (store.Moved, error) {
+	parts, err := Checkers(h.Store)
+	if err != nil {
+		return store.Moved{}, err
+	}
+	return store.Export(ctx, h.Store, to, store.Derived(parts), progress)
+}
+
+// ImportOptions say what becomes of an export.
+type ImportOptions struct {
+	// Replace lets the export take the place of a store that isn't empty, which is lost.
+	Replace bool
+	// Namespaces are what of it is added to the store that is there: each a namespace, or
+	// with /** at the end one and all below it. None is everything, in the store's place.
+	Namespaces []string
+	// Progress, if set, is told now and then how much of the export was read.
+	Progress store.Progress
+
+	// staged, if set, is called once nobody else can open the store.
+	staged func()
+}
+
+// hold says that the store is held.
+func (o *ImportOptions) hold() {
+	if o.staged != nil {
+		o.staged()
+	}
+}
+
+// Imported is what an import brought.
+type Imported struct {
+	// Records and Bytes count what the export has, or, where only namespaces of it were
+	// taken, Records what was taken.
+	Records int64 `json:"records"`
+	Bytes   int64 `json:"bytes"`
+	// Namespaces and Sessions are what was taken, where only namespaces were.
+	Namespaces []string `json:"namespaces,omitempty"`
+	Sessions   []string `json:"sessions,omitempty"`
+}
+
+// Import is [Import] for a host that hasn't opened its store yet: one that has is refused,
+// sdk.Conflict of reason "store_in_use". Meanwhile nobody opens it.
+func (h *Host) Import(ctx context.Context, in io.Reader, o ImportOptions) (done *Imported, err error) {
+	local, ok := h.Store.(*store.OnDemand)
+	if !ok {
+		return nil, notLocal()
+	}
+	h.config.Activity(OpeningStore)
+	o.staged = func() { h.config.Activity("") }
+	defer o.staged()
+	err = local.Shut(func() (err error) {
+		done, err = Import(ctx, h.config.Settings, in, o)
+		return err
+	})
+	if sdk.ReasonOf(err) == "store_in_use" {
+		err = sdk.Errorf(sdk.Conflict, "store_in_use", "this host has the store in %s open: an import takes its place", StoreDir(h.config.Settings)).
+			WithHint("stop the server on %s, and import then", h.config.Settings.DataDir.Value).WithAction("store import", "file", nil)
+	}
+	return done, err
+}
+
+// Import puts an export in the place of the store of the data folder, or namespaces of it
+// into that store, as a whole or not at all. A store that a program has open is refused,
+// and one that isn't empty unless it is to be replaced.
+func Import(ctx context.Context, settings *config.Config, in io.Reader, o ImportOptions) (*Imported, error) {
+	if o.Replace && len(o.Namespaces) > 0 {
+		return nil, sdk.Errorf(sdk.Invalid, "import_invalid", "namespaces are added to the store that is there: they don't replace it").
+			WithHint("leave out one of replace and namespaces")
+	}
+	if err := config.MakeDataDir(settings.DataDir.Value); err != nil {
+		return nil, err
+	}
+	if len(o.Namespaces) > 0 {
+		return importNamespaces(ctx, settings, in, o)
+	}
+	return importAll(ctx, settings, in, o)
+}
+
+// importAll makes a store of an export, and puts it in its place.
+func importAll(ctx context.Context, settings *config.Config, in io.Reader, o ImportOptions) (*Imported, error) {
+	staged, err := pebble.Stage(ctx, StoreOptions(settings), o.Replace)
+	if err != nil {
+		return nil, err
+	}
+	defer staged.Discard()
+	o.hold()
+	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close makes it last
+	if err != nil {
+		return nil, err
+	}
+	moved, err := readExport(ctx, db, in, o.Progress)
+	if err := core.Together(err, db.Close()); err != nil {
+		return nil, err
+	}
+	return &Imported{Records: moved.Records, Bytes: moved.Bytes}, staged.Install()
+}
+
+// importNamespaces adds namespaces of an export to the store: to a copy of it, which then
+// takes its place. The export is checked as a whole before.
+func importNamespaces(ctx context.Context, settings *config.Config, in io.Reader, o ImportOptions) (_ *Imported, err error) {
+	staged, err := pebble.StageCopy(ctx, StoreOptions(settings))
+	if err != nil {
+		return nil, err
+	}
+	defer staged.Discard()
+	o.hold()
+	dir, err := staged.Scratch()
+	if err != nil {
+		return nil, err
+	}
+	source, err := pebble.Open(ctx, pebble.Options{Dir: dir, Durability: pebble.Relaxed}) // it goes again
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = core.Together(err, source.Close()) }()
+	moved, err := readExport(ctx, source, in, o.Progress)
+	if err != nil {
+		return nil, err
+	}
+	db, err := pebble.Open(ctx, pebble.Options{Dir: staged.Dir, Durability: pebble.Relaxed}) // Close makes it last
+	if err != nil {
+		return nil, err
+	}
+	if o.Progress != nil {
+		o.Progress(store.Work{Doing: store.Merging})
+	}
+	var merged store.Merged
+	parts, err := Checkers(db)
+	if err == nil {
+		merged, err = store.Merge(ctx, &journal.Writer{Store: db}, source, o.Namespaces, parts)
+	}
+	if err := core.Together(err, db.Close()); err != nil {
+		return nil, err
+	}
+	return &Imported{
+		Records: int64(merged.Records), Bytes: moved.Bytes, Namespaces: merged.Namespaces, Sessions: merged.Sessions,
+	}, staged.Install()
+}
+
+// readExport reads an export into an empty store.
+func readExport(ctx context.Context, db core.Store, in io.Reader, progress store.Progress) (store.Moved, error) {
+	parts, err := Checkers(db)
+	if err != nil {
+		return store.Moved{}, err
+	}
+	return store.Import(ctx, db, in, parts, progress)
+}

@@ -1,0 +1,76 @@
+package operation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// TestEachOperationIsDoneForWhoMay is the matrix of operations and callers: what each
+// caller is answered, in testdata/access.golden.
+func TestEachOperationIsDoneForWhoMay(t *testing.T) {
+	w := newWorld(t)
+	var golden strings.Builder
+	for _, o := range operation.Table() {
+		fixture := fixtures[o.Name]
+		if fixture == nil {
+			t.Errorf("operation %s has no fixture", o.Name)
+			continue
+		}
+		var outcomes []string
+		whose := map[string][]string{}
+		for _, c := range callers() {
+			w.body, w.asker = nil, c.Caller
+			_, err := w.do(c.Caller, o.Name, fixture(w))
+			outcome := "ok"
+			if err != nil {
+				outcome = fmt.Sprint(sdk.CodeOf(err), " ", sdk.ReasonOf(err))
+			}
+			if !slices.Contains(outcomes, outcome) {
+				outcomes = append(outcomes, outcome)
+			}
+			whose[outcome] = append(whose[outcome], c.name)
+		}
+		fmt.Fprintf(&golden, "%s: %s %s, %s\n", o.Name, o.Method, o.Path, o.Scope)
+		slices.Sort(outcomes)
+		for _, outcome := range outcomes {
+			fmt.Fprintf(&golden, "    %s: %s\n", outcome, strings.Join(whose[outcome], ", "))
+		}
+	}
+	for name := range fixtures {
+		if _, err := operation.Find(name); err != nil {
+			t.Errorf("there is a fixture of %s, which is no operation", name)
+		}
+	}
+	coretest.Golden(t, "access.golden", golden.String())
+}
+
+// TestNothingIsLearntElsewhere has callers who don't reach what a request is about ask for
+// it in a host that has it, and in one that has nothing: the answers are the same bytes.
+func TestNothingIsLearntElsewhere(t *testing.T) {
+	w := newWorld(t)
+	callers := map[string]core.Caller{"none": {}, "stranger": stranger()}
+	for _, o := range operation.Table() {
+		if o.Name == "status" {
+			continue // it is about the host, not about what is in a namespace
+		}
+		t.Run(o.Name, func(t *testing.T) {
+			w.t, w.body = t, nil
+			in := fixtures[o.Name](w)
+			for name, c := range callers {
+				empty := newWorld(t)
+				empty.body = w.body
+				there, absent := answer(w.do(c, o.Name, in)), answer(empty.do(c, o.Name, in))
+				if there != absent {
+					t.Errorf("%s is answered\n%s\nand where it isn't\n%s", name, there, absent)
+				}
+			}
+		})
+	}
+}

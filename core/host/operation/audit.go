@@ -1,0 +1,326 @@
+package operation
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The journal holds what was done in every namespace, in streams. Who may read a
+// namespace's memories may read its stream, and who reaches a run's namespace the run's;
+// all other streams, such as sessions and decisions, are about several namespaces, and so
+// only for operators who reach every one.
+
+// audit are the operations on the journal.
+func audit() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "audit_head", Method: "GET", Path: "/v1/audit/head", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true,
+			Doc: "Give the head of the journal's root, which stands for every event so far.",
+		}, inAll[AuditHead], auditHead),
+		define(Operation{
+			Name: "audit_verify", Method: "POST", Path: "/v1/audit/verify", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true,
+			Doc: "Check every stream of the journal from its first entry to its head.",
+		}, inAll[AuditVerify], auditVerify),
+		define(Operation{
+			Name: "audit_verify_segment", Method: "POST", Path: "/v1/audit/segments/verify", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true,
+			Doc: "Prove a file that a pruning wrote, which is the body.",
+		}, inAll[AuditVerifySegment], auditVerifySegment),
+		define(Operation{
+			Name: "audit_streams", Method: "GET", Path: "/v1/audit/streams", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "List the journal's streams with their heads, by name.",
+		}, onHost[AuditStreams], auditStreams),
+		define(Operation{
+			Name: "audit_entries", Method: "GET", Path: "/v1/audit/entries", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "List the newest entries of a stream, or the entries from a number on, the oldest first.",
+		}, ofStream, auditEntries),
+	}
+}
+
+// AuditHead asks for the root's head.
+type AuditHead struct{}
+
+// Head is a head of the journal's root.
+type Head struct {
+	// Text is all of it, as it is kept elsewhere.
+	Text string `json:"head"`
+	journal.Head
+}
+
+func auditHead(ctx context.Context, c *Call, _ *AuditHead) (*Head, error) {
+	head, err := journal.Record(ctx, c.Host.Journal)
+	if err != nil {
+		return nil, err
+	}
+	return &Head{head.String(), head}, nil
+}
+
+// AuditVerify asks whether the journal is as it was written.
+type AuditVerify struct {
+	// Head is a root's head that was kept elsewhere; nil is none. An empty one proves
+	// nothing, and is refused.
+	Head *string `json:"head,omitempty"`
+}
+
+// Audited is what was found. A journal that isn't whole is a result, not an error.
+type Audited struct {
+	Valid bool `json:"valid"`
+	journal.Audited
+	// Kept is the head that was given; "" for none.
+	Kept    string          `json:"kept_head,omitempty"`
+	Problem *core.ErrorInfo `json:"problem,omitempty"`
+}
+
+func auditVerify(ctx context.Context, c *Call, in *AuditVerify) (*Audited, error) {
+	check := journal.Audit{Progress: func(n int64) { c.progress(Progress{What: "entries", Done: n}) }}
+	out := &Audited{}
+	if in.Head != nil {
+		head, err := journal.ParseHead(*in.Head)
+		if err != nil {
+			return nil, err
+		}
+		if check.Kept = head; head.Seq > 0 {
+			out.Kept = head.String()
+		}
+	}
+	err := c.Host.Store.View(ctx, func(r core.Reader) (err error) {
+		out.Audited, err = check.Verify(ctx, r)
+		return err
+	})
+	if err != nil && !journal.IsBroken(err) {
+		return nil, err
+	}
+	if out.Valid = err == nil; !out.Valid {
+		out.Problem = core.NewErrorInfo(err)
+	}
+	return out, nil
+}
+
+// AuditVerifySegment asks whether a file of segments is as it was sealed.
+type AuditVerifySegment struct {
+	// Name is what the file is called where something is wrong with it.
+	Name string `json:"name,omitempty"`
+}
+
+// AuditedSegment is what was found. A file that isn't as it was sealed is a result, not an
+// error.
+type AuditedSegment struct {
+	Valid bool `json:"valid"`
+	store.CheckedSegments
+	Problem *core.ErrorInfo `json:"problem,omitempty"`
+}
+
+func auditVerifySegment(ctx context.Context, c *Call, in *AuditVerifySegment) (*AuditedSegment, error) {
+	if c.Body == nil {
+		return nil, bodyMissing("the file that a pruning wrote")
+	}
+	out := &AuditedSegment{}
+	err := c.Host.Store.View(ctx, func(r core.Reader) (err error) {
+		out.CheckedSegments, err = store.CheckSegments(ctx, r, c.Body)
+		return err
+	})
+	if err != nil && in.Name != "" {
+		err = sdk.Wrap(in.Name, err)
+	}
+	if err != nil && !journal.IsBroken(err) && sdk.ReasonOf(err) != "segment_broken" {
+		return nil, err
+	}
+	if out.Valid = err == nil; !out.Valid {
+		out.Problem = core.NewErrorInfo(err)
+	}
+	return out, nil
+}
+
+// AuditStreams asks for all streams that the caller may read.
+type AuditStreams struct {
+	Paging
+}
+
+func auditStreams(ctx context.Context, c *Call, in *AuditStreams) (*Page[journal.StreamHead], error) {
+	after, limit, err := in.open(nil)
+	if err != nil {
+		return nil, err
+	}
+	var list []journal.StreamHead
+	next := ""
+	err = c.Host.Store.View(ctx, func(r core.Reader) error {
+		return journal.StreamsAfter(r, after, func(s journal.StreamHead) (bool, error) {
+			if mayRead, err := c.readsStream(r, s.Stream); err != nil || !mayRead {
+				return err == nil, err
+			}
+			if len(list) == limit {
+				next = list[limit-1].Stream
+				return false, nil
+			}
+			list = append(list, s)
+			return true, ctx.Err()
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(list, next, nil), nil
+}
+
+// AuditEntries names a stream: run/RUN, namespace/NAMESPACE, or another by its name.
+type AuditEntries struct {
+	Stream string `json:"stream"`
+	// From is the number of the first entry; 0 is so that the last one is shown. A page
+	// goes on with newer entries then, and else with older ones.
+	From uint64 `json:"from,omitempty"`
+	Paging
+}
+
+// StreamEntries are entries of a stream.
+type StreamEntries struct {
+	Stream string       `json:"stream"`
+	Head   journal.Head `json:"head"`
+	// Pruned is the seal of what went to files; nil for nothing.
+	Pruned *Seal `json:"pruned,omitempty"`
+	Page[journal.Entry]
+}
+
+// Seal is what went to a file last, and the entry of [journal.PrunedStream] that says so.
+type Seal struct {
+	Entry uint64 `json:"seal"`
+	journal.SegmentPruned
+}
+
+// ofStream is where the entries of a stream are about. The streams that name neither a
+// namespace nor a run are only for operators, whether they are there or not.
+func ofStream(ctx context.Context, c *Call, in *AuditEntries) (place, error) {
+	if namespace, ok := strings.CutPrefix(in.Stream, namespaceStream); ok && namespace != "" {
+		return place{namespaces: []string{namespace}}, nil
+	}
+	if id, ok := strings.CutPrefix(in.Stream, runStream); ok {
+		absent := streamNotFound(in.Stream)
+		namespace, err := c.Host.Runs.RunNamespace(ctx, id)
+		switch code := sdk.CodeOf(err); {
+		case err == nil:
+			return place{namespaces: []string{runNamespace(namespace)}, absent: absent}, nil
+		case code != sdk.NotFound && code != sdk.Invalid:
+			return place{}, err
+		case !c.reaches("**"):
+			return place{}, absent
+		}
+		return place{namespaces: []string{"**"}}, nil // of a run that was pruned
+	}
+	if !c.caller.Has(core.ScopeOperate) {
+		return place{}, sdk.Errorf(sdk.Denied, "scope_denied", "streams of the journal that are of no namespace and no run need the scope %s, which the caller doesn't have", core.ScopeOperate).
+			WithHint("ask the operator for a token with that scope").WithDetail("scope", string(core.ScopeOperate))
+	}
+	return place{namespaces: []string{"**"}}, nil
+}
+
+// The beginnings of streams' names.
+const (
+	namespaceStream = "namespace/"
+	runStream       = "run/"
+)
+
+// readsStream reports whether the caller may read a stream: as ofStream has it.
+func (c *Call) readsStream(r core.Reader, stream string) (bool, error) {
+	if namespace, ok := strings.CutPrefix(stream, namespaceStream); ok && namespace != "" {
+		return c.reaches(namespace), nil
+	}
+	id, isRun := strings.CutPrefix(stream, runStream)
+	switch {
+	case c.reaches("**"):
+		return isRun || c.caller.Has(core.ScopeOperate), nil
+	case !isRun:
+		return false, nil
+	}
+	namespace, err := store.ReadRunNamespace(r, id)
+	if code := sdk.CodeOf(err); code == sdk.NotFound || code == sdk.Invalid {
+		return false, nil // it was pruned, and nothing says where it was
+	}
+	return err == nil && c.reaches(runNamespace(namespace)), err
+}
+
+// runNamespace is where a run is.
+func runNamespace(namespace string) string {
+	if namespace == "" {
+		return config.DefaultNamespace
+	}
+	return namespace
+}
+
+func streamNotFound(stream string) error {
+	return sdk.Errorf(sdk.NotFound, "stream_not_found", "there is no stream %.100q", stream).
+		WithHint("list them").WithAction("audit show")
+}
+
+func auditEntries(ctx context.Context, c *Call, in *AuditEntries) (*StreamEntries, error) {
+	filter := *in
+	filter.Paging = Paging{}
+	at, limit, err := in.open(filter)
+	if err != nil {
+		return nil, err
+	}
+	edge, _ := strconv.ParseUint(at, 10, 64) // 0 for the first page
+	out := &StreamEntries{Stream: in.Stream}
+	err = c.Host.Store.View(ctx, func(r core.Reader) error {
+		if out.Head, err = journal.ReadHead(r, in.Stream); err != nil {
+			return err
+		}
+		if out.Head.Seq == 0 {
+			return streamNotFound(in.Stream)
+		}
+		seal, err := journal.ReadSeal(r, in.Stream)
+		if err != nil {
+			return err
+		}
+		if seal.Seq > 0 {
+			out.Pruned = &Seal{seal.Seq, seal.SegmentPruned}
+		}
+		first, last, next := entryRange(in.From, edge, uint64(limit), seal.Last, out.Head.Seq) //nolint:gosec // the limit is from 1 to MaxLimit
+		var entries []journal.Entry
+		if first <= last {
+			err = journal.ReadFrom(r, in.Stream, first, func(e journal.Entry) (bool, error) {
+				if e.Seq <= last {
+					entries = append(entries, e)
+				}
+				return e.Seq < last, ctx.Err()
+			})
+		}
+		at = ""
+		if next > 0 {
+			at = strconv.FormatUint(next, 10)
+		}
+		out.Page = *pageOf(entries, at, filter)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// entryRange says which entries a page has, and where the next one begins, or, where the
+// pages go back, ends; 0 for none. The entries up to pruned aren't there, and head is the
+// last one. edge is where an earlier page said that this one begins or ends; 0 for the
+// first page.
+func entryRange(from, edge, limit, pruned, head uint64) (first, last, next uint64) {
+	if from > 0 {
+		first = max(from, edge, pruned+1)
+		if last = min(first+limit-1, head); last < head {
+			next = last + 1
+		}
+		return first, last, next
+	}
+	if last = head; edge > 0 {
+		last = min(edge, head)
+	}
+	first = pruned + 1
+	if last >= first+limit {
+		first = last - limit + 1
+		next = first - 1
+	}
+	return first, last, next
+}

@@ -1,0 +1,135 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// evaluations are the operations that judge or correct one output outside a run. They
+// store nothing.
+func evaluations() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "evaluate", Method: "POST", Path: "/v1/evaluate", Scope: core.ScopeEvaluate, ReadOnly: true, Idempotent: true, Long: true,
+			Doc: "Judge one output.",
+		}, inNamespace(func(in *Evaluate) *string { return &in.Namespace }), evaluate),
+		define(Operation{
+			Name: "correct", Method: "POST", Path: "/v1/correct", Scope: core.ScopeEvaluate, ReadOnly: true, Idempotent: true, Long: true,
+			Doc: "Repair one output.",
+		}, inNamespace(func(in *Correct) *string { return &in.Namespace }), correct),
+	}
+}
+
+// single loads a step that came as text.
+func (f *SourceFiles) single(what, text string, load func(core.Source, workflow.Options) (*workflow.Single, error)) (*workflow.Single, error) {
+	source, err := f.source(what, text)
+	if err != nil {
+		return nil, err
+	}
+	return load(source, host.LoadOptions())
+}
+
+// Evaluate asks for a verdict.
+type Evaluate struct {
+	// Evaluator is YAML: what is under evaluator: in a workflow, with or without that key.
+	Evaluator string `json:"evaluator"`
+	SourceFiles
+	// Namespace is where it is done, which is what policies decide by; "" is the configured
+	// one.
+	Namespace string `json:"namespace,omitempty"`
+	// Output is what is judged. Without it that is the state's reflection_output, else its
+	// output.
+	Output json.RawMessage `json:"output,omitempty"`
+	// State is a JSON object that the evaluator sees. It may have reflection_* keys, as a
+	// recorded state does.
+	State json.RawMessage `json:"state,omitempty"`
+}
+
+func evaluate(ctx context.Context, c *Call, in *Evaluate) (*core.EvaluateResult, error) {
+	single, err := in.single("evaluator", in.Evaluator, workflow.LoadEvaluator)
+	if err != nil {
+		return nil, err
+	}
+	if err := core.Together(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("state", in.State)); err != nil {
+		return nil, err
+	}
+	spec := &core.EvaluateSpec{Evaluator: single.Step}
+	if len(in.Output) > 0 {
+		spec.Data = core.Constant(in.Output)
+	}
+	return act[core.EvaluateResult](ctx, c, in.Namespace, single, spec, in.State)
+}
+
+// Correct asks for a better output.
+type Correct struct {
+	// Corrector is YAML: what is under corrector: in a workflow, with or without that key.
+	Corrector string `json:"corrector"`
+	SourceFiles
+	// Namespace is where it is done, which is what policies decide by; "" is the configured
+	// one.
+	Namespace string `json:"namespace,omitempty"`
+	// Output is what is repaired.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Errors are what is wrong with it: a list of texts or of findings, or a verdict, which
+	// holds one.
+	Errors json.RawMessage `json:"errors,omitempty"`
+}
+
+func correct(ctx context.Context, c *Call, in *Correct) (*core.CorrectResult, error) {
+	single, err := in.single("corrector", in.Corrector, workflow.LoadCorrector)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Output) == 0 {
+		return nil, sdk.Errorf(sdk.Invalid, "output_missing", "output is missing").WithDetail("field", "output")
+	}
+	if err := core.Together(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("errors", in.Errors)); err != nil {
+		return nil, err
+	}
+	spec := &core.CorrectSpec{Corrector: single.Step, Data: core.Constant(in.Output)}
+	if len(in.Errors) > 0 {
+		spec.Errors = core.Constant(findings(in.Errors))
+	}
+	return act[core.CorrectResult](ctx, c, in.Namespace, single, spec, nil)
+}
+
+// findings are a list of errors, or a verdict's.
+func findings(errors json.RawMessage) json.RawMessage {
+	var verdict struct {
+		Errors json.RawMessage `json:"errors"`
+	}
+	if json.Unmarshal(errors, &verdict) == nil && verdict.Errors != nil {
+		return verdict.Errors
+	}
+	return errors
+}
+
+// checkInput refuses a value that is too large or no JSON.
+func checkInput(field string, value json.RawMessage) error {
+	if len(value) == 0 {
+		return nil
+	}
+	err := workflow.CheckInput(field, value)
+	if err == nil {
+		_, err = core.DecodeJSON(value)
+		err = sdk.Wrap(field, err)
+	}
+	if err != nil {
+		return sdk.AsError(err).WithDetail("field", field)
+	}
+	return nil
+}
+
+// act has plugins do one action outside a run.
+func act[Out any](ctx context.Context, c *Call, namespace string, single *workflow.Single, action core.Action, state json.RawMessage) (*Out, error) {
+	result, err := c.Host.Act(ctx, host.Need{Uses: single.Plugins, Namespace: namespace}, action, state)
+	if err != nil {
+		return nil, err
+	}
+	return result.(*Out), nil
+}

@@ -1,0 +1,116 @@
+package operation
+
+import (
+	"context"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+)
+
+// evidence are the operations that record what memories are worth. Their requests come
+// from outside, from logs and tools: JSON is read by the gate, which refuses what it
+// doesn't know and what is left out.
+func evidence() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "evidence_tool", Method: "POST", Path: "/v1/evidence/tool", Scope: core.ScopeMemoryWrite, Idempotent: true,
+			Doc: "Record outcomes of tool calls that memories had to do with, up to 10,000.",
+		}, ofOutcomes, evidenceTool),
+		define(Operation{
+			Name: "evidence_dag", Method: "POST", Path: "/v1/evidence/dag", Scope: core.ScopeMemoryWrite, Idempotent: true,
+			Doc: "Record a workflow's graph, and where memories are in it, in place of the one before.",
+		}, everywhere[EvidenceDAG], evidenceDAG),
+		define(Operation{
+			Name: "evidence_omega", Method: "POST", Path: "/v1/evidence/omega", Scope: core.ScopeMemoryWrite,
+			Doc: "Record what else is known of a memory, in place of all that was recorded before.",
+		}, ofKnown, evidenceOmega),
+	}
+}
+
+// EvidenceTool has outcomes of tool calls: see [gate.Recorder.RecordTools].
+type EvidenceTool struct {
+	Outcomes Outcomes `json:"outcomes"`
+}
+
+// Outcomes are read from JSON by [gate.ReadTools]: a list, or one outcome.
+type Outcomes []core.ToolOutcome
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (o *Outcomes) UnmarshalJSON(data []byte) error {
+	list, err := gate.ReadTools(data)
+	*o = list
+	return err
+}
+
+func ofOutcomes(ctx context.Context, c *Call, in *EvidenceTool) (place, error) {
+	var ids []string
+	for i := range in.Outcomes {
+		ids = append(ids, in.Outcomes[i].MemoryID)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	whole := slices.Clone(ids)
+	at, err := c.atMemories(ctx, whole)
+	for i := range in.Outcomes {
+		o := &in.Outcomes[i]
+		n, _ := slices.BinarySearch(ids, o.MemoryID)
+		o.MemoryID = whole[n]
+		if o.Session != "" {
+			o.Session = c.own(o.Session)
+		}
+	}
+	slices.Sort(at.namespaces)
+	at.namespaces = slices.Compact(at.namespaces)
+	return at, err
+}
+
+func evidenceTool(ctx context.Context, c *Call, in *EvidenceTool) (*gate.ToolsRecorded, error) {
+	done, err := c.Host.Evidence.RecordTools(ctx, in.Outcomes)
+	if err != nil {
+		return nil, c.unmarked(err)
+	}
+	return &done, nil
+}
+
+// EvidenceDAG is a workflow's graph, which [gate.ReadDAG] reads from JSON.
+type EvidenceDAG struct{ core.WorkflowDAG }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (e *EvidenceDAG) UnmarshalJSON(data []byte) error {
+	dag, err := gate.ReadDAG(data)
+	if err == nil {
+		e.WorkflowDAG = *dag
+	}
+	return err
+}
+
+// evidenceDAG is for who reaches every namespace: a workflow has one graph for all, so
+// that who records it changes what memories of others are worth, and hears whether it
+// was there.
+func evidenceDAG(ctx context.Context, c *Call, in *EvidenceDAG) (*gate.DAGRecorded, error) {
+	return c.Host.Evidence.RecordDAG(ctx, &in.WorkflowDAG)
+}
+
+// EvidenceOmega is what is known of a memory, which [gate.ReadOmega] reads from JSON.
+type EvidenceOmega struct{ core.OmegaEvidence }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (e *EvidenceOmega) UnmarshalJSON(data []byte) error {
+	known, err := gate.ReadOmega(data)
+	if err == nil {
+		e.OmegaEvidence = *known
+	}
+	return err
+}
+
+func ofKnown(ctx context.Context, c *Call, in *EvidenceOmega) (place, error) {
+	ids := []string{in.MemoryID}
+	at, err := c.atMemories(ctx, ids)
+	in.MemoryID = ids[0]
+	return at, err
+}
+
+func evidenceOmega(ctx context.Context, c *Call, in *EvidenceOmega) (*gate.OmegaRecorded, error) {
+	return c.Host.Evidence.RecordOmega(ctx, &in.OmegaEvidence)
+}

@@ -1,0 +1,126 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// gated are the operations of the gate. What may purge needs the scope for that.
+func gated() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "gate_run", Method: "POST", Path: "/v1/gate/{id}/run", Scope: core.ScopeMemoryErase, Destructive: true, Long: true,
+			Doc: "Have the gate decide on a memory that waits for it, and do what follows.",
+		}, ofMemory(func(in *GateRun) *string { return &in.ID }), gateRun),
+		define(Operation{
+			Name: "gate_explain", Method: "GET", Path: "/v1/gate/{id}/explain", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Show the numbers and the rule behind the gate's decision on a memory.",
+		}, ofExplained, gateExplain),
+		define(Operation{
+			Name: "gate_request", Method: "POST", Path: "/v1/gate/{id}/request", Scope: core.ScopeMemoryErase, Destructive: true,
+			Doc: "Ask the gate to erase a memory, with the reason.",
+		}, ofMemory(func(in *GateRequest) *string { return &in.ID }), gateRequest),
+	}
+}
+
+// GateRun names a memory that waits for the gate, and what the caller knows of it: above
+// the recorded factors, where it gives one.
+type GateRun struct {
+	ID string `json:"id"`
+	core.OmegaFactors
+	// Notes are lines that are recorded with the decision.
+	Notes []string `json:"notes,omitempty"`
+	// DryRun decides and writes nothing; the decision has no id then.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// gateRun may ask a model for a summary, and so is long.
+func gateRun(ctx context.Context, c *Call, in *GateRun) (*core.GateDecision, error) {
+	d, err := c.Host.Memories.Revalidate(ctx, in.ID, memory.RevalidateRequest{DryRun: in.DryRun, Omega: in.OmegaFactors, Notes: in.Notes})
+	return c.decided(ctx, d, err)
+}
+
+// decided is a decision as the caller may see it.
+func (c *Call) decided(ctx context.Context, d *core.GateDecision, err error) (*core.GateDecision, error) {
+	if d != nil {
+		d.GivenTo = c.givenTo(ctx, d.GivenTo)
+	}
+	return d, err
+}
+
+// givenTo names who was given what was purged, as far as the caller reaches them.
+func (c *Call) givenTo(ctx context.Context, given *core.GivenTo) *core.GivenTo {
+	if given == nil || c.reaches("**") {
+		return given
+	}
+	own := &core.GivenTo{MemoryID: given.MemoryID, Runs: []string{}, Reflections: []string{}}
+	for _, id := range given.Runs {
+		if namespace, err := c.Host.Runs.RunNamespace(ctx, id); err == nil && c.reaches(cmp.Or(namespace, config.DefaultNamespace)) {
+			own.Runs = append(own.Runs, id)
+		}
+	}
+	for _, id := range given.Reflections {
+		if m, err := c.Host.Memories.Get(ctx, id); err == nil && c.reaches(m.Namespace) {
+			own.Reflections = append(own.Reflections, id)
+		}
+	}
+	return own
+}
+
+// GateExplain names a memory, which may have been purged.
+type GateExplain struct {
+	ID string `json:"id"`
+	core.OmegaFactors
+	Notes []string `json:"notes,omitempty"`
+	// Now explains what the gate would decide now. So does a factor or a note, and so it
+	// is where the gate never decided.
+	Now bool `json:"now,omitempty"`
+}
+
+func ofExplained(ctx context.Context, c *Call, in *GateExplain) (place, error) {
+	of := MemoryExplain{ID: in.ID}
+	at, err := ofMemoryOrPurged(ctx, c, &of)
+	in.ID = of.ID
+	return at, err
+}
+
+// gateExplain explains the last decision on a memory, or what the gate would decide.
+// Nothing is written.
+func gateExplain(ctx context.Context, c *Call, in *GateExplain) (*gate.Explanation, error) {
+	made, err := c.Host.Memories.Decisions(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	now := in.Now || in.OmegaFactors != core.OmegaFactors{} || len(in.Notes) > 0
+	if len(made) > 0 && !now {
+		return gate.Explain(made[len(made)-1]), nil
+	}
+	d, err := c.Host.Memories.Weigh(ctx, in.ID, memory.RevalidateRequest{Omega: in.OmegaFactors, Notes: in.Notes})
+	if err != nil {
+		return nil, err
+	}
+	return gate.Explain(d), nil
+}
+
+// GateRequest asks for a memory to be erased, the one thing that can be asked for yet.
+type GateRequest struct {
+	ID    string `json:"id"`
+	Erase bool   `json:"erase"`
+	// Reason says why, in up to 1,024 bytes. The decision keeps it.
+	Reason string `json:"reason"`
+}
+
+func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateDecision, error) {
+	if !in.Erase {
+		return nil, sdk.Errorf(sdk.Invalid, "erase_missing", "erase isn't true").
+			WithHint("nothing else can be requested of the gate yet").WithDetail("field", "erase")
+	}
+	d, err := c.Host.Memories.Erase(ctx, in.ID, memory.EraseRequest{Reason: in.Reason})
+	return c.decided(ctx, d, err)
+}

@@ -1,0 +1,104 @@
+package operation_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func TestTheGateDecidesOnWhatWaits(t *testing.T) {
+	w := newWorld(t)
+	id, bad := w.waiting(), 0.0
+	low := core.OmegaFactors{UpstreamStatus: &bad, CodebaseVerification: &bad, RuntimeUtilityTrend: &bad}
+	dry := try[core.GateDecision](w, "gate_run", &operation.GateRun{ID: id, OmegaFactors: low, Notes: []string{"outdated"}, DryRun: true})
+	if dry.ID != "" || dry.MemoryID != id || !strings.Contains(string(core.MustJSON(dry)), "outdated") {
+		t.Errorf("a dry run gives %+v", dry)
+	}
+	made := try[core.GateDecision](w, "gate_run", &operation.GateRun{ID: id})
+	if made.ID == "" || made.MemoryID != id || made.Verdict != core.VerdictRetain {
+		t.Errorf("a run gives %+v", made)
+	}
+	_, err := w.do(core.Operator(""), "gate_run", &operation.GateRun{ID: id})
+	w.refused(err, sdk.Conflict, "state_conflict")
+	_, err = w.do(core.Operator(""), "gate_run", &operation.GateRun{ID: "no-such-memory"})
+	w.refused(err, sdk.NotFound, "memory_not_found")
+}
+
+// TestADecisionIsExplainedUntilNowIsAskedFor is for what asks for now: that, a factor, a
+// note, or that nothing was decided.
+func TestADecisionIsExplainedUntilNowIsAskedFor(t *testing.T) {
+	w := newWorld(t)
+	id, well := w.waiting(), 0.9
+	explain := func(in operation.GateExplain) string {
+		in.ID = id
+		return try[gate.Explanation](w, "gate_explain", &in).Decision.ID
+	}
+	if was := explain(operation.GateExplain{}); was != "" {
+		t.Errorf("decision %s is explained before one was made", was)
+	}
+	made := try[core.GateDecision](w, "gate_run", &operation.GateRun{ID: id})
+	if was := explain(operation.GateExplain{}); was != made.ID {
+		t.Errorf("decision %q is explained, not %s", was, made.ID)
+	}
+	for _, now := range []operation.GateExplain{
+		{Now: true}, {Notes: []string{"a note"}}, {OmegaFactors: core.OmegaFactors{UpstreamStatus: &well}},
+	} {
+		if was := explain(now); was != "" {
+			t.Errorf("decision %s is explained for %+v", was, now)
+		}
+	}
+	erased := try[core.GateDecision](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
+	if was := explain(operation.GateExplain{}); was != erased.ID {
+		t.Errorf("of a purged memory decision %q is explained, not %s", was, erased.ID)
+	}
+	_, err := w.do(core.Operator(""), "gate_explain", &operation.GateExplain{ID: id, Now: true})
+	w.refused(err, sdk.NotFound, "memory_purged")
+}
+
+func TestAnErasureSaysWhy(t *testing.T) {
+	w := newWorld(t)
+	id := w.memory()
+	_, err := w.do(core.Operator(""), "gate_request", &operation.GateRequest{ID: id, Reason: "it is wrong"})
+	w.refused(err, sdk.Invalid, "erase_missing")
+	if _, err = w.do(core.Operator(""), "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: " "}); sdk.CodeOf(err) != sdk.Invalid {
+		t.Errorf("without a reason: %v", err)
+	}
+	d := try[core.GateDecision](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
+	if d.NextAction != core.NextPurge || !strings.Contains(d.Reason, "it is wrong") {
+		t.Errorf("an erasure gives %+v", d)
+	}
+}
+
+// TestWhoWasGivenIsNamedAsFarAsTheCallerReaches erases a memory that a reflection in
+// another namespace is made of.
+func TestWhoWasGivenIsNamedAsFarAsTheCallerReaches(t *testing.T) {
+	w := newWorld(t)
+	reflected := func() (source string, ids []string) {
+		source = w.memory()
+		for _, namespace := range []string{here, elsewhere} {
+			r := w.reflection(source)
+			r.Namespace = namespace
+			made, err := w.host.Memories.Reflect(w.ctx, r)
+			w.must(err)
+			ids = append(ids, made.ID)
+		}
+		return source, ids
+	}
+	for who, shown := range map[string]int{"here": 1, "operator": 2} {
+		source, ids := reflected()
+		c := core.Operator("")
+		if who == "here" {
+			c.Subject, c.Namespaces = "someone", []string{here}
+		}
+		out, err := w.do(c, "gate_request", &operation.GateRequest{ID: source, Erase: true, Reason: "it is wrong"})
+		w.must(err)
+		if given := out.(*core.GateDecision).GivenTo; given == nil || !slices.Equal(given.Reflections, ids[:shown]) || given.Runs == nil {
+			t.Errorf("%s sees %+v of %v", who, given, ids)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/governance"
+)
+
+// governances are the operations on what holds in namespaces.
+func governances() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "governance_get", Method: "GET", Path: "/v1/governance/{namespace}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Show what one level sets itself.",
+		}, ofLevel(func(in *GovernanceGet) *string { return &in.Namespace }), governanceGet),
+		define(Operation{
+			Name: "governance_explain", Method: "GET", Path: "/v1/governance/{namespace}/explain", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Show what holds in a namespace, and which level gave it.",
+		}, ofLevel(func(in *GovernanceExplain) *string { return &in.Namespace }), governanceExplain),
+		define(Operation{
+			Name: "governance_set", Method: "PUT", Path: "/v1/governance/{namespace}", Scope: core.ScopeOperate, Idempotent: true,
+			Doc: "Set fields of a level; the others stay as they are.",
+		}, fromLevel(func(in *GovernanceSet) *string { return &in.Namespace }), governanceSet),
+		define(Operation{
+			Name: "governance_unset", Method: "DELETE", Path: "/v1/governance/{namespace}", Scope: core.ScopeOperate, Idempotent: true,
+			Doc: "Leave fields of a level, or all, to the levels above.",
+		}, fromLevel(func(in *GovernanceUnset) *string { return &in.Namespace }), governanceUnset),
+	}
+}
+
+// ofLevel is where a request looks that names a level: a namespace, or "*" for all.
+// Whether there can be such a namespace, the governor says: what is stored under a name
+// that there can't be must be dropped all the same.
+func ofLevel[In any](of func(*In) *string) func(context.Context, *Call, *In) (place, error) {
+	return func(_ context.Context, _ *Call, in *In) (place, error) {
+		level := *of(in)
+		if level == core.EveryNamespace {
+			level = "**"
+		}
+		return place{namespaces: []string{level}}, nil
+	}
+}
+
+// fromLevel is ofLevel for a change: what a level sets holds in all namespaces below it,
+// so that the caller has to reach those too.
+func fromLevel[In any](of func(*In) *string) func(context.Context, *Call, *In) (place, error) {
+	return func(_ context.Context, _ *Call, in *In) (place, error) {
+		level := *of(in)
+		if level == core.EveryNamespace {
+			return place{namespaces: []string{"**"}}, nil
+		}
+		return place{namespaces: []string{level + below}}, nil
+	}
+}
+
+// GovernanceGet names a level.
+type GovernanceGet struct {
+	Namespace string `json:"namespace"`
+}
+
+func governanceGet(ctx context.Context, c *Call, in *GovernanceGet) (*governance.Record, error) {
+	record, err := c.Host.Governance.Get(ctx, in.Namespace)
+	if err == nil && record == nil {
+		record = &governance.Record{Namespace: in.Namespace}
+	}
+	return record, err
+}
+
+// GovernanceExplain names a namespace.
+type GovernanceExplain struct {
+	Namespace string `json:"namespace"`
+}
+
+func governanceExplain(ctx context.Context, c *Call, in *GovernanceExplain) (*governance.Explanation, error) {
+	return c.Host.Governance.Explain(ctx, in.Namespace)
+}
+
+// GovernanceSet has what a level is to set: see [governance.Governor.Set].
+type GovernanceSet struct {
+	Namespace string `json:"namespace"`
+	// Assignments are such as "max_reflection_depth=2", 1 to 100.
+	Assignments []string `json:"assignments"`
+}
+
+func governanceSet(ctx context.Context, c *Call, in *GovernanceSet) (*governance.Record, error) {
+	return c.Host.Governance.Set(ctx, in.Namespace, in.Assignments...)
+}
+
+// GovernanceUnset has the fields that a level is to leave to those above; none is all.
+type GovernanceUnset struct {
+	Namespace string   `json:"namespace"`
+	Fields    []string `json:"fields,omitempty"`
+}
+
+func governanceUnset(ctx context.Context, c *Call, in *GovernanceUnset) (*governance.Record, error) {
+	return c.Host.Governance.Unset(ctx, in.Namespace, in.Fields...)
+}

@@ -1,0 +1,131 @@
+package operation
+
+import (
+	"context"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/logfile"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// plugins are the operations on what is installed. To add, remove, sign and try plugins is
+// for who is at the host's machine: that decides what code runs on it.
+func plugins() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "plugin_list", Method: "GET", Path: "/v1/plugins", Scope: core.ScopePlugin, ReadOnly: true, Idempotent: true, NoStore: true,
+			Doc: "List the installed plugins, by name.",
+		}, onHost[PluginList], pluginList),
+		define(Operation{
+			Name: "plugin_get", Method: "GET", Path: "/v1/plugins/{name}", Scope: core.ScopePlugin, ReadOnly: true, Idempotent: true, NoStore: true,
+			Doc: "Show all that is known of a plugin without running it.",
+		}, onHost[PluginGet], pluginGet),
+		define(Operation{
+			Name: "plugin_logs", Method: "GET", Path: "/v1/plugins/{name}/logs", Scope: core.ScopePlugin, ReadOnly: true, Idempotent: true, NoStore: true,
+			Doc: "Show the newest lines that a plugin has logged, in runs of every namespace.",
+		}, inAll[PluginLogs], pluginLogs),
+	}
+}
+
+// withSet does something with what is installed. It is read each time, since it changes
+// while a host works.
+func (c *Call) withSet(do func(*install.Set) error) (err error) {
+	set, err := c.Host.OpenSet()
+	if err != nil {
+		return err
+	}
+	defer func() { err = core.Together(err, set.Close()) }()
+	return do(set)
+}
+
+// PluginList asks for all that is installed.
+type PluginList struct {
+	Paging
+}
+
+func pluginList(_ context.Context, c *Call, in *PluginList) (page *Page[host.PluginSummary], err error) {
+	after, limit, err := in.open(nil)
+	if err != nil {
+		return nil, err
+	}
+	err = c.withSet(func(set *install.Set) error {
+		installed := slices.DeleteFunc(set.Plugins(), func(p *install.Plugin) bool { return p.Name <= after })
+		next := ""
+		if len(installed) > limit {
+			installed, next = installed[:limit], installed[limit-1].Name
+		}
+		list := make([]host.PluginSummary, len(installed))
+		for i, p := range installed {
+			list[i] = host.Summarize(p)
+		}
+		page = pageOf(list, next, nil)
+		return nil
+	})
+	return page, err
+}
+
+// PluginGet names a plugin, as publisher/name.
+type PluginGet struct {
+	Name string `json:"name"`
+}
+
+func pluginGet(ctx context.Context, c *Call, in *PluginGet) (found *host.Inspection, err error) {
+	err = c.withSet(func(set *install.Set) error {
+		p := set.Find(in.Name)
+		if p == nil {
+			return host.PluginNotFound(set, in.Name)
+		}
+		found = c.Host.Inspect(ctx, p)
+		return nil
+	})
+	return found, err
+}
+
+// DefaultLogLines is how many lines of a log are shown where the request doesn't say: about
+// a screen.
+const DefaultLogLines = 50
+
+// PluginLogs names a plugin, as publisher/name, whose log is asked for. One that was
+// removed may have a log still.
+type PluginLogs struct {
+	Name string `json:"name"`
+	// Lines is how many at most, from 1 to [logfile.MaxLines]; 0 is [DefaultLogLines].
+	Lines int `json:"lines,omitempty"`
+}
+
+// PluginLog is the end of a plugin's log, the newest line last.
+type PluginLog struct {
+	Plugin string           `json:"plugin"`
+	Lines  []plugin.LogLine `json:"lines"`
+}
+
+func pluginLogs(_ context.Context, c *Call, in *PluginLogs) (*PluginLog, error) {
+	lines := in.Lines
+	if lines == 0 {
+		lines = DefaultLogLines
+	}
+	if lines < 1 || lines > logfile.MaxLines {
+		return nil, sdk.Errorf(sdk.Invalid, "lines_invalid", "lines is %d, not from 1 to %d", in.Lines, logfile.MaxLines).WithDetail("field", "lines")
+	}
+	tail, err := logfile.Tail(host.PluginLogDir(c.Host.Settings()), in.Name, lines)
+	if sdk.ReasonOf(err) == "log_not_found" {
+		// A set that can't be opened says nothing of the name.
+		missing := c.withSet(func(set *install.Set) error {
+			if set.Find(in.Name) == nil {
+				return host.PluginNotFound(set, in.Name)
+			}
+			return nil
+		})
+		if err = nil; sdk.ReasonOf(missing) == "plugin_not_found" {
+			err = missing
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &PluginLog{in.Name, orEmpty(tail)}, nil
+}

@@ -1,0 +1,151 @@
+package operation
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// policies are the operations on what decides.
+func policies() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "policy_list", Method: "GET", Path: "/v1/policies", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
+			Doc: "List the policies of the folder that decide now.",
+		}, everywhere[PolicyList], policyList),
+		define(Operation{
+			Name: "policy_replay", Method: "POST", Path: "/v1/policies/replay", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true, Long: true,
+			Doc: "Decide recorded decisions again under candidate policies, and show what would change.",
+		}, onHost[PolicyReplay], policyReplay),
+	}
+}
+
+// everywhere is where a request is done that shows what is of all namespaces.
+func everywhere[In any](context.Context, *Call, *In) (place, error) {
+	return place{namespaces: []string{"**"}}, nil
+}
+
+// PolicyList asks for the policies of the folder.
+type PolicyList struct{}
+
+// Policies are the policies of the folder that decide now, sorted by file. Where none
+// does, the built-in defaults decide.
+type Policies struct {
+	// Digest is of the folder's files.
+	Digest string `json:"digest"`
+	Page[Policy]
+}
+
+// Policy is a policy of the folder.
+type Policy struct {
+	File      string     `json:"file"`
+	Point     core.Point `json:"point"`
+	Namespace string     `json:"namespace"`
+	Shadow    bool       `json:"shadow,omitempty"`
+	// Optional is whether it leaves cases to the next less specific policy.
+	Optional bool `json:"optional,omitempty"`
+	// Cost bounds what a decision costs. Tracked is whether it is watched meanwhile, since
+	// that is much.
+	Cost    uint64 `json:"cost"`
+	Tracked bool   `json:"tracked,omitempty"`
+}
+
+// PolicyOf describes a policy.
+func PolicyOf(p *policy.Policy) Policy {
+	return Policy{p.File(), p.Point(), p.Namespace(), p.Shadow(), p.Optional(), p.Cost(), p.Tracked()}
+}
+
+func policyList(_ context.Context, c *Call, _ *PolicyList) (*Policies, error) {
+	set := c.Host.Policies.Set()
+	var list []Policy
+	for _, p := range set.Files() {
+		list = append(list, PolicyOf(p))
+	}
+	return &Policies{Digest: set.Digest(), Page: *pageOf(list, "", nil)}, nil
+}
+
+// PolicyReplay has candidate policies, and says which decisions they decide again.
+type PolicyReplay struct {
+	// Files are the candidate's folder: texts by names such as gate/strict.yaml.
+	Files map[string]string `json:"files"`
+	// Since leaves out earlier decisions; the zero time is all of them.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// PolicyReplayed says what would have come out otherwise, of the decisions in namespaces
+// that the caller reaches.
+type PolicyReplayed struct {
+	*policy.Replay
+	// Pruned are the points of which decisions since then aren't there any more.
+	Pruned []DecisionsPruned `json:"pruned,omitempty"`
+}
+
+// DecisionsPruned says until when the decisions of a point were pruned.
+type DecisionsPruned struct {
+	Point core.Point `json:"point"`
+	Until time.Time  `json:"until"`
+}
+
+func policyReplay(ctx context.Context, c *Call, in *PolicyReplay) (*PolicyReplayed, error) {
+	set, err := c.Host.Policies.Points.LoadFiles(in.Files)
+	if err != nil {
+		return nil, err
+	}
+	out := &PolicyReplayed{}
+	if out.Pruned, err = c.pruned(ctx, in.Since); err != nil {
+		return nil, err
+	}
+	out.Replay, err = set.Replay(ctx, c.recorded(ctx, in.Since), policy.ReplayOptions{Since: in.Since, Engine: host.Engine})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// recorded yields the recorded decisions from a time on that the caller may see: those of
+// the namespaces that they reach, and what was decided for the host itself for who reaches
+// all.
+func (c *Call) recorded(ctx context.Context, since time.Time) iter.Seq2[*policy.Record, error] {
+	return func(yield func(*policy.Record, error) bool) {
+		var done int64
+		for text, err := range decisions.Read(ctx, c.Host.Store, since) {
+			var record *policy.Record
+			if err == nil {
+				record, err = policy.DecodeRecord(text)
+			}
+			if err == nil && !c.reaches("**") && !c.reaches(record.Namespace) {
+				continue
+			}
+			if !yield(record, sdk.Wrap("read the recorded decisions", err)) || err != nil {
+				return
+			}
+			done++
+			c.progress(Progress{What: "decisions", Done: done})
+		}
+	}
+}
+
+// pruned lists the points of which decisions since a time aren't there any more.
+func (c *Call) pruned(ctx context.Context, since time.Time) (list []DecisionsPruned, err error) {
+	err = c.Host.Store.View(ctx, func(r core.Reader) error {
+		list = nil
+		for _, point := range core.PolicyPoints() {
+			seal, err := journal.ReadSeal(r, journal.DecisionStream(string(point)))
+			if err != nil {
+				return err
+			}
+			if seal.Seq > 0 && !seal.To.Before(since) {
+				list = append(list, DecisionsPruned{Point: point, Until: seal.To})
+			}
+		}
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,305 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A run is in a namespace. A caller that doesn't reach it finds no run of that id.
+
+// runs are the operations on runs.
+func runs() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "run_start", Method: "POST", Path: "/v1/runs", Scope: core.ScopeRun, Long: true,
+			Doc: "Run a workflow, which comes as text with the files that it names.",
+		}, inNamespace(func(in *RunStart) *string { return &in.Namespace }), runStart),
+		define(Operation{
+			Name: "run_resume", Method: "POST", Path: "/v1/runs/{id}/resume", Scope: core.ScopeRun, Long: true,
+			Doc: "Go on with a run that was killed, cancelled or failed.",
+		}, ofRun(func(in *RunResume) *string { return &in.ID }), runResume),
+		define(Operation{
+			Name: "run_replay", Method: "POST", Path: "/v1/runs/{id}/replay", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true, Long: true,
+			Doc: "Judge a run's attempts again, and say what would change.",
+		}, ofRun(func(in *RunReplay) *string { return &in.ID }), runReplay),
+		define(Operation{
+			Name: "run_list", Method: "GET", Path: "/v1/runs", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true,
+			Doc: "List runs, the newest first.",
+		}, ofRuns, runList),
+		define(Operation{
+			Name: "run_get", Method: "GET", Path: "/v1/runs/{id}", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true,
+			Doc: "Show a run with every attempt.",
+		}, ofRun(func(in *RunGet) *string { return &in.ID }), runGet),
+	}
+}
+
+// ofRun is where a request is done that names a run, by its id or, for a caller that
+// reaches every namespace, its beginning: in the run's namespace.
+func ofRun[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
+	return func(ctx context.Context, c *Call, in *In) (_ place, err error) {
+		id := id(in)
+		at := place{absent: store.RunNotFound(*id)}
+		var namespace string
+		if c.reaches("**") {
+			*id, namespace, err = c.Host.Runs.Locate(ctx, *id)
+		} else if namespace, err = c.Host.Runs.RunNamespace(ctx, *id); sdk.CodeOf(err) == sdk.NotFound {
+			err = at.absent // also of a run that was pruned: nothing tells any more where that was
+		}
+		if err != nil {
+			return place{}, err
+		}
+		at.namespaces = []string{cmp.Or(namespace, config.DefaultNamespace)}
+		return at, nil
+	}
+}
+
+// maxFileName is how many bytes the name of a text's file has at most.
+const maxFileName = 4 << 10
+
+// SourceFiles are what a text in a request comes with.
+type SourceFiles struct {
+	// File is where the text was read from, up to 4,096 bytes: messages name it, and a
+	// workflow without a name is called by it.
+	File string `json:"file,omitempty"`
+	// Files are the files that the text names, by their slash-separated path relative to
+	// its folder. What isn't named is left out.
+	Files map[string]string `json:"files,omitempty"`
+}
+
+// source is a text with its files. One that has no name is called by what it is.
+func (f *SourceFiles) source(what, text string) (core.Source, error) {
+	if len(f.File) > maxFileName || !utf8.ValidString(f.File) {
+		return core.Source{}, sdk.Errorf(sdk.Invalid, "file_invalid", "file has %d bytes (limit %d), or isn't UTF-8", len(f.File), maxFileName).
+			WithDetail("field", "file")
+	}
+	return workflow.FromText(cmp.Or(f.File, what+".yaml"), text, f.Files)
+}
+
+// RunStart asks for a run.
+type RunStart struct {
+	// Workflow is the YAML of the workflow.
+	Workflow string `json:"workflow"`
+	SourceFiles
+	// Namespace is where it runs, which is what policies decide by; "" is the configured
+	// one. Session is the session that its recalls are turns of; "" is one of its own,
+	// named by its id.
+	Namespace string `json:"namespace,omitempty"`
+	Session   string `json:"session,omitempty"`
+	// Overlay is laid over the workflow's own state.
+	workflow.Overlay
+}
+
+// RunEnded is how a run ended. As JSON it is the run's result or, where it has none, its
+// id, its status and its error.
+type RunEnded struct{ *core.Run }
+
+// MarshalJSON implements [json.Marshaler].
+func (r RunEnded) MarshalJSON() ([]byte, error) {
+	if len(r.Result) > 0 {
+		return r.Result, nil
+	}
+	return json.Marshal(struct {
+		RunID  string          `json:"run_id"`
+		Status core.Status     `json:"status"`
+		Error  *core.ErrorInfo `json:"error,omitempty"`
+	}{r.ID, r.Status, r.Error})
+}
+
+func runStart(ctx context.Context, c *Call, in *RunStart) (*RunEnded, error) {
+	if err := core.CheckNamespace(in.Namespace); err != nil {
+		return nil, err
+	}
+	source, err := in.source("workflow", in.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := workflow.Load(source, host.LoadOptions())
+	if err != nil {
+		return nil, err
+	}
+	state, err := in.Apply(plan.State)
+	if err != nil {
+		return nil, err
+	}
+	run := &core.Run{
+		ID: c.Host.NewID(), Workflow: plan.Name, Namespace: in.Namespace, Session: in.Session, Source: source, State: state,
+	}
+	return ended(run, c.Host.Start(ctx, plan, run, c.runOptions()))
+}
+
+// runOptions have the caller hear of a run as it goes, and its nodes do what the caller may.
+func (c *Call) runOptions() host.RunOptions {
+	return host.RunOptions{Events: c.Events, Pieces: c.Pieces, Memories: runMemories{c}}
+}
+
+// ended is a run that was started. One that failed ended all the same; any other failure
+// is of its start, or of the end, which couldn't be recorded.
+func ended(run *core.Run, failure error) (*RunEnded, error) {
+	if failure != nil && run.Status != core.StatusError {
+		return nil, failure
+	}
+	return &RunEnded{run}, nil
+}
+
+// RunResume names a run.
+type RunResume struct {
+	ID string `json:"id"`
+}
+
+func runResume(ctx context.Context, c *Call, in *RunResume) (*RunEnded, error) {
+	run, err := c.Host.Resume(ctx, in.ID, c.runOptions())
+	if run == nil {
+		return nil, err
+	}
+	return ended(run, err)
+}
+
+// RunReplay names a run and what judges its attempts instead of its own evaluator and
+// rule for passing.
+type RunReplay struct {
+	ID string `json:"id"`
+	// Evaluator is YAML: what is under evaluator: in a workflow, with or without that key.
+	// "" leaves it to the run's own.
+	Evaluator string `json:"evaluator,omitempty"`
+	SourceFiles
+	// Accept is a CEL expression over valid, score, errors, output and iteration; "" leaves
+	// it to the run's own.
+	Accept string `json:"accept,omitempty"`
+}
+
+func runReplay(ctx context.Context, c *Call, in *RunReplay) (*host.Replayed, error) {
+	var o host.ReplayOptions
+	var err error
+	if in.Evaluator != "" {
+		if o.Evaluator, err = in.single("evaluator", in.Evaluator, workflow.LoadEvaluator); err != nil {
+			return nil, err
+		}
+	}
+	if in.Accept != "" {
+		if o.Accept, err = host.LoadOptions().Expressions.Compile(core.PointAccept, in.Accept); err != nil {
+			return nil, sdk.AsError(sdk.Wrap("accept", err)).WithDetail("field", "accept")
+		}
+	}
+	return c.Host.Replay(ctx, in.ID, o)
+}
+
+// RunList selects runs.
+type RunList struct {
+	// Namespace is where to look; "" is every namespace that the caller reaches. Subtree
+	// takes the ones below too.
+	Namespace string `json:"namespace,omitempty"`
+	Subtree   bool   `json:"subtree,omitempty"`
+	// Status is one of core.RunStatuses, and Workflow a workflow's name; "" is any.
+	Status   core.Status `json:"status,omitempty"`
+	Workflow string      `json:"workflow,omitempty"`
+	Paging
+}
+
+// RunSummary is a run in a list.
+type RunSummary struct {
+	RunID      string          `json:"run_id"`
+	Workflow   string          `json:"workflow"`
+	Namespace  string          `json:"namespace"`
+	Status     core.Status     `json:"status"`
+	StopReason core.StopReason `json:"stop_reason,omitempty"`
+	Score      float64         `json:"score"`
+	Iterations int             `json:"iterations"`
+	StartedAt  time.Time       `json:"started_at"`
+	UpdatedAt  time.Time       `json:"updated_at"`
+	Usage      core.RunUsage   `json:"usage"`
+}
+
+// ofRuns is where a list looks: in the namespace that it names, or, filtered by what the
+// caller reaches, on the host.
+func ofRuns(ctx context.Context, c *Call, in *RunList) (place, error) {
+	if in.Namespace == "" {
+		return place{}, nil
+	}
+	return inTree(func(in *RunList) (*string, bool) { return &in.Namespace, in.Subtree })(ctx, c, in)
+}
+
+func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], error) {
+	if all := core.RunStatuses(); in.Status != "" && !slices.Contains(all, in.Status) {
+		names := make([]string, len(all))
+		for i, s := range all {
+			names[i] = string(s)
+		}
+		return nil, sdk.Errorf(sdk.Invalid, "status_invalid", "status %q is not one of %s", core.Cut(string(in.Status)), strings.Join(names, ", ")).
+			WithHint("%s", sdk.DidYouMean(string(in.Status), names, "")).WithDetail("field", "status")
+	}
+	if in.Namespace != "" {
+		if err := core.CheckNamespace(in.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	filter := *in
+	filter.Paging = Paging{}
+	after, limit, err := in.open(filter)
+	if err != nil {
+		return nil, err
+	}
+	found, next, err := c.Host.Runs.List(ctx, store.ListFilter{
+		Status: in.Status, Workflow: in.Workflow, Limit: limit, After: after, In: func(namespace string) bool {
+			namespace = cmp.Or(namespace, config.DefaultNamespace)
+			return in.looksIn(namespace) && c.reaches(namespace)
+		},
+	})
+	if sdk.ReasonOf(err) == "place_invalid" {
+		err = badToken()
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := make([]RunSummary, len(found))
+	for i := range found {
+		r := &found[i]
+		list[i] = RunSummary{
+			r.ID, r.Workflow, cmp.Or(r.Namespace, config.DefaultNamespace), r.Status, r.StopReason, r.Score, r.Iterations,
+			r.StartedAt, r.UpdatedAt, r.Usage,
+		}
+	}
+	return pageOf(list, next, filter), nil
+}
+
+// looksIn reports whether the list is of a namespace too.
+func (in *RunList) looksIn(namespace string) bool {
+	return in.Namespace == "" || namespace == in.Namespace || in.Subtree && strings.HasPrefix(namespace, in.Namespace+"/")
+}
+
+// RunGet names a run.
+type RunGet struct {
+	ID string `json:"id"`
+}
+
+// Run is a run with the attempts of its loops.
+type Run struct {
+	RunID string `json:"run_id"`
+	*core.Run
+	// ID isn't shown: run_id is.
+	ID    *string               `json:"id,omitempty"`
+	Loops []store.VisitAttempts `json:"loops"`
+}
+
+func runGet(ctx context.Context, c *Call, in *RunGet) (*Run, error) {
+	run, err := c.Host.Runs.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	loops, err := c.Host.Runs.Attempts(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{RunID: run.ID, Run: run, Loops: orEmpty(loops)}, nil
+}

@@ -1,0 +1,61 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// A workflow is a caller's text, and its nodes name memories and namespaces as they like.
+// So what a node does with memories is asked for as the operation of its name is, with the
+// scopes and namespaces of who started the run, or resumed it: a run is no way around them.
+
+// runMemories are the memories as the nodes of a caller's run get to them.
+type runMemories struct{ call *Call }
+
+var _ core.Memories = runMemories{}
+
+// may refuses what the caller may not do by the operation itself.
+func (m runMemories) may(ctx context.Context, name string, in any) error {
+	o, err := Find(name)
+	if err != nil {
+		return err
+	}
+	return m.call.check(ctx, &o, in)
+}
+
+// Observe implements [core.Memories].
+func (m runMemories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.Memory, error) {
+	if err := m.may(ctx, "memory_observe", r); err != nil {
+		return nil, err
+	}
+	return m.call.Host.Memories.Observe(ctx, r)
+}
+
+// Reflect implements [core.Memories].
+func (m runMemories) Reflect(ctx context.Context, r *core.ReflectRequest) (*core.ReflectResult, error) {
+	if err := m.may(ctx, "memory_reflect", r); err != nil {
+		return nil, err
+	}
+	return m.call.Host.Memories.Reflect(ctx, r)
+}
+
+// Recall implements [core.Memories].
+func (m runMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+	if err := m.may(ctx, "memory_recall", r); err != nil {
+		return nil, err
+	}
+	found, err := memoryRecall(ctx, m.call, r)
+	if err != nil {
+		return nil, err
+	}
+	return found.RecallResult, nil
+}
+
+// Feedback implements [core.Memories].
+func (m runMemories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
+	if err := m.may(ctx, "memory_feedback", r); err != nil {
+		return nil, err
+	}
+	return memoryFeedback(ctx, m.call, r)
+}

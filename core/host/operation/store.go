@@ -1,0 +1,184 @@
+package operation
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// stores are the operations on the store as a whole. There is none to restore a backup:
+// that needs that no host has the store, see [host.Restore].
+func stores() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "store_check", Method: "POST", Path: "/v1/store/check", Scope: core.ScopeOperate, Idempotent: true, Long: true,
+			Doc: "Prove that records, indices, links and events agree; with repair, rebuild before what follows from other records.",
+		}, inAll[StoreCheck], storeCheck),
+		define(Operation{
+			Name: "store_export", Method: "GET", Path: "/v1/store/export", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true,
+			Doc: "Write all that the store holds as JSON Lines.",
+		}, inAll[StoreExport], storeExport),
+		define(Operation{
+			Name: "store_import", Method: "POST", Path: "/v1/store/import", Scope: core.ScopeOperate, Destructive: true, Long: true,
+			Doc: "Put an export, which is the body, in the place of the store, or namespaces of it into the store.",
+		}, inAll[StoreImport], storeImport),
+		define(Operation{
+			Name: "store_backup", Method: "POST", Path: "/v1/store/backup", Scope: core.ScopeOperate, Long: true,
+			Doc: "Copy the store, as it is now, to a new folder of the host's machine.",
+		}, inAll[StoreBackup], storeBackup),
+		define(Operation{
+			Name: "store_prune", Method: "POST", Path: "/v1/store/prune", Scope: core.ScopeOperate, Destructive: true, Long: true,
+			Doc: "Move decisions and finished runs that are older than the settings keep them to files.",
+		}, inAll[StorePrune], storePrune),
+	}
+}
+
+// MaxProblems is how many problems a check lists. All are counted.
+const MaxProblems = 1000
+
+// StoreCheck asks whether all that the store holds agrees.
+type StoreCheck struct {
+	// Repair first makes again what follows from other records.
+	Repair bool `json:"repair,omitempty"`
+}
+
+// StoreChecked is what was found. A store that doesn't agree is a result, not an error.
+type StoreChecked struct {
+	Valid bool `json:"valid"`
+	// Repaired is whether what follows from other records was made again before.
+	Repaired bool `json:"repaired"`
+	// Count counts all problems; Problems are the first of them, up to [MaxProblems].
+	Count    int            `json:"count"`
+	Problems []core.Problem `json:"problems"`
+}
+
+func storeCheck(ctx context.Context, c *Call, in *StoreCheck) (*StoreChecked, error) {
+	parts, err := host.Checkers(c.Host.Store)
+	if err != nil {
+		return nil, err
+	}
+	out := &StoreChecked{Repaired: in.Repair, Problems: []core.Problem{}}
+	if in.Repair {
+		if err := store.Rebuild(ctx, c.watched(store.Rebuilding), parts); err != nil {
+			return nil, err
+		}
+	}
+	out.Count, err = store.Check(ctx, c.watched(store.Checking), parts, func(p core.Problem) {
+		if len(out.Problems) < MaxProblems {
+			out.Problems = append(out.Problems, p)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Valid = out.Count == 0
+	return out, nil
+}
+
+// watched is the store, with progress as it is read.
+func (c *Call) watched(doing store.Doing) core.Store {
+	tell := func(records int64) { c.moving(store.Work{Doing: doing, Records: records}) }
+	tell(0)
+	return store.Watch(c.Host.Store, tell)
+}
+
+// moving passes on how far an export or import is.
+func (c *Call) moving(w store.Work) {
+	c.progress(Progress{Doing: string(w.Doing), What: "records", Done: w.Records, Total: w.Total, Bytes: w.Bytes})
+}
+
+// StoreExport asks for all that the store holds, which goes to the call's sink.
+type StoreExport struct{}
+
+func storeExport(ctx context.Context, c *Call, _ *StoreExport) (*store.Moved, error) {
+	if c.Sink == nil {
+		return nil, sdk.Errorf(sdk.Invalid, "sink_missing", "there is nothing that the export could be written to").WithHint("give the call a sink")
+	}
+	moved, err := c.Host.Export(ctx, c.Sink, c.moving)
+	if err != nil {
+		return nil, err
+	}
+	return &moved, nil
+}
+
+// StoreImport says what becomes of the export that is the call's body.
+type StoreImport struct {
+	// Replace lets it take the place of a store that isn't empty, which is lost.
+	Replace bool `json:"replace,omitempty"`
+	// Namespaces are what of it is added to the store that is there: each a namespace, or
+	// with /** at the end one and all below it. None is everything, in the store's place.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+func storeImport(ctx context.Context, c *Call, in *StoreImport) (*host.Imported, error) {
+	if c.Body == nil {
+		return nil, bodyMissing("an export")
+	}
+	return c.Host.Import(ctx, c.Body, host.ImportOptions{Replace: in.Replace, Namespaces: in.Namespaces, Progress: c.moving})
+}
+
+// StoreBackup names a folder of the host's machine that isn't there yet.
+type StoreBackup struct {
+	Folder string `json:"folder"`
+	// All takes the policies, the lock, the trust file and the copied packages as well.
+	All bool `json:"all,omitempty"`
+}
+
+// Backup is where a copy of the store is, and what of the host isn't in it.
+type Backup struct {
+	Folder  string      `json:"folder"`
+	LeftOut []host.Part `json:"left_out"`
+}
+
+func storeBackup(ctx context.Context, c *Call, in *StoreBackup) (*Backup, error) {
+	if in.Folder == "" {
+		return nil, sdk.Errorf(sdk.Invalid, "folder_invalid", "folder is empty").WithHint("name a folder that isn't there: it is made").WithDetail("field", "folder")
+	}
+	leftOut, err := c.Host.Backup(ctx, in.Folder, in.All)
+	if err != nil {
+		return nil, err
+	}
+	return &Backup{in.Folder, leftOut}, nil
+}
+
+// StorePrune asks for room.
+type StorePrune struct {
+	// DryRun only counts what would be pruned.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Folder is where the files go, on the host's machine; "" is segments in the data
+	// folder.
+	Folder string `json:"folder,omitempty"`
+}
+
+// Pruned is what was pruned, or would be. What is kept for ever is nil.
+type Pruned struct {
+	DryRun    bool              `json:"dry_run"`
+	Folder    string            `json:"folder"`
+	Decisions *store.PrunedPart `json:"decisions,omitempty"`
+	Runs      *store.PrunedPart `json:"runs,omitempty"`
+}
+
+func storePrune(ctx context.Context, c *Call, in *StorePrune) (*Pruned, error) {
+	out := &Pruned{DryRun: in.DryRun, Folder: in.Folder}
+	if out.Folder == "" {
+		out.Folder = host.SegmentDir(c.Host.Settings())
+	}
+	done, err := store.Prune(ctx, c.Host.Journal, store.PruneOptions{
+		Parts: c.Host.Prunable(), Dir: out.Folder, DryRun: in.DryRun,
+		Progress: func(p store.PrunedPart) { c.progress(Progress{Doing: p.Name, What: "entries", Done: int64(p.Entries)}) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range done {
+		if done[i].Name == host.PrunedRuns {
+			out.Runs = &done[i]
+		} else {
+			out.Decisions = &done[i]
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,140 @@
+package host
+
+import (
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
+	"github.com/reflectory/reflectory/core/plugin/wasm"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A status is for finding out what is wrong, so it is made without anything that may be:
+// from the settings, the files and the system. A part that can't be looked at has its
+// problem, and the others are shown.
+
+// Status is what a host is and what it can do.
+type Status struct {
+	Version Version       `json:"version"`
+	Config  ConfigStatus  `json:"config"`
+	Store   StoreStatus   `json:"store"`
+	Plugins PluginsStatus `json:"plugins"`
+	Sandbox Sandbox       `json:"sandbox"`
+	WASM    WASMStatus    `json:"wasm"`
+	// Problem is why no host can be opened with these settings, such as policies that
+	// can't decide.
+	Problem *core.ErrorInfo `json:"problem,omitempty"`
+}
+
+// ConfigStatus is where settings come from.
+type ConfigStatus struct {
+	// File is reflectory.yaml; "" where there is none.
+	File    string         `json:"file"`
+	DataDir config.Setting `json:"data_dir"`
+	Sandbox config.Setting `json:"sandbox"`
+}
+
+// StoreStatus is the store of the data folder. Of a Host on another store only that it
+// exists is known.
+type StoreStatus struct {
+	Folder string `json:"folder"`
+	Exists bool   `json:"exists"`
+	Bytes  int64  `json:"bytes"`
+	// Durability is the one with which this program opens it.
+	Durability config.Setting `json:"durability"`
+	// Holder is who has it open.
+	Holder  *pebble.Holder  `json:"holder,omitempty"`
+	Problem *core.ErrorInfo `json:"problem,omitempty"`
+}
+
+// PluginsStatus is what is installed.
+type PluginsStatus struct {
+	// Lock is where plugins are added to.
+	Lock    string          `json:"lock"`
+	List    []PluginStatus  `json:"list"`
+	Problem *core.ErrorInfo `json:"problem,omitempty"`
+}
+
+// PluginStatus is an installed plugin.
+type PluginStatus struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Runtime string `json:"runtime,omitempty"`
+	From    string `json:"from"`
+	// State is ready, or the code of the problem that keeps it from being run.
+	State string `json:"state"`
+	// Sandbox is how it would be confined: full, partial, none, refused or module.
+	Sandbox string `json:"sandbox,omitempty"`
+}
+
+// WASMStatus is what is kept of modules.
+type WASMStatus struct {
+	Folder string `json:"folder"`
+	wasm.Usage
+	Problem *core.ErrorInfo `json:"problem,omitempty"`
+}
+
+// Status looks at the host without changing anything. The store isn't opened for it, and
+// no plugin is started.
+func (h *Host) Status() *Status {
+	s := Look(h.config.Settings, h.config.Version, h.config.Notices)
+	if h.config.Store != nil {
+		s.Store = StoreStatus{Exists: true, Durability: s.Store.Durability}
+	}
+	return s
+}
+
+// Look is the status of a host that may not be opened. Notices takes what the operator
+// should hear of; nil drops it.
+func Look(c *config.Config, program string, notices func(Notice)) *Status {
+	if notices == nil {
+		notices = func(Notice) {}
+	}
+	s := &Status{
+		Version: VersionOf(program),
+		Config:  ConfigStatus{File: c.File(), DataDir: c.DataDir, Sandbox: c.Sandbox},
+		Store:   StoreStatus{Folder: StoreDir(c), Durability: c.Durability},
+		Plugins: PluginsStatus{Lock: c.Lock.Value, List: []PluginStatus{}},
+		Sandbox: NewSandbox(c, sandbox.Probe()),
+		WASM:    WASMStatus{Folder: WASMCacheDir(c)},
+	}
+	presence, err := pebble.Look(s.Store.Folder)
+	s.Store.Exists, s.Store.Bytes, s.Store.Holder, s.Store.Problem = presence.Exists, presence.Bytes, presence.Holder, core.NewErrorInfo(err)
+	s.WASM.Usage, err = wasm.Measure(s.WASM.Folder)
+	s.WASM.Problem = core.NewErrorInfo(err)
+	s.Plugins.Problem = core.NewErrorInfo(s.lookAtPlugins(c, notices))
+	return s
+}
+
+func (s *Status) lookAtPlugins(c *config.Config, notices func(Notice)) error {
+	set, err := OpenSet(c, notices)
+	if err != nil {
+		return err
+	}
+	for _, p := range set.Plugins() {
+		s.Plugins.List = append(s.Plugins.List, s.plugin(p))
+	}
+	return set.Close()
+}
+
+// plugin is how a plugin stands on this host.
+func (s *Status) plugin(p *install.Plugin) PluginStatus {
+	st := PluginStatus{Name: p.Name, Version: p.Version, From: p.Place.Label, State: "ready"}
+	if p.Problem != nil {
+		st.State = sdk.ReasonOf(p.Problem)
+	}
+	if p.Package == nil {
+		return st
+	}
+	installed := p.Installed()
+	st.Runtime = string(installed.Runtime)
+	switch installed.Runtime {
+	case plugin.RuntimeProcess:
+		st.Sandbox = s.Sandbox.Word()
+	case plugin.RuntimeWASM:
+		st.Sandbox = "module"
+	}
+	return st
+}

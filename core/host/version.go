@@ -1,0 +1,45 @@
+package host
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Version is what a program is, and what it works with.
+type Version struct {
+	Version string `json:"version"`
+	// Revision is the commit that it was built from, where that is known.
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	// Contract and StoreFormat are the versions of the plugin contract and of
+	// the store's format.
+	Contract    int `json:"contract"`
+	StoreFormat int `json:"store_format"`
+}
+
+// VersionOf is the version of this program, which calls itself so.
+func VersionOf(program string) Version {
+	v := Version{
+		Version: program, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Contract: sdk.ContractVersion, StoreFormat: store.Format,
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v.Revision = s.Value
+			}
+		}
+	}
+	return v
+}
+
+// String is the version on a line, for people.
+func (v Version) String() string {
+	return fmt.Sprintf("reflectory %s (%s, %s; plugin contract %d, store format %d)\n",
+		v.Version, v.Go, v.Platform, v.Contract, v.StoreFormat)
+}
