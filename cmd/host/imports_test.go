@@ -59,7 +59,8 @@ var imports = map[string][]string{
 	"core/plugin/wasm": {
 		"core", "core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "core/plugin/wasm/scan", "sdk", "sdk/abi", "sdk/check",
 	},
-	"core/store":             {"core", "core/journal", "sdk"},
+	"core/run":               {"core", "core/journal", "sdk"},
+	"core/store":             {"core", "core/journal", "core/run", "sdk"},
 	"core/store/mem":         {"core", "core/store"},
 	"core/store/pebble":      {"core", "core/store", "sdk"},
 	"core/store/storetest":   {"core", "core/store", "sdk"},
@@ -70,8 +71,8 @@ var imports = map[string][]string{
 	"core/host": {
 		"core", "core/decisions", "core/gate", "core/governance", "core/host/config", "core/journal", "core/loop", "core/memory", "core/memory/embed",
 		"core/memory/embed/openai", "core/memory/lifecycle", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile",
-		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/store", "core/store/pebble", "core/workflow",
-		"policy", "policy/format", "sdk",
+		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/run", "core/store", "core/store/pebble",
+		"core/workflow", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector", "core/plugin",
@@ -79,7 +80,7 @@ var imports = map[string][]string{
 	},
 	"core/host/operation": {
 		"core", "core/decisions", "core/gate", "core/governance", "core/host", "core/host/config", "core/journal", "core/memory", "core/plugin",
-		"core/plugin/install", "core/plugin/logfile", "core/store", "core/workflow", "policy", "sdk",
+		"core/plugin/install", "core/plugin/logfile", "core/run", "core/store", "core/workflow", "policy", "sdk",
 	},
 
 	// What recall is made of.
@@ -107,7 +108,7 @@ var imports = map[string][]string{
 	"cmd/host/internal/cli": {
 		"cmd/host/internal/client", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/gate", "core/governance", "core/host",
 		"core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile",
-		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm", "core/store", "core/store/pebble", "core/workflow", "policy",
+		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm", "core/run", "core/store", "core/store/pebble", "core/workflow", "policy",
 		"policy/format", "policy/policytest", "sdk", "sdk/sdktest",
 	},
 	"cmd/host/internal/client":   {"core/host", "core/host/operation"},

@@ -22,7 +22,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -109,10 +109,10 @@ type Host struct {
 	Memories *memory.Memories
 	Evidence *gate.Recorder
 	// Runs are the stored runs.
-	Runs *store.Runs
+	Runs *run.Repository
 
 	config  Config
-	replies *store.Replies
+	replies *run.Replies
 	plugins func() (*Plugins, error)
 
 	// closers undo what was opened, the newest first; closed is once none is left.
@@ -157,8 +157,8 @@ func (h *Host) build() (err error) {
 	}
 	h.onClose(h.Policies.Close)
 	h.Governance = governance.New(h.Journal)
-	h.replies = &store.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.IsPurged}
-	h.Runs = store.NewRuns(h.Store, h.config.Clock)
+	h.replies = &run.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.IsPurged}
+	h.Runs = run.NewRepository(h.Store, h.config.Clock)
 	h.Runs.Purged = memory.Purged
 	h.plugins = sync.OnceValues(h.openPlugins)
 	if h.Memories, err = h.newMemories(); err != nil {
@@ -179,7 +179,7 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 		Store: h.Store, Clock: h.config.Clock, IDs: h.config.IDs, Governor: h.Governance,
 		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: h.config.DeferGate,
 		Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: h.summarizer(),
-		Forgetters: []core.Forgetter{store.RunMemories{}, h.replies}, DepthBoost: h.config.Settings.DepthBoost(),
+		Forgetters: []core.Forgetter{run.Memories{}, h.replies}, DepthBoost: h.config.Settings.DepthBoost(),
 		Subscribers: h.config.Subscribers,
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/plugin"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -84,7 +84,7 @@ type recorded struct {
 	run    *core.Run
 	plan   *workflow.Plan
 	visits []core.Visit
-	loops  []store.VisitAttempts
+	loops  []run.VisitAttempts
 }
 
 func (h *Host) recorded(ctx context.Context, runID string) (rec recorded, err error) {
@@ -103,7 +103,7 @@ func (h *Host) recorded(ctx context.Context, runID string) (rec recorded, err er
 
 // options are the replay of one loop: its recorded attempts with its evaluator and rule
 // for passing, or the others instead.
-func (rec *recorded) options(l store.VisitAttempts, plugins core.Plugins, o ReplayOptions) (*loop.ReplayOptions, error) {
+func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o ReplayOptions) (*loop.ReplayOptions, error) {
 	at := slices.IndexFunc(rec.plan.Nodes, func(n workflow.Node) bool { return n.Name == l.Node })
 	if at < 0 {
 		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which its workflow hasn't", l.Node)

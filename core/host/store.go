@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -67,7 +68,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 		return nil, err
 	}
 	return []core.Checker{
-		journal.Checker{}, store.RunChecker{Purged: memory.Purged}, store.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
+		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
 		decisions.Checker{},
 	}, nil
 }
@@ -87,7 +88,7 @@ func (h *Host) Prunable() (parts []store.PrunePart) {
 		parts = append(parts, store.PrunePart{Name: PrunedDecisions, Pruner: decisions.Pruner{Before: now.Add(-kept)}})
 	}
 	if kept := keep.Runs; kept > 0 {
-		parts = append(parts, store.PrunePart{Name: PrunedRuns, Pruner: &store.RunPruner{Before: now.Add(-kept), Purged: memory.Purged}})
+		parts = append(parts, store.PrunePart{Name: PrunedRuns, Pruner: &run.Pruner{Before: now.Add(-kept), Purged: memory.Purged}})
 	}
 	return parts
 }

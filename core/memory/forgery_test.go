@@ -19,6 +19,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
@@ -68,7 +69,7 @@ func rich(t *testing.T) *governed {
 func (g *governed) runs(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	runs := store.NewRuns(g.store, g.clock)
+	runs := corerun.NewRepository(g.store, g.clock)
 	attempt := func(i int, judged bool) *core.Attempt {
 		a := &core.Attempt{Iteration: i, Role: sdk.RoleGenerate, Output: []byte(`{"n":1}`), Raw: []byte(`"n"`), Usage: sdk.Usage{TokensIn: 3}, ActiveMillis: 5}
 		if a.Judged = judged; judged {
@@ -88,7 +89,7 @@ func (g *governed) runs(t *testing.T) {
 	run.Status = core.StatusPassed
 	must(t, pruned.RecordEnd(ctx, run, nil))
 	_, err := store.Prune(ctx, &journal.Writer{Store: g.store, Clock: g.clock}, store.PruneOptions{
-		Parts: []store.PrunePart{{Name: "runs", Pruner: &store.RunPruner{Before: g.clock.Now().Add(time.Hour)}}}, Dir: t.TempDir(),
+		Parts: []store.PrunePart{{Name: "runs", Pruner: &corerun.Pruner{Before: g.clock.Now().Add(time.Hour)}}}, Dir: t.TempDir(),
 	})
 	must(t, err)
 	run, passed := begun("passed")

@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/policy"
 )
@@ -101,7 +102,7 @@ func (g *governed) turn(t *testing.T, r core.RecallRequest, f core.FeedbackReque
 
 // parts are all that check what a store of memories holds.
 func (g *governed) parts() []core.Checker {
-	return []core.Checker{journal.Checker{}, store.RunChecker{}, g.settings, gate.Evidence{}, decisions.Checker{}, g.Memories}
+	return []core.Checker{journal.Checker{}, run.Checker{}, g.settings, gate.Evidence{}, decisions.Checker{}, g.Memories}
 }
 
 // export is what "store export" writes of the store.

@@ -1,8 +1,9 @@
-// Package store keeps runs on a transactional key-value store.
+// Package store is what every transactional key-value store shares.
 //
-// The port itself is [core.Store]. This package has what stands on both sides
-// of it: the key layout and format version (FORMAT.md), the repository of runs
-// ([Runs]), and the limits and errors that every engine shares. The engines are
+// The port itself is [core.Store]. This package has what is on both sides of it:
+// the format version and its migrations (FORMAT.md is the table of all keys), check,
+// export, import, merge and pruning of a whole store, each by the parts that it is
+// given, and the limits and errors of the engines. The engines are
 // store/pebble, on disk, and store/mem, the reference; store/storetest is the
 // conformance suite that both pass.
 package store

@@ -12,6 +12,11 @@ import (
 // writes. FORMAT.md says what each version is and when it grows.
 const Format = 2
 
+const (
+	metaPrefix = "meta/"
+	formatKey  = metaPrefix + "format"
+)
+
 // migration brings a store from one format to the next, in one transaction
 // together with the new version.
 type migration func(core.Tx) error

@@ -18,6 +18,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -94,25 +95,7 @@ func toFormat2(tx core.Tx) error {
 // visits takes the texts of memories out of the results of nodes, where a purge
 // wouldn't find them.
 func (p *prover) visits() error {
-	return p.each(visitPrefix, func(key, value []byte) error {
-		run, number, _ := strings.Cut(strings.TrimPrefix(string(key), visitPrefix), "/")
-		var v visitRecord
-		if json.Unmarshal(value, &v) != nil || len(number) != 4 || !validID(run) {
-			return nil // damaged: told by the check
-		}
-		if err := putTexts(p.tx, run, &v, isTombstone); err != nil || len(v.Memories) == 0 {
-			return err
-		}
-		if err := put(p.tx, key, v); err != nil {
-			return err
-		}
-		record, err := readRecord(p.tx, run)
-		if err != nil || record.Memories {
-			return nil // damaged: told by the check
-		}
-		record.Memories = true
-		return put(p.tx, runKey(run), record)
-	})
+	return p.each("visit/", func(key, value []byte) error { return run.TakeOut(p.tx, key, value, isTombstone) })
 }
 
 // isTombstone reports whether a memory was purged.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
@@ -136,43 +135,4 @@ func TestAStepIsTakenOnce(t *testing.T) {
 	if at := value(t, s, "meta/format"); at != "2" || taken != 1 {
 		t.Errorf("format %s after %d steps", at, taken)
 	}
-}
-
-// TestKeyLayout holds FORMAT.md's table of keys.
-func TestKeyLayout(t *testing.T) {
-	started := time.Unix(0, 1)
-	cases := []struct {
-		got  []byte
-		want string
-	}{
-		{store.RunKey("id"), "run/id"},
-		{store.ContentKey("id"), "run-content/id"},
-		{store.ResultKey("id"), "run-result/id"},
-		{store.TimeKey(started, "id"), "run-time/\xff\xff\xff\xff\xff\xff\xff\xfe/id"},
-		{store.VisitKey("id", 258), "visit/id/\x00\x00\x01\x02"},
-		{store.AttemptKey("id", 1, 258), "attempt/id/\x00\x00\x00\x01\x00\x00\x01\x02"},
-		{store.ReplyKey("sha256:d"), "llm-reply/sha256:d"},
-		{store.ReplyTimeKey(258, "sha256:d"), "llm-reply-time/\x00\x00\x00\x00\x00\x00\x01\x02/sha256:d"},
-		{store.ReplyMemoryKey("m", "sha256:d"), "llm-reply-memory/m/sha256:d"},
-	}
-	for _, c := range cases {
-		if string(c.got) != c.want {
-			t.Errorf("key %q, want %q", c.got, c.want)
-		}
-	}
-	if got := store.TimeID(store.TimeKey(started, "id")); got != "id" {
-		t.Errorf("timeID = %q", got)
-	}
-}
-
-func FuzzDescribeKey(f *testing.F) {
-	for _, key := range []string{"run/x", "visit/x/\x00\x00\x00\x01", "attempt/x/\x00", "attempt/", "\xff"} {
-		f.Add([]byte(key))
-	}
-	f.Fuzz(func(t *testing.T, key []byte) {
-		store.DescribeKey(key)
-		if id := store.TimeID(key); len(id) > len(key) {
-			t.Errorf("store.TimeID(%q) = %q", key, id)
-		}
-	})
 }

@@ -5,13 +5,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"hash"
 	"io"
 	"strconv"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -116,7 +116,7 @@ func (in *importer) invalid(format string, args ...any) error {
 
 func (in *importer) header(line []byte) error {
 	var h exportHeader
-	if err := strict(line, &h); err != nil || h.Version < 1 || h.Format < 1 {
+	if err := core.DecodeStrict(line, &h); err != nil || h.Version < 1 || h.Format < 1 {
 		return in.invalid("this is no export of a store")
 	}
 	if h.Version > exportVersion || h.Format > Format {
@@ -132,7 +132,7 @@ func (in *importer) header(line []byte) error {
 // record takes one key.
 func (in *importer) record(ctx context.Context, line []byte) error {
 	var l exportLine
-	if err := strict(line, &l); err != nil {
+	if err := core.DecodeStrict(line, &l); err != nil {
 		return in.invalid("%v", err)
 	}
 	rec, err := l.record()
@@ -143,11 +143,11 @@ func (in *importer) record(ctx context.Context, line []byte) error {
 	case err != nil:
 		return in.invalid("%v", err)
 	case in.moved.Records > 0 && bytes.Compare(rec.key, in.last) <= 0:
-		return in.invalid("key %s isn't after the one before it", describeKey(rec.key))
+		return in.invalid("key %s isn't after the one before it", run.DescribeKey(rec.key))
 	case hasPrefix(rec.key, []string{metaPrefix}):
-		return in.invalid("key %s is the store's own", describeKey(rec.key))
+		return in.invalid("key %s is the store's own", run.DescribeKey(rec.key))
 	case len(rec.value) > MaxValueBytes:
-		return in.invalid("the value of %s has %d bytes, of at most %d", describeKey(rec.key), len(rec.value), MaxValueBytes)
+		return in.invalid("the value of %s has %d bytes, of at most %d", run.DescribeKey(rec.key), len(rec.value), MaxValueBytes)
 	}
 	in.last = rec.key
 	in.moved.Records++
@@ -208,7 +208,7 @@ func (in *importer) write(ctx context.Context) error {
 // end checks that the file is whole, and writes the rest.
 func (in *importer) end(ctx context.Context, line []byte) error {
 	var end exportEnd
-	if err := strict(line, &end); err != nil || !end.End {
+	if err := core.DecodeStrict(line, &end); err != nil || !end.End {
 		return in.invalid("this is no end of an export")
 	}
 	if end.Records != in.moved.Records {
@@ -227,19 +227,6 @@ func (in *importer) end(ctx context.Context, line []byte) error {
 	return in.store.Update(ctx, func(tx core.Tx) error {
 		return tx.Put([]byte(formatKey), strconv.AppendInt(nil, int64(in.format), 10))
 	})
-}
-
-// strict decodes one JSON object without fields that aren't known.
-func strict(data []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more after the object")
-	}
-	return nil
 }
 
 // refuse checks what was imported.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -201,7 +202,7 @@ func takenKeys(target core.Reader, records []core.Proven, taken []string) ([]str
 				return nil, err
 			}
 			if found {
-				taken = append(taken, describeKey(key))
+				taken = append(taken, run.DescribeKey(key))
 			}
 		}
 	}
@@ -220,7 +221,7 @@ func (m *merger) whole() error {
 	for _, records := range m.records {
 		for _, p := range records {
 			if len(p.Needs) > 0 && !slices.ContainsFunc(p.Needs, func(key []byte) bool { return chosen[string(key)] }) {
-				missing = append(missing, describeKey(p.Key))
+				missing = append(missing, run.DescribeKey(p.Key))
 			}
 		}
 	}

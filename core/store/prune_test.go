@@ -21,6 +21,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/pebble"
@@ -86,7 +87,7 @@ func (a *archive) decided(point string, ids ...string) error {
 // run records a run of a loop of two attempts.
 func (a *archive) run(id string, status core.Status) {
 	a.Helper()
-	runs := store.NewRuns(a.store, a.clock)
+	runs := run.NewRepository(a.store, a.clock)
 	run := &core.Run{ID: id, Workflow: "w", State: core.MustJSON(map[string]any{})}
 	a.must(runs.Create(a.Context(), run))
 	rec := runs.Recorder(run)
@@ -106,7 +107,7 @@ func (a *archive) run(id string, status core.Status) {
 func (a *archive) options(days int) store.PruneOptions {
 	at := coretest.Epoch().Add(time.Duration(days) * day)
 	return store.PruneOptions{
-		Parts: []store.PrunePart{{Name: "decisions", Pruner: decisions.Pruner{Before: at}}, {Name: "runs", Pruner: &store.RunPruner{Before: at}}},
+		Parts: []store.PrunePart{{Name: "decisions", Pruner: decisions.Pruner{Before: at}}, {Name: "runs", Pruner: &run.Pruner{Before: at}}},
 		Dir:   a.dir, BatchKeys: 8,
 	}
 }
@@ -274,7 +275,7 @@ func TestPrune_GoesThroughAnExport(t *testing.T) {
 func TestPrune_ARunThatWasPrunedIsNamed(t *testing.T) {
 	a := newArchive(t, mem.Open())
 	a.prune(2)
-	runs := store.NewRuns(a.store, a.clock)
+	runs := run.NewRepository(a.store, a.clock)
 	_, shown := runs.Find(t.Context(), "run-00000")
 	_, got := runs.Get(t.Context(), "run-00000")
 	_, resumed := runs.Resume(t.Context(), "run-00000")
@@ -295,41 +296,6 @@ func TestPrune_ARunThatWasPrunedIsNamed(t *testing.T) {
 		if _, err := runs.Find(t.Context(), id); sdk.ReasonOf(err) != reason {
 			t.Errorf("%s: %v", id, err)
 		}
-	}
-}
-
-// TestPrune_TextsOfMemoriesGoWithoutATrace: a purge couldn't find them in a file.
-func TestPrune_TextsOfMemoriesGoWithoutATrace(t *testing.T) {
-	b := newBenchOfMemories(t)
-	b.run.Status = core.StatusPassed
-	b.must(b.runs.Recorder(b.run).RecordEnd(b.ctx, b.run, nil))
-	a := &archive{t, b.store, &coretest.Clock{}, t.TempDir()}
-	_, text, _ := strings.Cut(recalled, `"content":"`)
-	text, _, _ = strings.Cut(text, `"`)
-	if !b.holds(text) {
-		t.Fatalf("the store has no %q", text)
-	}
-	a.clock.Advance(1e6 * time.Hour)
-	done, err := store.Prune(t.Context(), a.writer(), store.PruneOptions{
-		Parts: []store.PrunePart{{Name: "runs", Pruner: &store.RunPruner{Before: a.clock.Now(), Purged: isPurged}}}, Dir: a.dir,
-	})
-	if err != nil || done[0].Streams != 1 {
-		t.Fatalf("%+v, %v", done, err)
-	}
-	if b.holds(text) || len(b.problems()) != 0 {
-		t.Errorf("the store still has %q, or %q", text, b.problems())
-	}
-	if runs := b.purge("m"); !slices.Equal(runs, []string{runID}) || len(b.problems()) != 0 {
-		t.Errorf("it was given to %q; %q", runs, b.problems())
-	}
-	change(t, b.store, func(tx core.Tx) error { return tx.Put([]byte("run-memory/n/"+runID+"/\x00\x00\x00\x01"), []byte("{}")) })
-	if list := b.problems(); len(list) != 1 || !strings.Contains(list[0], "no visit holds this memory") {
-		t.Errorf("texts that were put back: %q", list)
-	}
-	data, err := os.ReadFile(a.files()[0])
-	b.must(err)
-	if bytes.Contains(data, []byte(text)) || !bytes.Contains(data, []byte("[purged]")) {
-		t.Errorf("the file has %s", data)
 	}
 }
 
@@ -548,7 +514,7 @@ func TestPrune_WritersGoOn(t *testing.T) {
 		a := newArchive(t, s)
 		var all sync.WaitGroup
 		for i := range 4 {
-			runs := store.NewRuns(s, a.clock)
+			runs := run.NewRepository(s, a.clock)
 			all.Go(func() {
 				for n := range 5 {
 					run := &core.Run{ID: fmt.Sprintf("new-%d-%d", i, n), Workflow: "w", State: core.MustJSON(map[string]any{})}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -102,7 +103,7 @@ func (w *segmentWriter) segment(ctx context.Context, r core.Reader, p core.Pruna
 	for _, key := range p.Records {
 		value, found, err := r.Get(key)
 		if err == nil && !found {
-			err = sdk.Errorf(sdk.Internal, "record_corrupt", "record %s is gone", describeKey(key))
+			err = sdk.Errorf(sdk.Internal, "record_corrupt", "record %s is gone", run.DescribeKey(key))
 		}
 		if err != nil {
 			return s, err

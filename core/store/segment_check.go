@@ -60,7 +60,7 @@ type fileSegment struct {
 func (f *segmentFile) read(ctx context.Context) error {
 	var header segmentFileHeader
 	line, err := f.next()
-	if err == nil && (strict(line, &header) != nil || header.Version < 1) || errors.Is(err, io.EOF) {
+	if err == nil && (core.DecodeStrict(line, &header) != nil || header.Version < 1) || errors.Is(err, io.EOF) {
 		return f.broken("this is no file of segments")
 	}
 	if header.Version > segmentVersion {
@@ -109,7 +109,7 @@ func (f *segmentFile) more(ctx context.Context) ([]byte, error) {
 // segment reads a segment whose first line is given.
 func (f *segmentFile) segment(ctx context.Context, line []byte) error {
 	var h segmentHeader
-	if err := strict(line, &h); err != nil || h.Stream == "" || h.First < 1 || h.Last < h.First || h.Records < 0 {
+	if err := core.DecodeStrict(line, &h); err != nil || h.Stream == "" || h.First < 1 || h.Last < h.First || h.Records < 0 {
 		return f.broken("this is no beginning of a segment")
 	}
 	if f.streams[h.Stream] != nil {
@@ -123,7 +123,7 @@ func (f *segmentFile) segment(ctx context.Context, line []byte) error {
 			return err
 		}
 		var e journal.Entry
-		if err := strict(line, &e); err != nil {
+		if err := core.DecodeStrict(line, &e); err != nil {
 			return f.broken("this is no entry: %v", err)
 		}
 		if err := chain.Add(&e); err != nil {
@@ -141,7 +141,7 @@ func (f *segmentFile) segment(ctx context.Context, line []byte) error {
 			return err
 		}
 		var l exportLine
-		err = strict(line, &l)
+		err = core.DecodeStrict(line, &l)
 		if err == nil {
 			_, err = l.record()
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -236,7 +237,7 @@ func (c *Call) readsStream(r core.Reader, stream string) (bool, error) {
 	case !isRun:
 		return false, nil
 	}
-	namespace, err := store.ReadRunNamespace(r, id)
+	namespace, err := run.ReadRunNamespace(r, id)
 	if code := sdk.CodeOf(err); code == sdk.NotFound || code == sdk.Invalid {
 		return false, nil // it was pruned, and nothing says where it was
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -50,7 +50,7 @@ func runs() []Operation {
 func ofRun[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (_ place, err error) {
 		id := id(in)
-		at := place{absent: store.RunNotFound(*id)}
+		at := place{absent: run.RunNotFound(*id)}
 		var namespace string
 		if c.reaches("**") {
 			*id, namespace, err = c.Host.Runs.Locate(ctx, *id)
@@ -250,7 +250,7 @@ func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], erro
 	if err != nil {
 		return nil, err
 	}
-	found, next, err := c.Host.Runs.List(ctx, store.ListFilter{
+	found, next, err := c.Host.Runs.List(ctx, run.ListFilter{
 		Status: in.Status, Workflow: in.Workflow, Limit: limit, After: after, In: func(namespace string) bool {
 			namespace = cmp.Or(namespace, config.DefaultNamespace)
 			return in.looksIn(namespace) && c.reaches(namespace)
@@ -288,8 +288,8 @@ type Run struct {
 	RunID string `json:"run_id"`
 	*core.Run
 	// ID isn't shown: run_id is.
-	ID    *string               `json:"id,omitempty"`
-	Loops []store.VisitAttempts `json:"loops"`
+	ID    *string             `json:"id,omitempty"`
+	Loops []run.VisitAttempts `json:"loops"`
 }
 
 func runGet(ctx context.Context, c *Call, in *RunGet) (*Run, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/plugin/install"
-	"github.com/reflectory/reflectory/core/store"
+	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/process"
@@ -170,7 +170,7 @@ func TestRunStart_RunsATextWithItsState(t *testing.T) {
 	if shown := string(core.MustJSON(run)); shown != string(run.Result) || !strings.Contains(shown, `"output":2`) {
 		t.Errorf("it is shown as %s", shown)
 	}
-	got := try[operation.Run](w, "run_get", &operation.RunGet{ID: run.ID[:store.MinPrefix]})
+	got := try[operation.Run](w, "run_get", &operation.RunGet{ID: run.ID[:corerun.MinPrefix]})
 	if got.RunID != run.ID || len(got.Loops) != 1 || len(got.Loops[0].Attempts) != 2 || got.Source.File != "folder/count.yaml" {
 		t.Errorf("it is stored as %+v with %+v", got.Run, got.Loops)
 	}
@@ -315,10 +315,10 @@ func TestRun_ElsewhereIsNone(t *testing.T) {
 		"run_resume": func(id string) any { return &operation.RunResume{ID: id} },
 		"run_replay": func(id string) any { return &operation.RunReplay{ID: id} },
 	} {
-		for _, named := range []string{id, id[:store.MinPrefix], "x", "../../etc"} {
+		for _, named := range []string{id, id[:corerun.MinPrefix], "x", "../../etc"} {
 			_, err := w.do(stranger(), name, in(named))
 			w.refused(err, sdk.NotFound, "run_not_found")
-			empty, want := answer(nil, err), answer(nil, store.RunNotFound(named))
+			empty, want := answer(nil, err), answer(nil, corerun.RunNotFound(named))
 			if empty != want {
 				t.Errorf("%s of %s is answered %s, want %s", name, named, empty, want)
 			}

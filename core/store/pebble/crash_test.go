@@ -12,7 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -52,7 +52,7 @@ func scenario() []func(context.Context, core.RunRecorder) error {
 // play creates the run, records the scenario, and calls acknowledged after each
 // commit with how many there are.
 func play(ctx context.Context, s core.Store, acknowledged func(commits int)) error {
-	runs := store.NewRuns(s, fixedClock{})
+	runs := run.NewRepository(s, fixedClock{})
 	run := &core.Run{ID: testRun, Workflow: "test", State: core.MustJSON(map[string]any{})}
 	if err := runs.Create(ctx, run); err != nil {
 		return err
@@ -90,7 +90,7 @@ func countEntries(t *testing.T, s core.Store) (entries int) {
 		if _, err := (&journal.Audit{}).Verify(t.Context(), r); err != nil {
 			return err
 		}
-		return journal.Read(r, store.Stream(testRun), func(journal.Entry) error { entries++; return nil })
+		return journal.Read(r, run.Stream(testRun), func(journal.Entry) error { entries++; return nil })
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func countEntries(t *testing.T, s core.Store) (entries int) {
 func checkRecords(t *testing.T, s core.Store, steps int) {
 	t.Helper()
 	const perVisit = 7
-	runs := store.NewRuns(s, fixedClock{})
+	runs := run.NewRepository(s, fixedClock{})
 	progress, err := runs.Progress(t.Context(), testRun)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func checkRecords(t *testing.T, s core.Store, steps int) {
 		t.Errorf("after %d steps: %d visits and %d open attempts, want %d and %d",
 			steps, len(progress.Visits), len(progress.Attempts), visits, attempts)
 	}
-	listed, _, err := runs.List(t.Context(), store.ListFilter{})
+	listed, _, err := runs.List(t.Context(), run.ListFilter{})
 	if err != nil || len(listed) != 1 {
 		t.Errorf("List: %d runs, error %v", len(listed), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -53,7 +54,7 @@ func old(t *testing.T, s core.Store, count, size int) {
 func pruneAll(t *testing.T, s core.Store, dir string, batch int) error {
 	at := fixedClock{}.Now().Add(time.Hour)
 	_, err := store.Prune(t.Context(), &journal.Writer{Store: s, Clock: fixedClock{}}, store.PruneOptions{
-		Parts: []store.PrunePart{{Name: "decisions", Pruner: decisions.Pruner{Before: at}}, {Name: "runs", Pruner: &store.RunPruner{Before: at}}},
+		Parts: []store.PrunePart{{Name: "decisions", Pruner: decisions.Pruner{Before: at}}, {Name: "runs", Pruner: &run.Pruner{Before: at}}},
 		Dir:   dir, BatchKeys: batch,
 	})
 	return err
@@ -63,7 +64,7 @@ func pruneAll(t *testing.T, s core.Store, dir string, batch int) error {
 // and runs are in it.
 func checkPruned(t *testing.T, s core.Store) (decided, runs int) {
 	t.Helper()
-	parts := []core.Checker{journal.Checker{}, store.RunChecker{}, decisions.Checker{}}
+	parts := []core.Checker{journal.Checker{}, run.Checker{}, decisions.Checker{}}
 	_, err := store.Check(t.Context(), s, parts, func(p core.Problem) { t.Errorf("found %+v", p) })
 	if err == nil {
 		err = s.View(t.Context(), func(r core.Reader) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -76,7 +76,7 @@ func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
 // newMemories returns memories of which the gate purges all that are swept.
 func newMemories(t *testing.T, s core.Store) *memory.Memories {
 	t.Helper()
-	m, err := memory.New(memory.Options{Store: s, Retention: pending{}, Gate: purger{}, Embedder: embed.Hashed{}, Forgetters: []core.Forgetter{store.RunMemories{}}})
+	m, err := memory.New(memory.Options{Store: s, Retention: pending{}, Gate: purger{}, Embedder: embed.Hashed{}, Forgetters: []core.Forgetter{run.Memories{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func recallInRun(t *testing.T, s core.Store, m *memory.Memories) {
 	if err != nil || len(found.Memories) != 1 {
 		t.Fatalf("recalled %v, error %v", found, err)
 	}
-	runs, run := store.NewRuns(s, core.SystemClock{}), &core.Run{ID: "run", State: json.RawMessage("{}")}
+	runs, run := run.NewRepository(s, core.SystemClock{}), &core.Run{ID: "run", State: json.RawMessage("{}")}
 	if err := runs.Create(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}

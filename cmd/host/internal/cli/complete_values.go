@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
@@ -64,12 +64,12 @@ func orNone[T any](list []T, err error, value func(T) string) []string {
 }
 
 func offerRuns(ctx context.Context, db core.Store, _ *App) []string {
-	runs, _, err := store.NewRuns(db, core.SystemClock{}).List(ctx, store.ListFilter{Limit: maxLooked})
+	runs, _, err := run.NewRepository(db, core.SystemClock{}).List(ctx, run.ListFilter{Limit: maxLooked})
 	return orNone(runs, err, func(r core.Run) string { return described(r.ID, r.Workflow+", "+string(r.Status)) })
 }
 
 func offerWorkflows(ctx context.Context, db core.Store, _ *App) []string {
-	runs, _, err := store.NewRuns(db, core.SystemClock{}).List(ctx, store.ListFilter{Limit: maxLooked})
+	runs, _, err := run.NewRepository(db, core.SystemClock{}).List(ctx, run.ListFilter{Limit: maxLooked})
 	seen := map[string]bool{}
 	return orNone(runs, err, func(r core.Run) string {
 		if seen[r.Workflow] {

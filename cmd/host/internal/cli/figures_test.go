@@ -16,7 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
-	"github.com/reflectory/reflectory/core/store"
+	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
@@ -111,7 +111,7 @@ func pluginLoop(t *testing.T, tally string) loop.Options {
 }
 
 // runLoop runs a loop; with runs it is durable, in a run that was created before.
-func runLoop(t *testing.T, o loop.Options, runs *store.Runs) func() {
+func runLoop(t *testing.T, o loop.Options, runs *corerun.Repository) func() {
 	ids := &core.SystemIDs{}
 	var created []*core.Run
 	for range (figureRounds + 1) * figureLoops {
@@ -137,14 +137,14 @@ func runLoop(t *testing.T, o loop.Options, runs *store.Runs) func() {
 	}
 }
 
-func openFigureStore(t *testing.T, dir string) *store.Runs {
+func openFigureStore(t *testing.T, dir string) *corerun.Repository {
 	t.Helper()
 	db, err := pebble.Open(t.Context(), pebble.Options{Dir: filepath.Join(dir, "store")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return store.NewRuns(db, core.SystemClock{})
+	return corerun.NewRepository(db, core.SystemClock{})
 }
 
 // syncs writes and syncs as often as a loop commits, with what a commit holds.

@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/loop"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
@@ -91,7 +91,7 @@ func (l *largeRun) goOn() *core.Run {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	runs := store.NewRuns(cappedStore{db, l.valueBytes}, core.SystemClock{})
+	runs := run.NewRepository(cappedStore{db, l.valueBytes}, core.SystemClock{})
 	run, progress := l.begin(runs)
 	ctx, cancel := context.WithCancel(l.t.Context())
 	defer cancel()
@@ -107,7 +107,7 @@ func (l *largeRun) goOn() *core.Run {
 	return run
 }
 
-func (l *largeRun) begin(runs *store.Runs) (*core.Run, core.Progress) {
+func (l *largeRun) begin(runs *run.Repository) (*core.Run, core.Progress) {
 	l.t.Helper()
 	ctx := l.t.Context()
 	if l.id == "" {
@@ -202,7 +202,7 @@ func (l *largeRun) checkShown() {
 		Result struct {
 			Nodes struct{ Work core.LoopResult }
 		}
-		Loops []store.VisitAttempts
+		Loops []run.VisitAttempts
 	}
 	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != exitPassed || len(shown.Loops) != 1 {
 		l.t.Fatalf("runs show: exit %d, %v: %s", code, err, errs)

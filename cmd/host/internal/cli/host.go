@@ -49,7 +49,9 @@ func (a *App) progress(p operation.Progress) {
 	if text := workTexts()[p.Doing]; text != "" {
 		a.term.Doing("%s …", text)
 	}
-	a.term.Step(p.Done, p.Total, units()[p.What])
+	if p.Done > 0 || p.Total > 0 {
+		a.term.Step(p.Done, p.Total, units()[p.What])
+	}
 }
 
 // closeHost closes the host, if the command opened it.

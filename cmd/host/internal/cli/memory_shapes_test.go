@@ -242,10 +242,10 @@ func TestListsGoOnWhereTheyEnded(t *testing.T) {
 		"audit show namespace/team/a --limit 1 --from 2": `"seq": 2,`, "audit show namespace/team/a --limit 1 --from 0": `"seq": `,
 	} {
 		out, _ := w.line(exitPassed, "", line+" --json")
-		var shown struct{ Entries []json.RawMessage }
-		if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown.Entries) != 1 {
-			t.Errorf("%s: %v: %s", line, err, out)
+		var shown struct{ Items []json.RawMessage }
+		if err := json.Unmarshal([]byte(out), &shown); err != nil || len(shown.Items) != 1 {
+			t.Fatalf("%s: %v: %s", line, err, out)
 		}
-		wantIn(t, string(shown.Entries[0]), want)
+		wantIn(t, string(shown.Items[0]), want)
 	}
 }

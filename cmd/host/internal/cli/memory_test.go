@@ -381,7 +381,7 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 		}
 		out, _ := w.line(exitPassed, "", "audit show --json "+c.stream)
 		var shown struct {
-			Entries []struct {
+			Items []struct {
 				Type string
 				Data struct {
 					Agent string `json:"agent_id"`
@@ -392,7 +392,7 @@ func TestWhoActsIsInEveryEvent(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := false
-		for _, e := range shown.Entries {
+		for _, e := range shown.Items {
 			found = found || e.Type == c.event && e.Data.Agent == c.agent
 		}
 		if !found {

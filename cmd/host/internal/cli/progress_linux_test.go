@@ -106,7 +106,7 @@ func TestProgress_ImportAndExportMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = feed.Close()
-	importing.until("rebuilding what follows from the records …", "checking what was imported …", "imported ")
+	importing.until("rebuilding what follows from the records …", "checking …", "imported ")
 	importing.end()
 
 	w.watchFile("store import all.jsonl --data-dir another", " KiB of ", "imported ")
@@ -137,7 +137,7 @@ func (w *world) watchFile(line string, texts ...string) {
 func TestProgress_ChecksCountWhatTheyRead(t *testing.T) {
 	w, _ := manyMemories(t)
 	w.watchFile("store check", "checking …", "checking …  1,000 records", "everything agrees")
-	w.watchFile("store check --repair", "repairing …", "checking …  1,000 records", "everything agrees")
+	w.watchFile("store check --repair", "rebuilding what follows from the records …", "checking …  1,000 records", "everything agrees")
 	w.watchFile("audit verify", "reading the journal …")
 	w.watchFile("memory sweep default", "looking at the memories …", "looked at")
 	w.watchFile("memory reembed default", "making vectors …", "% ", " of 1,200 memories", "0 of 1200 memories got")

@@ -54,13 +54,13 @@ func (w *world) promoted() (k core.Knowledge, failure, stderr string) {
 		w.t.Fatalf("%v: %s", err, out)
 	}
 	out, _ = w.ok("audit", "show", "namespace/team/a", "--json")
-	var shown struct{ Entries []journal.Entry }
+	var shown struct{ Items []journal.Entry }
 	if err := json.Unmarshal([]byte(out), &shown); err != nil {
 		w.t.Fatal(err)
 	}
-	at := slices.IndexFunc(shown.Entries, func(e journal.Entry) bool { return e.Type == "agent.memory.promoted" })
+	at := slices.IndexFunc(shown.Items, func(e journal.Entry) bool { return e.Type == "agent.memory.promoted" })
 	var event journal.MemoryPromoted
-	if err := json.Unmarshal(shown.Entries[at].Data, &event); err != nil {
+	if err := json.Unmarshal(shown.Items[at].Data, &event); err != nil {
 		w.t.Fatal(err)
 	}
 	return k, event.SummaryFailure, stderr

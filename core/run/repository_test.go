@@ -1,4 +1,4 @@
-package store_test
+package run_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/store"
+	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -29,15 +29,13 @@ type bench struct {
 	t     *testing.T
 	ctx   context.Context
 	store core.Store
-	runs  *store.Runs
+	runs  *corerun.Repository
 	run   *core.Run
 }
 
-const runID = "0193f2a0-0000-7000-8000-000000000001"
-
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, ctx: t.Context(), store: mem.Open()}
-	b.runs = store.NewRuns(b.store, &tick{time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)})
+	b.runs = corerun.NewRepository(b.store, &tick{time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)})
 	b.run = b.create(runID)
 	return b
 }
@@ -64,16 +62,6 @@ func (b *bench) wantReason(err error, reason string) {
 	if sdk.ReasonOf(err) != reason {
 		b.t.Errorf("error %v (%s), want %s", err, sdk.ReasonOf(err), reason)
 	}
-}
-
-func output(i int) *core.Attempt {
-	return &core.Attempt{Iteration: i, Role: sdk.RoleGenerate, Output: core.MustJSON(i), Usage: sdk.Usage{TokensIn: 1}}
-}
-
-func judged(i int) *core.Attempt {
-	a := output(i)
-	a.Judged, a.Score, a.Errors = true, 0.5, []sdk.Finding{{Message: "bad"}}
-	return a
 }
 
 func TestRunRoundTrip(t *testing.T) {
@@ -107,7 +95,7 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 	loops, err := b.runs.Attempts(b.ctx, runID)
 	b.must(err)
-	if diff := cmp.Diff([]store.VisitAttempts{{Visit: 1, Node: "loop", Attempts: []core.Attempt{*judged(1), *judged(2)}}}, loops); diff != "" {
+	if diff := cmp.Diff([]corerun.VisitAttempts{{Visit: 1, Node: "loop", Attempts: []core.Attempt{*judged(1), *judged(2)}}}, loops); diff != "" {
 		t.Errorf("Attempts (-want +got):\n%s", diff)
 	}
 	visits, err := b.runs.Visits(b.ctx, runID)
@@ -125,7 +113,7 @@ func (b *bench) wantJournal(want ...string) {
 		if _, err := (&journal.Audit{}).Verify(b.ctx, r); err != nil {
 			return err
 		}
-		return journal.Read(r, store.Stream(runID), func(e journal.Entry) error {
+		return journal.Read(r, corerun.Stream(runID), func(e journal.Entry) error {
 			got = append(got, e.Type)
 			return nil
 		})
@@ -194,7 +182,7 @@ func TestResume(t *testing.T) {
 	_, err := b.runs.Resume(b.ctx, runID)
 	b.wantReason(err, "run_active")
 
-	other := store.NewRuns(b.store, &tick{}) // as after a crash, or another host
+	other := corerun.NewRepository(b.store, &tick{}) // as after a crash, or another host
 	run, err := other.Resume(b.ctx, runID)
 	b.must(err)
 	b.wantReason(first.Attempts(1, "loop").RecordVerdict(b.ctx, judged(1)), "run_taken_over")
@@ -243,7 +231,7 @@ func TestRunError_IsStoredWithWhatToTry(t *testing.T) {
 }
 
 // wantUsed checks what a resume hears that its open loop had used.
-func wantUsed(b *bench, runs *store.Runs, want core.RunUsage) {
+func wantUsed(b *bench, runs *corerun.Repository, want core.RunUsage) {
 	b.t.Helper()
 	progress, err := runs.Progress(b.ctx, runID)
 	b.must(err)
@@ -293,17 +281,17 @@ func TestListIsNewestFirstAndFiltered(t *testing.T) {
 		}
 	}
 	cases := []struct {
-		filter store.ListFilter
+		filter corerun.ListFilter
 		want   []string
 	}{
-		{store.ListFilter{}, []string{"run-4", "run-3", "run-2", "run-1", "run-0", runID}},
-		{store.ListFilter{Limit: 2}, []string{"run-4", "run-3"}},
-		{store.ListFilter{Status: core.StatusPassed}, []string{"run-4", "run-2", "run-0"}},
-		{store.ListFilter{Workflow: "none"}, nil},
-		{store.ListFilter{Status: core.StatusRunning}, []string{"run-3", "run-1", runID}},
-		{store.ListFilter{Status: core.StatusInterrupted}, nil},
-		{store.ListFilter{In: func(namespace string) bool { return namespace == "a" }}, nil},
-		{store.ListFilter{In: func(namespace string) bool { return namespace == "" }, Limit: 1}, []string{"run-4"}},
+		{corerun.ListFilter{}, []string{"run-4", "run-3", "run-2", "run-1", "run-0", runID}},
+		{corerun.ListFilter{Limit: 2}, []string{"run-4", "run-3"}},
+		{corerun.ListFilter{Status: core.StatusPassed}, []string{"run-4", "run-2", "run-0"}},
+		{corerun.ListFilter{Workflow: "none"}, nil},
+		{corerun.ListFilter{Status: core.StatusRunning}, []string{"run-3", "run-1", runID}},
+		{corerun.ListFilter{Status: core.StatusInterrupted}, nil},
+		{corerun.ListFilter{In: func(namespace string) bool { return namespace == "a" }}, nil},
+		{corerun.ListFilter{In: func(namespace string) bool { return namespace == "" }, Limit: 1}, []string{"run-4"}},
 	}
 	for _, c := range cases {
 		runs, _, err := b.runs.List(b.ctx, c.filter)
@@ -326,7 +314,7 @@ func TestRunList_PagesStayInPlace(t *testing.T) {
 		b.create(fmt.Sprintf("run-%d", i))
 	}
 	var got []string
-	filter := store.ListFilter{Limit: 2}
+	filter := corerun.ListFilter{Limit: 2}
 	for page := range 4 {
 		runs, next, err := b.runs.List(b.ctx, filter)
 		b.must(err)
@@ -342,7 +330,7 @@ func TestRunList_PagesStayInPlace(t *testing.T) {
 		t.Errorf("next %q (-want +got):\n%s", filter.After, diff)
 	}
 	for _, place := range []string{"x", "1/", "/a", "99999999999999999999/a", "1/a/b"} {
-		_, _, err := b.runs.List(b.ctx, store.ListFilter{After: place})
+		_, _, err := b.runs.List(b.ctx, corerun.ListFilter{After: place})
 		b.wantReason(err, "place_invalid")
 	}
 }
@@ -350,14 +338,14 @@ func TestRunList_PagesStayInPlace(t *testing.T) {
 // TestRun_IsInterruptedWhereNobodyRunsIt: not in the program that does, nor once it ended.
 func TestRun_IsInterruptedWhereNobodyRunsIt(t *testing.T) {
 	b := newBench(t)
-	other := store.NewRuns(b.store, &tick{})
-	see := func(runs *store.Runs, want core.Status) {
+	other := corerun.NewRepository(b.store, &tick{})
+	see := func(runs *corerun.Repository, want core.Status) {
 		t.Helper()
 		got, err := runs.Get(b.ctx, runID)
 		b.must(err)
 		found, err := runs.Find(b.ctx, runID)
 		b.must(err)
-		listed, _, err := runs.List(b.ctx, store.ListFilter{Status: want})
+		listed, _, err := runs.List(b.ctx, corerun.ListFilter{Status: want})
 		b.must(err)
 		if got.Status != want || found.Status != want || len(listed) != 1 || listed[0].Status != want {
 			t.Errorf("Get %s, Find %s, List %+v: want %s", got.Status, found.Status, listed, want)
@@ -440,7 +428,7 @@ func TestRun_EventsHaveTheCallersSubject(t *testing.T) {
 	b.must(b.runs.Recorder(run).RecordEnd(core.WithCaller(ada, core.Operator("")), run, nil))
 	var subjects []string
 	b.must(b.store.View(t.Context(), func(r core.Reader) error {
-		return journal.Read(r, store.Stream(runID), func(e journal.Entry) error {
+		return journal.Read(r, corerun.Stream(runID), func(e journal.Entry) error {
 			subjects = append(subjects, e.Type+" "+e.Subject)
 			return nil
 		})

@@ -1,4 +1,4 @@
-package store_test
+package run_test
 
 import (
 	"encoding/json"
@@ -11,15 +11,16 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
-func newReplies(s core.Store) *store.Replies {
-	return &store.Replies{Store: s, Clock: new(coretest.Clock)}
+func newReplies(s core.Store) *run.Replies {
+	return &run.Replies{Store: s, Clock: new(coretest.Clock)}
 }
 
-func keep(t *testing.T, r *store.Replies, digest, text string, memories ...string) {
+func keep(t *testing.T, r *run.Replies, digest, text string, memories ...string) {
 	t.Helper()
 	reply := &core.Reply{Output: json.RawMessage(`"` + text + `"`)}
 	if err := r.KeepReply(t.Context(), digest, reply, memories); err != nil {
@@ -28,7 +29,7 @@ func keep(t *testing.T, r *store.Replies, digest, text string, memories ...strin
 }
 
 // kept is the reply of a digest, "" where none is kept.
-func kept(t *testing.T, r *store.Replies, digest string, memories ...string) string {
+func kept(t *testing.T, r *run.Replies, digest string, memories ...string) string {
 	t.Helper()
 	reply, err := r.Reply(t.Context(), digest, memories)
 	if err != nil {
@@ -42,7 +43,7 @@ func kept(t *testing.T, r *store.Replies, digest string, memories ...string) str
 
 func checkReplies(t *testing.T, s core.Store) (found []string) {
 	t.Helper()
-	_, err := store.Check(t.Context(), s, []core.Checker{store.ReplyChecker{}}, func(p core.Problem) {
+	_, err := store.Check(t.Context(), s, []core.Checker{run.ReplyChecker{}}, func(p core.Problem) {
 		if !p.Rebuildable {
 			t.Errorf("can't be rebuilt: %+v", p)
 		}
@@ -54,7 +55,7 @@ func checkReplies(t *testing.T, s core.Store) (found []string) {
 	return found
 }
 
-func forget(t *testing.T, r *store.Replies, memory string) {
+func forget(t *testing.T, r *run.Replies, memory string) {
 	t.Helper()
 	change(t, r.Store, func(tx core.Tx) error { _, err := r.Forget(tx, memory); return err })
 }
@@ -107,7 +108,7 @@ func TestReplies_AreNotKeptOfWhatWasPurgedMeanwhile(t *testing.T) {
 func TestReplies_TheOldestGoFirst(t *testing.T) {
 	s := mem.Open()
 	var clock coretest.Clock
-	r := &store.Replies{Store: s, Clock: &clock}
+	r := &run.Replies{Store: s, Clock: &clock}
 	large := strings.Repeat("x", 1<<20-100)
 	for i := range 66 { // of about 1 MiB, where 64 fit
 		keep(t, r, fmt.Sprintf("d%02d", i), large)
@@ -127,13 +128,13 @@ func TestReplies_TheOldestGoFirst(t *testing.T) {
 
 func TestReplies_ARepairDropsWhatDoesNotAgree(t *testing.T) {
 	for name, breaks := range map[string]func(tx core.Tx) error{
-		"a reply that is none":     func(tx core.Tx) error { return tx.Put(store.ReplyKey("d1"), []byte(`{}`)) },
-		"a reply out of the index": func(tx core.Tx) error { return tx.Delete(store.ReplyMemoryKey("m1", "d1")) },
-		"a stray of the times":     func(tx core.Tx) error { return tx.Put(store.ReplyTimeKey(1, "d9"), []byte("7")) },
+		"a reply that is none":     func(tx core.Tx) error { return tx.Put(run.ReplyKey("d1"), []byte(`{}`)) },
+		"a reply out of the index": func(tx core.Tx) error { return tx.Delete(run.ReplyMemoryKey("m1", "d1")) },
+		"a stray of the times":     func(tx core.Tx) error { return tx.Put(run.ReplyTimeKey(1, "d9"), []byte("7")) },
 		"a wrong size": func(tx core.Tx) error {
-			return tx.Put(store.ReplyTimeKey(coretest.Epoch().UnixNano(), "d1"), []byte("7"))
+			return tx.Put(run.ReplyTimeKey(coretest.Epoch().UnixNano(), "d1"), []byte("7"))
 		},
-		"a stray of the memories": func(tx core.Tx) error { return tx.Put(store.ReplyMemoryKey("m9", "d1"), nil) },
+		"a stray of the memories": func(tx core.Tx) error { return tx.Put(run.ReplyMemoryKey("m9", "d1"), nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := mem.Open()
@@ -143,7 +144,7 @@ func TestReplies_ARepairDropsWhatDoesNotAgree(t *testing.T) {
 			if checkReplies(t, s) == nil {
 				t.Error("a check finds nothing")
 			}
-			if err := store.Rebuild(t.Context(), s, []core.Checker{store.ReplyChecker{}}); err != nil {
+			if err := store.Rebuild(t.Context(), s, []core.Checker{run.ReplyChecker{}}); err != nil {
 				t.Fatal(err)
 			}
 			if found := checkReplies(t, s); found != nil {

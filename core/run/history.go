@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package store_test
+package run_test
 
 import (
 	"fmt"
@@ -9,35 +9,16 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/store"
-	"github.com/reflectory/reflectory/core/store/mem"
-	"github.com/reflectory/reflectory/core/store/pebble"
+	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// onEngines runs a test on an empty store of each engine.
-func onEngines(t *testing.T, test func(t *testing.T, s core.Store)) {
-	t.Run("mem", func(t *testing.T) { test(t, mem.Open()) })
-	t.Run("pebble", func(t *testing.T) {
-		s, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir(), Durability: pebble.Relaxed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		test(t, s)
-	})
-}
 
 // TestManyRunsAtOnce records 16 runs at the same time, and finds each whole.
 func TestManyRunsAtOnce(t *testing.T) {
 	const many, attempts = 16, 3
 	onEngines(t, func(t *testing.T, s core.Store) {
 		var ids coretest.IDs
-		runs := store.NewRuns(s, &coretest.Clock{})
+		runs := corerun.NewRepository(s, &coretest.Clock{})
 		var all sync.WaitGroup
 		for range many {
 			run := &core.Run{ID: ids.NewID(), Workflow: "w", State: core.MustJSON(map[string]any{})}
@@ -48,7 +29,7 @@ func TestManyRunsAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		listed, _, err := runs.List(t.Context(), store.ListFilter{Status: core.StatusPassed})
+		listed, _, err := runs.List(t.Context(), corerun.ListFilter{Status: core.StatusPassed})
 		if err != nil || len(listed) != many {
 			t.Fatalf("%d runs are listed, error %v", len(listed), err)
 		}
@@ -57,34 +38,11 @@ func TestManyRunsAtOnce(t *testing.T) {
 			if err != nil || len(loops) != 1 || len(loops[0].Attempts) != attempts {
 				t.Errorf("run %s: %d loops, error %v", run.ID, len(loops), err)
 			}
-			if n := verified(t, s, store.Stream(run.ID)); n != 2*attempts+3 {
+			if n := verified(t, s, corerun.Stream(run.ID)); n != 2*attempts+3 {
 				t.Errorf("run %s: %d events", run.ID, n)
 			}
 		}
 	})
-}
-
-// recordRun records a run of one loop from its creation to its end.
-func recordRun(t *testing.T, runs *store.Runs, run *core.Run, attempts int) error {
-	ctx := t.Context()
-	if err := runs.Create(ctx, run); err != nil {
-		return err
-	}
-	rec := runs.Recorder(run)
-	loop := rec.Attempts(1, "loop")
-	for i := 1; i <= attempts; i++ {
-		if err := loop.RecordOutput(ctx, output(i)); err != nil {
-			return err
-		}
-		if err := loop.RecordVerdict(ctx, judged(i)); err != nil {
-			return err
-		}
-	}
-	if err := rec.RecordVisit(ctx, &core.Visit{Number: 1, Node: "loop"}); err != nil {
-		return err
-	}
-	run.Status = core.StatusPassed
-	return rec.RecordEnd(ctx, run, nil)
 }
 
 // verified proves that a stream is whole, and returns how many entries it has.
@@ -132,14 +90,14 @@ func TestOneOfManyResumes(t *testing.T) {
 	const hosts = 8
 	onEngines(t, func(t *testing.T, s core.Store) {
 		run := &core.Run{ID: runID, Workflow: "w", State: core.MustJSON(map[string]any{})}
-		if err := store.NewRuns(s, &coretest.Clock{}).Create(t.Context(), run); err != nil {
+		if err := corerun.NewRepository(s, &coretest.Clock{}).Create(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}
 		recorders := make([]core.RunRecorder, hosts)
 		var all sync.WaitGroup
 		for i := range hosts {
 			all.Go(func() {
-				runs := store.NewRuns(s, &coretest.Clock{})
+				runs := corerun.NewRepository(s, &coretest.Clock{})
 				resumed, err := runs.Resume(t.Context(), runID)
 				if err != nil {
 					t.Error(err)
@@ -157,14 +115,14 @@ func TestOneOfManyResumes(t *testing.T) {
 		if fmt.Sprint(reasons) != fmt.Sprint(map[string]int{"": 1, "run_taken_over": hosts - 1}) {
 			t.Errorf("the hosts' records end with %v", reasons)
 		}
-		verified(t, s, store.Stream(runID))
+		verified(t, s, corerun.Stream(runID))
 	})
 }
 
 // TestRecordsBreakNothingWhenTheyFail: a record that is refused leaves no trace.
 func TestRecordsBreakNothingWhenTheyFail(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		runs := store.NewRuns(s, &coretest.Clock{})
+		runs := corerun.NewRepository(s, &coretest.Clock{})
 		run := &core.Run{ID: runID, Workflow: "w", State: core.MustJSON(map[string]any{})}
 		if err := runs.Create(t.Context(), run); err != nil {
 			t.Fatal(err)
@@ -180,7 +138,7 @@ func TestRecordsBreakNothingWhenTheyFail(t *testing.T) {
 		if err := loop.RecordOutput(t.Context(), huge); sdk.ReasonOf(err) != "attempt_too_large" || !strings.Contains(err.Error(), "attempt 1 of node loop") {
 			t.Errorf("a record that is too large: %v", err)
 		}
-		if n := verified(t, s, store.Stream(runID)); n != 1 {
+		if n := verified(t, s, corerun.Stream(runID)); n != 1 {
 			t.Errorf("%d events, want the start only", n)
 		}
 		if err := loop.RecordOutput(t.Context(), output(1)); err != nil {

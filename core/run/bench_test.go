@@ -1,11 +1,11 @@
-package store_test
+package run_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
@@ -17,7 +17,7 @@ func BenchmarkRecord(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	runs := store.NewRuns(s, core.SystemClock{})
+	runs := run.NewRepository(s, core.SystemClock{})
 	b.ReportAllocs()
 	var loop core.AttemptRecorder
 	for i := 0; b.Loop(); i++ {

@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// MinPrefix is how much of an id [Runs.Find] needs: the part of a UUID before
+	// MinPrefix is how much of an id [Repository.Find] needs: the part of a UUID before
 	// its first dash.
 	MinPrefix = 8
-	// DefaultListLimit is how many runs [Runs.List] returns unless told.
+	// DefaultListLimit is how many runs [Repository.List] returns unless told.
 	DefaultListLimit = 50
 	// maxListed is how many runs an ambiguous prefix names.
 	maxListed = 10
@@ -26,7 +26,7 @@ const (
 // Get returns a run with its content. One that isn't there is sdk.NotFound,
 // reason "run_not_found". One that is stored as running is shown as interrupted, unless
 // these Runs hold it.
-func (s *Runs) Get(ctx context.Context, id string) (run *core.Run, err error) {
+func (s *Repository) Get(ctx context.Context, id string) (run *core.Run, err error) {
 	err = s.store.View(ctx, func(r core.Reader) (err error) {
 		run, err = s.shown(r, id)
 		return err
@@ -35,7 +35,7 @@ func (s *Runs) Get(ctx context.Context, id string) (run *core.Run, err error) {
 }
 
 // shown reads a run as those who look at it see it.
-func (s *Runs) shown(r core.Reader, id string) (*core.Run, error) {
+func (s *Repository) shown(r core.Reader, id string) (*core.Run, error) {
 	run, err := readRun(r, id)
 	if err == nil {
 		run.Status = s.status(run.ID, run.Status)
@@ -45,7 +45,7 @@ func (s *Runs) shown(r core.Reader, id string) (*core.Run, error) {
 
 // status is a stored status as it is shown. A store is written by one program, or each
 // by its own runs: so a run that this one doesn't hold isn't run by anybody.
-func (s *Runs) status(id string, stored core.Status) core.Status {
+func (s *Repository) status(id string, stored core.Status) core.Status {
 	if stored != core.StatusRunning {
 		return stored
 	}
@@ -58,8 +58,8 @@ func (s *Runs) status(id string, stored core.Status) core.Status {
 }
 
 // Locate returns the whole id of the run whose id is, or alone starts with, prefix, and
-// where that run is; "" for one of early stores. Its errors are those of [Runs.Find].
-func (s *Runs) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
+// where that run is; "" for one of early stores. Its errors are those of [Repository.Find].
+func (s *Repository) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		if id, err = findID(r, prefix); err != nil {
 			return err
@@ -74,7 +74,7 @@ func (s *Runs) Locate(ctx context.Context, prefix string) (id, namespace string,
 }
 
 // RunNamespace returns where a run is; "" for one of early stores.
-func (s *Runs) RunNamespace(ctx context.Context, id string) (namespace string, err error) {
+func (s *Repository) RunNamespace(ctx context.Context, id string) (namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) (err error) {
 		namespace, err = ReadRunNamespace(r, id)
 		return err
@@ -82,7 +82,7 @@ func (s *Runs) RunNamespace(ctx context.Context, id string) (namespace string, e
 	return namespace, err
 }
 
-// ReadRunNamespace is [Runs.RunNamespace] in a transaction.
+// ReadRunNamespace is [Repository.RunNamespace] in a transaction.
 func ReadRunNamespace(r core.Reader, id string) (string, error) {
 	record, err := readRecord(r, id)
 	if err != nil {
@@ -93,7 +93,7 @@ func ReadRunNamespace(r core.Reader, id string) (string, error) {
 
 // Find returns the run whose id is, or alone starts with, prefix. A prefix that
 // fits several runs is sdk.Conflict, reason "run_ambiguous", and names them.
-func (s *Runs) Find(ctx context.Context, prefix string) (run *core.Run, err error) {
+func (s *Repository) Find(ctx context.Context, prefix string) (run *core.Run, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		id, err := findID(r, prefix)
 		if err != nil {
@@ -200,7 +200,7 @@ type ListFilter struct {
 // List returns runs without their content (Source but for File, State, Error,
 // Result), the newest first, and where the next ones begin, "" for the end. What
 // doesn't name a place is sdk.Invalid, reason "place_invalid".
-func (s *Runs) List(ctx context.Context, f ListFilter) (runs []core.Run, next string, err error) {
+func (s *Repository) List(ctx context.Context, f ListFilter) (runs []core.Run, next string, err error) {
 	if f.Limit <= 0 {
 		f.Limit = DefaultListLimit
 	}

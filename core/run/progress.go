@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ type VisitAttempts struct {
 
 // Progress returns what a run has recorded so far, for a resume: its finished
 // visits and the attempts of the open one.
-func (s *Runs) Progress(ctx context.Context, id string) (p core.Progress, err error) {
+func (s *Repository) Progress(ctx context.Context, id string) (p core.Progress, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		record, err := readRecord(r, id)
 		if err != nil {
@@ -41,7 +41,7 @@ func (s *Runs) Progress(ctx context.Context, id string) (p core.Progress, err er
 
 // Attempts returns all attempts of a run, by visit. Visits of nodes that aren't
 // loops have none and aren't listed.
-func (s *Runs) Attempts(ctx context.Context, id string) (loops []VisitAttempts, err error) {
+func (s *Repository) Attempts(ctx context.Context, id string) (loops []VisitAttempts, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		if _, err := readRecord(r, id); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (s *Runs) Attempts(ctx context.Context, id string) (loops []VisitAttempts, 
 }
 
 // Visits returns the finished visits of a run, in order.
-func (s *Runs) Visits(ctx context.Context, id string) (visits []core.Visit, err error) {
+func (s *Repository) Visits(ctx context.Context, id string) (visits []core.Visit, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		record, err := readRecord(r, id)
 		if err != nil {

@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func (ReplyChecker) Check(ctx context.Context, r core.Reader, report func(core.P
 			}
 			wrong, err := replyProblem(r, key, value)
 			if err == nil && wrong != "" {
-				report(core.Problem{Part: "replies", Key: describeKey(key), Message: wrong, Rebuildable: true})
+				report(core.Problem{Part: "replies", Key: DescribeKey(key), Message: wrong, Rebuildable: true})
 			}
 			return err
 		})

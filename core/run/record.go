@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"encoding/json"
@@ -88,7 +88,7 @@ func put(tx core.Tx, key []byte, record any) error {
 func encode(key []byte, record any) ([]byte, error) {
 	value, err := core.EncodeJSON(record)
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", describeKey(key), err)
+		return nil, sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", DescribeKey(key), err)
 	}
 	return value, nil
 }
@@ -111,7 +111,7 @@ func decode(runID string, key, value []byte, record any) error {
 
 // corrupt says that a record isn't what the store wrote.
 func corrupt(runID string, key []byte, problem string) error {
-	return sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", runID, describeKey(key), problem).
+	return sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", runID, DescribeKey(key), problem).
 		WithHint("the data directory is damaged at this run; other runs are readable: restore a backup or start the run again").
-		WithDetail("run_id", runID).WithDetail("key", describeKey(key))
+		WithDetail("run_id", runID).WithDetail("key", DescribeKey(key))
 }

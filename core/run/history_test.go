@@ -1,4 +1,4 @@
-package store_test
+package run_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/store"
+	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -82,7 +82,7 @@ func (b *bench) copies() (n int) {
 func (b *bench) lastDigest() (digest string) {
 	b.t.Helper()
 	b.must(b.store.View(b.ctx, func(r core.Reader) error {
-		return journal.Read(r, store.Stream(runID), func(e journal.Entry) error {
+		return journal.Read(r, corerun.Stream(runID), func(e journal.Entry) error {
 			var data struct{ Result string }
 			err := json.Unmarshal(e.Data, &data)
 			digest = data.Result
@@ -128,7 +128,7 @@ func TestAHistoryIsStoredOnceAndReadWhole(t *testing.T) {
 			if !s.Resumable() {
 				return
 			}
-			if run, err = store.NewRuns(b.store, &tick{}).Resume(b.ctx, runID); err != nil || run.Result != nil {
+			if run, err = corerun.NewRepository(b.store, &tick{}).Resume(b.ctx, runID); err != nil || run.Result != nil {
 				t.Errorf("resumed with result %s, error %v", run.Result, err)
 			}
 			progress, err := b.runs.Progress(b.ctx, runID)
@@ -172,8 +172,8 @@ func TestResultsThatHoldTheirHistoryAreReadAsTheyAre(t *testing.T) {
 	visit := b.recordLoop(rec, 1, "first", core.StatusExhausted)
 	b.must(rec.RecordVisit(b.ctx, visit))
 	b.must(rec.RecordEnd(b.ctx, &core.Run{ID: runID, Status: core.StatusExhausted}, nil))
-	b.rewrite(store.VisitKey(runID, 1), func([]byte) []byte { return core.MustJSON(visit) })
-	b.rewrite(store.ResultKey(runID), func([]byte) []byte { return []byte(`{"result":{"as":"it was"}}`) })
+	b.rewrite(corerun.VisitKey(runID, 1), func([]byte) []byte { return core.MustJSON(visit) })
+	b.rewrite(corerun.ResultKey(runID), func([]byte) []byte { return []byte(`{"result":{"as":"it was"}}`) })
 	visits, err := b.runs.Visits(b.ctx, runID)
 	b.must(err)
 	if diff := cmp.Diff([]core.Visit{*visit}, visits); diff != "" {
@@ -191,7 +191,7 @@ func TestAHistoryThatDoesNotFitTheAttemptsIsCorrupt(t *testing.T) {
 		b := newBench(t)
 		rec := b.runs.Recorder(b.run)
 		b.must(rec.RecordVisit(b.ctx, b.recordLoop(rec, 1, "first", core.StatusExhausted)))
-		b.rewrite(store.VisitKey(runID, 1), func(value []byte) []byte {
+		b.rewrite(corerun.VisitKey(runID, 1), func(value []byte) []byte {
 			return []byte(strings.Replace(string(value), `{"iteration":4`, iteration, 1))
 		})
 		_, err := b.runs.Progress(b.ctx, runID)

@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 )
 
 // Derived implements [core.Rebuilder]: the index by time.
-func (RunChecker) Derived() []string { return []string{timePrefix} }
+func (Checker) Derived() []string { return []string{timePrefix} }
 
 // Rebuild implements [core.Rebuilder].
-func (RunChecker) Rebuild(ctx context.Context, s core.Store) error {
+func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 	if err := core.UpdateEach(ctx, s, timePrefix, dropStray); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"encoding/json"
@@ -65,7 +65,7 @@ func (t *told) add(e *journal.Entry) {
 }
 
 // events checks a run's records against its events.
-func (c *runCheck) events(record *runRecord) error {
+func (c *checking) events(record *runRecord) error {
 	t, err := readTold(c.r, record.ID)
 	if err != nil || t == nil {
 		return err
@@ -106,7 +106,7 @@ func (c *runCheck) events(record *runRecord) error {
 
 // parts checks that a run that ended has its result, and that its records have no
 // fields that the program doesn't know.
-func (c *runCheck) parts(record *runRecord) error {
+func (c *checking) parts(record *runRecord) error {
 	_, found, err := c.r.Get(resultKey(record.ID))
 	if err != nil {
 		return err
@@ -134,14 +134,14 @@ func (c *runCheck) parts(record *runRecord) error {
 
 // known reports fields of a record that v doesn't have. What can't be decoded at all is
 // told where it is read.
-func (c *runCheck) known(key, value []byte, v any) {
-	if err := strict(value, v); err != nil && json.Valid(value) {
+func (c *checking) known(key, value []byte, v any) {
+	if err := core.DecodeStrict(value, v); err != nil && json.Valid(value) {
 		c.problem(key, false, "the record has what the program doesn't write: "+err.Error())
 	}
 }
 
 // attempt checks an attempt against its events.
-func (c *runCheck) attempt(id string, visit int, node string, a *core.Attempt, t *told) {
+func (c *checking) attempt(id string, visit int, node string, a *core.Attempt, t *told) {
 	at := [2]int{visit, a.Iteration}
 	verdict, judged := t.verdicts[at]
 	output, made := t.outputs[at]
@@ -161,7 +161,7 @@ func (c *runCheck) attempt(id string, visit int, node string, a *core.Attempt, t
 }
 
 // visits checks the finished nodes against their events.
-func (c *runCheck) visits(record *runRecord, t *told) error {
+func (c *checking) visits(record *runRecord, t *told) error {
 	visits, err := readVisitRecords(c.r, record)
 	if err != nil {
 		return err

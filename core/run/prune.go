@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"bytes"
@@ -10,20 +10,20 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// RunPruner finds the runs that ended before a time and can't go on. It is for one
+// Pruner finds the runs that ended before a time and can't go on. It is for one
 // pruning.
-type RunPruner struct {
+type Pruner struct {
 	Before time.Time
-	// Purged is as in [RunChecker].
+	// Purged is as in [Checker].
 	Purged func(r core.Reader, memoryID string) (bool, error)
 
 	next []byte // where the index by time goes on
 }
 
-var _ core.Pruner = (*RunPruner)(nil)
+var _ core.Pruner = (*Pruner)(nil)
 
 // Prunable implements [core.Pruner]. A run is one part, however long it is.
-func (p *RunPruner) Prunable(ctx context.Context, r core.Reader, _ int, fn func(core.Prunable) (bool, error)) error {
+func (p *Pruner) Prunable(ctx context.Context, r core.Reader, _ int, fn func(core.Prunable) (bool, error)) error {
 	if p.next == nil {
 		p.next = timeKey(p.Before, "") // no run ends before it began
 	}
@@ -45,10 +45,10 @@ func (p *RunPruner) Prunable(ctx context.Context, r core.Reader, _ int, fn func(
 }
 
 // run is all that a run has. One that is damaged isn't pruned.
-func (p *RunPruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
+func (p *Pruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
 	id := record.ID
 	var damage error
-	c := &runCheck{r: r, purged: p.Purged, report: func(found core.Problem) {
+	c := &checking{r: r, purged: p.Purged, report: func(found core.Problem) {
 		if damage == nil {
 			damage = sdk.Errorf(sdk.Internal, "record_corrupt", "run %s, record %s: %s", id, found.Key, found.Message).
 				WithHint("nothing was pruned that is damaged; check the store").WithAction("store check")

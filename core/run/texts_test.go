@@ -1,4 +1,4 @@
-package store_test
+package run_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 )
 
@@ -43,7 +44,7 @@ func newBenchOfMemories(t *testing.T) *bench {
 func (b *bench) purge(id string) (runs []string) {
 	b.t.Helper()
 	b.must(b.store.Update(b.ctx, func(tx core.Tx) (err error) {
-		if runs, err = (store.RunMemories{}).Forget(tx, id); err != nil {
+		if runs, err = (run.Memories{}).Forget(tx, id); err != nil {
 			return err
 		}
 		return tx.Put(purgedKey(id), []byte("{}"))
@@ -53,7 +54,7 @@ func (b *bench) purge(id string) (runs []string) {
 
 func (b *bench) problems() (all []string) {
 	b.t.Helper()
-	parts := []core.Checker{journal.Checker{}, store.RunChecker{Purged: isPurged}}
+	parts := []core.Checker{journal.Checker{}, run.Checker{Purged: isPurged}}
 	_, err := store.Check(b.ctx, b.store, parts, func(p core.Problem) { all = append(all, p.Key+": "+p.Message) })
 	b.must(err)
 	return all
@@ -70,7 +71,7 @@ func (b *bench) holds(text string) (found bool) {
 	return found
 }
 
-func TestRunMemories_ArePutBackUntilTheyArePurged(t *testing.T) {
+func TestMemories_ArePutBackUntilTheyArePurged(t *testing.T) {
 	b := newBenchOfMemories(t)
 	want := []string{recalled, observed}
 	b.wantResults(want)
@@ -116,7 +117,7 @@ func (b *bench) wantResults(want []string) {
 	}
 }
 
-func TestRunMemories_DamageIsFound(t *testing.T) {
+func TestMemories_DamageIsFound(t *testing.T) {
 	const first = "run-memory/m/" + runID + "/\x00\x00\x00\x01"
 	edit := func(key string, change func(value string) string) func(core.Tx) error {
 		return func(tx core.Tx) error {
@@ -154,9 +155,9 @@ func TestRunMemories_DamageIsFound(t *testing.T) {
 	}
 }
 
-// TestRunMemories_OfEarlyStores brings a run of format 1 with a memory in a visit to
+// TestMemories_OfEarlyStores brings a run of format 1 with a memory in a visit to
 // this format.
-func TestRunMemories_OfEarlyStores(t *testing.T) {
+func TestMemories_OfEarlyStores(t *testing.T) {
 	b := newBench(t)
 	b.must(b.runs.Recorder(b.run).RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "n", Result: json.RawMessage(`{"n":1}`)}))
 	b.must(b.store.Update(b.ctx, func(tx core.Tx) error {

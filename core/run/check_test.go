@@ -1,4 +1,4 @@
-package store_test
+package run_test
 
 import (
 	"fmt"
@@ -9,20 +9,9 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
-	"github.com/reflectory/reflectory/core/journal"
+	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 )
-
-// parts are those of this package's tests.
-func parts() []core.Checker { return []core.Checker{journal.Checker{}, store.RunChecker{}} }
-
-// change writes behind the repository's back.
-func change(t *testing.T, s core.Store, fn func(core.Tx) error) {
-	t.Helper()
-	if err := s.Update(t.Context(), fn); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // problems checks a store.
 func problems(t *testing.T, s core.Store) (list []core.Problem) {
@@ -32,36 +21,6 @@ func problems(t *testing.T, s core.Store) (list []core.Problem) {
 		t.Fatalf("%d problems, %d told, error %v", count, len(list), err)
 	}
 	return list
-}
-
-// someRuns records three runs: one passed, one in the middle of a loop, one that
-// only began.
-func someRuns(t *testing.T, s core.Store) []string {
-	t.Helper()
-	if err := store.Prepare(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	ids := []string{runID[:35] + "1", runID[:35] + "2", runID[:35] + "3"}
-	runs := store.NewRuns(s, &coretest.Clock{})
-	run := func(i int) *core.Run {
-		return &core.Run{ID: ids[i], Workflow: "w", State: core.MustJSON(map[string]any{})}
-	}
-	if err := recordRun(t, runs, run(0), 3); err != nil {
-		t.Fatal(err)
-	}
-	open := run(1)
-	for _, err := range []error{
-		runs.Create(t.Context(), open),
-		runs.Recorder(open).Attempts(1, "loop").RecordOutput(t.Context(), output(1)),
-		runs.Recorder(open).Attempts(1, "loop").RecordVerdict(t.Context(), judged(1)),
-		runs.Recorder(open).Attempts(1, "loop").RecordOutput(t.Context(), output(2)),
-		runs.Create(t.Context(), run(2)),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return ids
 }
 
 func TestCheckFindsWhatDoesNotHold(t *testing.T) {
@@ -78,8 +37,8 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 			return tx.Put(key(ids), []byte(strings.Replace(string(value), from, to, 1)))
 		}
 	}
-	run := func(ids []string) []byte { return store.RunKey(ids[0]) }
-	attempt := func(ids []string) []byte { return store.AttemptKey(ids[0], 1, 1) }
+	run := func(ids []string) []byte { return corerun.RunKey(ids[0]) }
+	attempt := func(ids []string) []byte { return corerun.AttemptKey(ids[0], 1, 1) }
 	cases := []struct {
 		name   string
 		tamper tamper
@@ -92,15 +51,15 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 		{"another verdict", edit(attempt, `"valid":`, `"valid":true,"x":`), "attempt/", "isn't what its events say"},
 		{"another score", edit(attempt, `"score":`, `"score":7,"x":`), "attempt/", "isn't what its events say"},
 		{"another node", edit(attempt, `"node":"`, `"node":"x`), "attempt/", "it calls itself attempt"},
-		{"another way", edit(func(ids []string) []byte { return store.VisitKey(ids[0], 1) }, `"number":1`, `"number":1,"next":"x"`), "visit/", "isn't what its event says"},
+		{"another way", edit(func(ids []string) []byte { return corerun.VisitKey(ids[0], 1) }, `"number":1`, `"number":1,"next":"x"`), "visit/", "isn't what its event says"},
 		{"nothing", func(core.Tx, []string) error { return nil }, "", ""},
-		{"no content", drop(func(ids []string) []byte { return store.ContentKey(ids[0]) }), "run-content/" + runID[:35] + "1", "it is missing"},
-		{"no index", drop(func(ids []string) []byte { return store.TimeKey(coretest.Epoch(), ids[1]) }), "run-time/", "isn't in the index"},
-		{"an attempt is gone", drop(func(ids []string) []byte { return store.AttemptKey(ids[0], 1, 2) }), "attempt/", "it calls itself attempt 3"},
-		{"the newest attempt is gone", drop(func(ids []string) []byte { return store.AttemptKey(ids[1], 1, 2) }), "attempt/", "the open visit has 1 attempts, the run says 2"},
-		{"a visit is gone", drop(func(ids []string) []byte { return store.VisitKey(ids[0], 1) }), "visit/", "0 are stored"},
-		{"no run, but all else", drop(func(ids []string) []byte { return store.RunKey(ids[2]) }), "run-content/", "a run that isn't there"},
-		{"no JSON", func(tx core.Tx, ids []string) error { return tx.Put(store.RunKey(ids[0]), []byte("{")) }, "run/", "can't be decoded"},
+		{"no content", drop(func(ids []string) []byte { return corerun.ContentKey(ids[0]) }), "run-content/" + runID[:35] + "1", "it is missing"},
+		{"no index", drop(func(ids []string) []byte { return corerun.TimeKey(coretest.Epoch(), ids[1]) }), "run-time/", "isn't in the index"},
+		{"an attempt is gone", drop(func(ids []string) []byte { return corerun.AttemptKey(ids[0], 1, 2) }), "attempt/", "it calls itself attempt 3"},
+		{"the newest attempt is gone", drop(func(ids []string) []byte { return corerun.AttemptKey(ids[1], 1, 2) }), "attempt/", "the open visit has 1 attempts, the run says 2"},
+		{"a visit is gone", drop(func(ids []string) []byte { return corerun.VisitKey(ids[0], 1) }), "visit/", "0 are stored"},
+		{"no run, but all else", drop(func(ids []string) []byte { return corerun.RunKey(ids[2]) }), "run-content/", "a run that isn't there"},
+		{"no JSON", func(tx core.Tx, ids []string) error { return tx.Put(corerun.RunKey(ids[0]), []byte("{")) }, "run/", "can't be decoded"},
 		{"a strange id", func(tx core.Tx, _ []string) error { return tx.Put([]byte("run/a b"), []byte("{}")) }, "run/a b", "its key isn't that of a run"},
 		{"an event was edited", func(tx core.Tx, ids []string) error {
 			return tx.Put([]byte("event/run/"+ids[2]+"\x00\x00\x00\x00\x00\x00\x00\x00\x01"), []byte(`{"seq":1}`))
@@ -138,12 +97,12 @@ func TestRebuildMendsTheIndex(t *testing.T) {
 		ids := someRuns(t, s)
 		before := dump(t, s)
 		change(t, s, func(tx core.Tx) error {
-			for _, stray := range [][]byte{store.TimeKey(coretest.Epoch(), "nobody"), store.TimeKey(coretest.Epoch().AddDate(1, 0, 0), ids[0])} {
+			for _, stray := range [][]byte{corerun.TimeKey(coretest.Epoch(), "nobody"), corerun.TimeKey(coretest.Epoch().AddDate(1, 0, 0), ids[0])} {
 				if err := tx.Put(stray, nil); err != nil {
 					return err
 				}
 			}
-			return tx.Delete(store.TimeKey(coretest.Epoch(), ids[1]))
+			return tx.Delete(corerun.TimeKey(coretest.Epoch(), ids[1]))
 		})
 		found := problems(t, s)
 		if len(found) != 3 {
@@ -163,20 +122,4 @@ func TestRebuildMendsTheIndex(t *testing.T) {
 			}
 		}
 	})
-}
-
-// dump is all that a store holds.
-func dump(t *testing.T, s core.Store) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	err := s.View(t.Context(), func(r core.Reader) error {
-		return r.Scan(nil, nil, func(key, value []byte) (bool, error) {
-			all[string(key)] = string(value)
-			return true, nil
-		})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }

@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"bytes"
@@ -9,11 +9,9 @@ import (
 	"time"
 )
 
-// The layout of keys. FORMAT.md is its table; the journal's keys are in
+// The layout of keys. core/store/FORMAT.md is its table; the journal's keys are in
 // core/journal. Numbers are big-endian, so that byte order is their order.
 const (
-	metaPrefix    = "meta/"
-	formatKey     = metaPrefix + "format"
 	runPrefix     = "run/"
 	contentPrefix = "run-content/"
 	resultPrefix  = "run-result/"
@@ -54,8 +52,8 @@ func attemptKey(id string, visit, iteration int) []byte {
 	return binary.BigEndian.AppendUint32(key, uint32(iteration))
 }
 
-// describeKey renders a key for messages: its text, and its numbers in decimal.
-func describeKey(key []byte) string {
+// DescribeKey renders a key for messages: its text, and its numbers in decimal.
+func DescribeKey(key []byte) string {
 	if bytes.HasPrefix(key, []byte(textPrefix)) {
 		if memory, run, visit, ok := textPlace(key); ok {
 			return fmt.Sprintf("%s%s/%s/%d", textPrefix, memory, run, visit)

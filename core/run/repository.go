@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Runs is the repository of runs. Every write is one transaction that holds the
+// Repository keeps runs on a store. Every write is one transaction that holds the
 // record, its index and its journal entry. It is safe for concurrent use.
 //
 // A run is written by one holder at a time: whoever created or last resumed it.
 // Each resume raises the run's epoch, and a recorder of an older epoch is
 // refused, so a holder that lost its run, in whatever process, can't spoil it.
-type Runs struct {
+type Repository struct {
 	store core.Store
 	clock core.Clock
 	// Purged tells memories that were purged, whose texts a run doesn't record any
@@ -27,9 +27,9 @@ type Runs struct {
 	held map[string]int
 }
 
-// NewRuns returns the repository on a store.
-func NewRuns(s core.Store, clock core.Clock) *Runs {
-	return &Runs{store: s, clock: clock, held: map[string]int{}}
+// NewRepository returns the repository on a store.
+func NewRepository(s core.Store, clock core.Clock) *Repository {
+	return &Repository{store: s, clock: clock, held: map[string]int{}}
 }
 
 // Stream is the name of a run's stream in the journal.
@@ -37,7 +37,7 @@ func Stream(runID string) string { return "run/" + runID }
 
 // Create stores a new run and makes the caller its holder, until RecordEnd. It
 // sets the run's Status to running, UpdatedAt, and StartedAt if that is zero.
-func (s *Runs) Create(ctx context.Context, r *core.Run) error {
+func (s *Repository) Create(ctx context.Context, r *core.Run) error {
 	if !validID(r.ID) {
 		return sdk.Errorf(sdk.Invalid, "run_id_invalid", "run id %q is not 1 to %d letters, digits, dashes, dots and underscores", r.ID, maxIDBytes)
 	}
@@ -94,7 +94,7 @@ func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 // host went away, and returns the run as running. One that is done is
 // sdk.Conflict, reason "run_not_resumable"; one that this process runs is
 // "run_active".
-func (s *Runs) Resume(ctx context.Context, id string) (*core.Run, error) {
+func (s *Repository) Resume(ctx context.Context, id string) (*core.Run, error) {
 	if !s.claim(id) {
 		return nil, sdk.Errorf(sdk.Conflict, "run_active", "run %s is running in this program", id).
 			WithHint("wait for it to end")
@@ -140,14 +140,14 @@ func resume(ctx context.Context, tx core.Tx, id string, clock core.Clock) (*core
 }
 
 // hold notes the epoch in which this process runs a run.
-func (s *Runs) hold(id string, epoch int) {
+func (s *Repository) hold(id string, epoch int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held[id] = epoch
 }
 
 // claim reserves a run for its start or a resume, unless this process runs it.
-func (s *Runs) claim(id string) bool {
+func (s *Repository) claim(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, held := s.held[id]; held {
@@ -157,7 +157,7 @@ func (s *Runs) claim(id string) bool {
 	return true
 }
 
-func (s *Runs) release(id string) {
+func (s *Repository) release(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, id)

@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"bytes"
@@ -198,13 +198,13 @@ func memoryID(members []core.Member) string {
 	return found["id"]
 }
 
-// RunMemories are the memories that records of runs hold.
-type RunMemories struct{}
+// Memories are the memories that records of runs hold.
+type Memories struct{}
 
-var _ core.Forgetter = RunMemories{}
+var _ core.Forgetter = Memories{}
 
 // Forget implements [core.Forgetter].
-func (RunMemories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
+func (Memories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
 	prefix := textPrefix + memoryID + "/"
 	var keys [][]byte
 	err = scanPrefix(tx, prefix, func(key, _ []byte) error {

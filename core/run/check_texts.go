@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // texts checks the texts of the memories that a visit holds: they are what the visit
 // says, and gone where the memory was purged, and only there.
-func (c *runCheck) texts(run string, v *visitRecord) error {
+func (c *checking) texts(run string, v *visitRecord) error {
 	for _, held := range v.Memories {
 		key := textKey(held.MemoryID, run, v.Number)
 		value, found, err := c.r.Get(key)
@@ -34,7 +34,7 @@ func (c *runCheck) texts(run string, v *visitRecord) error {
 
 // strayTexts reports texts of memories that no visit holds. Of a run that was pruned only
 // that it was given the memory is left.
-func (c *runCheck) strayTexts(ctx context.Context) error {
+func (c *checking) strayTexts(ctx context.Context) error {
 	return scanPrefix(c.r, textPrefix, func(key, value []byte) error {
 		memory, run, visit, ok := textPlace(key)
 		if ok && len(value) == 0 {

@@ -1,4 +1,4 @@
-package store
+package run
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ const maxAttemptBytes = 24 << 20
 // Each call is one durable commit, and refuses what doesn't follow from what is
 // recorded: attempt k+1 needs the verdict of attempt k, visit n+1 the end of
 // visit n. RecordEnd gives the run up, whether it succeeds or not.
-func (s *Runs) Recorder(r *core.Run) core.RunRecorder {
+func (s *Repository) Recorder(r *core.Run) core.RunRecorder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &recorder{runs: s, id: r.ID, epoch: s.held[r.ID]}
@@ -28,7 +28,7 @@ func (s *Runs) Recorder(r *core.Run) core.RunRecorder {
 
 // recorder implements [core.RunRecorder] for one epoch of a run.
 type recorder struct {
-	runs  *Runs
+	runs  *Repository
 	id    string
 	epoch int
 	// newest is what this recorder wrote last.

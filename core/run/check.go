@@ -1,0 +1,190 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Checker proves the invariants of runs. See FORMAT.md.
+type Checker struct {
+	// Purged tells memories that were purged; nil is for a store without memories.
+	Purged func(r core.Reader, memoryID string) (bool, error)
+}
+
+var _ core.Rebuilder = Checker{}
+
+// Check implements [core.Checker].
+func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	c := &checking{r: r, report: report, purged: part.Purged}
+	err := scanPrefix(r, runPrefix, func(key, _ []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return c.run(string(key[len(runPrefix):]))
+	})
+	if err != nil {
+		return err
+	}
+	for _, prefix := range []string{contentPrefix, resultPrefix, visitPrefix, attemptPrefix} {
+		if err := c.strays(ctx, prefix); err != nil {
+			return err
+		}
+	}
+	if err := c.strayTexts(ctx); err != nil {
+		return err
+	}
+	if err := c.streams(ctx); err != nil {
+		return err
+	}
+	return scanPrefix(r, timePrefix, func(key, _ []byte) error {
+		return cmp.Or(ctx.Err(), c.index(key))
+	})
+}
+
+// runCheck is a check under way.
+type checking struct {
+	r      core.Reader
+	report func(core.Problem)
+	purged purgedMark
+}
+
+func (c *checking) problem(key []byte, rebuildable bool, message string) {
+	c.report(core.Problem{Part: "runs", Key: DescribeKey(key), Message: message, Rebuildable: rebuildable})
+}
+
+// tell reports an error that says what is wrong with a run. Others are returned.
+func (c *checking) tell(err error) error {
+	if sdk.ReasonOf(err) != "record_corrupt" && !absent(err) {
+		return err
+	}
+	at := sdk.AsError(err)
+	key, _ := at.Details["key"].(string)
+	c.report(core.Problem{Part: "runs", Key: key, Message: at.Message})
+	return nil
+}
+
+// absent reports whether an error says that a run isn't there.
+func absent(err error) bool {
+	return sdk.ReasonOf(err) == "run_not_found" || sdk.ReasonOf(err) == "run_pruned"
+}
+
+// run checks one run: its records, its history, its index and its stream.
+func (c *checking) run(id string) error {
+	if !validID(id) {
+		c.problem(runKey(id), false, "its key isn't that of a run")
+		return nil
+	}
+	record, err := readRecord(c.r, id)
+	if err == nil {
+		_, err = readRun(c.r, id)
+	}
+	if err == nil {
+		err = c.open(record)
+	}
+	if err != nil {
+		return c.tell(err)
+	}
+	if _, found, err := c.r.Get(timeKey(record.StartedAt, id)); err != nil {
+		return err
+	} else if !found {
+		c.problem(timeKey(record.StartedAt, id), true, "the run isn't in the index by time")
+	}
+	return c.tell(c.events(record))
+}
+
+// open checks the attempts: of each visit all but the last are judged, and of the
+// open one the last is what the run names.
+func (c *checking) open(record *runRecord) error {
+	loops, err := readAttempts(c.r, record.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range loops {
+		for i := range l.Attempts[:len(l.Attempts)-1] {
+			if !l.Attempts[i].Judged {
+				return corrupt(record.ID, attemptKey(record.ID, l.Visit, i+1), "it isn't judged, and another follows")
+			}
+		}
+	}
+	open := record.Visits + 1
+	if n := len(attemptsOf(loops, open)); n != record.Last.Iteration {
+		return corrupt(record.ID, attemptKey(record.ID, open, n), fmt.Sprintf("the open visit has %d attempts, the run says %d", n, record.Last.Iteration))
+	}
+	return nil
+}
+
+// strays reports records of runs that aren't there.
+func (c *checking) strays(ctx context.Context, prefix string) error {
+	known := ""
+	return scanPrefix(c.r, prefix, func(key, _ []byte) error {
+		id, _, _ := strings.Cut(string(key[len(prefix):]), "/")
+		if id == known {
+			return ctx.Err()
+		}
+		known = id
+		if validID(id) {
+			if _, found, err := c.r.Get(runKey(id)); err != nil || found {
+				return err
+			}
+		}
+		c.problem(key, false, "it belongs to a run that isn't there")
+		return nil
+	})
+}
+
+// streams checks that each stream of a run has its run, and was pruned with it as a whole.
+func (c *checking) streams(ctx context.Context) error {
+	err := journal.Streams(c.r, func(s journal.StreamHead) (bool, error) {
+		id, is := strings.CutPrefix(s.Stream, Stream(""))
+		if !is {
+			return true, ctx.Err()
+		}
+		_, found, err := c.r.Get(runKey(id))
+		if err != nil {
+			return false, err
+		}
+		seal, err := journal.ReadSeal(c.r, s.Stream)
+		switch {
+		case err != nil:
+			return false, err
+		case !found && seal.Seq == 0:
+			c.problem(runKey(id), false, "the run is gone, and no seal says that it was pruned")
+		case found && seal.Seq > 0, seal.Seq > 0 && seal.Last != s.Seq:
+			c.problem(runKey(id), false, "the run was pruned, and there is something of it")
+		}
+		return true, ctx.Err()
+	})
+	if journal.IsBroken(err) {
+		return nil // which the journal's own check reports
+	}
+	return err
+}
+
+// index checks a key of the index by time.
+func (c *checking) index(key []byte) error {
+	id := timeID(key)
+	record, err := readRecord(c.r, id)
+	if reason := sdk.ReasonOf(err); reason == "record_corrupt" {
+		return nil // which is told at the run
+	} else if reason != "" && !absent(err) {
+		return err
+	}
+	if err != nil || !bytes.Equal(key, timeKey(record.StartedAt, id)) {
+		c.problem(key, true, "the index by time has an entry that fits no run")
+	}
+	return nil
+}
+
+// scanPrefix calls fn for each key with a prefix, until it returns an error.
+func scanPrefix(r core.Reader, prefix string, fn func(key, value []byte) error) error {
+	return core.ScanPrefix(r, []byte(prefix), func(key, value []byte) (bool, error) {
+		return true, fn(key, value)
+	})
+}
