@@ -64,7 +64,7 @@ func TestWhatWasNotGrantedIsRefused(t *testing.T) {
 		err := call()
 		wantReason(t, err, sdk.Denied, "capability_missing")
 		if e := sdk.AsError(err); !strings.Contains(e.Message, "acme/judge was not granted host:"+string(service)) ||
-			!strings.Contains(e.Hint, "plugin add PATH --grant host:"+string(service)) {
+			!strings.Contains(e.Hint, "grant it host:"+string(service)) {
 			t.Errorf("%q, hint %q", e.Message, e.Hint)
 		}
 	}
