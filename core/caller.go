@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Who asks for an operation comes with its context, so that no part of the program keeps
-// a name of its own, and no parameter has to be handed down to where an event is written.
+// The caller of an operation comes with its context, so no part of the program stores a
+// name, and no parameter must be passed down to where an event is written.
 // One host serves many callers at once: a name in a field would be the wrong one for all
 // but one of them. The journal reads the caller where it begins a transaction, and so
 // every event says who was authorised, also of a part that knows nothing of callers.
@@ -69,7 +69,7 @@ type Caller struct {
 	// Namespaces are patterns of the namespaces that the caller reaches, see
 	// [NamespaceMatches], up to [MaxCallerNamespaces].
 	Namespaces []string
-	// Label is the name that the caller goes by, up to [MaxCallerName] bytes, such as an
+	// Label is a name that the caller chose, up to [MaxCallerName] bytes, such as an
 	// agent's. Events and new memories have it as agent_id.
 	Label string
 }
@@ -119,7 +119,7 @@ func (c Caller) Validate() error {
 			add("namespaces", "the caller's namespaces: %w", err)
 		}
 	}
-	return Together(problems...)
+	return JoinErrors(problems...)
 }
 
 type callerKey struct{}
@@ -129,7 +129,7 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// WithLabel returns a context in which the same caller goes by another name; "" keeps
+// WithLabel returns a context in which the same caller has another label; "" keeps
 // the one that the caller has.
 func WithLabel(ctx context.Context, label string) context.Context {
 	c := CallerOf(ctx)

@@ -1,8 +1,9 @@
-// Package core is the root of Reflectory's domain: its types, and the small
-// interfaces that its parts need of one another.
+// Package core is the root of Reflectory's domain: the types that three or more of its
+// parts share, and the small interfaces by which one part calls another.
 //
-// The parts live in the folders below (loop, workflow, store, plugin, …). They
-// import this package and sdk, not each other, but for journal, by which they
-// write events, and document, by which they read files; the program in cmd/host
-// wires them together. Everything here is the standard library and sdk.
+// The parts are in the folders below (loop, workflow, store, plugin, …). They
+// import this package and sdk, not each other, except for journal, with which they
+// write events, and document, with which they read files; cmd/host/imports_test.go
+// lists the other exceptions. core/host wires them together. Everything here is the
+// standard library, sdk, and Unicode's forms for the names of namespaces.
 package core

@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Event is something that happened in a run, for whoever watches: a terminal, a
+// Event is something that happened in a run, for an observer: a terminal, a
 // log, a web page. Events are delivered in order to one function, which must
 // return soon. They hold content; what the journal keeps holds digests only.
 type Event interface{ isEvent() }

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ReadFile reads a plain file of at most limit bytes, and waits for nothing: a
+// ReadFile reads a plain file of up to limit bytes, and waits for nothing: a
 // named pipe, a device or a folder in its place is refused. One that isn't there is
 // sdk.NotFound, reason "file_not_found", and fs.ErrNotExist; a larger one is
 // sdk.Exhausted, "file_too_large"; any other is sdk.Invalid, "file_unreadable".
@@ -25,7 +25,7 @@ func ReadFileIn(folder *os.Root, name string, limit int64) ([]byte, error) {
 }
 
 // readPlain opens without blocking, since a named pipe would wait for its writer
-// before it can be told from a file. path is where the file lies, for hints.
+// before its kind is known. path is where the file is, for hints.
 func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name, path string, limit int64) ([]byte, error) {
 	file, err := open(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -38,8 +38,8 @@ func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name, path
 	return ReadAll(name, file, limit)
 }
 
-// ReadInput reads an input that the user named, of at most limit bytes, as
-// [OpenInput] opens it. Its errors are those of [ReadFile].
+// ReadInput reads an input that the user named, of up to limit bytes, as
+// [OpenInput] opens it. Its errors are the ones of [ReadFile].
 func ReadInput(path string, limit int64) ([]byte, error) {
 	file, err := OpenInput(path)
 	if err != nil {
@@ -50,8 +50,8 @@ func ReadInput(path string, limit int64) ([]byte, error) {
 }
 
 // OpenInput opens an input that the user named: a file, or a stream such as a pipe
-// of the shell, for whose writer it waits. A folder is refused. Whoever reads it
-// bounds what is read. Its errors are those of [ReadFile].
+// of the shell, for whose writer it waits. A folder is refused. The caller
+// bounds what it reads. Its errors are the ones of [ReadFile].
 func OpenInput(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func OpenInput(path string) (*os.File, error) {
 	return file, nil
 }
 
-// ReadAll reads a stream of at most limit bytes. A longer one is sdk.Exhausted,
+// ReadAll reads a stream of up to limit bytes. A longer one is sdk.Exhausted,
 // reason "file_too_large". The name is for messages.
 func ReadAll(name string, r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))

@@ -5,6 +5,120 @@ import "context"
 // DefaultMinGateConfidence is what a purge or promotion needs.
 const DefaultMinGateConfidence = 0.7
 
+// GateInput is what the gate's policy sees of a memory.
+type GateInput struct {
+	Namespace                     string
+	Successes, Partials, Failures int64
+	// Named counts the uses that somebody named, NamedSessions the sessions that they
+	// were in, NamedFailures the turns in which they failed.
+	Named, NamedSessions, NamedFailures int64
+	// MinConfidence is what a purge or promotion needs at least, by governance;
+	// SettingsFail is whether the namespace's settings can't be read.
+	MinConfidence           float64
+	SettingsFail            bool
+	RelevantTurns, Sessions int64
+	// AgeTurns are the turns since what it tells of happened, else since it was
+	// written.
+	AgeTurns int64
+	// LastOutcomeError is whether the last outcome was an error.
+	LastOutcomeError bool
+	Q                float64
+	// Utility is the memory's utility_score.
+	Utility float64
+	React   ReactEvidence
+	Graph   GraphEvidence
+	Omega   OmegaFactors
+	// Gated is whether the gate ever decided on it.
+	Gated bool
+	Facts MemoryFacts
+}
+
+// Uses counts the turns in which the memory was used.
+func (in *GateInput) Uses() int64 { return in.Successes + in.Partials + in.Failures }
+
+// OmegaLane is the mean of the three factors, from 0 to 1.
+func (in *GateInput) OmegaLane() float64 {
+	return (in.UpstreamStatus() + in.CodebaseVerification() + in.RuntimeUtilityTrend()) / 3
+}
+
+// UpstreamStatus, CodebaseVerification and RuntimeUtilityTrend are the factors: .5 where
+// one is absent, except the trend: an absent trend is the memory's utility.
+func (in *GateInput) UpstreamStatus() float64 { return orElse(in.Omega.UpstreamStatus, 0.5) }
+func (in *GateInput) CodebaseVerification() float64 {
+	return orElse(in.Omega.CodebaseVerification, 0.5)
+}
+func (in *GateInput) RuntimeUtilityTrend() float64 {
+	return orElse(in.Omega.RuntimeUtilityTrend, in.Utility)
+}
+
+func orElse(factor *float64, absent float64) float64 {
+	if factor == nil {
+		return absent
+	}
+	return *factor
+}
+
+// ReactEvidence comes from recorded tool outcomes.
+type ReactEvidence struct {
+	// Good counts the calls that went well, or failed and were recovered from, in turns
+	// that used the memory; RecoverySuccess the calls of all turns that were recovered
+	// from, and ToolFailures those that failed.
+	Good, ToolFailures, RecoverySuccess int64
+	// Recurrence is the share of the last 20 turns that used it with a recorded outcome.
+	Recurrence float64
+	// Refs counts the references behind it.
+	Refs int64
+}
+
+// Lane is the score of the evidence, from 0 to 1.
+func (e ReactEvidence) Lane() float64 {
+	p := float64(e.Good+1) / float64(e.Good+e.ToolFailures+2)
+	return p * (0.4 + 0.6*e.Recurrence)
+}
+
+// GraphEvidence comes from a workflow's graph.
+type GraphEvidence struct {
+	// Known is whether there is a graph at all.
+	Known, PathReachable      bool
+	Dependency, Decomposition float64
+	// Refs counts the references behind it.
+	Refs int64
+}
+
+// Lane is the score of the evidence, from 0 to 1.
+func (e GraphEvidence) Lane() float64 {
+	switch {
+	case !e.Known:
+		return 0.5
+	case !e.PathReachable:
+		return 0
+	}
+	return 0.4 + 0.35*e.Dependency + 0.25*e.Decomposition
+}
+
+// OmegaFactors are supplied by callers and plugins; nil is one that is absent.
+type OmegaFactors struct {
+	UpstreamStatus       *float64 `json:"upstream_status,omitempty"`
+	CodebaseVerification *float64 `json:"codebase_verification,omitempty"`
+	RuntimeUtilityTrend  *float64 `json:"runtime_utility_trend,omitempty"`
+}
+
+// The verdicts of the gate.
+const (
+	VerdictRetain   = "retain"
+	VerdictObsolete = "obsolete"
+	VerdictPromote  = "promote"
+)
+
+// GateOutcome is what the gate's policy says. A policy that fails retains, with
+// confidence 0. What a purge or promotion needs besides is checked by the gate.
+type GateOutcome struct {
+	Verdict    string
+	Confidence float64
+	Reason     string
+	Decision   Decision
+}
+
 // GateCase is a memory that waits for the gate.
 type GateCase struct {
 	// Memory mustn't be changed.
@@ -41,7 +155,7 @@ type GateDecision struct {
 	// Policy says which rule decided. Its latency is left out, so that the same
 	// evidence gives the same record.
 	Policy Decision `json:"policy"`
-	// Conditions are those of the engine that a purge or promotion met or failed;
+	// Conditions are the engine's that a purge or promotion met or failed;
 	// none for a policy that retains.
 	Conditions []GateCondition `json:"conditions,omitempty"`
 	// Unmet names the conditions that turned a purge or promotion into a retain.

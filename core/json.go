@@ -66,7 +66,7 @@ func wrongType(wrong *json.UnmarshalTypeError) error {
 	return fmt.Errorf("%s has %s where %s must be", key, came, want)
 }
 
-// RepeatedKey is the first key of a JSON object that stands in it twice, in whatever
+// RepeatedKey is the first key of a JSON object that is in it twice, in whatever
 // case, since encoding/json takes the last of them; "" where there is none, or no
 // whole object.
 func RepeatedKey(object []byte) string {
@@ -146,6 +146,27 @@ func exactNumber(n json.Number) (any, error) {
 	return f, nil
 }
 
+// JSONKind is the kind of a JSON value in words, for messages: "an object", "a text".
+func JSONKind(raw json.RawMessage) string {
+	trimmed := bytes.TrimSpace(raw)
+	if len(trimmed) == 0 {
+		return "nothing"
+	}
+	switch trimmed[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a text"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
 // Digest is the SHA-256 of data, as "sha256:" and hexadecimal digits.
 func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
@@ -221,4 +242,37 @@ func JoinMembers(list []Member) json.RawMessage {
 		out = append(out, m.Value...)
 	}
 	return append(out, '}')
+}
+
+// ErrorInfo is an error as JSON shows it.
+type ErrorInfo struct {
+	// Code is the error's Reason, else its class.
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	// Try is the operation that does what Hint says.
+	Try     *sdk.Action    `json:"try,omitempty"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// NewErrorInfo describes err; nil gives nil.
+func NewErrorInfo(err error) *ErrorInfo {
+	if err == nil {
+		return nil
+	}
+	e := sdk.AsError(err)
+	return &ErrorInfo{Code: sdk.ReasonOf(err), Message: err.Error(), Hint: e.Hint, Try: e.Try, Details: e.Details}
+}
+
+// DecodeStrict decodes one JSON object without fields that aren't known.
+func DecodeStrict(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more after the object")
+	}
+	return nil
 }

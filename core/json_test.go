@@ -8,9 +8,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// TestWhatIsWrongWithJSONIsToldByItsKeys: Go's types and names say nothing to whoever
-// wrote the text.
-func TestWhatIsWrongWithJSONIsToldByItsKeys(t *testing.T) {
+// TestWhatIsWrongWithJSONIsReportedByItsKeys: Go's types and names mean nothing to
+// the author of the text.
+func TestWhatIsWrongWithJSONIsReportedByItsKeys(t *testing.T) {
 	type Within struct {
 		Kinds []string `json:"kinds"`
 	}

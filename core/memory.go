@@ -1,9 +1,12 @@
 package core
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"time"
+
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // MemoryKind says what a memory is.
@@ -93,7 +96,7 @@ type Memory struct {
 	// StateBefore is the one in which it began to wait for the gate; "" where it
 	// doesn't wait, and in early stores.
 	StateBefore MemoryState `json:"state_before,omitempty"`
-	// EmbeddingModel names the model of its vector, which is kept beside it; "" has
+	// EmbeddingModel names the model of its vector, which is kept next to it; "" has
 	// none.
 	EmbeddingModel string `json:"embedding_model,omitempty"`
 	// OccurredAt is when what it tells of happened, where its writer said so, and
@@ -152,8 +155,8 @@ type Signals struct {
 	Successes    int64    `json:"success_count"`
 	Partials     int64    `json:"partial_count"`
 	Failures     int64    `json:"failure_count"`
-	// Assumed counts those of the uses that nobody named: the host took them for
-	// uses since a prompt referred to the recall. AssumedFailures are those of them
+	// Assumed counts the uses that nobody named: the host took them for
+	// uses since a prompt referred to the recall. AssumedFailures are the ones
 	// that failed.
 	Assumed         int64 `json:"assumed_count,omitempty"`
 	AssumedFailures int64 `json:"assumed_failure_count,omitempty"`
@@ -172,14 +175,14 @@ type Signals struct {
 	GatedAt      int64  `json:"gated_at,omitempty"`
 	GateRest     int64  `json:"gate_rest,omitempty"`
 	GateEvidence string `json:"gate_evidence,omitempty"`
-	// Sessions counts the sessions that used it, AssumedSessions those of them in
+	// Sessions counts the sessions that used it, AssumedSessions the ones in
 	// which nobody named a use.
 	Sessions        int64 `json:"sessions"`
 	AssumedSessions int64 `json:"assumed_sessions,omitempty"`
 	// LastOutcomeError is whether its last use failed.
 	LastOutcomeError bool `json:"last_outcome_error,omitempty"`
 	// RecentUses are the last turns that used it, the oldest first, at most 20. Recent
-	// are those that offered it, before its first use.
+	// are the turns that offered it, before its first use.
 	RecentUses []TurnRef `json:"recent_uses,omitempty"`
 	Recent     []TurnRef `json:"recent,omitempty"`
 }
@@ -187,7 +190,7 @@ type Signals struct {
 // Uses counts the turns in which the memory was used.
 func (s *Signals) Uses() int64 { return s.Successes + s.Partials + s.Failures }
 
-// Named counts the uses that were named, NamedFailures those of them that failed,
+// Named counts the uses that were named, NamedFailures the ones that failed,
 // and NamedSessions the sessions that named one. Stores of before assumed nothing.
 func (s *Signals) Named() int64         { return s.Uses() - s.Assumed }
 func (s *Signals) NamedFailures() int64 { return s.Failures - s.AssumedFailures }
@@ -237,4 +240,56 @@ type Knowledge struct {
 	// SupersededBy is the entry that took its place.
 	SupersededBy string    `json:"superseded_by,omitempty"`
 	CreatedAt    time.Time `json:"created_at"`
+}
+
+// Recaller recalls memories for plugins, read only.
+type Recaller interface {
+	// Recall returns the memories of the run's namespace that fit best. A run
+	// that has none, or "", is refused.
+	Recall(ctx context.Context, runID string, r *sdk.RecallRequest) (*sdk.RecallResponse, error)
+}
+
+// Memories is what workflows and other surfaces do with memories.
+type Memories interface {
+	Observe(ctx context.Context, r *ObserveRequest) (*Memory, error)
+	Reflect(ctx context.Context, r *ReflectRequest) (*ReflectResult, error)
+	Recall(ctx context.Context, r *RecallRequest) (*RecallResult, error)
+	Feedback(ctx context.Context, r *FeedbackRequest) (*FeedbackResult, error)
+}
+
+// Forgetter keeps contents of memories elsewhere than in their records, such as in
+// what a run recalled.
+type Forgetter interface {
+	// Forget removes a memory's content, in the transaction that purges it, and returns
+	// the ids of the runs that were given it, in any order. What it deletes and
+	// overwrites leaves the store's files with the memory.
+	Forget(tx Tx, memoryID string) (runs []string, err error)
+}
+
+// GivenTo names who was given a memory that was purged. What a model wrote from it
+// isn't found by the purge: here is where to look for it.
+type GivenTo struct {
+	MemoryID string `json:"memory_id"`
+	// Runs are the runs whose nodes recalled it or wrote it, and Reflections the
+	// memories that reflect on it, both sorted. What only reached a plugin, by its own
+	// recall, isn't noted anywhere.
+	Runs        []string `json:"runs"`
+	Reflections []string `json:"reflections"`
+}
+
+// Embedder makes vectors of texts, so that likeness of meaning becomes closeness.
+type Embedder interface {
+	// Model names what makes the vectors. Vectors of different models are never
+	// compared.
+	Model() string
+	// Embed returns a vector of unit length for each text, all of one dimension. A
+	// text without anything to embed gets the zero vector.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// EmbedderWithWeight is an embedder that knows what the likeness of its vectors is
+// worth in a recall next to the words, in (0,1). Vectors of others count half.
+type EmbedderWithWeight interface {
+	Embedder
+	Weight() float64
 }

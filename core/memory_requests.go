@@ -173,14 +173,6 @@ type FeedbackRequest struct {
 	AgentID string `json:"agent_id,omitempty"`
 }
 
-// UsesNamed is what memory.feedback without an outcome leaves for the run's end: the
-// memories of a turn that were used.
-type UsesNamed struct {
-	Session string   `json:"session"`
-	Turn    int64    `json:"turn"`
-	Used    []string `json:"used"`
-}
-
 // FeedbackResult is what a feedback changed.
 type FeedbackResult struct {
 	Session string  `json:"session"`

@@ -44,10 +44,10 @@ func namespaceProblems(namespace string) []string {
 		problems = append(problems, "it isn't UTF-8")
 	}
 	if n := utf8.RuneCountInString(namespace); n > MaxNamespaceRunes {
-		problems = append(problems, fmt.Sprintf("it has %d characters, of at most %d", n, MaxNamespaceRunes))
+		problems = append(problems, fmt.Sprintf("it has %d characters (limit %d)", n, MaxNamespaceRunes))
 	}
 	if n := strings.Count(namespace, "/") + 1; n > MaxNamespaceSegments {
-		problems = append(problems, fmt.Sprintf("it has %d segments, of at most %d", n, MaxNamespaceSegments))
+		problems = append(problems, fmt.Sprintf("it has %d segments (limit %d)", n, MaxNamespaceSegments))
 	}
 	if strings.ContainsFunc(namespace, func(r rune) bool { return r == '\\' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		problems = append(problems, "white space, backslashes and control characters aren't allowed")
@@ -62,7 +62,7 @@ func namespaceProblems(namespace string) []string {
 	return append(problems, segmentProblems(namespace)...)
 }
 
-// invisible reports whether a character shows nothing though it is no space: those
+// invisible reports whether a character shows nothing though it is no space: characters
 // of Unicode category Cf, such as zero-width and bidirectional ones, and the fillers
 // and selectors that Unicode lets a program leave out.
 func invisible(r rune) bool {

@@ -42,8 +42,8 @@ func TestNamespaces(t *testing.T) {
 		{"secure\u3164", "an invisible character, U+3164"},      // Hangul filler
 		{"cafe\u0301", "isn't in the Unicode form NFC"},
 		{"\u212bngstrom", "isn't in the Unicode form NFC"}, // the sign of the unit
-		{"a/b/c/d/e/f/g/h/i", "9 segments, of at most 8"},
-		{longest + "u", "513 characters, of at most 512"},
+		{"a/b/c/d/e/f/g/h/i", "9 segments (limit 8)"},
+		{longest + "u", "513 characters (limit 512)"},
 	}
 	for _, c := range cases {
 		err := core.CheckNamespace(c.name)
@@ -53,10 +53,10 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-func TestAllProblemsOfANamespaceAreTold(t *testing.T) {
+func TestAllProblemsOfANamespaceAreReported(t *testing.T) {
 	hostile := "/ /../" + strings.Repeat("\xf0\x9f\x98", 1<<20)
 	err := core.CheckNamespace(hostile)
-	for _, want := range []string{"isn't UTF-8", "characters, of at most 512", "white space", "begins or ends with /", "no segment may be .."} {
+	for _, want := range []string{"isn't UTF-8", "characters (limit 512)", "white space", "begins or ends with /", "no segment may be .."} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("missing: %s", want)
 		}

@@ -3,8 +3,17 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/reflectory/reflectory/sdk"
 )
+
+// The execution of a workflow leaves the run's record, a visit for each node that it
+// finished, and an attempt for each output of a loop. Their types are here, not in core/run,
+// which stores them, because the loop makes attempts, the runner makes visits, and the
+// host shows both.
 
 // Run is one execution of a workflow, as it is stored.
 type Run struct {
@@ -24,7 +33,7 @@ type Run struct {
 	State      json.RawMessage `json:"state"`
 	Status     Status          `json:"status"`
 	StopReason StopReason      `json:"stop_reason,omitempty"`
-	// Score and Iterations are those of the last loop, for listings.
+	// Score and Iterations come from the last loop, for listings.
 	Score      float64   `json:"score"`
 	Iterations int       `json:"iterations"`
 	StartedAt  time.Time `json:"started_at"`
@@ -49,6 +58,9 @@ type Source struct {
 	// relative to the workflow's folder.
 	Files map[string]string `json:"files,omitempty"`
 }
+
+// ReservedPrefix begins the keys of the state that loops alone write.
+const ReservedPrefix = "reflection_"
 
 // Visit is one node that a run finished.
 type Visit struct {
@@ -91,7 +103,7 @@ type RunRecorder interface {
 	// RecordVisit records a finished node.
 	RecordVisit(ctx context.Context, v *Visit) error
 	// RecordEnd records the run's end: its status, stop reason, score,
-	// iterations, usage and error. Its result is that of its recorded visits, see
+	// iterations, usage and error. Its result is made of its recorded visits, see
 	// [Results], and of open: the visit that ended it resumably and so isn't
 	// recorded, nil if there is none.
 	RecordEnd(ctx context.Context, r *Run, open *Visit) error
@@ -101,8 +113,192 @@ type RunRecorder interface {
 type Progress struct {
 	// Visits are the finished nodes, in order.
 	Visits []Visit
-	// Attempts are those of the visit that was interrupted.
+	// Attempts are the attempts of the visit that was interrupted.
 	Attempts []Attempt
 	// Used is [Run.Open] as it was recorded.
 	Used RunUsage
+}
+
+// Attempt is one output of a loop and what was said of it.
+type Attempt struct {
+	// Iteration counts from 1.
+	Iteration int `json:"iteration"`
+	// Output is the value that counts: as it was made, or as the verdict
+	// replaced it.
+	Output json.RawMessage `json:"output"`
+	// Raw is the output as it was made, where the verdict replaced it; or what the
+	// generator was given where it made nothing usable of it, such as a reply that
+	// isn't JSON.
+	Raw json.RawMessage `json:"raw,omitempty"`
+	// Role says who made it: sdk.RoleGenerate or sdk.RoleCorrect.
+	Role sdk.Role `json:"role"`
+	// Judged is whether the fields below hold: a verdict was given, or the
+	// generator failed, which needs none.
+	Judged   bool          `json:"judged"`
+	Score    float64       `json:"score"`
+	Valid    bool          `json:"valid"`
+	Errors   []sdk.Finding `json:"errors"`
+	Feedback string        `json:"feedback"`
+	// Children are the verdicts of a composite evaluator's children, by name.
+	Children map[string]sdk.Verdict `json:"children,omitempty"`
+	// Accepted is whether the attempt passes: Valid, or what the loop's accept
+	// rule said.
+	Accepted bool `json:"accepted"`
+	// CorrectorError says why the corrector, asked to repair the attempt before
+	// this one, failed, where that is why the generator made this one.
+	CorrectorError *sdk.Finding `json:"corrector_error,omitempty"`
+	// StatePatch is what a corrector in mode regenerate merged into the state
+	// before this attempt was generated: a JSON object.
+	StatePatch json.RawMessage `json:"state_patch,omitempty"`
+	// Usage is what making and judging it took.
+	Usage sdk.Usage `json:"usage"`
+	// ActiveMillis is how long the loop had been active when this was recorded,
+	// over all resumes.
+	ActiveMillis int64 `json:"active_ms"`
+}
+
+// HistoryEntry is the attempt as plugins and results show it.
+func (a *Attempt) HistoryEntry() sdk.HistoryEntry {
+	errors := a.Errors
+	if errors == nil {
+		errors = []sdk.Finding{}
+	}
+	return sdk.HistoryEntry{
+		Iteration: a.Iteration, Output: a.Output, Raw: a.Raw, Score: a.Score,
+		Valid: a.Valid, Errors: errors, Feedback: a.Feedback,
+	}
+}
+
+// GeneratorFailed reports whether the attempt has no output since its generator made
+// nothing usable. No evaluator was asked about it.
+func (a *Attempt) GeneratorFailed() bool {
+	return len(a.Errors) > 0 && a.Errors[0].Type == sdk.TypeGeneratorError
+}
+
+// Status is how a run or a loop stands.
+type Status string
+
+// The statuses of runs and loops. Running, error and cancelled runs can be
+// resumed.
+const (
+	StatusRunning   Status = "running"
+	StatusPassed    Status = "passed"
+	StatusExhausted Status = "exhausted"
+	StatusRaised    Status = "raised"
+	StatusError     Status = "error"
+	StatusCancelled Status = "cancelled"
+)
+
+// StatusInterrupted is how a run is shown that is stored as running and that nobody runs
+// any more: its program was killed. It can be resumed. No run is stored with it.
+const StatusInterrupted Status = "interrupted"
+
+// RunStatuses lists the statuses that runs are shown with.
+func RunStatuses() []Status {
+	return []Status{
+		StatusRunning, StatusInterrupted, StatusPassed, StatusExhausted, StatusRaised, StatusError, StatusCancelled,
+	}
+}
+
+// Resumable reports whether a run of this status can go on.
+func (s Status) Resumable() bool {
+	return s == StatusRunning || s == StatusInterrupted || s == StatusError || s == StatusCancelled
+}
+
+// StopReason is why a loop ended.
+type StopReason string
+
+// The reasons for a loop's end, in the order in which they are checked after
+// each verdict. The last three end it with StatusError.
+const (
+	StopValid          StopReason = "valid"
+	StopCancelled      StopReason = "cancelled"
+	StopTimeout        StopReason = "timeout"
+	StopBudget         StopReason = "budget"
+	StopWhen           StopReason = "stop_when"
+	StopPolicy         StopReason = "policy"
+	StopNoProgress     StopReason = "no_progress"
+	StopMaxIterations  StopReason = "max_iterations"
+	StopGeneratorError StopReason = "generator_error"
+	StopEvaluatorError StopReason = "evaluator_error"
+	StopStoreError     StopReason = "store_error"
+)
+
+// LoopResult is what a loop returns and what the state holds at its node.
+type LoopResult struct {
+	RunID  string `json:"run_id,omitempty"`
+	Status Status `json:"status"`
+	// Valid, Score, Iteration, Output and Errors come from the attempt that became
+	// the result: the one that passed, else the best or the last.
+	Valid      bool            `json:"valid"`
+	Score      float64         `json:"score"`
+	Iteration  int             `json:"iteration"`
+	Output     json.RawMessage `json:"output"`
+	StopReason StopReason      `json:"stop_reason"`
+	// Exhausted is whether a limit ended the loop.
+	Exhausted bool          `json:"exhausted"`
+	Errors    []sdk.Finding `json:"errors"`
+	// Accepted is whether the attempt passed by the loop's own rule.
+	Accepted bool `json:"accepted"`
+	// Best is the true best attempt, whatever the strategy returned.
+	Best    Best               `json:"best"`
+	History []sdk.HistoryEntry `json:"history"`
+	Usage   RunUsage           `json:"usage"`
+	// Error is why the loop ended with StatusError or StatusRaised, or why it is
+	// exhausted without a single output.
+	Error *ErrorInfo `json:"error,omitempty"`
+}
+
+// Best names the best attempt: the highest score, the earliest on a tie.
+type Best struct {
+	Iteration int     `json:"iteration"`
+	Score     float64 `json:"score"`
+}
+
+// RunUsage is what a loop or run consumed.
+type RunUsage struct {
+	sdk.Usage
+	// WallMillis is active time, over all resumes.
+	WallMillis int64 `json:"wall_ms"`
+}
+
+// Results makes a run's result from the results of its visits. The zero value is for a
+// run without visits.
+type Results struct {
+	nodes map[string]json.RawMessage // the newest of each node
+	last  string                     // the node that ran last
+}
+
+// Add takes in the next visit. One that was skipped has no result.
+func (r *Results) Add(v *Visit) {
+	if v.Skipped {
+		return
+	}
+	if r.nodes == nil {
+		r.nodes = map[string]json.RawMessage{}
+	}
+	r.nodes[v.Node], r.last = v.Result, v.Node
+}
+
+// Run is the run's result: the result of the last node that ran, with the run's id and
+// status, and next to it all nodes' where there are several.
+func (r *Results) Run(id string, s Status) json.RawMessage {
+	last := Members(r.nodes[r.last])
+	out := []Member{{"run_id", MustJSON(id)}}
+	if !slices.ContainsFunc(last, func(m Member) bool { return m.Key == "status" }) {
+		out = append(out, Member{"status", MustJSON(s)})
+	}
+	for _, m := range last {
+		if m.Key != "run_id" {
+			out = append(out, m)
+		}
+	}
+	if len(r.nodes) > 1 {
+		var nodes []Member
+		for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+			nodes = append(nodes, Member{name, r.nodes[name]})
+		}
+		out = append(out, Member{"nodes", JoinMembers(nodes)})
+	}
+	return JoinMembers(out)
 }

@@ -9,8 +9,8 @@ import "embed"
 //go:embed extract-contact policy-folder
 var Files embed.FS
 
-// Python is what a plugin in Python brings besides its own code: the author's side of the
-// contract and its messages, below python-evaluator, where the example has them.
+// Python is what a plugin in Python contains besides its own code: the author's side of
+// the contract and its messages, from the folder of the example python-evaluator.
 //
 //go:embed python-evaluator/package/reflectory.py python-evaluator/package/plugin_pb2.py
 var Python embed.FS

@@ -22,7 +22,7 @@ type Evaluation struct {
 type Explanation struct {
 	// Asked are the policies that were asked, in order: the last one decided.
 	Asked []Evaluation `json:"asked"`
-	// Rest are the files of the policies that weren't needed, and Shadow that of
+	// Rest are the files of the policies that weren't needed, and Shadow the file of
 	// the policy that only logs.
 	Rest   []string `json:"rest,omitempty"`
 	Shadow string   `json:"shadow,omitempty"`

@@ -18,7 +18,7 @@ type expression struct {
 var _ core.Expression = (*expression)(nil)
 
 // Eval implements [core.Expression]. Errors are sdk.Invalid, reason
-// "expression_failed", but for one that costs too much: sdk.Exhausted, reason
+// "expression_failed", except for one that costs too much: sdk.Exhausted, reason
 // "expression_too_dear".
 func (e *expression) Eval(ctx context.Context, vars map[string]any) (bool, error) {
 	decided, err := e.condition.Eval(ctx, vars)

@@ -30,7 +30,7 @@ type file struct {
 	text []byte
 }
 
-// isCases reports whether a file holds test cases: strict_test.yaml is beside
+// isCases reports whether a file holds test cases: strict_test.yaml is next to
 // strict.yaml.
 func isCases(name string) bool {
 	base := strings.TrimSuffix(strings.TrimSuffix(name, ".yaml"), ".yml")

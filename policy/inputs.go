@@ -20,7 +20,7 @@ type given struct {
 func (g given) Input(i int) program.Value { return g.values[i] }
 
 // given makes inputs of values as JSON holds them. What is absent is empty: 0,
-// "", false, no elements. All that is wrong is told at once.
+// "", false, no elements. All that is wrong is reported at once.
 func (d *definition) given(values map[string]any) (named, error) {
 	variables := d.env.Variables()
 	in := given{values: make([]program.Value, len(variables))}
@@ -44,7 +44,7 @@ func (d *definition) given(values map[string]any) (named, error) {
 				WithHint("%s", sdk.DidYouMean(name, known, "the inputs are "+strings.Join(known, ", "))))
 		}
 	}
-	return named{d.env, in}, core.Together(errs...)
+	return named{d.env, in}, core.JoinErrors(errs...)
 }
 
 // empty is the value of an input that wasn't given.

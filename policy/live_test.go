@@ -30,7 +30,7 @@ func deny(namespace, condition, code string) string {
 	return fmt.Sprintf("namespace: %q\nrule: {match: [{condition: %q, output: '{\"allow\": false, \"code\": %q}'}]}\n", namespace, condition, code)
 }
 
-// What checks a store's decisions goes by the domain's list of points.
+// The check of a store's decisions uses the domain's list of points.
 func TestThePointsAreThoseOfTheDomain(t *testing.T) {
 	if diff := cmp.Diff(core.PolicyPoints(), policy.NewPoints().Names()); diff != "" {
 		t.Error(diff)
@@ -77,7 +77,7 @@ func TestTheMostSpecificPolicyDecidesFirst(t *testing.T) {
 	}
 }
 
-func TestAFolderTellsAllItsProblems(t *testing.T) {
+func TestAFolderReportsAllItsProblems(t *testing.T) {
 	points := policy.NewPoints()
 	for name, test := range map[string]struct {
 		files  []string

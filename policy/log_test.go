@@ -94,7 +94,7 @@ func gateRecord(at time.Time, output map[string]any) policy.Record {
 	}
 }
 
-func TestReplayTellsWhatWouldChange(t *testing.T) {
+func TestReplayReportsWhatWouldChange(t *testing.T) {
 	points := policy.NewPoints()
 	set, err := points.Load(folder("gate/a.yaml", `rule: {match: [{condition: uses == 4, output: '{"verdict": "obsolete", "confidence": 1.0, "reason": "four"}'}]}`))
 	if err != nil {

@@ -19,7 +19,7 @@ type Options struct {
 	Log func(context.Context, *Record)
 	// Clock times the records. nil is the system's.
 	Clock core.Clock
-	// SampleEvery is how many decisions that change nothing go by for one that is
+	// SampleEvery is how many decisions that change nothing there are for one that is
 	// recorded: 100 if 0, that is 1 %.
 	SampleEvery uint64
 	// SampleFrom is where the counting begins, so that programs that decide less
@@ -64,7 +64,7 @@ func (p *Policies) Retention(ctx context.Context, in *core.RetentionInput) (out 
 	return out
 }
 
-// Gate implements [core.GatePolicy].
+// Gate implements gate.Policy.
 func (p *Policies) Gate(ctx context.Context, in *core.GateInput) (out core.GateOutcome) {
 	out, out.Decision = decide(ctx, p, &p.points.gate, in.Namespace, in)
 	return out
@@ -76,31 +76,31 @@ func (p *Policies) Reflect(ctx context.Context, in *core.ReflectInput) (out core
 	return out
 }
 
-// Loop implements [core.LoopPolicy].
+// Loop implements loop.Policy.
 func (p *Policies) Loop(ctx context.Context, in *core.LoopInput) (out core.LoopOutcome) {
 	out, out.Decision = decide(ctx, p, &p.points.loop, in.Namespace, in)
 	return out
 }
 
-// Injection implements [core.InjectionPolicy].
+// Injection decides what a turn's prompt context holds.
 func (p *Policies) Injection(ctx context.Context, in *core.InjectionInput) (out core.InjectionOutcome) {
 	out, out.Decision = decide(ctx, p, &p.points.injection, in.Namespace, in)
 	return out
 }
 
-// Routing implements [core.RoutingPolicy].
+// Routing decides how sure a recommendation is.
 func (p *Policies) Routing(ctx context.Context, in *core.RoutingInput) (out core.RoutingOutcome) {
 	out, out.Decision = decide(ctx, p, &p.points.routing, in.Namespace, in)
 	return out
 }
 
-// Admission implements [core.AdmissionPolicy].
+// Admission decides whether a plugin may run.
 func (p *Policies) Admission(ctx context.Context, in *core.AdmissionInput) (out core.Permission) {
 	out, out.Decision = decide(ctx, p, &p.points.admission, in.Namespace, in)
 	return out
 }
 
-// Access implements [core.AccessPolicy].
+// Access decides whether a caller may do something.
 func (p *Policies) Access(ctx context.Context, in *core.AccessInput) (out core.Permission) {
 	out, out.Decision = decide(ctx, p, &p.points.access, in.Namespace, in)
 	return out

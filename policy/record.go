@@ -86,7 +86,7 @@ type sampler struct {
 	points map[core.Point]*tally
 }
 
-// tally counts the decisions of a point that change nothing, and those of them that
+// tally counts the decisions of a point that change nothing, and the ones that
 // weren't recorded since its last record.
 type tally struct{ seen, skipped atomic.Uint64 }
 
@@ -133,7 +133,7 @@ func (s *sampler) log(ctx context.Context, set *Set, d *definition, made decided
 	})
 }
 
-// record makes the record of a decision, with that of the shadow if it differs.
+// record makes the record of a decision, with the shadow's if it differs.
 func (s *Set) record(d *definition, made decided, shadow *Shadow, in named, at time.Time) *Record {
 	record := &Record{At: at, Decision: made.Decision, Inputs: map[string]any{}, Output: d.output(made.fields), Shadow: shadow}
 	for i, v := range d.env.Variables() {
@@ -181,7 +181,7 @@ func plain(f program.Field) bool {
 	return f.Type == "bool" || f.Type == "int" || f.Type == "double" || len(f.Values) > 0
 }
 
-// masks are those of every policy that holds in the namespace, shadows included:
+// masks are the masks of every policy that holds in the namespace, shadows included:
 // what one of them keeps secret no other may tell.
 func (s *Set) masks(d *definition, namespace string) []string {
 	var masks []string

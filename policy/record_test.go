@@ -142,7 +142,7 @@ func TestADecisionAllocatesLittle(t *testing.T) {
 }
 
 // TestWhatQuotesAMaskedInputIsNoMoreKeptThanIt: texts of the outcome that come of what
-// is masked, whatever way they take, are left out of the record; whoever asked has
+// is masked, whatever way they take, are left out of the record; the caller gets
 // them all the same. Titles are masked by the default policy.
 func TestWhatQuotesAMaskedInputIsNoMoreKeptThanIt(t *testing.T) {
 	const plain = `"allow": true, "code": "fine", "reason": "depth " + string(depth)`

@@ -67,7 +67,7 @@ func (p *Points) loadSettled(folder fs.FS, loaded *Set) (*Set, error) {
 }
 
 // Follow reloads a folder whenever it has changed and rests, until the context
-// ends. Each change of the set, and each refusal, is told to changed, in the
+// ends. Each change of the set, and each refusal, is passed to changed, in the
 // goroutine that follows. It returns an error only where the folder can't be
 // watched.
 func (p *Policies) Follow(ctx context.Context, dir string, changed func(Reload)) (err error) {
@@ -100,7 +100,7 @@ func (p *Policies) Follow(ctx context.Context, dir string, changed func(Reload))
 }
 
 // follow reloads once, and returns the message of a refusal, so that the same one
-// isn't told twice.
+// isn't reported twice.
 func (p *Policies) follow(folder fs.FS, refused string, changed func(Reload), rest *time.Timer) string {
 	r, err := p.Reload(folder)
 	switch {
@@ -118,7 +118,7 @@ func (p *Policies) follow(folder fs.FS, refused string, changed func(Reload), re
 	return refused
 }
 
-// watch watches a folder and those of its points. Watching one again does no
+// watch watches a folder and the folders of its points. Watching one again does no
 // harm.
 func (p *Policies) watch(watcher *fsnotify.Watcher, dir string) error {
 	if err := watcher.Add(dir); err != nil {

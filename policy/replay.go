@@ -21,7 +21,7 @@ type Replay struct {
 	Decided int `json:"decided"`
 	Skipped int `json:"skipped"`
 	// Changed counts the decisions of which something else would have come, and Failed
-	// those of them that no policy could make.
+	// the ones that no policy could make.
 	Changed int `json:"changed"`
 	Failed  int `json:"failed"`
 	// Refused counts those where the policy wants something else, and the engine's own
@@ -133,7 +133,7 @@ func (s *Set) replay(ctx context.Context, record *Record, engine Engine, r *Repl
 	return nil
 }
 
-// needs reports whether a policy that may decide goes by an input that is masked in a
+// needs reports whether a policy that may decide depends on an input that is masked in a
 // record.
 func (s *Set) needs(d *definition, record *Record) bool {
 	if len(record.Masked) == 0 {

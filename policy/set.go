@@ -103,7 +103,7 @@ func parent(namespace string) string {
 	return all
 }
 
-// Digest is the SHA-256 over the names and texts of all files; that of nothing,
+// Digest is the SHA-256 over the names and texts of all files; the digest of nothing,
 // if there are only the defaults.
 func (s *Set) Digest() string { return s.digest }
 

@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// Action is something to do next, as data: what offers the operation shows it in its own
-// way, such as the command line as a command. It is the host's: no plugin knows its verbs,
-// and an Action doesn't cross the boundary to one.
+// Action is something to do next, as data. Each surface shows it in its own way: the
+// command line, for example, shows a command. Only the host makes actions: no plugin
+// knows the host's verbs, and an Action doesn't cross the boundary to a plugin.
 type Action struct {
 	// Verb is what to do, in the words of the host's commands, such as "memory list".
 	Verb string `json:"verb"`
-	// Args are what to do it with, in the order in which they are shown.
+	// Args are its arguments, in the order in which they are shown.
 	Args Args `json:"args,omitempty"`
 }
 
@@ -20,18 +20,19 @@ type Action struct {
 type Arg struct {
 	// Name is in snake_case, such as "namespace" or "in_place".
 	Name string
-	// Value is a string or a bool, or nil for one that somebody has yet to choose.
+	// Value is a string or a bool, or nil if somebody must still choose it.
 	Value any
 }
 
-// Args are arguments. As JSON they are an object, in their order.
+// Args are arguments. As JSON they are an object whose keys keep their order.
 type Args []Arg
 
-// NewAction makes an action of a verb and its arguments, names and values by turns:
+// NewAction makes an action from a verb and its arguments, given as alternating names
+// and values:
 //
 //	NewAction("memory list", "namespace", "team/mail", "state", nil)
 //
-// A name that isn't a string, or has no value, is a defect of the caller, which panics.
+// It panics if a name isn't a string or has no value, which is a defect of the caller.
 func NewAction(verb string, pairs ...any) *Action {
 	a := &Action{Verb: verb}
 	for i := 0; i < len(pairs); i += 2 {
@@ -64,7 +65,7 @@ func (a Args) MarshalJSON() ([]byte, error) {
 func (a *Args) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	begin, err := d.Token()
-	if err != nil || begin == nil { // null sets nothing, as the package json has it
+	if err != nil || begin == nil { // null sets nothing, as in package json
 		return err
 	}
 	if begin != json.Delim('{') {
@@ -76,7 +77,7 @@ func (a *Args) UnmarshalJSON(text []byte) error {
 		if err != nil {
 			return err
 		}
-		arg := Arg{Name: name.(string)} // the decoder takes nothing else for a key
+		arg := Arg{Name: name.(string)} // the decoder accepts only strings as keys
 		if err := d.Decode(&arg.Value); err != nil {
 			return err
 		}

@@ -10,17 +10,17 @@ import (
 // it crosses every boundary (process, WASM, HTTP, CLI) unchanged.
 type Code string
 
-// The classes of errors, each with the question that a caller asks of it.
+// The classes of errors, each with the question that it answers for a caller.
 const (
-	Invalid      Code = "invalid"      // was the input wrong? don't retry it
-	NotFound     Code = "not_found"    // is it there at all?
-	Conflict     Code = "conflict"     // did the state change underneath?
+	Invalid      Code = "invalid"      // was the input wrong? then don't retry
+	NotFound     Code = "not_found"    // does it exist?
+	Conflict     Code = "conflict"     // did the state change meanwhile?
 	Denied       Code = "denied"       // did a policy or a lock forbid it?
 	Exhausted    Code = "exhausted"    // was a quota, budget or size limit hit?
 	Timeout      Code = "timeout"      // did the host stop it at its deadline?
 	Cancelled    Code = "cancelled"    // did the caller give up?
 	Unavailable  Code = "unavailable"  // did the other side go away? a retry may help
-	Incompatible Code = "incompatible" // do two versions not fit?
+	Incompatible Code = "incompatible" // are two versions incompatible?
 	Internal     Code = "internal"     // is it a defect?
 )
 
@@ -29,9 +29,9 @@ func Codes() []Code {
 	return []Code{Invalid, NotFound, Conflict, Denied, Exhausted, Timeout, Cancelled, Unavailable, Incompatible, Internal}
 }
 
-// Error is the one error type of Reflectory. Its identity (Code, Reason) and
-// its words (Message, Hint, Details) survive every boundary; Err, the cause in
-// this process, and Try, an operation of this host, don't.
+// Error is the only error type of Reflectory. Its identity (Code, Reason) and its texts
+// (Message, Hint, Details) survive every boundary. Err, the cause in this process, and
+// Try, an operation of this host, don't.
 type Error struct {
 	// Code is the class.
 	Code Code
@@ -42,11 +42,11 @@ type Error struct {
 	Op string
 	// Message is one readable line: what went wrong, with names and values.
 	Message string
-	// Hint is one line that says what to do about it, where that is known. It is a
-	// sentence by itself, and spells no command: that is what Try is for.
+	// Hint is one line that says what to do about it, if that is known. It is a
+	// complete sentence without a command: commands come from Try.
 	Hint string
-	// Try is the operation that does what Hint says, where there is one. Like Err it
-	// stays in the host.
+	// Try is the operation that does what Hint says, if there is one. Like Err it stays
+	// in the host.
 	Try *Action `json:"-"`
 	// Details are facts for programs. Values must be encodable as JSON.
 	Details map[string]any
@@ -60,15 +60,15 @@ func Errorf(code Code, reason, format string, args ...any) *Error {
 	return &Error{Code: code, Reason: reason, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// WithHint sets the line that says what to do, and returns the error. It drops an
-// action, which belonged to the hint before.
+// WithHint sets the line that says what to do, and returns the error. It removes an
+// earlier action, which belonged to the earlier hint.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint, e.Try = fmt.Sprintf(format, args...), nil
 	return e
 }
 
-// WithAction sets the operation that does what the hint says, of a verb and names and
-// values by turns, as [NewAction] has them, and returns the error.
+// WithAction sets the operation that does what the hint says, and returns the error. It
+// takes a verb and alternating names and values, like [NewAction].
 func (e *Error) WithAction(verb string, pairs ...any) *Error {
 	e.Try = NewAction(verb, pairs...)
 	return e
@@ -108,8 +108,8 @@ func Wrap(op string, err error) error {
 	return &e
 }
 
-// AsError finds the [Error] in err's chain, or describes err as one: a context's
-// end is Cancelled or Timeout, anything foreign is Internal. It returns nil for nil.
+// AsError finds the [Error] in err's chain, or describes err as one: the end of a
+// context is Cancelled or Timeout, any other error is Internal. It returns nil for nil.
 func AsError(err error) *Error {
 	var e *Error
 	switch {
@@ -125,7 +125,8 @@ func AsError(err error) *Error {
 	return &Error{Code: Internal, Message: err.Error(), Err: err}
 }
 
-// CodeOf returns err's class, Internal for a foreign error and "" for nil.
+// CodeOf returns err's class, Internal for an error that isn't an [Error], and "" for
+// nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -133,7 +134,7 @@ func CodeOf(err error) Code {
 	return AsError(err).Code
 }
 
-// ReasonOf returns err's stable name: its Reason, else its class, "" for nil.
+// ReasonOf returns err's stable name: its Reason or else its class, and "" for nil.
 func ReasonOf(err error) string {
 	if err == nil {
 		return ""
@@ -144,7 +145,8 @@ func ReasonOf(err error) string {
 	return string(CodeOf(err))
 }
 
-// Transient reports whether the same call may succeed when repeated: the other
-// side went away. A timeout isn't transient, since what ran too long once will
-// again; plugins that meet a passing fault upstream report it as Unavailable.
+// Transient reports whether the same call may succeed when repeated, because the other
+// side went away. A timeout isn't transient, since a call that ran too long once will
+// run too long again. A plugin that meets a temporary fault upstream reports it as
+// Unavailable.
 func Transient(err error) bool { return CodeOf(err) == Unavailable }

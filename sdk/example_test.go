@@ -31,8 +31,8 @@ func ExamplePlugin() {
 	// Output: false the text is empty <nil>
 }
 
-// An error has a class, a stable reason and, where it is known, what to do. They survive
-// every boundary.
+// An error has a class, a stable reason and, if it is known, a hint. They survive every
+// boundary.
 func ExampleErrorf() {
 	err := sdk.Errorf(sdk.Invalid, "config_invalid", "max is %d, not 1 or more", 0).WithHint("write config: {max: 200}")
 	wrapped := sdk.Wrap("prepare word-limit", err)

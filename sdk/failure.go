@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Details by which a failed call says what may come of another try. A loop acts on
-// them no matter who sets them: a built-in plugin has no other way to say it.
+// Details with which a failed call says what another try may achieve. A loop acts on
+// them whoever sets them: built-in plugins have no other way either.
 const (
-	// PermanentDetail is true where nothing changes by trying again: a wrong
-	// config, key, model, template or script. See [Permanent].
+	// PermanentDetail is true if trying again changes nothing: a wrong config, key,
+	// model, template or script. See [Permanent].
 	PermanentDetail = "permanent"
 	// RetryAfterDetail is how long the other side asks to wait, in milliseconds.
 	RetryAfterDetail = "retry_after_ms"
-	// RawDetail is what a generator was given in place of an output, such as a
-	// model's reply that isn't JSON: any JSON value, of which a corrector may still
-	// make something. With the other details it must fit into 64 KiB as JSON.
+	// RawDetail is what a generator received that it couldn't turn into an output, such
+	// as a model's reply that isn't JSON. It is any JSON value, which a corrector may
+	// still be able to use. With the other details it must fit into 64 KiB as JSON.
 	RawDetail = "raw"
 )
 
-// Permanent reports whether the same call can't succeed before somebody changes
-// something: what it needs is missing, forbidden or of another version, its config
-// is wrong (reason "config_invalid"), or it says so (see [PermanentDetail]).
+// Permanent reports whether the same call can't succeed until somebody changes
+// something: a requirement is missing, forbidden or of another version, the config is
+// wrong (reason "config_invalid"), or the error says so (see [PermanentDetail]).
 func Permanent(err error) bool {
 	if err == nil {
 		return false
@@ -36,7 +36,7 @@ func Permanent(err error) bool {
 	return said || e.Reason == "config_invalid"
 }
 
-// AsPermanent says in an error that nothing changes by trying again; nil stays nil.
+// AsPermanent marks an error with [PermanentDetail]; nil stays nil.
 func AsPermanent(err error) error {
 	if err == nil || Permanent(err) {
 		return err
@@ -46,8 +46,8 @@ func AsPermanent(err error) error {
 	return e.WithDetail(PermanentDetail, true)
 }
 
-// RetryAfter is how long the other side asks to wait before the next try, as the
-// error says; 0 where it doesn't.
+// RetryAfter is how long the other side asks to wait before the next try, according to
+// the error, or 0.
 func RetryAfter(err error) time.Duration {
 	if err == nil {
 		return 0
@@ -55,15 +55,15 @@ func RetryAfter(err error) time.Duration {
 	switch millis := AsError(err).Details[RetryAfterDetail].(type) {
 	case int64:
 		return max(0, time.Duration(millis)*time.Millisecond)
-	case float64: // it came over a boundary
+	case float64: // it crossed a boundary
 		const most = float64(24 * time.Hour / time.Millisecond)
 		return time.Duration(min(max(0, millis), most)) * time.Millisecond
 	}
 	return 0
 }
 
-// RawOf is what a generator was given in place of an output, as its error says;
-// nil where it doesn't. See [RawDetail].
+// RawOf is what a generator received that it couldn't turn into an output, according to
+// its error, or nil. See [RawDetail].
 func RawOf(err error) json.RawMessage {
 	if err == nil {
 		return nil

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 )
 
-// Service is something that the host does for plugins. An operator grants each
+// Service is something that the host does for plugins. An operator grants each service
 // by its name.
 type Service string
 
-// The host services. The requests and responses of each are JSON, in
-// the shapes of this package, whatever carries them.
+// The host services. The requests and responses of each are JSON in the forms of this
+// package, over every transport.
 const (
 	// ServiceLog writes to the host's log: [LogRequest], no response.
 	ServiceLog Service = "log"
@@ -29,15 +29,15 @@ func Services() []Service {
 	return []Service{ServiceCache, ServiceLLM, ServiceLog, ServiceRecall}
 }
 
-// Host answers what a plugin asks while it works on a call. It is safe for
+// Host answers a plugin's questions while the plugin works on a call. It is safe for
 // concurrent use.
 type Host interface {
-	// Ask puts a request to a service and returns the response. Both are JSON.
-	// What wasn't granted is [Denied], reason "capability_missing".
+	// Ask sends a request to a service and returns the response. Both are JSON. A
+	// service that wasn't granted is [Denied], reason "capability_missing".
 	Ask(ctx context.Context, service Service, request json.RawMessage) (json.RawMessage, error)
 }
 
-// HostFunc makes a function a [Host], for tests.
+// HostFunc turns a function into a [Host], for tests.
 type HostFunc func(ctx context.Context, service Service, request json.RawMessage) (json.RawMessage, error)
 
 // Ask calls f.
@@ -50,14 +50,14 @@ type (
 	callKey struct{}
 )
 
-// WithHost returns a context whose calls of services go to h. What serves a
+// WithHost returns a context in which calls to services go to h. The code that serves a
 // plugin makes one for each call; an author's test makes its own.
 func WithHost(ctx context.Context, h Host) context.Context {
 	return context.WithValue(ctx, hostKey{}, h)
 }
 
-// HostFrom returns the host of a call's context, which ends with the call. For
-// another context it is a host that refuses everything.
+// HostFrom returns the host of a call's context, which ends with the call. For another
+// context it returns a host that refuses everything.
 func HostFrom(ctx context.Context) Host {
 	if h, ok := ctx.Value(hostKey{}).(Host); ok {
 		return h
@@ -65,7 +65,7 @@ func HostFrom(ctx context.Context) Host {
 	return noHost{}
 }
 
-// noHost is the host where there is none.
+// noHost is the host of a context without one.
 type noHost struct{}
 
 // Ask refuses.
@@ -74,20 +74,20 @@ func (noHost) Ask(_ context.Context, service Service, _ json.RawMessage) (json.R
 		WithHint("pass on the context that the evaluator, generator or corrector was given; in a test, make one with sdk.WithHost")
 }
 
-// WithCall returns a context that says which step of which run is worked on.
-// What serves a plugin makes one for each request.
+// WithCall returns a context that says which step of which run the code works on. The
+// code that serves a plugin makes one for each request.
 func WithCall(ctx context.Context, c Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// CallFrom returns the step that a request's context belongs to; the zero Call
-// where it says nothing.
+// CallFrom returns the step that a request's context belongs to, or the zero Call if it
+// has none.
 func CallFrom(ctx context.Context) Call {
 	c, _ := ctx.Value(callKey{}).(Call)
 	return c
 }
 
-// ask puts a typed request to a service and decodes its response.
+// ask sends a typed request to a service and decodes its response.
 func ask[Req, Res any](ctx context.Context, service Service, request *Req) (*Res, error) {
 	body, err := json.Marshal(request)
 	if err != nil {

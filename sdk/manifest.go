@@ -7,37 +7,37 @@ import (
 	"slices"
 )
 
-// ContractVersion is the version of the contract that this package describes.
-// It grows when a message gains a meaning that an older side would miss; new
-// optional fields don't change it, because unknown fields are ignored.
+// ContractVersion is the version of the contract that this package describes. It grows
+// when a message gains a meaning that an older side would miss. New optional fields
+// don't change it, because unknown fields are ignored.
 const ContractVersion = 1
 
 // Kind is something a plugin can do.
 type Kind string
 
-// The kinds of plugins. One plugin may be several.
+// The kinds of plugins. One plugin may have several.
 const (
 	KindEvaluator Kind = "evaluator"
 	KindGenerator Kind = "generator"
 	KindCorrector Kind = "corrector"
 )
 
-// Manifest is what a plugin says of itself.
+// Manifest is a plugin's description of itself.
 type Manifest struct {
 	// Name is the plugin's name within its publisher: [a-z][a-z0-9-]*, at most
 	// 64 bytes.
 	Name string `json:"name"`
 	// Version is a semantic version without "v", such as "1.4.0".
 	Version string `json:"version"`
-	// Contract is the contract version it was built against.
+	// Contract is the contract version that the plugin was built with.
 	Contract int `json:"contract"`
-	// Kinds are what it can do, sorted.
+	// Kinds are what the plugin can do, sorted.
 	Kinds []Kind `json:"kinds"`
 	// Description is one line for listings.
 	Description string `json:"description,omitempty"`
-	// ConfigSchema is a JSON Schema of its config. Empty means any object.
+	// ConfigSchema is a JSON Schema of the plugin's config. Empty means any object.
 	ConfigSchema json.RawMessage `json:"config_schema,omitempty"`
-	// Capabilities are what it asks to be granted, such as "network".
+	// Capabilities are what the plugin asks to be granted, such as "network".
 	Capabilities []string `json:"capabilities,omitempty"`
 	// Parallel is how many calls one instance takes at a time. Default 1.
 	Parallel int `json:"parallel,omitempty"`

@@ -6,17 +6,16 @@ import (
 )
 
 const (
-	// maxNearestWord bounds what is compared, in bytes: names are short, and the
-	// work stays small whatever comes from outside.
+	// maxNearestWord limits what is compared, in bytes. Names are short, and the work
+	// stays small for any input from outside.
 	maxNearestWord = 64
-	// minBeginning is how much of a name has to be there to be taken for its
-	// beginning.
+	// minBeginning is how many bytes of a name are needed to count as its beginning.
 	minBeginning = 3
 )
 
-// Nearest returns the candidate that somebody most likely meant by a word, or "":
-// the first of the nearest ones that are a misspelling away, of which up to a
-// quarter of the word's letters may differ, and at least one; else the first that
+// Nearest returns the candidate that somebody most likely meant by a word, or "". It is
+// the first of the nearest misspellings, in which up to a quarter of the word's
+// letters, and at least one, may differ. Otherwise it is the first candidate that
 // begins with the word.
 func Nearest(word string, candidates []string) string {
 	if len(word) > maxNearestWord {
@@ -37,17 +36,17 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// DidYouMean is a hint that names the [Nearest] candidate to a word, or what
-// the caller has to say where none is near.
-func DidYouMean(word string, candidates []string, otherwise string) string {
+// DidYouMean is a hint that names the [Nearest] candidate to a word, or else the
+// caller's own text.
+func DidYouMean(word string, candidates []string, fallback string) string {
 	if near := Nearest(word, candidates); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return otherwise
+	return fallback
 }
 
-// editDistance counts the bytes to insert, delete, replace or swap with their
-// neighbour to turn one word into another (optimal string alignment).
+// editDistance counts how many bytes must be inserted, deleted, replaced or swapped
+// with their neighbour to turn one word into another (optimal string alignment).
 func editDistance(a, b string) int {
 	if len(b) > maxNearestWord {
 		return maxNearestWord

@@ -6,7 +6,8 @@ import (
 )
 
 // Evaluator judges outputs. It is safe for concurrent use up to the manifest's
-// Parallel. An error means that it could not judge, never that the output is bad.
+// Parallel. An error means that the evaluator couldn't judge, never that the output is
+// bad.
 type Evaluator interface {
 	Evaluate(ctx context.Context, req *EvaluateRequest) (*EvaluateResponse, error)
 }
@@ -21,9 +22,9 @@ type Corrector interface {
 	Correct(ctx context.Context, req *CorrectRequest) (*CorrectResponse, error)
 }
 
-// EvaluatorWithBatch is an [Evaluator] that judges several outputs better
-// together than one by one. The results are in the order of the requests.
-// Without it, the items of a batch are evaluated in turn.
+// EvaluatorWithBatch is an [Evaluator] that can judge several outputs together faster
+// than one by one. The results are in the order of the requests. For other evaluators,
+// the items of a batch are evaluated in turn.
 type EvaluatorWithBatch interface {
 	Evaluator
 	EvaluateBatch(ctx context.Context, reqs []*EvaluateRequest) []EvaluateResult
@@ -38,13 +39,13 @@ type Result[R any] struct {
 type (
 	// EvaluateResult is an evaluation's outcome in a batch.
 	EvaluateResult = Result[EvaluateResponse]
-	// GenerateResult is a generation's.
+	// GenerateResult is a generation's outcome in a batch.
 	GenerateResult = Result[GenerateResponse]
-	// CorrectResult is a correction's.
+	// CorrectResult is a correction's outcome in a batch.
 	CorrectResult = Result[CorrectResponse]
 )
 
-// EvaluatorFunc makes a function an [Evaluator].
+// EvaluatorFunc turns a function into an [Evaluator].
 type EvaluatorFunc func(ctx context.Context, req *EvaluateRequest) (*EvaluateResponse, error)
 
 // Evaluate calls f.
@@ -52,7 +53,7 @@ func (f EvaluatorFunc) Evaluate(ctx context.Context, req *EvaluateRequest) (*Eva
 	return f(ctx, req)
 }
 
-// GeneratorFunc makes a function a [Generator].
+// GeneratorFunc turns a function into a [Generator].
 type GeneratorFunc func(ctx context.Context, req *GenerateRequest) (*GenerateResponse, error)
 
 // Generate calls f.
@@ -60,7 +61,7 @@ func (f GeneratorFunc) Generate(ctx context.Context, req *GenerateRequest) (*Gen
 	return f(ctx, req)
 }
 
-// CorrectorFunc makes a function a [Corrector].
+// CorrectorFunc turns a function into a [Corrector].
 type CorrectorFunc func(ctx context.Context, req *CorrectRequest) (*CorrectResponse, error)
 
 // Correct calls f.
@@ -68,13 +69,12 @@ func (f CorrectorFunc) Correct(ctx context.Context, req *CorrectRequest) (*Corre
 	return f(ctx, req)
 }
 
-// Plugin is a plugin as data: what it is, and how to prepare what it does from
-// a config. A nil function means that it isn't of that kind.
+// Plugin is a plugin as data: its description, and functions that prepare it from a
+// config. A nil function means that the plugin isn't of that kind.
 //
-// A config is prepared once (a schema compiled, a script parsed) and what comes
-// back serves every later call with that config, named by its digest. An error
-// from a prepare function means that the config is wrong and should be
-// [Invalid].
+// A config is prepared once (a schema compiled, a script parsed), and the result serves
+// every later call with that config, named by its digest. An error from a prepare
+// function means that the config is wrong, and should be [Invalid].
 type Plugin struct {
 	// Manifest's Kinds may be left empty: [Plugin.Describe] fills them in.
 	Manifest  Manifest
@@ -101,8 +101,8 @@ func (p *Plugin) Describe() Manifest {
 	return m
 }
 
-// Validate reports everything wrong with the plugin's description, for use in
-// an author's tests.
+// Validate reports everything that is wrong with the plugin's description. Authors use
+// it in tests.
 func (p *Plugin) Validate() error {
 	m := p.Describe()
 	return m.Validate()

@@ -25,8 +25,8 @@ type Call struct {
 	Iteration int `json:"iteration,omitempty"`
 	// Role is what the call does.
 	Role Role `json:"role,omitempty"`
-	// IdempotencyKey is the same whenever the same step is asked again, after a
-	// crash for instance. A plugin that honours it does costly work once.
+	// IdempotencyKey is the same whenever the same step is asked again, for example
+	// after a crash. A plugin that honours it does expensive work once.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type EvaluateRequest struct {
 	Output json.RawMessage `json:"output"`
 }
 
-// EvaluateResponse is a verdict and what it took.
+// EvaluateResponse is a verdict and the usage.
 type EvaluateResponse struct {
 	Verdict  Verdict           `json:"verdict"`
 	Usage    Usage             `json:"usage,omitzero"`
@@ -48,21 +48,22 @@ type EvaluateResponse struct {
 }
 
 // MetadataUsedMemories is the key of a response's metadata under which a plugin names
-// the recalled memories that it used: their ids, with commas between them. The run's
-// end is then their feedback, and no other recalled memory is taken for used.
+// the recalled memories that it used: their ids, separated by commas. The end of the
+// run is then the feedback for these memories, and no other recalled memory counts as
+// used.
 const MetadataUsedMemories = "used_memories"
 
 // GenerateRequest asks for a new output.
 type GenerateRequest struct {
 	Call
-	// State is as in [EvaluateRequest].
+	// State is the same as in [EvaluateRequest].
 	State json.RawMessage `json:"state,omitempty"`
-	// Emit, where not nil, takes pieces of the output while it is made, for
-	// whoever watches. The response still carries the whole output.
+	// Emit, if not nil, takes pieces of the output while it is made, for someone who
+	// watches. The response still contains the whole output.
 	Emit func(chunk string) `json:"-"`
 }
 
-// GenerateResponse is a new output and what it took.
+// GenerateResponse is a new output and the usage.
 type GenerateResponse struct {
 	// Output is any JSON value; text is a JSON string.
 	Output   json.RawMessage   `json:"output"`
@@ -73,7 +74,7 @@ type GenerateResponse struct {
 // CorrectRequest asks for a repaired output.
 type CorrectRequest struct {
 	Call
-	// State is as in [EvaluateRequest].
+	// State is the same as in [EvaluateRequest].
 	State json.RawMessage `json:"state,omitempty"`
 	// Output is the attempt to repair.
 	Output json.RawMessage `json:"output"`
@@ -83,7 +84,7 @@ type CorrectRequest struct {
 	Feedback string `json:"feedback,omitempty"`
 }
 
-// CorrectResponse is the repaired output and what it took.
+// CorrectResponse is the repaired output and the usage.
 type CorrectResponse struct {
 	// Output is the next attempt: any JSON value.
 	Output   json.RawMessage   `json:"output"`
@@ -96,16 +97,14 @@ type Usage struct {
 	// TokensIn and TokensOut are a language model's tokens.
 	TokensIn  int64 `json:"tokens_in"`
 	TokensOut int64 `json:"tokens_out"`
-	// CostUSD is in US dollars, where the plugin knows it.
+	// CostUSD is in US dollars, if the plugin knows it.
 	CostUSD float64 `json:"cost_usd"`
 }
 
-// UsageDetail is the detail of an error that says what its call consumed all
-// the same: a [Usage].
+// UsageDetail is the detail of an error with the [Usage] of its failed call.
 const UsageDetail = "usage"
 
-// UsageOf is what a failed call consumed, as its error says; zero where it
-// doesn't.
+// UsageOf is what a failed call used, according to its error, or zero.
 func UsageOf(err error) (u Usage) {
 	if err == nil {
 		return u
@@ -113,7 +112,7 @@ func UsageOf(err error) (u Usage) {
 	switch detail := AsError(err).Details[UsageDetail].(type) {
 	case Usage:
 		return detail
-	case map[string]any: // it came over a boundary
+	case map[string]any: // it crossed a boundary
 		if b, err := json.Marshal(detail); err != nil || json.Unmarshal(b, &u) != nil {
 			return Usage{}
 		}
@@ -121,8 +120,8 @@ func UsageOf(err error) (u Usage) {
 	return u
 }
 
-// WithUsage says in an error what its call consumed all the same; nil and no usage
-// stay as they are.
+// WithUsage adds the usage of a failed call to its error. It returns nil for nil, and
+// the error unchanged if the usage is zero.
 func WithUsage(err error, u Usage) error {
 	if err == nil || u == (Usage{}) {
 		return err
@@ -159,8 +158,8 @@ func History(state json.RawMessage) ([]HistoryEntry, error) {
 type HistoryEntry struct {
 	Iteration int             `json:"iteration"`
 	Output    json.RawMessage `json:"output"`
-	// Raw is the output as it was made, where the verdict replaced it; or what the
-	// generator was given where it made nothing usable of it.
+	// Raw is the output as it was made, if the verdict replaced it, or what the
+	// generator received if it couldn't turn it into an output.
 	Raw      json.RawMessage `json:"raw,omitempty"`
 	Score    float64         `json:"score"`
 	Valid    bool            `json:"valid"`

@@ -8,17 +8,18 @@ import (
 
 // LLMRequest asks the host's language model.
 type LLMRequest struct {
-	// Prompt is the one question; or else Messages is the conversation so far.
+	// Prompt is a single question. Set either Prompt or Messages, the conversation so
+	// far.
 	Prompt   string       `json:"prompt,omitempty"`
 	Messages []LLMMessage `json:"messages,omitempty"`
-	// System stands before both.
+	// System is put before Prompt or Messages.
 	System string `json:"system,omitempty"`
-	// Temperature is from 0 to 2; nil leaves it to the endpoint.
+	// Temperature is from 0 to 2; nil means the endpoint's default.
 	Temperature *float64 `json:"temperature,omitempty"`
-	// MaxTokens bounds the reply; 0 leaves it to the endpoint.
+	// MaxTokens limits the reply; 0 means the endpoint's default.
 	MaxTokens int64 `json:"max_tokens,omitempty"`
-	// Parse is "json" where the reply is to be a JSON value, whatever prose or
-	// code fence the model puts around it; "" takes it as text.
+	// Parse is "json" if the reply must contain a JSON value; prose or a code fence
+	// around it is ignored. "" means that the reply is text.
 	Parse string `json:"parse,omitempty"`
 }
 
@@ -29,17 +30,17 @@ type LLMMessage struct {
 	Content string `json:"content"`
 }
 
-// LLMResponse is what the model said and what that took.
+// LLMResponse is the model's reply and the usage.
 type LLMResponse struct {
 	// Output is a JSON string, or with Parse any JSON value.
 	Output json.RawMessage `json:"output"`
-	// Usage is counted by the host already, for the calling run: a plugin must
-	// not report it again.
+	// Usage has already been counted by the host for the calling run: a plugin must not
+	// report it again.
 	Usage    Usage             `json:"usage,omitzero"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// Text is the output as text: what a JSON string says, else the JSON itself.
+// Text is the output as text: the content of a JSON string, or else the JSON itself.
 func (r *LLMResponse) Text() string {
 	var text *string
 	if json.Unmarshal(r.Output, &text) == nil && text != nil {
@@ -48,20 +49,20 @@ func (r *LLMResponse) Text() string {
 	return string(r.Output)
 }
 
-// Complete asks the host's language model ([ServiceLLM]). The model, its
-// endpoint and its key are the operator's; where none is set up the error is
-// [Invalid], reason "llm_not_configured".
+// Complete asks the host's language model ([ServiceLLM]). The operator chooses the
+// model, its endpoint and its key; without them the error is [Invalid], reason
+// "llm_not_configured".
 func Complete(ctx context.Context, r *LLMRequest) (*LLMResponse, error) {
 	return ask[LLMRequest, LLMResponse](ctx, ServiceLLM, r)
 }
 
-// RecallRequest asks for memories that have to do with a text. The namespace is
-// the run's and can't be chosen.
+// RecallRequest asks for memories related to a text. The namespace is always the run's.
 type RecallRequest struct {
 	Query string `json:"query"`
-	// Limit is how many at most; 0 leaves it to the host.
+	// Limit is the maximum number of memories; 0 means the host's default.
 	Limit int `json:"limit,omitempty"`
-	// Kinds and Tags, where set, are what a memory must have one and all of.
+	// Kinds and Tags filter memories, if set: a memory must have one of the kinds and
+	// all of the tags.
 	Kinds []string `json:"kinds,omitempty"`
 	Tags  []string `json:"tags,omitempty"`
 }
@@ -80,7 +81,7 @@ type RecalledMemory struct {
 	Content   string    `json:"content"`
 	Tags      []string  `json:"tags,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
-	// Score is how well it fits, in [0,1].
+	// Score is how well the memory matches, in [0,1].
 	Score float64 `json:"score"`
 }
 
@@ -102,19 +103,19 @@ type CacheRequest struct {
 	Op string `json:"op"`
 	// Key is 1 to 256 bytes.
 	Key string `json:"key"`
-	// Value is what to put: any JSON value.
+	// Value is the value to put: any JSON value.
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// CacheResponse answers a get; that of a put is empty.
+// CacheResponse answers a get; the answer to a put is empty.
 type CacheResponse struct {
 	Found bool            `json:"found"`
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// CacheGet reads what the plugin put under a key ([ServiceCache]), in whichever
-// call and instance. The host drops what wasn't used for long, and everything
-// when it ends.
+// CacheGet reads what the plugin put under a key ([ServiceCache]), in any call and
+// instance. The host drops values that haven't been used for long, and all values when
+// it ends.
 func CacheGet(ctx context.Context, key string) (value json.RawMessage, found bool, err error) {
 	r, err := ask[CacheRequest, CacheResponse](ctx, ServiceCache, &CacheRequest{Op: CacheOpGet, Key: key})
 	if err != nil {
@@ -134,12 +135,12 @@ type LogRequest struct {
 	// Level is "trace", "debug", "info", "warn" or "error"; "" is "info".
 	Level   string `json:"level,omitempty"`
 	Message string `json:"message"`
-	// Fields are facts beside the message.
+	// Fields are facts in addition to the message.
 	Fields map[string]any `json:"fields,omitempty"`
 }
 
-// Log writes a line to the host's log ([ServiceLog]), which tags it with the
-// plugin and the run. A plugin may as well write to log/slog, which needs no grant.
+// Log writes a line to the host's log ([ServiceLog]), which tags it with the plugin and
+// the run. A plugin can also write to log/slog, which needs no grant.
 func Log(ctx context.Context, r *LogRequest) error {
 	_, err := ask[LogRequest, struct{}](ctx, ServiceLog, r)
 	return err

@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Verdict is what an evaluator says of one attempt.
+// Verdict is an evaluator's judgement of one attempt.
 type Verdict struct {
-	// Valid is the evaluator's word: the attempt passes as it is.
+	// Valid is the evaluator's decision that the attempt passes unchanged.
 	Valid bool `json:"valid"`
 	// Score is how good the attempt is, in [0,1]. See [Verdict.Check].
 	Score float64 `json:"score"`
 	// Errors says what is wrong, in the evaluator's own order.
 	Errors []Finding `json:"errors,omitempty"`
-	// Feedback is free text for whoever corrects the attempt.
+	// Feedback is free text for the corrector of the attempt.
 	Feedback string `json:"feedback,omitempty"`
-	// Output, where set, is a parsed or coerced value that replaces the
-	// attempt's output from then on.
+	// Output, if set, is a parsed or coerced value that replaces the attempt's output
+	// from then on.
 	Output json.RawMessage `json:"output,omitempty"`
 	// Children are the verdicts of a composite's children, by name.
 	Children map[string]Verdict `json:"children,omitempty"`
@@ -25,8 +25,7 @@ type Verdict struct {
 // Finding is one thing wrong with an attempt. Only Message is always set.
 type Finding struct {
 	Message string `json:"message"`
-	// Path is a JSON Pointer (RFC 6901) to the value at fault; "" is the whole
-	// output.
+	// Path is a JSON Pointer (RFC 6901) to the wrong value; "" is the whole output.
 	Path string `json:"path,omitempty"`
 	// SchemaPath is a JSON Pointer to the rule that failed.
 	SchemaPath string `json:"schema_path,omitempty"`
@@ -47,9 +46,9 @@ const (
 	TypeEvaluatorError = "evaluator_error"
 )
 
-// Check brings the score into [0,1]. A score that isn't a number is the
-// evaluator's failure and is returned as an [Invalid] error, reason
-// "score_not_finite"; an infinite one is clamped.
+// Check clamps the score to [0,1], infinite scores too. A score that isn't a number is
+// the evaluator's failure and is returned as an [Invalid] error, reason
+// "score_not_finite".
 func (v *Verdict) Check() error {
 	if math.IsNaN(v.Score) {
 		return Errorf(Invalid, "score_not_finite", "the verdict's score is not a number").

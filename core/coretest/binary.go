@@ -15,8 +15,8 @@ import (
 // several times as long for all else. It is for tests that start themselves as
 // another program many times, to see what that does rather than how its goroutines
 // share memory. Without the race detector it is the running binary; with it, one
-// that is built into dir from the package in the working directory, which is that
-// of the test.
+// that is built into dir from the package in the working directory, which is the
+// directory of the test.
 func PlainBinary(dir string) (string, error) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -16,7 +16,7 @@ type CompileBomb struct {
 }
 
 // CompileBombs are modules that once stalled or killed a host, and their kin. All
-// are valid WebAssembly, but for what engines refuse for its size.
+// are valid WebAssembly, except modules that engines refuse for their size.
 func CompileBombs() []CompileBomb {
 	loop := []byte{0x03, 0x40} // loop without parameters or results
 	return []CompileBomb{

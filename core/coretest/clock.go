@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Epoch is where a [Clock]'s time begins. It is that of testing/synctest.
+// Epoch is where a [Clock]'s time begins, the same as in testing/synctest.
 func Epoch() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // Clock is a [core.Clock] that stands until it is moved. The zero value stands

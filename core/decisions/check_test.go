@@ -43,7 +43,7 @@ func TestCheckHoldsRecordsToTheirEvents(t *testing.T) {
 		}, "it is no decision"},
 		{"a broken journal, which is told elsewhere", func(tx core.Tx, _ []byte) error {
 			key, err := firstOf(tx, "event/")
-			return core.Together(err, tx.Put(key, []byte("{")))
+			return core.JoinErrors(err, tx.Put(key, []byte("{")))
 		}, "2 records are named by no event"},
 	}
 	for _, c := range cases {

@@ -15,8 +15,8 @@ type batch struct {
 	// events are in the order in which they came.
 	events []entry
 	bytes  int
-	// lost is what was lost before, which the first decision tells, and told
-	// whether there is one.
+	// lost is the number of decisions lost earlier. The batch's first decision
+	// reports it; told is whether the batch has that decision.
 	lost uint64
 	told bool
 }
@@ -57,8 +57,8 @@ func (l *Log) commit(ctx context.Context, from []queued) (taken, failed int, cau
 	return taken, failed, cause
 }
 
-// untold counts what was lost and isn't told in the journal, and tell notes that
-// it is.
+// untold counts the lost decisions that the journal doesn't report yet, and tell
+// notes that it does.
 func (l *Log) untold() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,14 +71,15 @@ func (l *Log) tell(n uint64) {
 	l.lost.told += n
 }
 
-// add makes a decision's event and record. The first tells what was lost before.
+// add makes a decision's event and record. The first event of a
+// batch reports how many decisions were lost earlier.
 func (b *batch) add(q queued) error {
 	if q.event != nil {
 		b.events = append(b.events, entry{stream: journal.PolicyStream, event: q.event})
 		return nil
 	}
 	if err := (core.Caller{Subject: q.decision.Subject}).Validate(); err != nil {
-		return err // else it would take the whole batch with it
+		return err // otherwise it would fail the whole batch
 	}
 	event, value, err := q.decision.Make()
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package decisions keeps what policies decided: an event of each decision in the
-// journal, and a record of what it was decided on, beside it. A replay decides the
+// journal, and next to it a record of what it was decided on. A replay decides the
 // records again under other policies.
 //
-// Whoever decides doesn't wait for the store: decisions are gathered, and written
-// many at a time. What couldn't be written is counted, told to whoever closes the
-// log, and stands in the next event that could be.
+// A decision doesn't wait for the store: decisions are gathered, and written
+// many at a time. What couldn't be written is counted, reported when the log is
+// closed, and is in the next event that can be written.
 //
 // # Keys
 //

@@ -18,7 +18,7 @@ const (
 	// milliseconds, far below the limits of a transaction.
 	batchCount = 500
 	batchBytes = 4 << 20
-	// queueCount is how many decisions wait at most, and queueWait how long whoever
+	// queueCount is how many decisions wait at most, and queueWait how long a caller that
 	// decides waits then for the store to catch up.
 	queueCount = 4096
 	queueWait  = time.Second
@@ -31,7 +31,7 @@ type Decision struct {
 	// is nobody.
 	Subject string
 	// Make makes the event, without ID, Lost and Record, and the record as JSON. It
-	// is called later, and by another goroutine, so that whoever decides needn't
+	// is called later, and by another goroutine, so that the caller needn't
 	// wait for it; what it refers to must not change.
 	Make func() (journal.PolicyDecided, []byte, error)
 }

@@ -177,7 +177,7 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeWrittenIsCountedAndTold(t *testing.T) {
+func TestWhatCannotBeWrittenIsCountedAndReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &counting{Store: mem.Open(), err: errors.New("disk full")}
 		log := decisions.NewLog(decisions.Options{IDs: &core.SystemIDs{}, Writer: &journal.Writer{Store: s}})

@@ -1,12 +1,14 @@
 package decisions
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"iter"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 const prefix = "decision/"
@@ -45,4 +47,67 @@ func firstKey(since time.Time) []byte {
 	}
 	text := hex.EncodeToString(b[:])
 	return []byte(prefix + text[:8] + "-" + text[8:])
+}
+
+// Stored is a record with the id of its decision.
+type Stored struct {
+	ID    string
+	Value []byte
+}
+
+// List yields the records after the one of an id, "" for the first, and from a time on, in
+// the order of the decisions, and at most one error, last. A record is valid until the next.
+func List(ctx context.Context, s core.Store, after string, since time.Time) iter.Seq2[Stored, error] {
+	return func(yield func(Stored, error) bool) {
+		from := firstKey(since)
+		if next := append(recordKey(after), 0); after != "" && bytes.Compare(next, from) > 0 {
+			from = next
+		}
+		err := s.View(ctx, func(r core.Reader) error {
+			return r.Scan(from, core.PrefixEnd([]byte(prefix)), func(key, value []byte) (bool, error) {
+				if err := ctx.Err(); err != nil {
+					return false, err
+				}
+				return yield(Stored{string(key[len(prefix):]), value}, nil), nil
+			})
+		})
+		if err != nil {
+			yield(Stored{}, err)
+		}
+	}
+}
+
+// MinPrefix is how much of a decision's id names it.
+const MinPrefix = 8
+
+// Find returns the record of an id, or of the only one that begins with a prefix of at
+// least [MinPrefix] characters. Where there is none, or several, it is sdk.NotFound, reason
+// "decision_not_found", or sdk.Conflict, reason "id_ambiguous".
+func Find(ctx context.Context, s core.Store, id string) (found Stored, err error) {
+	if len(id) < MinPrefix || len(id) > maxIDBytes {
+		return Stored{}, NotFound(id)
+	}
+	err = s.View(ctx, func(r core.Reader) error {
+		found = Stored{}
+		return core.ScanPrefix(r, recordKey(id), func(key, value []byte) (bool, error) {
+			if found.ID != "" {
+				return false, sdk.Errorf(sdk.Conflict, "id_ambiguous", "several decisions begin with %s", id).WithHint("give more of the id").WithDetail("decision_id", id)
+			}
+			found = Stored{string(key[len(prefix):]), bytes.Clone(value)}
+			return found.ID != id, nil
+		})
+	})
+	if err == nil && found.ID == "" {
+		err = NotFound(id)
+	}
+	return found, err
+}
+
+// maxIDBytes is how long an id is at most.
+const maxIDBytes = 64
+
+// NotFound is the refusal of an id that no recorded decision has: it may have been pruned.
+func NotFound(id string) error {
+	return sdk.Errorf(sdk.NotFound, "decision_not_found", "there is no recorded decision %q", core.Cut(id)).
+		WithHint("list those that are there").WithAction("decisions list").WithDetail("decision_id", core.Cut(id))
 }

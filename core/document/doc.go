@@ -15,7 +15,7 @@
 //
 // The syntax is YAML 1.2's as go.yaml.in/yaml/v3 reads it, and JSON's. What
 // a text without quotes means is resolved here, by the core schema of YAML 1.2:
-// the library's types are those of YAML 1.1. Keys are names, as they are written.
+// the library's types are YAML 1.1's. Keys are names, as they are written.
 // Anchors, aliases, merge keys, tags and directives are refused, so that what a
 // file says is what it shows, and is no larger.
 //

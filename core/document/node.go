@@ -31,12 +31,12 @@ type Node struct {
 	Text string
 	// Block is whether a text is written below | or >.
 	Block bool
-	// Entries are those of a mapping, Items those of a list, in the file's order.
+	// Entries are a mapping's, Items a list's, in the file's order.
 	Entries []Entry
 	Items   []*Node
 
 	json   string // of a number or boolean
-	first  Pos    // where a text's characters stand one by one; zero where they don't
+	first  Pos    // of a text whose characters are in the file unchanged; zero otherwise
 	indent int    // columns before each line of a block text
 }
 
@@ -59,7 +59,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Keys are those of a mapping, in the file's order.
+// Keys are a mapping's, in the file's order.
 func (n *Node) Keys() []string {
 	keys := make([]string, len(n.Entries))
 	for i, e := range n.Entries {
@@ -68,8 +68,8 @@ func (n *Node) Keys() []string {
 	return keys
 }
 
-// FirstKey is where a mapping's first key stands, which is where the mapping is
-// spoken of as a whole; where it has none, it is At.
+// FirstKey is the position of a mapping's first key; errors about the whole mapping
+// use it. Without keys, it is At.
 func (n *Node) FirstKey() Pos {
 	if len(n.Entries) == 0 {
 		return n.At
@@ -77,8 +77,8 @@ func (n *Node) FirstKey() Pos {
 	return n.Entries[0].At
 }
 
-// Place finds a byte of a text in the file, or where the text begins if its
-// characters don't stand there one by one.
+// Place returns the position of a byte of a text in the file, or where the text
+// begins if its characters aren't in the file unchanged.
 func (n *Node) Place(offset int) Pos {
 	if n.first.Line == 0 || offset > len(n.Text) {
 		return n.At

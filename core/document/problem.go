@@ -73,7 +73,7 @@ func (p Problem) Place() string {
 type Problems struct {
 	// File is the file's name in messages.
 	File string
-	// Lines are those of the file, where each problem is to show its own.
+	// Lines are the file's, where each problem is to show its own.
 	Lines []string
 
 	list []Problem

@@ -115,7 +115,7 @@ func checkCharacters(text string, found *Problems) bool {
 			found.Add(at, fmt.Sprintf(`write it as "\u%04x", in double quotes`, r), "the line separator U+%04X can't be in YAML as it is", r)
 			return false
 		case isControl(r) && r != '\t' && r != '\r', r == 0xfffe, r == 0xffff:
-			found.Add(at, `write it as an escape in double quotes, such as "\e"`, "the control character U+%04X can't stand in YAML", r)
+			found.Add(at, `write it as an escape in double quotes, such as "\e"`, "the control character U+%04X isn't allowed in YAML", r)
 			return false
 		}
 		at.Column++

@@ -70,7 +70,7 @@ func del(d *desk, key []byte) {
 	}
 }
 
-func TestWhatIsWrongWithEvidenceIsFoundAndMended(t *testing.T) {
+func TestWhatIsWrongWithEvidenceIsFoundAndFixed(t *testing.T) {
 	first := tool(0, true, false, "log:0")
 	cases := []struct {
 		name    string
@@ -126,8 +126,8 @@ func startsWith(text, prefix string) bool {
 	return len(text) >= len(prefix) && text[:len(prefix)] == prefix
 }
 
-// TestDerivedKeysAreMadeAnew is what an import does, which has only the others.
-func TestDerivedKeysAreMadeAnew(t *testing.T) {
+// TestDerivedKeysAreMadeAgain is what an import does, which has only the others.
+func TestDerivedKeysAreMadeAgain(t *testing.T) {
 	onEngines(t, func(t *testing.T, d *desk) {
 		furnished(d)
 		for turn := range int64(30) { // more than a tally's references

@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// What a purge or promotion needs whatever a policy says, by the names of the
-// conditions. Only uses that somebody named count.
+// The limits that every purge or promotion must reach, whatever the policy says. Only
+// uses that somebody named count.
 const (
 	needRefs         = 1
 	needNamed        = 8
@@ -57,7 +57,7 @@ func Unmet(list []core.GateCondition) (names []string) {
 	return names
 }
 
-// shortfall says what a verdict falls short of.
+// shortfall describes the limits that a verdict doesn't reach.
 func shortfall(verdict string, list []core.GateCondition) string {
 	var parts []string
 	for _, c := range list {
@@ -80,8 +80,9 @@ func minimumConfidence(g *core.Governance) float64 {
 	return max(core.DefaultMinGateConfidence, g.MinGateConfidence)
 }
 
-// Weights and bounds of the documented formula, by which the engine tells how sure a
-// retain is that it makes of another verdict, and which an explanation shows.
+// Weights of the utility, and the default policy's bounds for it. The engine uses them
+// to compute the confidence when it turns another verdict into a retain; an explanation
+// shows them.
 const (
 	weightReact = 0.32
 	weightGraph = 0.23
@@ -92,7 +93,7 @@ const (
 	obsoleteUtility = 0.32
 )
 
-// utility is what the lanes and q come to.
+// utility combines the lanes and q: their weighted sum.
 func utility(in *core.GateInput) float64 {
 	return core.Rounded(clamp(weightReact*in.React.Lane() + weightGraph*in.Graph.Lane() + weightOmega*in.OmegaLane() + weightQ*in.Q))
 }
@@ -117,8 +118,8 @@ func evidenceTTL(in *core.GateInput) float64 {
 	return core.Rounded(clamp(0.45*frequency(in) + 0.35*(1-failureRate(in)) + 0.20*success))
 }
 
-// retainConfidence is how sure a retain is: the surer the farther from both
-// other verdicts.
+// retainConfidence is the confidence of a retain. The farther the utility is from the
+// bounds of both other verdicts, the higher it is.
 func retainConfidence(utility float64) float64 {
 	return min(0.85, 0.42+0.6*min(math.Abs(promoteUtility-utility), math.Abs(utility-obsoleteUtility)))
 }

@@ -46,11 +46,11 @@ type keptDAG struct {
 // DAGStream is the journal's stream of a workflow's graphs.
 func DAGStream(workflow string) string { return "evidence/" + workflow }
 
-// RecordDAG keeps the graph of a workflow in place of the one before, and tells
-// of it on [DAGStream]. The same graph again changes nothing. A graph without
-// memories takes back what was said of them. The memories needn't be there: a
-// workflow may name what was purged. A node that only a memory names is one that
-// nothing leads to.
+// RecordDAG keeps the graph of a workflow in place of the one before, and writes an
+// event on [DAGStream]. The same graph again changes nothing. A graph without
+// memories removes the earlier entries of memories. The memories needn't exist: a
+// workflow may name one that was purged. A node that only a memory names has no
+// incoming edges.
 func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, error) {
 	g, err := checkDAG(dag)
 	if err != nil {

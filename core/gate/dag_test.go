@@ -183,7 +183,7 @@ func TestAMemoryIsNamedByABoundedNumberOfWorkflows(t *testing.T) {
 	}
 }
 
-func TestABrokenGraphDecidesNothingAndCanBeRecordedAnew(t *testing.T) {
+func TestABrokenGraphDecidesNothingAndCanBeRecordedAgain(t *testing.T) {
 	for _, value := range []string{
 		"?", `{}`, `{"graph":{"nodes":["a"],"entry":[1],"exits":[0],"edges":"","memories":{}}}`,
 		`{"graph":{"nodes":["a"],"entry":[0],"exits":[-1],"edges":"","memories":{}}}`,

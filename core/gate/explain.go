@@ -15,8 +15,8 @@ type Explanation struct {
 	Decision *core.GateDecision `json:"decision"`
 	// Lanes are what the evidence comes to: react, graph, omega, and q next to them.
 	Lanes []LaneExplanation `json:"lanes"`
-	// Utility is their weighted sum, as the documented formula takes it, and EvidenceTTL
-	// and Frequency are its other terms.
+	// Utility is their weighted sum. EvidenceTTL and Frequency are two more numbers that
+	// the default policy uses.
 	Utility     float64 `json:"utility"`
 	EvidenceTTL float64 `json:"evidence_ttl"`
 	Frequency   float64 `json:"frequency"`

@@ -9,13 +9,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// Policy decides whether a memory is kept, purged or promoted.
+type Policy interface {
+	Gate(ctx context.Context, in *core.GateInput) core.GateOutcome
+}
+
 // Gate implements [core.Gate]. It is safe for concurrent use.
-type Gate struct{ policy core.GatePolicy }
+type Gate struct{ policy Policy }
 
 var _ core.Gate = (*Gate)(nil)
 
 // New returns a gate that decides by a policy.
-func New(policy core.GatePolicy) *Gate { return &Gate{policy: policy} }
+func New(policy Policy) *Gate { return &Gate{policy: policy} }
 
 // Decide implements [core.Gate]: it collects the evidence of the memory, asks
 // the policy, and checks the conditions that hold beyond it. A policy that fails

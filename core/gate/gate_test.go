@@ -121,7 +121,7 @@ type says core.GateOutcome
 func (s says) Gate(context.Context, *core.GateInput) core.GateOutcome { return core.GateOutcome(s) }
 
 // decide lets a policy decide on a case.
-func (d *desk) decide(policy core.GatePolicy, c *core.GateCase) *core.GateDecision {
+func (d *desk) decide(policy gate.Policy, c *core.GateCase) *core.GateDecision {
 	d.Helper()
 	var made *core.GateDecision
 	d.view(func(r core.Reader) (err error) {

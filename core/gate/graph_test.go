@@ -92,7 +92,7 @@ func TestACycleIsNamed(t *testing.T) {
 	}
 }
 
-// isTurnOf reports whether two cycles are the same but for where they begin.
+// isTurnOf reports whether two cycles are the same, wherever they begin.
 func isTurnOf(got, want string) bool {
 	a, b := strings.Split(got, " → "), strings.Split(want, " → ")
 	if len(a) != len(b) {

@@ -44,7 +44,7 @@ func ReadTools(data []byte) ([]core.ToolOutcome, error) {
 			break
 		}
 	}
-	if err := core.Together(checkTools(list, MaxToolOutcomes), missing); err != nil {
+	if err := core.JoinErrors(checkTools(list, MaxToolOutcomes), missing); err != nil {
 		return nil, err
 	}
 	if isList {

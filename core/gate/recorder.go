@@ -181,7 +181,7 @@ func (g *graph) addTo(dag *core.WorkflowDAG) *core.WorkflowDAG {
 	return &out
 }
 
-// unknown lists memories of a graph that aren't there, but for those that were purged.
+// unknown lists memories of a graph that don't exist and weren't purged.
 func (r *Recorder) unknown(reader core.Reader, dag *core.WorkflowDAG) ([]string, error) {
 	var unknown []string
 	for _, id := range slices.Sorted(maps.Keys(dag.Memories)) {

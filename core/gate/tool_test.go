@@ -165,7 +165,7 @@ func TestToolOutcomesAreChecked(t *testing.T) {
 	}
 }
 
-func TestAllProblemsAreToldAtOnceUpToABound(t *testing.T) {
+func TestAllProblemsAreReportedAtOnceUpToABound(t *testing.T) {
 	d := newMem(t)
 	_, err := d.RecordTools(t.Context(), make([]core.ToolOutcome, 10)) // of 3 problems each
 	lines := strings.Split(err.Error(), "\n")

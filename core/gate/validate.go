@@ -58,7 +58,7 @@ func (p *problems) err() error {
 			WithHint("fix those above first"))
 		p.more = 0
 	}
-	return core.Together(p.listed...)
+	return core.JoinErrors(p.listed...)
 }
 
 // id refuses what isn't an id of a memory or session. The rest says where it stands.

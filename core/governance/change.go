@@ -20,8 +20,14 @@ const maxAssignments = 100
 // are reported together, and then nothing is changed. A field that a level above
 // locks is sdk.Denied, reason "field_locked". It returns the level's record.
 func (g *Governor) Set(ctx context.Context, namespace string, assignments ...string) (*Record, error) {
+	return g.SetIf(ctx, namespace, "", assignments...)
+}
+
+// SetIf is Set where the level's record has a version, as [Record.Version] gives it; "" is
+// any. Another is sdk.Conflict, reason "precondition_failed".
+func (g *Governor) SetIf(ctx context.Context, namespace, version string, assignments ...string) (*Record, error) {
 	changes, problems := parse(assignments)
-	return g.change(ctx, namespace, problems, func(record *Record, above []level) []error {
+	return g.change(ctx, namespace, version, problems, func(record *Record, above []level) []error {
 		var problems []error
 		for _, c := range changes {
 			if by := lockedBy(above, c.field); by != "" {
@@ -36,8 +42,13 @@ func (g *Governor) Set(ctx context.Context, namespace string, assignments ...str
 // Unset leaves fields of a level to the levels above. Without fields it drops all
 // that the level sets, also where that can't be read.
 func (g *Governor) Unset(ctx context.Context, namespace string, fields ...string) (*Record, error) {
+	return g.UnsetIf(ctx, namespace, "", fields...)
+}
+
+// UnsetIf is Unset where the level's record has a version: see [Governor.SetIf].
+func (g *Governor) UnsetIf(ctx context.Context, namespace, version string, fields ...string) (*Record, error) {
 	if len(fields) == 0 {
-		return g.clear(ctx, namespace)
+		return g.clear(ctx, namespace, version)
 	}
 	known := append([]string{lockedField}, fieldNames()...)
 	var problems []error
@@ -46,7 +57,7 @@ func (g *Governor) Unset(ctx context.Context, namespace string, fields ...string
 			problems = append(problems, unknown(name, known))
 		}
 	}
-	return g.change(ctx, namespace, problems, func(record *Record, _ []level) []error {
+	return g.change(ctx, namespace, version, problems, func(record *Record, _ []level) []error {
 		for _, f := range Fields() {
 			if slices.Contains(fields, f.Name) {
 				f.set(record, nil)
@@ -126,7 +137,7 @@ func parseLocked(value string) ([]string, error) {
 		}
 	}
 	slices.Sort(list)
-	return slices.Compact(list), core.Together(problems...)
+	return slices.Compact(list), core.JoinErrors(problems...)
 }
 
 func fieldNames() []string {
@@ -155,15 +166,18 @@ func locked(namespace, field, by string) error {
 
 // change changes a level's record by fn, in one transaction with its event.
 // problems are those that are known already: nothing is then changed.
-func (g *Governor) change(ctx context.Context, namespace string, problems []error, fn func(record *Record, above []level) []error) (*Record, error) {
+func (g *Governor) change(ctx context.Context, namespace, version string, problems []error, fn func(record *Record, above []level) []error) (*Record, error) {
 	var after *Record
 	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
 		levels, failure, err := chain(tx, namespace, read)
 		if err != nil || failure != nil {
-			return core.Together(append([]error{err, failure}, problems...)...)
+			return core.JoinErrors(append([]error{err, failure}, problems...)...)
 		}
 		own := &levels[len(levels)-1]
 		before := own.record
+		if err := checkVersion(namespace, version, recordJSON(before)); err != nil {
+			return err
+		}
 		after = &Record{Namespace: namespace}
 		if before != nil {
 			*after = *before
@@ -173,7 +187,7 @@ func (g *Governor) change(ctx context.Context, namespace string, problems []erro
 		if len(found) == 0 {
 			found = consistent(levels)
 		}
-		if err := core.Together(found...); err != nil {
+		if err := core.JoinErrors(found...); err != nil {
 			return err
 		}
 		return write(tx, recordJSON(before), after)
@@ -200,11 +214,18 @@ func consistent(levels []level) []error {
 }
 
 // clear drops a level's record, whatever it holds.
-func (g *Governor) clear(ctx context.Context, namespace string) (*Record, error) {
+func (g *Governor) clear(ctx context.Context, namespace, version string) (*Record, error) {
 	after := &Record{Namespace: namespace}
 	err := g.writer.Update(ctx, func(tx *journal.Tx) error {
 		value, found, err := tx.Get(key(namespace))
 		if err != nil {
+			return err
+		}
+		stored := value
+		if !found {
+			stored = recordJSON(nil)
+		}
+		if err := checkVersion(namespace, version, stored); err != nil {
 			return err
 		}
 		if !found { // what is there can be dropped, whatever it is called
@@ -228,6 +249,28 @@ func recordJSON(r *Record) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return core.MustJSON(r)
+}
+
+// Version names what the record sets. Equal records have the same, so that a change that was
+// undone causes no conflict: what counts is what a caller has seen, not how often it
+// changed.
+func (r *Record) Version() string { return versionOf(recordJSON(r)) }
+
+func versionOf(stored []byte) string {
+	if string(stored) == "null" {
+		return "0"
+	}
+	return core.Digest(stored)[7:23]
+}
+
+// checkVersion refuses a change of a record that isn't the one that its caller has seen.
+func checkVersion(namespace, version string, stored []byte) error {
+	if is := versionOf(stored); version != "" && version != is {
+		return sdk.Errorf(sdk.Conflict, "precondition_failed", "the settings of %s have the version %s, not %s", namespace, is, core.Cut(version)).
+			WithHint("look at them again").WithAction("governance get", "namespace", namespace).
+			WithDetail("namespace", namespace).WithDetail("version", is)
+	}
+	return nil
 }
 
 // write stores a record in the place of before, with the event. What changes

@@ -13,12 +13,12 @@ import (
 // Field is something that can be set.
 type Field struct {
 	Name string `json:"field"`
-	// What says what it is for.
+	// What describes the field.
 	What string `json:"what"`
 	// Whole is whether it takes whole numbers only.
 	Whole    bool    `json:"whole,omitempty"`
 	Min, Max float64 `json:"-"`
-	// Default holds where no level sets it; nil is none.
+	// Default applies if no level sets the field; nil means no default.
 	Default *Scalar `json:"default"`
 	// Choices are what a field takes that has words instead of numbers.
 	Choices []string `json:"choices,omitempty"`
@@ -34,14 +34,14 @@ const lockedField = "locked"
 const (
 	// maxDepth is far above any chain of reflections that makes sense.
 	maxDepth = 1000
-	// maxCount is the largest number up to which a float64 holds all whole ones.
+	// maxCount is the largest n such that a float64 represents every integer up to n.
 	maxCount = 1 << 53
 	// maxWeight bounds weights and thresholds: what they weigh is 0 to 1, or a
 	// count of turns up to some hundreds.
 	maxWeight = 100
 )
 
-// Fields lists what can be set, but for the list of locked fields, in the order
+// Fields lists what can be set, except the list of locked fields, in the order
 // in which it is shown.
 func Fields() []Field {
 	w := core.DefaultRetentionWeights()
@@ -98,7 +98,7 @@ func languageField() Field {
 func number(v float64) *float64 { return &v }
 
 // numbers is a field of numbers from least to most, which a record has in a slot.
-func numbers(name, what string, whole bool, least, most float64, otherwise *float64, slot func(*Record) **float64, apply func(*core.Governance, float64)) Field {
+func numbers(name, what string, whole bool, least, most float64, standard *float64, slot func(*Record) **float64, apply func(*core.Governance, float64)) Field {
 	f := Field{
 		Name: name, What: what, Whole: whole, Min: least, Max: most,
 		of: func(r *Record) *Scalar {
@@ -114,8 +114,8 @@ func numbers(name, what string, whole bool, least, most float64, otherwise *floa
 		},
 		apply: func(g *core.Governance, v Scalar) { apply(g, v.number) },
 	}
-	if otherwise != nil {
-		f.Default = &Scalar{number: *otherwise}
+	if standard != nil {
+		f.Default = &Scalar{number: *standard}
 	}
 	return f
 }
@@ -185,7 +185,7 @@ func invalid(field, format string, args ...any) *sdk.Error {
 	return sdk.Errorf(sdk.Invalid, "governance_invalid", format, args...).WithDetail("field", field)
 }
 
-// unknown is a field that there isn't.
+// unknown is the error for a field that doesn't exist.
 func unknown(name string, known []string) error {
 	e := invalid(name, "there is no field %.80q", name)
 	if near := sdk.Nearest(name, known); near != "" {

@@ -207,7 +207,7 @@ func (b *bench) value(namespace, field string) (v governance.Value) {
 	return e.Fields[at]
 }
 
-func TestSetTellsAllProblemsAndChangesNothing(t *testing.T) {
+func TestSetReportsAllProblemsAndChangesNothing(t *testing.T) {
 	b := newBench(t)
 	b.set("a", "limits.max_bytes=7", "locked=limits,gate.min_confidence")
 	_, err := b.Set(t.Context(), "a/b", "max_reflection_dept=1", "max_reflection_depth=1.5", "require_approval_above_depth=-1",

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// prefix is that of the keys.
+// prefix begins the keys.
 const prefix = "governance/"
 
 func key(level string) []byte { return []byte(prefix + level) }
@@ -84,7 +84,7 @@ func decode(level string, value []byte) (*Record, error) {
 		return nil, unreadable(level, "it isn't in the form that this program writes")
 	}
 	if record.Namespace != level {
-		return nil, unreadable(level, "it calls itself that of another namespace")
+		return nil, unreadable(level, "it names another namespace")
 	}
 	if err := record.check(); err != nil {
 		return nil, unreadable(level, err.Error())
@@ -105,7 +105,7 @@ func (r *Record) check() error {
 			problems = append(problems, unknown(name, names()))
 		}
 	}
-	return core.Together(problems...)
+	return core.JoinErrors(problems...)
 }
 
 // unreadable says that a stored record can't be taken.

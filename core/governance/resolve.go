@@ -197,7 +197,7 @@ func (g *Governor) Get(ctx context.Context, namespace string) (record *Record, e
 		}
 		var unreadable error
 		record, unreadable, err = read(r, namespace)
-		return core.Together(err, unreadable)
+		return core.JoinErrors(err, unreadable)
 	})
 	return record, sdk.Wrap("read the settings of a namespace", err)
 }

@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // Act has plugins do one action outside a run: an evaluation or a correction of one
 // output. State is a JSON object that they see; nil is an empty one.
-func (h *Host) Act(ctx context.Context, need Need, action core.Action, state json.RawMessage) (any, error) {
+func (h *Host) Act(ctx context.Context, need Need, spec action.Spec, state json.RawMessage) (any, error) {
 	plugins, err := h.Plugins()
 	if err != nil {
 		return nil, err
@@ -22,15 +22,15 @@ func (h *Host) Act(ctx context.Context, need Need, action core.Action, state jso
 		return nil, err
 	}
 	ctx = plugin.WithScope(ctx, scope)
-	actions := &loop.Actions{Plugins: plugins, Clock: h.config.Clock}
+	actions := &action.Actions{Plugins: plugins, Clock: h.config.Clock}
 	h.config.Activity(StartingPlugins)
 	defer h.config.Activity("")
-	refused, broken := actions.Prepare(ctx, action)
-	if err := core.Together(append(refused, broken...)...); err != nil {
+	refused, broken := actions.Prepare(ctx, spec)
+	if err := core.JoinErrors(append(refused, broken...)...); err != nil {
 		return nil, err
 	}
 	h.config.Activity(CallingPlugins)
-	result, err := actions.Act(ctx, &core.ActionRequest{Visit: 1, Action: action, State: state})
+	result, err := actions.Act(ctx, &action.Request{Visit: 1, Action: spec, State: state})
 	return result, stepFailed(err)
 }
 

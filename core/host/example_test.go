@@ -36,7 +36,7 @@ func remember(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = core.Together(err, h.Close()) }()
+	defer func() { err = core.JoinErrors(err, h.Close()) }()
 
 	_, err = h.Memories.Observe(ctx, &core.ObserveRequest{Namespace: "team/mail", Content: "Phone numbers are written with +49."})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package host composes what Reflectory is made of: a store, policies, plugins, governed
+// Package host composes the parts of Reflectory: a store, policies, plugins, governed
 // memory and runs. A program opens one Host and closes it at its end; the command line,
 // the server, tests and programs that embed it all use the same one.
 //
@@ -10,15 +10,21 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"io"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/idempotency"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
@@ -36,17 +42,23 @@ type Config struct {
 	// Store holds everything, and isn't closed with the Host. Nil is the one in the
 	// data folder, which is opened when it is first needed and closed with the Host.
 	Store core.Store
+	// Sole says that no other Host works on Store, as none can on the one in the data
+	// folder. Then what an earlier Host had begun, a call with an idempotency key or a job,
+	// is known to be left over from it. See idempotency.Keys and job.Options.
+	Sole bool
 	// Version is the program's, for its status. Default "", which says nothing.
 	Version string
 	// IDs names what is made. Default core.SystemIDs.
 	IDs core.IDs
 	// Clock says when. Default core.SystemClock.
 	Clock core.Clock
+	// Random is where the secrets of tokens, logins and pages come from. Default crypto/rand.
+	Random io.Reader
 	// Notices takes what the operator should hear of. It must be safe for concurrent use
 	// and return soon. Nil drops them.
 	Notices func(Notice)
-	// Activity hears what a call waits for that may last; "" is that it is over. It must be
-	// safe for concurrent use and return soon. Nil drops it.
+	// Activity is called with a wait that may take long, and with "" when the wait is over.
+	// It must be safe for concurrent use and return soon. Nil drops it.
 	Activity func(Activity)
 	// PluginLogs takes what plugins write, besides the log files in the data folder. It
 	// must be safe for concurrent use and return soon. Nil drops them.
@@ -77,6 +89,9 @@ func (c *Config) check() error {
 	if c.Clock == nil {
 		c.Clock = core.SystemClock{}
 	}
+	if c.Random == nil {
+		c.Random = rand.Reader
+	}
 	if c.Notices == nil {
 		c.Notices = func(Notice) {}
 	}
@@ -101,15 +116,20 @@ type Host struct {
 	// process recorded.
 	Journal *journal.Writer
 	Feed    *journal.Feed
+	// Access issues tokens and logins, and says who asks with one.
+	Access *access.Authority
 	// Policies decide.
 	Policies *Policies
-	// Governance has what holds in namespaces.
+	// Governance has the settings of namespaces.
 	Governance *governance.Governor
 	// Memories are the governed memories, and Evidence takes what is known of their worth.
 	Memories *memory.Memories
 	Evidence *gate.Recorder
-	// Runs are the stored runs.
+	// Runs are the stored runs, and Jobs the background work. Nobody works on jobs here.
 	Runs *run.Repository
+	Jobs *job.Repository
+	// Keys are the idempotency keys of calls.
+	Keys *idempotency.Keys
 
 	config  Config
 	replies *run.Replies
@@ -119,6 +139,7 @@ type Host struct {
 	mu      sync.Mutex
 	closers []func() error
 	closed  bool
+	pageKey []byte // nil until it is needed: see PageKey
 	close   func() error
 }
 
@@ -152,14 +173,23 @@ func (h *Host) build() (err error) {
 	h.Feed = journal.NewFeed(h.Store, 0)
 	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Feed.Wake)
 	h.Journal = &journal.Writer{Store: h.Store, Clock: h.config.Clock, Subscribers: h.config.Subscribers}
+	h.Access = access.New(access.Options{
+		Writer: h.Journal, Random: h.config.Random, OperatorFile: filepath.Join(h.config.Settings.DataDir.Value, access.OperatorFileName),
+	})
 	if h.Policies, err = openPolicies(h, opened); err != nil {
 		return err
 	}
 	h.onClose(h.Policies.Close)
 	h.Governance = governance.New(h.Journal)
-	h.replies = &run.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.IsPurged}
+	h.replies = &run.Replies{Store: h.Store, Clock: h.config.Clock, Purged: memory.Purged}
 	h.Runs = run.NewRepository(h.Store, h.config.Clock)
 	h.Runs.Purged = memory.Purged
+	sole := h.config.Store == nil || h.config.Sole // the data folder's store is one process's at a time
+	h.Keys = &idempotency.Keys{Store: h.Store, Clock: h.config.Clock, Owner: (&core.SystemIDs{}).NewID(), Sole: sole, Purged: memory.Purged}
+	if h.Jobs, err = job.New(h.Journal, h.config.IDs, job.Options{Exclusive: sole, Purged: memory.Purged}); err != nil {
+		return err
+	}
+	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Jobs.Wake) // memories may queue some
 	h.plugins = sync.OnceValues(h.openPlugins)
 	if h.Memories, err = h.newMemories(); err != nil {
 		return err
@@ -179,7 +209,7 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 		Store: h.Store, Clock: h.config.Clock, IDs: h.config.IDs, Governor: h.Governance,
 		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: h.config.DeferGate,
 		Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: h.summarizer(),
-		Forgetters: []core.Forgetter{run.Memories{}, h.replies}, DepthBoost: h.config.Settings.DepthBoost(),
+		Forgetters: []core.Forgetter{run.Memories{}, job.Memories{}, h.replies, h.Keys}, DepthBoost: h.config.Settings.DepthBoost(),
 		Subscribers: h.config.Subscribers,
 	})
 }
@@ -203,7 +233,7 @@ func (h *Host) onClose(undo func() error) {
 	}
 	h.mu.Unlock()
 	if closed {
-		_ = undo() // the call that opened it fails on what is closed
+		_ = undo() // the call that opened it will fail, since it is closed now
 	}
 }
 

@@ -200,14 +200,14 @@ func inspectModule(ctx context.Context, p plugin.Installed) *Module {
 // PluginNotFound says that a set has no plugin of a name, and which may be meant.
 func PluginNotFound(set *install.Set, name string) error {
 	var names []string
-	otherwise := "see what is installed"
+	fallback := "see what is installed"
 	for _, p := range set.Plugins() {
 		names = append(names, p.Name)
 		if strings.HasSuffix(p.Name, "/"+name) {
-			otherwise = fmt.Sprintf("write its publisher too: %s", p.Name)
+			fallback = fmt.Sprintf("write its publisher too: %s", p.Name)
 		}
 	}
-	hint := sdk.DidYouMean(name, names, otherwise)
+	hint := sdk.DidYouMean(name, names, fallback)
 	err := sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q", name).WithHint("%s", hint)
 	if hint == "see what is installed" {
 		err = err.WithAction("plugin list")

@@ -17,7 +17,7 @@ import (
 // the store mustn't be open. The indices of a host that has it open would be of another
 // store than its files.
 
-// Export writes all that the store holds, but for what follows from other records.
+// Export writes all that the store holds, except what follows from other records.
 func (h *Host) Export(ctx context.Context, to io.Writer, progress store.Progress) (store.Moved, error) {
 	parts, err := Checkers(h.Store)
 	if err != nil {
@@ -33,7 +33,7 @@ type ImportOptions struct {
 	// Namespaces are what of it is added to the store that is there: each a namespace, or
 	// with /** at the end one and all below it. None is everything, in the store's place.
 	Namespaces []string
-	// Progress, if set, is told now and then how much of the export was read.
+	// Progress, if set, hears now and then how much of the export was read.
 	Progress store.Progress
 
 	// staged, if set, is called once nobody else can open the store.
@@ -109,7 +109,7 @@ func importAll(ctx context.Context, settings *config.Config, in io.Reader, o Imp
 		return nil, err
 	}
 	moved, err := readExport(ctx, db, in, o.Progress)
-	if err := core.Together(err, db.Close()); err != nil {
+	if err := core.JoinErrors(err, db.Close()); err != nil {
 		return nil, err
 	}
 	return &Imported{Records: moved.Records, Bytes: moved.Bytes}, staged.Install()
@@ -132,7 +132,7 @@ func importNamespaces(ctx context.Context, settings *config.Config, in io.Reader
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = core.Together(err, source.Close()) }()
+	defer func() { err = core.JoinErrors(err, source.Close()) }()
 	moved, err := readExport(ctx, source, in, o.Progress)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func importNamespaces(ctx context.Context, settings *config.Config, in io.Reader
 	if err == nil {
 		merged, err = store.Merge(ctx, &journal.Writer{Store: db}, source, o.Namespaces, parts)
 	}
-	if err := core.Together(err, db.Close()); err != nil {
+	if err := core.JoinErrors(err, db.Close()); err != nil {
 		return nil, err
 	}
 	return &Imported{

@@ -2,9 +2,10 @@ package host
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -39,6 +40,14 @@ type Policies struct {
 	followed chan struct{} // closed once the folder isn't followed any more
 }
 
+// sampleFrom is where the counting of decisions begins that are recorded now and then: a
+// number below 100, so that programs that decide little record their share too.
+func (h *Host) sampleFrom() uint64 {
+	var random [8]byte
+	_, _ = io.ReadFull(h.config.Random, random[:]) // without it the counting begins at 0
+	return binary.BigEndian.Uint64(random[:]) % 100
+}
+
 // openPolicies loads the policy folder, and follows it until Close.
 func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
 	points := policy.NewPoints()
@@ -50,7 +59,7 @@ func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
 		Points: points, Dir: dir, host: h, opened: opened, followed: make(chan struct{}),
 		log: decisions.NewLog(decisions.Options{IDs: h.config.IDs, Writer: h.Journal, Ready: opened}),
 	}
-	p.Policies = policy.New(points, policy.Options{Set: set, Log: p.record, SampleFrom: rand.Uint64N(100)})
+	p.Policies = policy.New(points, policy.Options{Set: set, Clock: h.config.Clock, Log: p.record, SampleFrom: h.sampleFrom()})
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	go p.follow(ctx)

@@ -12,6 +12,8 @@ import (
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/action"
+	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -108,7 +110,7 @@ func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o Replay
 	if at < 0 {
 		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which its workflow hasn't", l.Node)
 	}
-	spec, isLoop := rec.plan.Nodes[at].Action.(*core.LoopSpec)
+	spec, isLoop := rec.plan.Nodes[at].Action.(*action.LoopSpec)
 	if !isLoop {
 		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which is no loop", l.Node)
 	}
@@ -116,7 +118,7 @@ func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o Replay
 	if o.Evaluator != nil {
 		step = o.Evaluator.Step
 	}
-	evaluator, err := loop.NewEvaluator(plugins, spec.JudgeBy(step))
+	evaluator, err := action.NewEvaluator(plugins, spec.JudgeBy(step))
 	if err != nil {
 		return nil, err
 	}
@@ -124,23 +126,23 @@ func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o Replay
 	if o.Accept != nil {
 		limits.Accept = o.Accept
 	}
-	state, err := rec.stateAt(l.Visit)
+	found, err := rec.stateAt(l.Visit)
 	return &loop.ReplayOptions{
-		Evaluator: evaluator, Limits: limits, State: state, Attempts: l.Attempts, Node: l.Node,
+		Evaluator: evaluator, Limits: limits, State: found, Attempts: l.Attempts, Node: l.Node,
 	}, err
 }
 
 // stateAt is the state as a visit found it.
 func (rec *recorded) stateAt(visit int) (json.RawMessage, error) {
-	state := rec.run.State
+	at := rec.run.State
 	for _, v := range rec.visits {
 		if v.Number >= visit || v.Skipped {
 			continue
 		}
 		var err error
-		if state, err = workflow.SetState(state, v.Node, v.Result); err != nil {
+		if at, err = state.Set(at, v.Node, v.Result); err != nil {
 			return nil, err
 		}
 	}
-	return state, nil
+	return at, nil
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/config"
-	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -82,7 +82,7 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 	if memories == nil {
 		memories = h.Memories
 	}
-	actions := &loop.Actions{
+	actions := &action.Actions{
 		Plugins: plugins, Memories: memories, Replies: h.replies, Events: o.Events, Pieces: o.Pieces,
 		Clock: h.config.Clock, Policy: h.Policies, Namespace: namespace, Workflow: run.Workflow,
 	}
@@ -111,8 +111,8 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 // recalls reports whether a node of a plan recalls.
 func recalls(plan *workflow.Plan) bool {
 	return slices.ContainsFunc(plan.Nodes, func(n workflow.Node) bool {
-		memory, ok := n.Action.(*core.MemorySpec)
-		return ok && memory.Verb == core.VerbRecall
+		memory, ok := n.Action.(*action.MemorySpec)
+		return ok && memory.Verb == action.VerbRecall
 	})
 }
 
@@ -122,7 +122,7 @@ type teacher struct {
 	evidence *gate.Recorder
 }
 
-// AddDAG implements [core.Teacher].
+// AddDAG implements [workflow.Teacher].
 func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 	return t.evidence.AddDAG(ctx, dag)
 }
@@ -130,7 +130,7 @@ func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 // prepare has the plugins check their configs before anything runs. What is wrong in any
 // node is reported at once. A plugin that doesn't start is no fault of the workflow's: the
 // run begins, and ends with that error where it gets to the node.
-func prepare(ctx context.Context, actions *loop.Actions, plan *workflow.Plan) (readyNodes, error) {
+func prepare(ctx context.Context, actions *action.Actions, plan *workflow.Plan) (readyNodes, error) {
 	var wrong []error
 	ready := readyNodes{Actions: actions, broken: map[string]error{}}
 	for _, node := range plan.Nodes {
@@ -138,21 +138,21 @@ func prepare(ctx context.Context, actions *loop.Actions, plan *workflow.Plan) (r
 		for _, err := range refused {
 			wrong = append(wrong, sdk.Wrap("node "+node.Name, err))
 		}
-		if err := core.Together(broken...); err != nil {
+		if err := core.JoinErrors(broken...); err != nil {
 			ready.broken[node.Name] = err
 		}
 	}
-	return ready, core.Together(wrong...)
+	return ready, core.JoinErrors(wrong...)
 }
 
 // readyNodes runs the nodes whose plugins started.
 type readyNodes struct {
-	core.Actions
+	workflow.Actions
 	broken map[string]error // why a node's plugins don't run, by its name
 }
 
-// Act implements [core.Actions].
-func (r readyNodes) Act(ctx context.Context, req *core.ActionRequest) (any, error) {
+// Act implements [workflow.Actions].
+func (r readyNodes) Act(ctx context.Context, req *action.Request) (any, error) {
 	if err := r.broken[req.Node]; err != nil {
 		return nil, err
 	}

@@ -5,10 +5,13 @@ import (
 	"path/filepath"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/idempotency"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/run"
@@ -30,7 +33,7 @@ func (s *LocalStore) Close() error {
 	if s.Err() != nil {
 		err = nil // the call that met it has reported it
 	}
-	return core.Together(err, s.Store.Close())
+	return core.JoinErrors(err, s.Store.Close())
 }
 
 // StoreOptions say where the store of the data folder is, when a commit is safe, and how
@@ -69,7 +72,7 @@ func Checkers(s core.Store) ([]core.Checker, error) {
 	}
 	return []core.Checker{
 		journal.Checker{}, run.Checker{Purged: memory.Purged}, run.ReplyChecker{}, governance.New(&journal.Writer{Store: s}), memories, gate.Evidence{},
-		decisions.Checker{},
+		decisions.Checker{}, access.Checker{}, idempotency.Checker{}, job.Checker{},
 	}, nil
 }
 

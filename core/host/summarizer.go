@@ -35,7 +35,7 @@ func (h *Host) summarizer() memory.Summarizer {
 	return summarizer{h, llm}
 }
 
-// summarized is what the model is told of a memory.
+// summarized is what the model is given of a memory.
 type summarized struct {
 	Title   string `json:"title"`
 	Content string `json:"content"`

@@ -16,7 +16,7 @@ type Audit struct {
 	// Kept is a head of the root that was kept elsewhere, which finds what was cut
 	// off or rewritten together with the root. The zero value is none.
 	Kept Head
-	// Progress, if set, is told now and then how many entries were checked.
+	// Progress, if set, is called now and then with the number of entries checked.
 	Progress func(entries int64)
 
 	// strict and recorded are the [Checker]'s: whether each entry must be exactly as
@@ -120,7 +120,7 @@ type walk struct {
 func (w *walk) entry(key, value []byte) error {
 	stream, _, ok := splitKey(eventPrefix, key)
 	if !ok || checkStream(stream) != nil {
-		return w.report(broken(strconv.Quote(string(key[len(eventPrefix):])), 0, "the key isn't that of an entry"))
+		return w.report(broken(strconv.Quote(string(key[len(eventPrefix):])), 0, "the key isn't an entry's"))
 	}
 	if w.stream == nil || w.stream.stream != stream {
 		if err := w.leave(); err != nil {
@@ -205,7 +205,7 @@ func (a *Audit) root(ctx context.Context, r core.Reader, done *Audited) error {
 		return err
 	}
 	if done.Root.Seq < a.Kept.Seq {
-		return broken(RootStream, done.Root.Seq+1, fmt.Sprintf("the entry is gone: the head that was kept is that of entry %d", a.Kept.Seq))
+		return broken(RootStream, done.Root.Seq+1, fmt.Sprintf("the entry is gone: the head that was kept is entry %d's", a.Kept.Seq))
 	}
 	return nil
 }

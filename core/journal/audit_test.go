@@ -240,13 +240,13 @@ func TestAuditNamesTheFirstBadEntry(t *testing.T) {
 		}, "run/a", 1, "its head says 4"},
 		{"a stream written again", forge("run/a"), "run/a", 1, "rewritten"},
 		{"the root edited", edit("root", 2, "run/ab", "run/ac"), "root", 2, "edited"},
-		{"the root cut", cut("root", 3), "root", 4, "the head that was kept is that of entry 4"},
+		{"the root cut", cut("root", 3), "root", 4, "the head that was kept is entry 4's"},
 		{"the root wholly removed", cut("root", 0), "root", 1, "the head that was kept"},
 		{"a root of something else", func(tx core.Tx) error { return journal.Append(t.Context(), tx, "root", at, journal.RunResumed{}) }, "root", 5, "doesn't record heads"},
 		{"a root of no stream", func(tx core.Tx) error {
 			return journal.Append(t.Context(), tx, "root", at, journal.HeadsRecorded{Heads: []journal.StreamHead{{Stream: "a\nb"}}})
 		}, "root", 5, "names no stream"},
-		{"a key that is none", func(tx core.Tx) error { return tx.Put([]byte("event/run/a\x00short"), nil) }, `"run/a\x00short"`, 0, "isn't that of an entry"},
+		{"a key that is none", func(tx core.Tx) error { return tx.Put([]byte("event/run/a\x00short"), nil) }, `"run/a\x00short"`, 0, "isn't an entry's"},
 		{"a head of no stream", func(tx core.Tx) error { return tx.Put([]byte("event-head/a\nb"), nil) }, `"a\nb"`, 0, "isn't a head's"},
 	}
 	for _, c := range cases {

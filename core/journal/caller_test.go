@@ -91,7 +91,7 @@ func TestCaller_SubjectIsProven(t *testing.T) {
 	} {
 		p := pairs{}
 		ctx := core.WithCaller(t.Context(), core.Operator("ada"))
-		err := core.Together(
+		err := core.JoinErrors(
 			journal.Append(ctx, p, "run/a", at, journal.RunResumed{}), journal.Append(t.Context(), p, "run/a", at, journal.RunEnded{}))
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@
 // # Root
 //
 // The stream "root" records the heads of the other streams: each of its entries
-// those that changed since the last. Whoever keeps its head elsewhere can prove
+// the ones that changed since the last. A reader that keeps its head elsewhere can prove
 // later that nothing was changed or cut off before, in any stream. See [Rooter].
 //
 // # Pruning

@@ -7,13 +7,13 @@ const PolicyStream = "policy"
 func DecisionStream(point string) string { return "decision/" + point }
 
 // PolicyDecided says what a policy decided. What it decided on, and the texts of
-// its answer, are content: they stand in a record of their own, of which this
+// its answer, are content: they are in a record of their own, of which this
 // holds the digest.
 type PolicyDecided struct {
 	// ID is the decision's, which names its record.
 	ID        string `json:"id"`
 	Namespace string `json:"namespace,omitempty"`
-	// File and Digest are the policy's, Rule and Path those of the match.
+	// File and Digest are the policy's, Rule and Path the match's.
 	File   string `json:"file"`
 	Digest string `json:"digest"`
 	Rule   string `json:"rule,omitempty"`
@@ -28,7 +28,7 @@ type PolicyDecided struct {
 	// Masked are the inputs that the record lacks.
 	Masked []string `json:"masked,omitempty"`
 	// Skipped counts the decisions of the point that weren't recorded since the
-	// last one, since they change nothing; Lost those of all points that couldn't
+	// last one, since they change nothing; Lost the decisions of all points that couldn't
 	// be.
 	Skipped uint64 `json:"skipped,omitempty"`
 	Lost    uint64 `json:"lost,omitempty"`
@@ -46,7 +46,7 @@ type DecisionsSkipped struct {
 
 // PolicyReloaded says that another set of policies decides.
 type PolicyReloaded struct {
-	// Digest is the set's, Previous that of the one before.
+	// Digest is the set's, Previous the digest of the one before.
 	Digest   string `json:"digest"`
 	Previous string `json:"previous"`
 	// Files is how many policies decide, the defaults aside.
@@ -56,7 +56,7 @@ type PolicyReloaded struct {
 // PolicyReloadRefused says that the policy folder was changed to what can't
 // decide.
 type PolicyReloadRefused struct {
-	// Digest is that of the set that goes on deciding.
+	// Digest is the digest of the set that goes on deciding.
 	Digest string `json:"digest"`
 	// Code is the refusal's, Problems how many there are, and First the place of
 	// the first one, as file:line:column.

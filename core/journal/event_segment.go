@@ -9,7 +9,7 @@ type Segment struct {
 	First uint64 `json:"first"`
 	Last  uint64 `json:"last"`
 	// Before is the hash of the entry before First, "" where that is the stream's very
-	// first, and Head that of Last: so what comes next follows from it.
+	// first, and Head the head at Last: so what comes next follows from it.
 	Before string `json:"before,omitempty"`
 	Head   string `json:"head"`
 	// From and To are when First and Last were appended.
@@ -22,7 +22,7 @@ type Segment struct {
 // SegmentPruned seals a segment: it was written to a file, and then removed.
 type SegmentPruned struct {
 	Segment
-	// File is the name that the file got, without its folder, and Digest that of all
+	// File is the name that the file got, without its folder, and Digest the digest of all
 	// its bytes, which may hold other segments too.
 	File   string `json:"file"`
 	Digest string `json:"digest"`

@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A stream has many writers, and not all are in this process. So whoever follows one reads
+// A stream has many writers, and not all are in this process. So a follower of one reads
 // the stream itself, from the number of the last entry that it has: nothing is lost
-// or comes twice, also over a break or a restart. What is told in the process is only that
+// or comes twice, also over a break or a restart. All that is passed on in the process is that
 // there is something to read.
 
 const (
@@ -59,7 +59,7 @@ func (f *Feed) Wake(stream string, _ Entry) {
 // Follow calls fn for each entry of a stream after a number, whichever process wrote it, in
 // order and each once, and waits for more, until fn returns an error or the context ends.
 // It returns that error. No transaction is open while fn runs, which may take its time.
-// Where the next entry isn't there any more, the error is that of [Since].
+// Where the next entry isn't there any more, the error is [Since]'s.
 func (f *Feed) Follow(ctx context.Context, stream string, after uint64, fn func(Entry) error) error {
 	wake := f.wait(stream)
 	defer f.forget(stream, wake)

@@ -36,7 +36,7 @@ type Entry struct {
 }
 
 // Head is the last entry of a stream, which the next one is chained to. The zero
-// value is that of a stream without entries.
+// value is the head of a stream without entries.
 type Head struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
@@ -56,7 +56,8 @@ func Append(ctx context.Context, tx core.Tx, stream string, at time.Time, events
 
 // AppendAfter is Append for a caller that knows the stream's head, and returns
 // the new one. That the head is still the newest must follow from what the
-// transaction reads: the caller reads something that changes with each entry.
+// transaction reads: the caller reads something that changes with each entry. The context's
+// mark is set with it: see [core.WithMark].
 func AppendAfter(ctx context.Context, tx core.Tx, stream string, last Head, at time.Time, events ...Event) (Head, error) {
 	if err := checkStream(stream); err != nil {
 		return Head{}, err
@@ -75,7 +76,10 @@ func AppendAfter(ctx context.Context, tx core.Tx, stream string, last Head, at t
 		}
 		last = e.head()
 	}
-	return last, putHead(tx, stream, last)
+	if err := putHead(tx, stream, last); err != nil {
+		return Head{}, err
+	}
+	return last, core.Mark(ctx, tx)
 }
 
 // next makes the entry that follows a stream's last one.

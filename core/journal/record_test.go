@@ -103,7 +103,7 @@ func TestTheRootGoesAlongWithManyWriters(t *testing.T) {
 		all.Go(func() {
 			for range rounds {
 				err := b.Update(t.Context(), func(tx *journal.Tx) error {
-					return core.Together(tx.Append(fmt.Sprint("run/", i), journal.RunResumed{}), tx.Append("namespace/n", journal.RunResumed{}))
+					return core.JoinErrors(tx.Append(fmt.Sprint("run/", i), journal.RunResumed{}), tx.Append("namespace/n", journal.RunResumed{}))
 				})
 				if err != nil {
 					t.Error(err)

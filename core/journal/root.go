@@ -21,9 +21,9 @@ const maxHeads = 4096
 
 // Record records the heads that changed since the root's last entry, and returns
 // the root's head. Where nothing changed, it writes nothing. A stream whose head
-// can't be read is left out; the others are recorded, and the error tells of it.
-// The root's entries have no subject: the host writes them, in the middle of whatever is
-// asked for.
+// can't be read is left out; the others are recorded, and the error says so.
+// The root's entries have no subject: the host writes them by itself, while it handles
+// other requests.
 func Record(ctx context.Context, w *Writer) (Head, error) {
 	ctx = core.WithCaller(ctx, core.Caller{})
 	head, err := rootHead(ctx, w)
@@ -48,7 +48,7 @@ func Record(ctx context.Context, w *Writer) (Head, error) {
 		}
 		from = found.next
 	}
-	if err = core.Together(append([]error{err}, unread...)...); err != nil {
+	if err = core.JoinErrors(append([]error{err}, unread...)...); err != nil {
 		return Head{}, sdk.Wrap("record the heads of the journal", err)
 	}
 	return rootHead(ctx, w)
@@ -86,7 +86,7 @@ func markAll(ctx context.Context, w *Writer) error {
 	return nil
 }
 
-// news are new heads, and the marks that told of them.
+// news are new heads, and the marks that announced them.
 type news struct {
 	heads []StreamHead
 	marks [][]byte // the keys that were found
@@ -97,7 +97,7 @@ type news struct {
 }
 
 // findNews looks for marks, or for heads, on a snapshot. What is committed
-// meanwhile has marks of its own, so that recording what was found meets no writer.
+// meanwhile has marks of its own, so that recording these heads conflicts with no writer.
 func findNews(ctx context.Context, w *Writer, prefix string, from, end []byte) (found news, err error) {
 	err = w.Store.View(ctx, func(r core.Reader) error {
 		last := ""
@@ -189,8 +189,8 @@ func (r *Rooter) run(ctx context.Context) {
 	}
 }
 
-// changed is whether there may be something to record since commit seen, which it
-// moves on.
+// changed reports whether there may be something to record since commit seen, and
+// updates seen.
 func (r *Rooter) changed(seen *uint64) bool {
 	store, counts := r.writer.Store.(storeWithCommits)
 	if !counts {

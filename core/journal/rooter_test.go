@@ -120,7 +120,7 @@ func TestAHeadThatCannotBeReadKeepsNoOtherFromTheRoot(t *testing.T) {
 	}
 }
 
-func TestSubscribersAreToldAfterTheCommit(t *testing.T) {
+func TestSubscribersAreCalledAfterTheCommit(t *testing.T) {
 	b := newBook(t)
 	var lines []string
 	counts := map[string]int{}

@@ -126,7 +126,7 @@ func reseal(seq byte, from, to string) func(core.Tx) error {
 
 // unrooted has the root forget all, so that only the streams themselves can tell.
 func unrooted(then func(core.Tx) error) func(core.Tx) error {
-	return func(tx core.Tx) error { return core.Together(cut("root", 0)(tx), then(tx)) }
+	return func(tx core.Tx) error { return core.JoinErrors(cut("root", 0)(tx), then(tx)) }
 }
 
 // start writes where a stream begins.
@@ -137,7 +137,7 @@ func start(stream, value string) func(core.Tx) error {
 func drop(keys ...[]byte) func(core.Tx) error {
 	return func(tx core.Tx) (err error) {
 		for _, k := range keys {
-			err = core.Together(err, tx.Delete(k))
+			err = core.JoinErrors(err, tx.Delete(k))
 		}
 		return err
 	}
@@ -146,7 +146,7 @@ func drop(keys ...[]byte) func(core.Tx) error {
 func both(fns ...func(core.Tx) error) func(core.Tx) error {
 	return func(tx core.Tx) (err error) {
 		for _, fn := range fns {
-			err = core.Together(err, fn(tx))
+			err = core.JoinErrors(err, fn(tx))
 		}
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // whether it was edited, dropped or moved. Where the beginning was pruned, the chain goes
 // on from its seal.
 //
-// Whoever can rewrite the whole stream and its head can forge a chain; the root
+// A writer who can replace the whole stream and its head can forge a chain; the root
 // finds that, and a head of the root kept elsewhere (see [Audit]).
 type Chain struct {
 	stream string

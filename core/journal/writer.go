@@ -41,7 +41,8 @@ type told struct {
 
 // Update runs fn in a transaction, as core.Store's Update does, and after the
 // commit tells the subscribers what fn appended, in order. What it appends has the
-// subject of the context's [core.Caller], which must be valid.
+// subject of the context's [core.Caller], which must be valid. Where it appends something,
+// the context's mark is set with it: see [core.WithMark].
 func (w *Writer) Update(ctx context.Context, fn func(*Tx) error) error {
 	caller := core.CallerOf(ctx)
 	if err := caller.Validate(); err != nil {
@@ -57,7 +58,13 @@ func (w *Writer) Update(ctx context.Context, fn func(*Tx) error) error {
 		if err := fn(tx); err != nil {
 			return err
 		}
-		return tx.putHeads()
+		if len(tx.heads) == 0 {
+			return nil
+		}
+		if err := tx.putHeads(); err != nil {
+			return err
+		}
+		return core.Mark(ctx, inner)
 	})
 	if err != nil {
 		return err

@@ -2,21 +2,21 @@ package loop
 
 import "sync/atomic"
 
-// Breaker is a circuit breaker that admits a fixed number of attempts and then
-// stays open. It is safe for concurrent use: callers that race are admitted
+// Breaker is a circuit breaker that admits a fixed number of tries and then stays
+// open. It is safe for concurrent use: callers that race are admitted
 // exactly that many times in total.
 type Breaker struct {
 	left atomic.Int64
 }
 
-// NewBreaker makes a breaker that admits n attempts.
+// NewBreaker makes a breaker that admits n tries.
 func NewBreaker(n int) *Breaker {
 	b := &Breaker{}
 	b.left.Store(int64(n))
 	return b
 }
 
-// Admit takes one of the attempts that are left, and reports whether there was one.
+// Admit takes one of the tries that are left, and reports whether there was one.
 func (b *Breaker) Admit() bool {
 	for {
 		left := b.left.Load()

@@ -11,6 +11,19 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// CompositeKind says how a composite combines its children.
+type CompositeKind string
+
+// The kinds of composites.
+const (
+	CompositeAll      CompositeKind = "all"      // valid if all are; the lowest score
+	CompositeAny      CompositeKind = "any"      // valid if any is; the highest score
+	CompositeWeighted CompositeKind = "weighted" // Σw·s/Σw; valid from Threshold
+)
+
+// DefaultThreshold is the score from which a weighted composite is valid.
+const DefaultThreshold = 0.7
+
 // Child is one evaluator of a [Composite].
 type Child struct {
 	Name      string
@@ -24,10 +37,10 @@ type Child struct {
 // first to parse it made of it. Children that didn't run count
 // as score 0 in a weighted composite. A child's failure is the composite's.
 type Composite struct {
-	Kind     core.CompositeKind
+	Kind     CompositeKind
 	Children []Child
 	// Threshold is the score from which a weighted composite is valid. 0 means
-	// core.DefaultThreshold.
+	// DefaultThreshold.
 	Threshold float64
 	FailFast  bool
 }
@@ -135,9 +148,9 @@ func (c *Composite) score(responses []*sdk.EvaluateResponse) (valid bool, score 
 		sum += c.Children[i].Weight * v.Score
 	}
 	switch c.Kind {
-	case core.CompositeAny:
+	case CompositeAny:
 		return some, highest
-	case core.CompositeWeighted:
+	case CompositeWeighted:
 		if weights > 0 {
 			// Children who all score 0.7 together reach 0.7, whatever their weights.
 			score = core.Rounded(sum / weights)
@@ -149,7 +162,7 @@ func (c *Composite) score(responses []*sdk.EvaluateResponse) (valid bool, score 
 
 func (c *Composite) threshold() float64 {
 	if c.Threshold == 0 {
-		return core.DefaultThreshold
+		return DefaultThreshold
 	}
 	return c.Threshold
 }

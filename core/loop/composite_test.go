@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -57,21 +56,21 @@ func TestCompositesCombineTheirChildren(t *testing.T) {
 		valid bool
 		score float64
 	}{
-		{"all are valid", loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{good, poor}}, true, 0.6},
-		{"not all are valid", loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{good, bad}}, false, 0.2},
-		{"any is valid", loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{bad, poor}}, true, 0.6},
-		{"none is valid", loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{bad, bad}}, false, 0.2},
-		{"weighted reaches the default threshold", loop.Composite{Kind: core.CompositeWeighted,
+		{"all are valid", loop.Composite{Kind: loop.CompositeAll, Children: []loop.Child{good, poor}}, true, 0.6},
+		{"not all are valid", loop.Composite{Kind: loop.CompositeAll, Children: []loop.Child{good, bad}}, false, 0.2},
+		{"any is valid", loop.Composite{Kind: loop.CompositeAny, Children: []loop.Child{bad, poor}}, true, 0.6},
+		{"none is valid", loop.Composite{Kind: loop.CompositeAny, Children: []loop.Child{bad, bad}}, false, 0.2},
+		{"weighted reaches the default threshold", loop.Composite{Kind: loop.CompositeWeighted,
 			Children: []loop.Child{weighing(good, 3), weighing(bad, 1)}}, true, (3*0.9 + 0.2) / 4},
-		{"weighted misses it", loop.Composite{Kind: core.CompositeWeighted,
+		{"weighted misses it", loop.Composite{Kind: loop.CompositeWeighted,
 			Children: []loop.Child{weighing(good, 1), weighing(bad, 1)}}, false, 0.55},
-		{"weighted misses it by little", loop.Composite{Kind: core.CompositeWeighted,
+		{"weighted misses it by little", loop.Composite{Kind: loop.CompositeWeighted,
 			Children: []loop.Child{weighing(fair, 99), weighing(poor, 1)}}, false, 0.699},
-		{"weighted counts scores, not validity", loop.Composite{Kind: core.CompositeWeighted,
+		{"weighted counts scores, not validity", loop.Composite{Kind: loop.CompositeWeighted,
 			Children: []loop.Child{weighing(says("high", false, 0.9), 1), weighing(fair, 1)}}, true, 0.8},
-		{"weighted with an own threshold", loop.Composite{Kind: core.CompositeWeighted, Threshold: 0.5,
+		{"weighted with an own threshold", loop.Composite{Kind: loop.CompositeWeighted, Threshold: 0.5,
 			Children: []loop.Child{weighing(good, 1), weighing(bad, 1)}}, true, 0.55},
-		{"weights of binary fractions take nothing away", loop.Composite{Kind: core.CompositeWeighted,
+		{"weights of binary fractions take nothing away", loop.Composite{Kind: loop.CompositeWeighted,
 			Children: []loop.Child{weighing(fair, 0.1), weighing(fair, 0.2), weighing(fair, 0.3)}}, true, 0.7},
 	}
 	for _, c := range cases {
@@ -85,8 +84,8 @@ func TestCompositesCombineTheirChildren(t *testing.T) {
 }
 
 func TestACompositeKeepsEachChildsVerdictAndNamesItsErrors(t *testing.T) {
-	inner := loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{says("deep", false, 0.1)}}
-	c := loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{
+	inner := loop.Composite{Kind: loop.CompositeAny, Children: []loop.Child{says("deep", false, 0.1)}}
+	c := loop.Composite{Kind: loop.CompositeAll, Children: []loop.Child{
 		says("first", false, 0.3, func(v *sdk.Verdict) { v.Feedback = "try harder" }),
 		{Name: "second", Evaluator: &inner},
 		says("third", true, 1, func(v *sdk.Verdict) { v.Output = json.RawMessage(`3`) }),
@@ -121,7 +120,7 @@ func TestErrorsStandInListOrderWhoeverEndsFirst(t *testing.T) {
 		})
 		return child
 	}
-	c := loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{
+	c := loop.Composite{Kind: loop.CompositeAny, Children: []loop.Child{
 		after(says("z", false, 0.3), func() { <-ended }), after(says("a", false, 0.2), func() { close(ended) }),
 	}}
 	want := []sdk.Finding{{Message: "no z", Source: "z"}, {Message: "no a", Source: "a"}}
@@ -132,7 +131,7 @@ func TestErrorsStandInListOrderWhoeverEndsFirst(t *testing.T) {
 
 func TestAChildsFailureIsTheComposites(t *testing.T) {
 	broken := sdk.Errorf(sdk.Unavailable, "plugin_exited", "gone")
-	for _, kind := range []core.CompositeKind{core.CompositeAll, core.CompositeAny, core.CompositeWeighted} {
+	for _, kind := range []loop.CompositeKind{loop.CompositeAll, loop.CompositeAny, loop.CompositeWeighted} {
 		for _, failFast := range []bool{false, true} {
 			c := loop.Composite{Kind: kind, FailFast: failFast, Children: []loop.Child{
 				says("good", true, 1), failing("broken", broken), says("other", true, 1),
@@ -149,7 +148,7 @@ func TestAChildsFailureIsTheComposites(t *testing.T) {
 }
 
 func TestAVerdictOfNaNIsTheChildsFailure(t *testing.T) {
-	c := loop.Composite{Kind: core.CompositeAny, Children: []loop.Child{says("good", true, 1), says("odd", true, math.NaN())}}
+	c := loop.Composite{Kind: loop.CompositeAny, Children: []loop.Child{says("good", true, 1), says("odd", true, math.NaN())}}
 	_, err := c.Evaluate(t.Context(), &sdk.EvaluateRequest{})
 	if sdk.ReasonOf(err) != "score_not_finite" || sdk.UsageOf(err).TokensIn != 2 {
 		t.Errorf("%v, usage %v", err, sdk.UsageOf(err))
@@ -164,14 +163,14 @@ func TestChildrenThatAllAnsweredHaveJudgedWhateverEndedMeanwhile(t *testing.T) {
 			cancel()
 			return good.Evaluator.Evaluate(ctx, req)
 		})}
-	c := loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{good, last}}
+	c := loop.Composite{Kind: loop.CompositeAll, Children: []loop.Child{good, last}}
 	if resp, err := c.Evaluate(ctx, &sdk.EvaluateRequest{}); err != nil || !resp.Verdict.Valid {
 		t.Errorf("%+v, %v", resp, err)
 	}
 }
 
 func TestFailFastLeavesOutAFailureBehindTheFirstThatIsNotValid(t *testing.T) {
-	for kind, want := range map[core.CompositeKind]float64{core.CompositeAll: 0.3, core.CompositeAny: 0.3, core.CompositeWeighted: 0.15} {
+	for kind, want := range map[loop.CompositeKind]float64{loop.CompositeAll: 0.3, loop.CompositeAny: 0.3, loop.CompositeWeighted: 0.15} {
 		c := loop.Composite{Kind: kind, FailFast: true, Children: []loop.Child{
 			says("bad", false, 0.3), weighing(failing("broken", errors.New("gone")), 1),
 		}}
@@ -190,7 +189,7 @@ func TestFailFastStopsAtTheFirstThatIsNotValid(t *testing.T) {
 				return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: valid, Score: 0.5}}, nil
 			})}
 	}
-	c := loop.Composite{Kind: core.CompositeAll, FailFast: true,
+	c := loop.Composite{Kind: loop.CompositeAll, FailFast: true,
 		Children: []loop.Child{child("a", true), child("b", false), child("c", true)}}
 	if v := judge(t, c).Verdict; v.Valid || len(v.Children) != 2 {
 		t.Errorf("got %+v", v)
@@ -213,7 +212,7 @@ func TestChildrenRunInParallel(t *testing.T) {
 				return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1}}, ctx.Err()
 			})}
 	}
-	c := loop.Composite{Kind: core.CompositeAll, Children: []loop.Child{waits("a", meet, nil), waits("b", nil, meet)}}
+	c := loop.Composite{Kind: loop.CompositeAll, Children: []loop.Child{waits("a", meet, nil), waits("b", nil, meet)}}
 	if !judge(t, c).Verdict.Valid {
 		t.Error("the children did not meet")
 	}
@@ -245,7 +244,7 @@ func giving(output string) func(*sdk.Verdict) {
 
 func TestFailFastShowsEachChildWhatAnEarlierOneParsed(t *testing.T) {
 	var seen []string
-	c := loop.Composite{Kind: core.CompositeAll, FailFast: true, Children: []loop.Child{
+	c := loop.Composite{Kind: loop.CompositeAll, FailFast: true, Children: []loop.Child{
 		seer("a", &seen), seer("b", &seen, giving(`{"n":1}`)), seer("c", &seen, giving(`{"n":2}`)), seer("d", &seen),
 	}}
 	resp, err := c.Evaluate(t.Context(), &sdk.EvaluateRequest{

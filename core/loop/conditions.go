@@ -92,11 +92,14 @@ func allSame(attempts []core.Attempt, key func(*core.Attempt) string) bool {
 	return first != ""
 }
 
-// outputKey is the output with its object keys sorted and its spaces removed.
-func outputKey(a *core.Attempt) string {
-	v, err := core.DecodeJSON(a.Output)
+func outputKey(a *core.Attempt) string { return canonical(a.Output) }
+
+// canonical is an output with its object keys sorted and its spaces removed. What isn't
+// JSON stays as it is.
+func canonical(output json.RawMessage) string {
+	v, err := core.DecodeJSON(output)
 	if err != nil {
-		return string(a.Output)
+		return string(output)
 	}
 	return string(core.MustJSON(v))
 }

@@ -3,7 +3,8 @@
 //
 // [Run] drives a loop over the three interfaces of sdk. What comes next is
 // decided by one step function (engine.next) from what has happened; the driver
-// beside it calls plugins, records each attempt before the next step, and tells
-// whoever watches. [Actions] runs the actions of workflow nodes, loops
-// among them, and [Replay] judges recorded attempts again.
+// calls plugins, records each attempt before the next step, and reports events.
+// [Replay] judges recorded attempts again. [Composite] and [Parsed] make evaluators
+// of evaluators. [Call] and [StandaloneState] give a plugin that is asked outside a
+// loop what it would get inside one.
 package loop

@@ -24,7 +24,7 @@ func newDriver(o *Options) (*driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{o: o, engine: engine{limits: withDefaults(o.LoopLimits), corrects: o.Corrector != nil, view: v, best: -1}}
+	d := &driver{o: o, engine: engine{limits: withDefaults(o.Limits), corrects: o.Corrector != nil, view: v, best: -1}}
 	if err := d.engine.replay(o.Done); err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (d *driver) correct(ctx context.Context) (made bool, reason core.StopReason
 	if err == nil {
 		err = sdk.WithUsage(checkOutput(resp.Output), resp.Usage)
 	}
-	if err == nil && d.o.CorrectMode == core.CorrectRegenerate {
+	if err == nil && d.o.CorrectMode == CorrectRegenerate {
 		err = sdk.WithUsage(d.engine.patched(resp.Output, resp.Usage), resp.Usage)
 	} else if err == nil {
 		return true, "", d.recordOutput(ctx, d.engine.produced(sdk.RoleCorrect, resp.Output, resp.Usage))
@@ -175,7 +175,7 @@ type ruling struct {
 // verdict asks what there is to say of the last attempt.
 func (d *driver) verdict(ctx context.Context) (ruling, error) {
 	resp, err := d.evaluate(ctx)
-	if err != nil && ctx.Err() == nil && d.o.OnEvaluatorError == core.EvaluatorErrorFail {
+	if err != nil && ctx.Err() == nil && d.o.OnEvaluatorError == EvaluatorErrorFail {
 		failed := sdk.Verdict{Errors: []sdk.Finding{finding(sdk.TypeEvaluatorError, err)}}
 		return ruling{EvaluateResponse: &sdk.EvaluateResponse{Verdict: failed}, failed: true}, nil
 	}
@@ -226,9 +226,7 @@ func (d *driver) interrupted(ctx context.Context) core.StopReason {
 
 // call names the step that a request belongs to.
 func (d *driver) call(role sdk.Role) sdk.Call {
-	c := sdk.Call{RunID: d.o.RunID, Node: d.o.Node, Iteration: d.engine.iteration(role), Role: role}
-	c.IdempotencyKey = idempotencyKey(d.o.RunID, d.o.Visit, c.Iteration, role)
-	return c
+	return Call(d.o.RunID, d.o.Visit, d.o.Node, d.engine.iteration(role), role)
 }
 
 // idempotencyKey is run_id/iteration/role. Later visits of a run name themselves
@@ -273,7 +271,7 @@ func (d *driver) evaluateRequest() *sdk.EvaluateRequest {
 func (d *driver) correctRequest() *sdk.CorrectRequest {
 	last := d.engine.last()
 	output := last.Output
-	if generatorFailed(last) {
+	if last.GeneratorFailed() {
 		output = last.Raw // there is nothing else to repair
 	}
 	return &sdk.CorrectRequest{

@@ -8,12 +8,19 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// engine is what has happened in a loop. It makes no call and reads no clock:
-// the driver tells it what came of each step, next says which step follows, and
-// check whether to stop. A resumed loop is an engine that was told its recorded
-// attempts.
+// The rules of the loop are one state machine without effects. A loop that calls, records
+// and decides in one function needs its rules a second time to be resumed, and the two
+// drift apart. Here a resumed loop replays its records into the machine and goes on, a
+// replay judges on a copy of it, and a test can interrupt a loop at every record and
+// compare what comes of it. So nothing in this file may call a plugin, read a clock or
+// use what isn't in a record: a loop that was resumed would then end differently.
+
+// engine is the state of a loop. It makes no call and reads no clock. The driver
+// reports the result of each step, next returns the step that follows, and check
+// decides whether to stop. To resume a loop, its recorded attempts are replayed
+// into an engine.
 type engine struct {
-	limits   core.LoopLimits
+	limits   Limits
 	corrects bool // there is a corrector
 	view     *view
 
@@ -23,8 +30,7 @@ type engine struct {
 	best     int // index of the best judged attempt, -1 before the first
 	usage    sdk.Usage
 
-	// What the corrector left behind for the attempt that the generator makes
-	// next.
+	// State from the corrector for the generator's next attempt.
 	correctorError *sdk.Finding
 	patch          json.RawMessage
 	// pending is the part of usage that no attempt holds yet.
@@ -32,7 +38,7 @@ type engine struct {
 	// failure is why the generator made nothing the last time, nil if it never failed
 	// in this process.
 	failure error
-	// stop is whether the loop's policy, asked of the last attempt, gives up.
+	// stop is whether the loop's policy, asked about the last attempt, ends the loop.
 	stop bool
 }
 
@@ -44,7 +50,7 @@ func (e *engine) next() sdk.Role {
 		return sdk.RoleGenerate
 	case !last.Judged:
 		return sdk.RoleEvaluate
-	case e.corrects && e.patch == nil && e.correctorError == nil && (!generatorFailed(last) || len(last.Raw) > 0):
+	case e.corrects && e.patch == nil && e.correctorError == nil && (!last.GeneratorFailed() || len(last.Raw) > 0):
 		return sdk.RoleCorrect
 	}
 	return sdk.RoleGenerate
@@ -77,14 +83,14 @@ func (e *engine) produced(role sdk.Role, output json.RawMessage, usage sdk.Usage
 	return e.last()
 }
 
-// spent counts what a call consumed that made no attempt and no verdict. The
-// attempt that is recorded next holds it.
+// spent adds the usage of a call that made neither an attempt nor a verdict. The
+// next recorded attempt includes it.
 func (e *engine) spent(usage sdk.Usage) {
 	e.usage, e.pending = e.usage.Add(usage), e.pending.Add(usage)
 }
 
-// failed adds the next attempt as one of which its generator made nothing usable.
-// It keeps what the generator was given, so that a corrector may try its hand at it.
+// failed adds the next attempt as one without a usable output. It keeps the
+// generator's raw input, which a corrector may be able to repair.
 func (e *engine) failed(err error) *core.Attempt {
 	a := e.produced(sdk.RoleGenerate, json.RawMessage("null"), sdk.Usage{})
 	a.Raw = sdk.RawOf(err)
@@ -116,16 +122,16 @@ func (e *engine) remember() {
 	}
 }
 
-// better reports whether an attempt takes the place of the best one before it: by
-// its score, but whatever was judged comes before what no generator made.
+// better reports whether an attempt replaces the best one so far. An attempt with
+// an output is better than one whose generator failed; otherwise the scores decide.
 func better(a, best *core.Attempt) bool {
-	if failed := generatorFailed(a); failed != generatorFailed(best) {
+	if failed := a.GeneratorFailed(); failed != best.GeneratorFailed() {
 		return !failed
 	}
 	return a.Score > best.Score
 }
 
-// correctorFailed adds the corrector's error to those of the last attempt.
+// correctorFailed adds the corrector's error to the last attempt's errors.
 func (e *engine) correctorFailed(f sdk.Finding) {
 	a := e.last()
 	a.Errors = append(a.Errors[:len(a.Errors):len(a.Errors)], f)
@@ -222,9 +228,9 @@ func (e *engine) reflection(iteration int, output json.RawMessage) reflection {
 	return r
 }
 
-// historyBytes bounds the history that a plugin is sent: a quarter of what a
-// message may hold (8 MiB). The rest is for the state, the attempt,
-// which a call names twice, and the best one.
+// historyBytes limits the history that is sent to a plugin: a quarter of the largest
+// message (8 MiB). The rest is for the state, the attempt, which a call contains
+// twice, and the best attempt.
 const historyBytes = 2 << 20
 
 // recent is the part of the history that plugins are sent: the newest attempts,
@@ -243,15 +249,11 @@ func (e *engine) recent() [][]byte {
 // madeNothing reports whether no attempt has an output, though there are some.
 func (e *engine) madeNothing() bool {
 	for i := range e.attempts {
-		if !generatorFailed(&e.attempts[i]) {
+		if !e.attempts[i].GeneratorFailed() {
 			return false
 		}
 	}
 	return len(e.attempts) > 0
-}
-
-func generatorFailed(a *core.Attempt) bool {
-	return len(a.Errors) > 0 && a.Errors[0].Type == sdk.TypeGeneratorError
 }
 
 func finding(kind string, err error) sdk.Finding {

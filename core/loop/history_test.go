@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 func TestTheHistoryThatPluginsSeeGrowsLinearly(t *testing.T) {
 	sizes := map[int]int{}
-	o := (&world{}).options(core.LoopLimits{MaxIterations: 40, HistoryLimit: 40})
+	o := (&world{}).options(loop.Limits{MaxIterations: 40, HistoryLimit: 40})
 	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 		sizes[req.Iteration] = len(req.State)
 		return &sdk.EvaluateResponse{}, nil
@@ -37,7 +36,7 @@ func TestAnOutputThatHoldsTheStateDoesNotNestTheHistory(t *testing.T) {
 func holdsTheState(t *testing.T, form string) {
 	sizes := map[int]int{}
 	score := 0.0
-	o := (&world{}).options(core.LoopLimits{MaxIterations: 40})
+	o := (&world{}).options(loop.Limits{MaxIterations: 40})
 	o.Corrector = nil
 	o.Generator = sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
 		return &sdk.GenerateResponse{Output: fmt.Appendf(nil, form, req.State)}, nil
@@ -64,7 +63,7 @@ func holdsTheState(t *testing.T, form string) {
 
 func TestPluginsAreSentTheNewestTwentyAttemptsByDefault(t *testing.T) {
 	var last []sdk.HistoryEntry
-	o := &loop.Options{Generator: always(`1`), LoopLimits: core.LoopLimits{MaxIterations: 23}}
+	o := &loop.Options{Generator: always(`1`), Limits: loop.Limits{MaxIterations: 23}}
 	o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (_ *sdk.EvaluateResponse, err error) {
 		last, err = sdk.History(req.State)
 		return &sdk.EvaluateResponse{}, err
@@ -84,7 +83,7 @@ func TestLargeAttemptsAreSentAsFarAsTheyFit(t *testing.T) {
 	} {
 		var seen []int
 		var best int
-		o := &loop.Options{Generator: always(`"` + strings.Repeat("x", size) + `"`), LoopLimits: core.LoopLimits{MaxIterations: 5}}
+		o := &loop.Options{Generator: always(`"` + strings.Repeat("x", size) + `"`), Limits: loop.Limits{MaxIterations: 5}}
 		o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 			if req.Iteration < 5 {
 				return &sdk.EvaluateResponse{}, nil
@@ -106,7 +105,7 @@ func TestLargeAttemptsAreSentAsFarAsTheyFit(t *testing.T) {
 func TestAPatchThatHoldsTheStateDoesNotNestTheHistory(t *testing.T) {
 	var sizes []int
 	o := &loop.Options{
-		LoopLimits: core.LoopLimits{MaxIterations: 40, CorrectMode: core.CorrectRegenerate, HistoryLimit: 1},
+		Limits: loop.Limits{MaxIterations: 40, CorrectMode: loop.CorrectRegenerate, HistoryLimit: 1},
 		Generator: sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
 			sizes = append(sizes, len(req.State))
 			return &sdk.GenerateResponse{Output: []byte(`"an output of some length"`)}, nil

@@ -50,7 +50,7 @@ func stopsBy(t *testing.T, reasons []core.StopReason) (*core.LoopResult, error) 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	has := func(r core.StopReason) bool { return slices.Contains(reasons, r) }
-	o := &loop.Options{Generator: always(`1`), LoopLimits: core.LoopLimits{MaxIterations: 9}}
+	o := &loop.Options{Generator: always(`1`), Limits: loop.Limits{MaxIterations: 9}}
 	if has(core.StopMaxIterations) {
 		o.MaxIterations = 2
 	}
@@ -96,7 +96,7 @@ func TestOnlyAnEvaluatorThatWentAwayIsAskedAgain(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				var at []time.Time
-				o := &loop.Options{Generator: always(`1`), RunID: "run", Visit: 1, LoopLimits: core.LoopLimits{EvaluatorRetries: retries}}
+				o := &loop.Options{Generator: always(`1`), RunID: "run", Visit: 1, Limits: loop.Limits{EvaluatorRetries: retries}}
 				o.Evaluator = sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 					at = append(at, time.Now())
 					if req.IdempotencyKey != "run/1/evaluate" {
@@ -120,9 +120,9 @@ func TestOnlyAnEvaluatorThatWentAwayIsAskedAgain(t *testing.T) {
 
 func TestNothingThatAPluginReturnsExtendsTheLoop(t *testing.T) {
 	spoof := json.RawMessage(`{"max_iterations": 99, "reflection_iteration": -5, "reflection_history": [], "settings": {"max_iterations": 99}}`)
-	for _, mode := range []core.CorrectMode{core.CorrectReplace, core.CorrectRegenerate} {
+	for _, mode := range []loop.CorrectMode{loop.CorrectReplace, loop.CorrectRegenerate} {
 		var seen []int
-		o := &loop.Options{Generator: always(string(spoof)), LoopLimits: core.LoopLimits{CorrectMode: mode, MaxIterations: 4}}
+		o := &loop.Options{Generator: always(string(spoof)), Limits: loop.Limits{CorrectMode: mode, MaxIterations: 4}}
 		o.Corrector = sdk.CorrectorFunc(func(context.Context, *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
 			return &sdk.CorrectResponse{Output: spoof}, nil
 		})
@@ -153,7 +153,7 @@ func (s sees) Eval(_ context.Context, vars map[string]any) (bool, error) {
 
 func TestTheAcceptRuleSeesTheVerdictsOutput(t *testing.T) {
 	rule := sees{}
-	o := &loop.Options{Generator: always(`"{\"n\": 1}"`), LoopLimits: core.LoopLimits{Accept: rule}}
+	o := &loop.Options{Generator: always(`"{\"n\": 1}"`), Limits: loop.Limits{Accept: rule}}
 	o.Evaluator = sdk.EvaluatorFunc(func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{
 			Score: 0.5, Output: json.RawMessage(`{"n": 1}`), Errors: []sdk.Finding{{Message: "bad", Path: "/n"}},
@@ -173,7 +173,7 @@ func TestTheAcceptRuleSeesTheVerdictsOutput(t *testing.T) {
 }
 
 func TestARaisedErrorCarriesTheWholeHistory(t *testing.T) {
-	o := (&world{}).options(core.LoopLimits{MaxIterations: 30, HistoryLimit: 2, OnFailure: core.Raise})
+	o := (&world{}).options(loop.Limits{MaxIterations: 30, HistoryLimit: 2, OnFailure: loop.Raise})
 	r, err := loop.Run(t.Context(), o)
 	history, _ := sdk.AsError(err).Details["history"].([]sdk.HistoryEntry)
 	if diff := cmp.Diff(r.History, history); diff != "" || len(history) != 30 {
@@ -230,7 +230,7 @@ func slow(record *tape) *loop.Options {
 		return ctx.Err()
 	}
 	return &loop.Options{
-		LoopLimits: core.LoopLimits{Timeout: 10 * time.Second}, Recorder: record,
+		Limits: loop.Limits{Timeout: 10 * time.Second}, Recorder: record,
 		Generator: sdk.GeneratorFunc(func(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
 			return &sdk.GenerateResponse{Output: core.MustJSON(req.Iteration)}, pause(ctx, 2*time.Second)
 		}),
@@ -246,7 +246,7 @@ func slow(record *tape) *loop.Options {
 func TestAResumedLoopUsesTheKeysThatTheInterruptedOneWouldHave(t *testing.T) {
 	keys := func(done []core.Attempt, failAt int) (asked []string, r *tape) {
 		r = &tape{failAt: failAt}
-		o := (&world{}).options(core.LoopLimits{MaxIterations: 3})
+		o := (&world{}).options(loop.Limits{MaxIterations: 3})
 		o.Visit, o.Recorder, o.Done = 2, r, slices.Clone(done)
 		watch(o, func(key string) { asked = append(asked, key) })
 		if _, err := loop.Run(t.Context(), o); err != nil && !errors.Is(err, errPower) {

@@ -19,15 +19,15 @@ type Options struct {
 	// again, with the errors in the state.
 	Corrector sdk.Corrector
 
-	core.LoopLimits
+	Limits
 
 	// Policy is asked of each attempt, once it is judged, and has the last word
 	// on whether it passes and on whether the loop gives up. nil leaves that to the
 	// limits. Namespace and Workflow are what it learns of the run.
-	Policy              core.LoopPolicy
+	Policy              Policy
 	Namespace, Workflow string
 
-	// State is what plugins see beside the reflection_* keys: a JSON object.
+	// State is what plugins see next to the reflection_* keys: a JSON object.
 	State json.RawMessage
 	// RunID, Visit and Node name the loop in requests, events and idempotency
 	// keys.
@@ -43,7 +43,7 @@ type Options struct {
 	// Recorder makes attempts durable before the step that follows them. nil
 	// keeps them in memory only.
 	Recorder core.AttemptRecorder
-	// Events is told what happens; nil tells nobody.
+	// Events receives what happens, in order; nil receives nothing.
 	Events func(core.Event)
 	// Pieces sends Events core.OutputChunk too. A model streams its reply only
 	// then: where nobody sees the pieces, a whole reply is the safer one.
@@ -63,29 +63,29 @@ func (o *Options) Validate() error {
 	}
 	complain(o.Generator == nil, "no generator")
 	complain(o.Evaluator == nil, "no evaluator")
-	complain(o.MaxIterations < 0 || o.MaxIterations > core.MaxMaxIterations,
-		"max_iterations %d is not 1 to %d", o.MaxIterations, core.MaxMaxIterations)
+	complain(o.MaxIterations < 0 || o.MaxIterations > MaxMaxIterations,
+		"max_iterations %d is not 1 to %d", o.MaxIterations, MaxMaxIterations)
 	complain(o.NoProgress < 0 || o.NoProgress == 1, "no_progress %d is not 2 or more", o.NoProgress)
 	complain(o.Timeout < 0, "timeout %s is negative", o.Timeout)
 	complain(o.BudgetTokens < 0 || o.BudgetUSD < 0, "the budget is negative")
 	complain(o.HistoryLimit < 0, "history_limit %d is negative", o.HistoryLimit)
 	switch o.OnFailure {
-	case "", core.ReturnBest, core.ReturnLast, core.Raise:
+	case "", ReturnBest, ReturnLast, Raise:
 	default:
 		complain(true, "on_failure %q is not return_best, return_last or raise", o.OnFailure)
 	}
 	switch o.CorrectMode {
-	case "", core.CorrectReplace, core.CorrectRegenerate:
+	case "", CorrectReplace, CorrectRegenerate:
 	default:
 		complain(true, "correct_mode %q is not replace or regenerate", o.CorrectMode)
 	}
 	switch o.OnEvaluatorError {
-	case "", core.EvaluatorErrorStop, core.EvaluatorErrorFail:
+	case "", EvaluatorErrorStop, EvaluatorErrorFail:
 	default:
 		complain(true, "on_evaluator_error %q is not error or fail_attempt", o.OnEvaluatorError)
 	}
 	switch o.OnGeneratorError {
-	case "", core.GeneratorErrorStop, core.GeneratorErrorAttempt:
+	case "", GeneratorErrorStop, GeneratorErrorAttempt:
 	default:
 		complain(true, "on_generator_error %q is not stop or attempt", o.OnGeneratorError)
 	}
@@ -96,27 +96,27 @@ func (o *Options) Validate() error {
 }
 
 // withDefaults returns the limits with each zero field set.
-func withDefaults(l core.LoopLimits) core.LoopLimits {
+func withDefaults(l Limits) Limits {
 	if l.MaxIterations == 0 {
-		l.MaxIterations = core.DefaultMaxIterations
+		l.MaxIterations = DefaultMaxIterations
 	}
 	if l.HistoryLimit == 0 {
-		l.HistoryLimit = core.DefaultHistoryLimit
+		l.HistoryLimit = DefaultHistoryLimit
 	}
 	if l.EvaluatorRetries == 0 {
-		l.EvaluatorRetries = core.DefaultEvaluatorRetries
+		l.EvaluatorRetries = DefaultEvaluatorRetries
 	}
 	if l.GeneratorRetries == 0 {
-		l.GeneratorRetries = core.DefaultGeneratorRetries
+		l.GeneratorRetries = DefaultGeneratorRetries
 	}
 	if l.OnFailure == "" {
-		l.OnFailure = core.ReturnBest
+		l.OnFailure = ReturnBest
 	}
 	return l
 }
 
 // Run runs a loop to its end. Unless the options are wrong there is always a
-// result; an error beside it means that the loop ended with status raised,
+// result; an error next to it means that the loop ended with status raised,
 // error or cancelled, and is described in the result too. An exhausted loop
 // returns its best or last attempt and no error.
 func Run(ctx context.Context, o *Options) (*core.LoopResult, error) {

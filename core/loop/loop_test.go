@@ -82,9 +82,9 @@ func scanOptions(t *testing.T, d *datadriven.TestData, o *loop.Options) {
 	d.MaybeScanArgs(t, "history", &o.HistoryLimit)
 	d.MaybeScanArgs(t, "accept", &accept)
 	d.MaybeScanArgs(t, "stop", &stop)
-	o.OnFailure, o.CorrectMode = core.OnFailure(onFailure), core.CorrectMode(mode)
-	o.OnEvaluatorError = core.OnEvaluatorError(evaluatorError)
-	o.OnGeneratorError = core.OnGeneratorError(generatorError)
+	o.OnFailure, o.CorrectMode = loop.OnFailure(onFailure), loop.CorrectMode(mode)
+	o.OnEvaluatorError = loop.OnEvaluatorError(evaluatorError)
+	o.OnGeneratorError = loop.OnGeneratorError(generatorError)
 	o.Accept, o.StopWhen = fromScore(accept), fromScore(stop)
 	if timeout != "" {
 		var err error

@@ -9,9 +9,11 @@ import (
 	"github.com/reflectory/reflectory/sdk/jsontext"
 )
 
-// parsing judges the JSON value in a text, where the attempt is one. The value is
-// the attempt's output from then on. A text without one is a bad attempt, no failure
-// to judge it.
+// Parsed makes an evaluator judge the JSON value in a text, where the attempt is a text.
+// The value is the attempt's output from then on. A text without one is a bad attempt,
+// not a failure to judge it.
+func Parsed(evaluator sdk.Evaluator) sdk.Evaluator { return parsing{evaluator} }
+
 type parsing struct{ sdk.Evaluator }
 
 // Evaluate implements sdk.Evaluator.

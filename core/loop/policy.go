@@ -7,6 +7,11 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// Policy decides whether an attempt passes, and whether a loop gives up.
+type Policy interface {
+	Loop(ctx context.Context, in *core.LoopInput) core.LoopOutcome
+}
+
 // take takes in what was said of the last attempt, and what the loop's policy
 // makes of it. Where the policy fails nobody knows whether the attempt passes: it
 // stays unjudged, and the run ends with status error.

@@ -100,7 +100,7 @@ func TestThePolicyMayGiveUpAfterWhatNobodyJudged(t *testing.T) {
 			o.Generator = sdk.GeneratorFunc(func(context.Context, *sdk.GenerateRequest) (*sdk.GenerateResponse, error) { return nil, broken })
 		},
 		"the evaluator failed": func(o *loop.Options) {
-			o.OnEvaluatorError = core.EvaluatorErrorFail
+			o.OnEvaluatorError = loop.EvaluatorErrorFail
 			o.Evaluator = sdk.EvaluatorFunc(func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) { return nil, broken })
 		},
 	} {

@@ -9,7 +9,7 @@ import (
 )
 
 // recordError marks a failure to make an attempt durable. It ends the loop
-// whatever else is going on, because nothing may be built on a lost attempt.
+// even while it is being cancelled, because nothing may be built on a lost attempt.
 type recordError struct{ error }
 
 func (e *recordError) Unwrap() error { return e.error }

@@ -12,11 +12,11 @@ import (
 type ReplayOptions struct {
 	// Evaluator judges; it may differ from the recorded one.
 	Evaluator sdk.Evaluator
-	// Limits are the loop's. Those that bear on judging count: Accept,
+	// Limits are the loop's. The ones about judging count: Accept,
 	// HistoryLimit, EvaluatorRetries and OnEvaluatorError.
-	Limits core.LoopLimits
+	Limits Limits
 	// Policy, Namespace and Workflow are as in [Options].
-	Policy              core.LoopPolicy
+	Policy              Policy
 	Namespace, Workflow string
 	// State is the state as the loop found it.
 	State json.RawMessage
@@ -51,7 +51,7 @@ type Judgment struct {
 func Replay(ctx context.Context, o *ReplayOptions) ([]Replayed, error) {
 	d, err := newDriver(&Options{
 		State: o.State, Node: o.Node,
-		LoopLimits: core.LoopLimits{
+		Limits: Limits{
 			Accept: o.Limits.Accept, HistoryLimit: o.Limits.HistoryLimit,
 			EvaluatorRetries: o.Limits.EvaluatorRetries, OnEvaluatorError: o.Limits.OnEvaluatorError,
 		},
@@ -80,7 +80,7 @@ func Replay(ctx context.Context, o *ReplayOptions) ([]Replayed, error) {
 
 // rejudge asks for a verdict on an attempt as it was made, and forgets it again.
 func (d *driver) rejudge(ctx context.Context, a core.Attempt) (Judgment, error) {
-	if generatorFailed(&a) || !a.Judged {
+	if a.GeneratorFailed() || !a.Judged {
 		return judgment(&a), nil
 	}
 	if len(a.Raw) > 0 {
@@ -108,4 +108,12 @@ func changed(was core.Attempt, now Judgment) bool {
 	then := core.Attempt{Errors: now.Errors}
 	return was.Valid != now.Valid || was.Accepted != now.Accepted || was.Score != now.Score ||
 		errorsKey(&was) != errorsKey(&then)
+}
+
+// nonNil is a list that JSON shows as [], not as null.
+func nonNil(findings []sdk.Finding) []sdk.Finding {
+	if findings == nil {
+		return []sdk.Finding{}
+	}
+	return findings
 }

@@ -15,13 +15,13 @@ import (
 
 func TestReplayJudgesRecordedAttemptsAgain(t *testing.T) {
 	record := &tape{}
-	if _, err := runTaped(t, &world{fail: map[string]bool{"run/2/generate": true}}, core.LoopLimits{MaxIterations: 4}, record, nil); err != nil {
+	if _, err := runTaped(t, &world{fail: map[string]bool{"run/2/generate": true}}, loop.Limits{MaxIterations: 4}, record, nil); err != nil {
 		t.Fatal(err)
 	}
 	attempts := slices.Clone(record.attempts)
 	w := &world{}
 	same, err := loop.Replay(t.Context(), &loop.ReplayOptions{
-		Evaluator: w.options(core.LoopLimits{}).Evaluator, State: json.RawMessage(`{"a":1}`), Attempts: attempts,
+		Evaluator: w.options(loop.Limits{}).Evaluator, State: json.RawMessage(`{"a":1}`), Attempts: attempts,
 	})
 	if err != nil || len(same) != 4 {
 		t.Fatalf("got %v, %v", same, err)
@@ -35,7 +35,7 @@ func TestReplayJudgesRecordedAttemptsAgain(t *testing.T) {
 		t.Error("a replay called the generator")
 	}
 	strict, err := loop.Replay(t.Context(), &loop.ReplayOptions{
-		Evaluator: w.options(core.LoopLimits{}).Evaluator, Limits: core.LoopLimits{Accept: scoreRule("0.3")}, State: json.RawMessage(`{"a":1}`), Attempts: attempts,
+		Evaluator: w.options(loop.Limits{}).Evaluator, Limits: loop.Limits{Accept: scoreRule("0.3")}, State: json.RawMessage(`{"a":1}`), Attempts: attempts,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestAReplayCountsAnEvaluatorsFailureAsTheLoopDid(t *testing.T) {
 	if _, err := loop.Replay(t.Context(), o); sdk.ReasonOf(err) != "broken" {
 		t.Errorf("by default: %v", err)
 	}
-	o.Limits.OnEvaluatorError = core.EvaluatorErrorFail
+	o.Limits.OnEvaluatorError = loop.EvaluatorErrorFail
 	got, err := loop.Replay(t.Context(), o)
 	if err != nil || len(got) != 1 || got[0].Changed {
 		t.Errorf("with fail_attempt: %+v, %v", got, err)
@@ -110,7 +110,7 @@ func TestAReplayRetriesAsTheLoopDoes(t *testing.T) {
 				calls++
 				return nil, errGone
 			})
-			o := &loop.ReplayOptions{Evaluator: evaluator, Attempts: []core.Attempt{attempt(1, 0.5)}, Limits: core.LoopLimits{EvaluatorRetries: retries}}
+			o := &loop.ReplayOptions{Evaluator: evaluator, Attempts: []core.Attempt{attempt(1, 0.5)}, Limits: loop.Limits{EvaluatorRetries: retries}}
 			if _, err := loop.Replay(t.Context(), o); !errors.Is(err, errGone) || calls != want {
 				t.Errorf("with %d retries %d calls, want %d: %v", retries, calls, want, err)
 			}

@@ -44,7 +44,7 @@ func (d *driver) result(reason core.StopReason, cause error) (*core.LoopResult, 
 		r.Error = core.NewErrorInfo(d.madeNothing())
 	}
 	if r.Error != nil && r.Status == core.StatusRaised {
-		r.Error.Details = nil // the history stands beside it
+		r.Error.Details = nil // the history is next to it
 	}
 	return r, err
 }
@@ -72,13 +72,13 @@ func entry(a *core.Attempt, reason core.StopReason) sdk.HistoryEntry {
 // that passed, else what the failure strategy says.
 func (d *driver) chosen(s core.Status) int {
 	e := &d.engine
-	if s == core.StatusPassed || e.limits.OnFailure == core.ReturnLast || e.best < 0 {
+	if s == core.StatusPassed || e.limits.OnFailure == ReturnLast || e.best < 0 {
 		return len(e.attempts) - 1
 	}
 	return e.best
 }
 
-func status(reason core.StopReason, cause error, strategy core.OnFailure) core.Status {
+func status(reason core.StopReason, cause error, strategy OnFailure) core.Status {
 	switch {
 	case cause != nil:
 		return core.StatusError
@@ -86,7 +86,7 @@ func status(reason core.StopReason, cause error, strategy core.OnFailure) core.S
 		return core.StatusPassed
 	case reason == core.StopCancelled:
 		return core.StatusCancelled
-	case strategy == core.Raise:
+	case strategy == Raise:
 		return core.StatusRaised
 	}
 	return core.StatusExhausted

@@ -25,7 +25,7 @@ type world struct {
 	fail      map[string]bool // idempotency keys that fail
 }
 
-func (w *world) options(limits core.LoopLimits) *loop.Options {
+func (w *world) options(limits loop.Limits) *loop.Options {
 	return &loop.Options{
 		Generator: sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
 			w.generated++
@@ -49,7 +49,7 @@ func (w *world) options(limits core.LoopLimits) *loop.Options {
 			}
 			return &sdk.EvaluateResponse{Verdict: v, Usage: sdk.Usage{TokensOut: 2}}, nil
 		}),
-		LoopLimits: limits, RunID: "run", State: json.RawMessage(`{"a":1}`),
+		Limits: limits, RunID: "run", State: json.RawMessage(`{"a":1}`),
 	}
 }
 
@@ -87,9 +87,9 @@ func (r *tape) keep(ctx context.Context, a core.Attempt) error {
 }
 
 func TestALoopInterruptedAtAnyRecordResumesToTheSameResult(t *testing.T) {
-	limits := map[string]core.LoopLimits{
+	limits := map[string]loop.Limits{
 		"replace":    {MaxIterations: 6},
-		"regenerate": {MaxIterations: 6, CorrectMode: core.CorrectRegenerate},
+		"regenerate": {MaxIterations: 6, CorrectMode: loop.CorrectRegenerate},
 		"budget":     {MaxIterations: 9, BudgetTokens: 30},
 	}
 	failures := []map[string]bool{
@@ -110,7 +110,7 @@ func TestALoopInterruptedAtAnyRecordResumesToTheSameResult(t *testing.T) {
 	}
 }
 
-func interruptAndResume(t *testing.T, fail map[string]bool, l core.LoopLimits, at int, want *core.LoopResult) {
+func interruptAndResume(t *testing.T, fail map[string]bool, l loop.Limits, at int, want *core.LoopResult) {
 	t.Helper()
 	w, cut := &world{fail: fail}, &tape{failAt: at}
 	if _, err := runTaped(t, w, l, cut, nil); !errors.Is(err, errPower) {
@@ -122,7 +122,7 @@ func interruptAndResume(t *testing.T, fail map[string]bool, l core.LoopLimits, a
 	}
 }
 
-func runTaped(t *testing.T, w *world, l core.LoopLimits, r *tape, done []core.Attempt) (*core.LoopResult, error) {
+func runTaped(t *testing.T, w *world, l loop.Limits, r *tape, done []core.Attempt) (*core.LoopResult, error) {
 	t.Helper()
 	o := w.options(l)
 	o.Recorder, o.Done = r, slices.Clone(done)
@@ -135,8 +135,8 @@ func runTaped(t *testing.T, w *world, l core.LoopLimits, r *tape, done []core.At
 
 func TestACrashDuringEvaluationPaysForNoSecondGeneration(t *testing.T) {
 	w, cut := &world{}, &tape{failAt: 2}
-	_, _ = runTaped(t, w, core.LoopLimits{MaxIterations: 1}, cut, nil)
-	_, _ = runTaped(t, w, core.LoopLimits{MaxIterations: 1}, &tape{}, cut.attempts)
+	_, _ = runTaped(t, w, loop.Limits{MaxIterations: 1}, cut, nil)
+	_, _ = runTaped(t, w, loop.Limits{MaxIterations: 1}, &tape{}, cut.attempts)
 	if w.generated != 1 {
 		t.Errorf("generated %d times", w.generated)
 	}
@@ -144,15 +144,15 @@ func TestACrashDuringEvaluationPaysForNoSecondGeneration(t *testing.T) {
 
 func TestALoopThatOnlyLacksTheRecordOfItsEndAsksNobodyAnything(t *testing.T) {
 	for name, c := range map[string]struct {
-		limits core.LoopLimits
+		limits loop.Limits
 		last   core.Attempt
 		want   core.StopReason
 	}{
-		"passed":   {core.LoopLimits{}, core.Attempt{Accepted: true, Valid: true}, core.StopValid},
-		"limit":    {core.LoopLimits{MaxIterations: 1}, core.Attempt{}, core.StopMaxIterations},
-		"budget":   {core.LoopLimits{BudgetTokens: 3}, core.Attempt{Usage: sdk.Usage{TokensIn: 3}}, core.StopBudget},
-		"timeout":  {core.LoopLimits{Timeout: time.Second}, core.Attempt{ActiveMillis: 1000}, core.StopTimeout},
-		"own rule": {core.LoopLimits{StopWhen: scoreRule("0")}, core.Attempt{}, core.StopWhen},
+		"passed":   {loop.Limits{}, core.Attempt{Accepted: true, Valid: true}, core.StopValid},
+		"limit":    {loop.Limits{MaxIterations: 1}, core.Attempt{}, core.StopMaxIterations},
+		"budget":   {loop.Limits{BudgetTokens: 3}, core.Attempt{Usage: sdk.Usage{TokensIn: 3}}, core.StopBudget},
+		"timeout":  {loop.Limits{Timeout: time.Second}, core.Attempt{ActiveMillis: 1000}, core.StopTimeout},
+		"own rule": {loop.Limits{StopWhen: scoreRule("0")}, core.Attempt{}, core.StopWhen},
 	} {
 		o := (&world{}).options(c.limits)
 		watch(o, func(key string) { t.Errorf("%s: it asked %s", name, key) })
@@ -168,7 +168,7 @@ func TestACancelledLoopRecordsWhatWasPaidFor(t *testing.T) {
 	for _, role := range []sdk.Role{sdk.RoleGenerate, sdk.RoleEvaluate} {
 		ctx, cancel := context.WithCancel(t.Context())
 		record := &tape{}
-		o := (&world{}).options(core.LoopLimits{})
+		o := (&world{}).options(loop.Limits{})
 		o.Recorder = record
 		watch(o, func(key string) {
 			if strings.HasSuffix(key, string(role)) {
@@ -182,9 +182,9 @@ func TestACancelledLoopRecordsWhatWasPaidFor(t *testing.T) {
 	}
 }
 
-func TestALostRecordIsToldAlsoWhereTheLoopWasCancelled(t *testing.T) {
+func TestALostRecordIsReportedAlsoWhereTheLoopWasCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	o := (&world{}).options(core.LoopLimits{})
+	o := (&world{}).options(loop.Limits{})
 	o.Recorder = &tape{failAt: 2}
 	watch(o, func(key string) {
 		if strings.HasSuffix(key, "/evaluate") {
@@ -197,7 +197,7 @@ func TestALostRecordIsToldAlsoWhereTheLoopWasCancelled(t *testing.T) {
 }
 
 func TestARecordedGapIsRefused(t *testing.T) {
-	o := (&world{}).options(core.LoopLimits{})
+	o := (&world{}).options(loop.Limits{})
 	o.Done = []core.Attempt{{Iteration: 2, Output: json.RawMessage("1"), Judged: true}}
 	if _, err := loop.Run(t.Context(), o); sdk.ReasonOf(err) != "history_gap" {
 		t.Errorf("got %v", err)
@@ -218,7 +218,7 @@ func TestAnIterationTakesFewAllocations(t *testing.T) {
 		Corrector: sdk.CorrectorFunc(func(context.Context, *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
 			return &sdk.CorrectResponse{Output: output}, nil
 		}),
-		LoopLimits: core.LoopLimits{MaxIterations: iterations}, State: state,
+		Limits: loop.Limits{MaxIterations: iterations}, State: state,
 	}
 	perRun := testing.AllocsPerRun(20, func() {
 		if _, err := loop.Run(context.Background(), o); err != nil {
@@ -233,7 +233,7 @@ func TestAnIterationTakesFewAllocations(t *testing.T) {
 }
 
 func BenchmarkEngine(b *testing.B) {
-	o := (&world{}).options(core.LoopLimits{MaxIterations: 3})
+	o := (&world{}).options(loop.Limits{MaxIterations: 3})
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := loop.Run(context.Background(), o); err != nil {

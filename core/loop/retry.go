@@ -20,9 +20,9 @@ import (
 // as down.
 func (d *driver) endsTheRun(err error) bool {
 	switch d.o.OnGeneratorError {
-	case core.GeneratorErrorStop:
+	case GeneratorErrorStop:
 		return true
-	case core.GeneratorErrorAttempt:
+	case GeneratorErrorAttempt:
 		return false
 	}
 	return sdk.Permanent(err) || sdk.Transient(err) || sdk.CodeOf(err) == sdk.Timeout

@@ -52,25 +52,3 @@ func TestAGeneratorIsAskedAgainWhenItsEndpointWantsToBeAsked(t *testing.T) {
 		})
 	}
 }
-
-// A template that can't be rendered is wrong in the next attempt too: the run ends
-// before it costs one.
-func TestAGeneratorWhoseTemplateFailsEndsTheRun(t *testing.T) {
-	generator := core.Step{Plugin: "echo", Config: unrenderable{}}
-	result, calls, err := act(t, &core.ActionRequest{Visit: 1, State: json.RawMessage(`{}`), Action: &core.LoopSpec{
-		Generator: generator, Evaluator: echo(`1`), Limits: core.LoopLimits{MaxIterations: 50},
-	}})
-	r := result.(*core.LoopResult)
-	if err != nil || r.Status != core.StatusError || r.StopReason != core.StopGeneratorError || len(r.History) != 0 || len(calls) != 0 || r.Error.Code != "template_failed" {
-		t.Errorf("%+v after the calls %q: %v", result, calls, err)
-	}
-}
-
-// unrenderable is the value of a template that names what isn't there.
-type unrenderable struct{}
-
-func (unrenderable) Constant() bool { return false }
-
-func (unrenderable) Render(core.Variables) (json.RawMessage, error) {
-	return nil, sdk.Errorf(sdk.Invalid, "template_failed", "nothing here is named x")
-}

@@ -68,19 +68,19 @@ func TestTheUsageOfFailedCallsCounts(t *testing.T) {
 			})
 		}, 20},
 		"the corrector's patch is no object": {func(o *loop.Options) {
-			o.CorrectMode = core.CorrectRegenerate
+			o.CorrectMode = loop.CorrectRegenerate
 			o.Corrector = sdk.CorrectorFunc(func(context.Context, *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
 				return &sdk.CorrectResponse{Output: json.RawMessage(`1`), Usage: sdk.Usage{TokensOut: 2}}, nil
 			})
 		}, 10},
 		"the evaluator, for a while": {func(o *loop.Options) { failingFirst(o, 2, sdk.Unavailable) }, 20},
 		"the evaluator, as an attempt": {func(o *loop.Options) {
-			o.OnEvaluatorError = core.EvaluatorErrorFail
+			o.OnEvaluatorError = loop.EvaluatorErrorFail
 			failingFirst(o, 1, sdk.Invalid)
 		}, 12},
 		"one of a composite's children": {func(o *loop.Options) {
-			o.OnEvaluatorError = core.EvaluatorErrorFail
-			o.Evaluator = &loop.Composite{Kind: core.CompositeAll, FailFast: true, Children: []loop.Child{
+			o.OnEvaluatorError = loop.EvaluatorErrorFail
+			o.Evaluator = &loop.Composite{Kind: loop.CompositeAll, FailFast: true, Children: []loop.Child{
 				says("good", true, 1), failing("bad", broke(sdk.Invalid)),
 			}}
 		}, 27},

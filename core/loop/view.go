@@ -16,7 +16,7 @@ import (
 const keyOutput = core.ReservedPrefix + "output"
 
 // view makes the state that plugins see: the workflow's state with the
-// reflection_* keys beside it. The workflow's part is encoded once.
+// reflection_* keys next to it. The workflow's part is encoded once.
 type view struct {
 	members map[string]json.RawMessage
 	base    []byte // the members as `"k":v,` in key order, without reserved ones
@@ -49,7 +49,7 @@ func newView(state json.RawMessage) (*view, error) {
 func (v *view) merge(patch json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(withoutReserved(patch), &members); err != nil || members == nil {
-		return sdk.Errorf(sdk.Invalid, "patch_invalid", "the corrector returned %s, which can't be merged into the state", kindOf(patch)).
+		return sdk.Errorf(sdk.Invalid, "patch_invalid", "the corrector returned %s, which can't be merged into the state", core.JSONKind(patch)).
 			WithHint("with correct_mode: regenerate a corrector returns an object; with replace any value will do")
 	}
 	maps.Copy(v.members, members)
@@ -66,7 +66,7 @@ func (v *view) encode() {
 	}
 }
 
-// state encodes the state with the reserved keys. Its size is that of its parts,
+// state encodes the state with the reserved keys. Its size is the sum of its parts,
 // so it grows linearly with the history.
 func (v *view) state(r reflection) json.RawMessage {
 	size := len(v.base) + len(r.output) + len(r.errors) + len(r.feedback) + len(r.best) + 256
@@ -147,25 +147,4 @@ func appendRaw(b []byte, raw json.RawMessage) []byte {
 func appendString(b []byte, s string) []byte {
 	quoted, _ := json.Marshal(s) // a string can't fail to encode
 	return append(b, quoted...)
-}
-
-// kindOf names a JSON value's kind for a message.
-func kindOf(raw json.RawMessage) string {
-	trimmed := bytes.TrimSpace(raw)
-	if len(trimmed) == 0 {
-		return "nothing"
-	}
-	switch trimmed[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a text"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
 }

@@ -143,6 +143,19 @@ var changing = []struct {
 			return err
 		}
 	}},
+	{"SetIf", "agent.governance.changed", func(t *testing.T, g *governed) act {
+		return func(ctx context.Context) error {
+			_, err := g.settings.SetIf(ctx, "a", "", "max_reflection_depth=1")
+			return err
+		}
+	}},
+	{"UnsetIf", "agent.governance.changed", func(t *testing.T, g *governed) act {
+		g.set(t, "a", "max_reflection_depth=1")
+		return func(ctx context.Context) error {
+			_, err := g.settings.UnsetIf(ctx, "a", "", "max_reflection_depth")
+			return err
+		}
+	}},
 	{"Unset", "agent.governance.changed", func(t *testing.T, g *governed) act {
 		g.set(t, "a", "max_reflection_depth=1")
 		return func(ctx context.Context) error {
@@ -278,7 +291,7 @@ func TestCaller_IsInEveryEvent(t *testing.T) {
 // TestCaller_NoChangeIsLeftOut: a method that takes a context is in the table, or reads.
 func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 	reads := strings.Fields(`Namespaces Decision Decisions Explain Find Knowledge FindKnowledge ListKnowledge Links List Pending
-		FindPending Promotion RecallKnowledge SessionNames Get Bias Turn TurnNamespaces Weigh Check Proven History Rebuild`)
+		FindPending Promotion RecallKnowledge SessionNames Session Lineage Get Bias Turn TurnNamespaces Weigh Check Proven History Rebuild`)
 	tests := strings.Fields("RecordTurn Dream Put Remove Move") // export_lifecycle_test.go
 	g := newGoverned(t, mem.Open(), nil)
 	for _, part := range []any{g.Memories, g.evidence, g.settings} {

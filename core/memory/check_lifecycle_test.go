@@ -93,13 +93,14 @@ func TestCheckFindsAnEditedLife(t *testing.T) {
 		{"revalidation", "memory/", `"revalidation_score":0.9`, `"revalidation_score":0.5`, "the record isn't what its newest event says"},
 		{"turns", "memory/", `"turn":2}]`, `"turn":1}]`, "the record isn't what its newest event says"},
 	}
+	w := ended(t, openPebble(t)) // each edit is taken back
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w := ended(t, openPebble(t))
 			key, value := w.having(t, c.prefix, c.from)
 			edited := strings.Replace(value, c.from, c.to, 1)
 			change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(edited)) })
 			list := w.problems(t)
+			change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(value)) })
 			for _, p := range list {
 				if strings.Contains(p.Message, c.says) {
 					return
@@ -107,6 +108,9 @@ func TestCheckFindsAnEditedLife(t *testing.T) {
 			}
 			t.Errorf("problems %+v, want %q", list, c.says)
 		})
+	}
+	if list := w.problems(t); len(list) != 0 {
+		t.Errorf("problems that no edit has made: %+v", list)
 	}
 }
 

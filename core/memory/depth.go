@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -16,7 +17,7 @@ type depthCap struct {
 	failure error
 }
 
-// capOf is a namespace's own. One whose settings can't be read has none to give.
+// capOf is a namespace's own cap. It is 0 if the namespace's settings can't be read.
 func capOf(g *core.Governance) depthCap {
 	if g.Failure != nil {
 		return depthCap{0, g.DecidedBy, g.Failure}
@@ -24,9 +25,9 @@ func capOf(g *core.Governance) depthCap {
 	return depthCap{g.MaxReflectionDepth, g.DecidedBy, nil}
 }
 
-// resolveCap is step 4: the target's cap, or a smaller one that a source's own
-// chain locks. Settings of a source that can't be read may lock it, so they
-// count as if they did.
+// resolveCap finds the cap of the reflection: the cap of its own namespace, or a smaller
+// one that is locked in the namespace of a source. Settings of a source's namespace that
+// can't be read may lock a cap, so they count as a locked cap of 0.
 func (a *attempt) resolveCap() (err error) {
 	if a.space, err = a.memories.space(a.t, a.memory.Namespace); err != nil {
 		return err
@@ -38,7 +39,7 @@ func (a *attempt) resolveCap() (err error) {
 			continue
 		}
 		seen[source.Namespace] = true
-		g, err := a.memories.governance(a.t, source.Namespace)
+		g, err := a.memories.records.Governance(a.t, source.Namespace)
 		if err != nil {
 			return err
 		}
@@ -49,7 +50,8 @@ func (a *attempt) resolveCap() (err error) {
 	return nil
 }
 
-// askPolicy is the first half of step 5.
+// askPolicy asks the reflect policy, which may deny the reflection. It is asked before the
+// depth is checked.
 func (a *attempt) askPolicy(ctx context.Context) error {
 	if a.memories.options.Reflection == nil {
 		return nil
@@ -78,19 +80,20 @@ func (a *attempt) askPolicy(ctx context.Context) error {
 	return err
 }
 
-// checkDepth is the second half of step 5: a depth equal to the cap is allowed.
+// checkDepth refuses a reflection whose depth is larger than the cap. A depth equal to the
+// cap is allowed.
 func (a *attempt) checkDepth() error {
 	depth := a.memory.ReflectionDepth
 	if depth <= a.cap.most {
 		return nil
 	}
-	salt, err := a.t.newSalt() // of no record: what was refused leaves nothing to guess
+	salt, err := a.t.NewSalt() // isn't stored, so nobody can guess the refused title from its digest
 	if err != nil {
 		return err
 	}
 	e := &journal.DepthExceeded{
 		AgentID: a.memory.AgentID, Attempted: depth, Cap: a.cap.most, Namespace: a.memory.Namespace,
-		DecidedBy: a.cap.decidedBy, Title: keyed(salt, a.memory.Title), SourceIDs: a.draft.request.SourceIDs,
+		DecidedBy: a.cap.decidedBy, Title: record.Keyed(salt, a.memory.Title), SourceIDs: a.draft.request.SourceIDs,
 		Failure: sdk.ReasonOf(a.cap.failure),
 	}
 	if a.draft.approved != nil {

@@ -7,6 +7,13 @@
 //
 // # Layout
 //
+// The package is the facade, and what makes, links, lists and recalls memories; what the
+// gate decides is carried out here too. Next to it are: turn, what feedback makes of
+// memories; knowledge, what promoted ones become; check, the proof that the store agrees
+// with itself. All write through internal/record, which has the keys, the records and the
+// transaction; internal/bounds has what an input may be, internal/feed what the indices of
+// recall read.
+//
 // core/store/FORMAT.md has the table of keys. A memory's record is
 // plain JSON under its id, its vector lies next to it, and each index ends in the
 // complement of the memory's creation time and its id, so that a scan of any of

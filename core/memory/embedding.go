@@ -2,17 +2,12 @@ package memory
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
 )
-
-// maxDimensions bounds a vector; models in use have up to 4,096.
-const maxDimensions = 1 << 14
 
 // embedding is a vector with its model's name, or why there is none.
 type embedding struct {
@@ -27,7 +22,7 @@ type embedding struct {
 func (m *Memories) embed(ctx context.Context, memories []*core.Memory) ([]embedding, error) {
 	texts := make([]string, len(memories))
 	for i, memory := range memories {
-		texts[i] = EmbeddedText(memory)
+		texts[i] = record.EmbeddedText(memory)
 	}
 	return m.embedTexts(ctx, texts)
 }
@@ -60,22 +55,13 @@ func (m *Memories) vectors(ctx context.Context, texts []string) ([][]float32, er
 	return vectors, checkVectors(vectors, len(texts))
 }
 
-// EmbeddedText is what the vector of a memory is made of: title and content, or
-// the content alone where the title is its beginning.
-func EmbeddedText(m *core.Memory) string {
-	if strings.HasPrefix(m.Content, m.Title) {
-		return m.Content
-	}
-	return m.Title + "\n" + m.Content
-}
-
 func checkVectors(vectors [][]float32, want int) error {
 	if len(vectors) != want {
 		return embeddingInvalid("%d vectors of %d texts", len(vectors), want)
 	}
 	for _, v := range vectors {
-		if len(v) == 0 || len(v) > maxDimensions || len(v) != len(vectors[0]) {
-			return embeddingInvalid("a vector of %d dimensions: all must have the same number, from 1 to %d", len(v), maxDimensions)
+		if len(v) == 0 || len(v) > record.MaxDimensions || len(v) != len(vectors[0]) {
+			return embeddingInvalid("a vector of %d dimensions: all must have the same number, from 1 to %d", len(v), record.MaxDimensions)
 		}
 		sum := 0.0
 		for _, x := range v {
@@ -91,47 +77,4 @@ func checkVectors(vectors [][]float32, want int) error {
 func embeddingInvalid(format string, args ...any) error {
 	return sdk.Errorf(sdk.Invalid, "embedding_invalid", "the embedder made "+format, args...).
 		WithHint("this is a fault of the embedder, or of the model behind its endpoint")
-}
-
-// encodeVector is a vector's record: the length of the model's name in 2 bytes,
-// the name, and the numbers in 4 bytes each, little-endian as in memory.
-func encodeVector(model string, vector []float32) []byte {
-	b := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(model)+4*len(vector)), uint16(len(model)))
-	b = append(b, model...)
-	for _, x := range vector {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
-}
-
-// decodeVector reads what [encodeVector] made.
-func decodeVector(id string, value []byte) (model string, vector []float32, err error) {
-	return appendVector(make([]float32, 0, len(value)/4), id, value)
-}
-
-// appendVector does what decodeVector does, and appends the vector to what is
-// there.
-func appendVector(to []float32, id string, value []byte) (model string, vector []float32, err error) {
-	if len(value) < 2 {
-		return "", nil, corrupt(id, vectorPrefix+id, "it is too short")
-	}
-	n := int(binary.BigEndian.Uint16(value))
-	numbers := value[min(len(value), 2+n):]
-	if len(value) < 2+n || len(numbers)%4 != 0 || len(numbers) > 4*maxDimensions {
-		return "", nil, corrupt(id, vectorPrefix+id, "its length doesn't fit")
-	}
-	vector = slices.Grow(to, len(numbers)/4)[:len(to)+len(numbers)/4]
-	for i := len(to); len(numbers) >= 4; i, numbers = i+1, numbers[4:] {
-		vector[i] = math.Float32frombits(binary.LittleEndian.Uint32(numbers))
-	}
-	return string(value[2 : 2+n]), vector, nil
-}
-
-// readVector returns a memory's vector and its model; "" where it has none.
-func readVector(r core.Reader, id string) (model string, vector []float32, err error) {
-	value, found, err := r.Get(vectorKey(id))
-	if err != nil || !found {
-		return "", nil, err
-	}
-	return decodeVector(id, value)
 }

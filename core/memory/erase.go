@@ -6,7 +6,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -24,34 +27,34 @@ type EraseRequest struct {
 // way to purge what was archived, consolidated or promoted. With what was promoted goes
 // the knowledge that it became.
 func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.GateDecision, error) {
-	var p problems
+	var p bounds.Problems
 	if r.Reason = strings.TrimSpace(r.Reason); r.Reason == "" {
-		p.add("reason", "is blank: an erasure says why")
+		p.Add("reason", "is blank: an erasure says why")
 	}
-	p.over("reason", len(r.Reason), maxReasonBytes, "bytes")
-	if err := p.err(); err != nil {
+	p.Over("reason", len(r.Reason), maxReasonBytes, "bytes")
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	if m.options.Gate == nil {
 		return nil, gateMissing()
 	}
 	v := verdict{request: &RevalidateRequest{}, decisionID: m.options.IDs.NewID()}
-	err := m.updateAsking(ctx, func(ctx context.Context, t *tx) error { return m.erase(ctx, t, id, r.Reason, &v) })
+	err := m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return m.erase(ctx, t, id, r.Reason, &v) })
 	if err == nil {
 		err = v.refusal
 	}
 	if err != nil {
-		return nil, sdk.Wrap("erase memory "+cut(id), err)
+		return nil, sdk.Wrap("erase memory "+bounds.Shorten(id), err)
 	}
 	var gone residue
 	gone.add(&v)
-	return v.decision, sdk.Wrap("erase memory "+cut(id), gone.finish(ctx, m.options.Store))
+	return v.decision, sdk.Wrap("erase memory "+bounds.Shorten(id), gone.finish(ctx, m.options.Store))
 }
 
-func (m *Memories) erase(ctx context.Context, t *tx, id, reason string, v *verdict) error {
+func (m *Memories) erase(ctx context.Context, t *record.Tx, id, reason string, v *verdict) error {
 	v.decision, v.refusal = nil, nil
 	began := m.options.Clock.Now()
-	memory, err := read(t, id)
+	memory, err := record.Read(t, id)
 	if err != nil {
 		return err
 	}
@@ -61,7 +64,7 @@ func (m *Memories) erase(ctx context.Context, t *tx, id, reason string, v *verdi
 	}
 	if c.Governance.Failure != nil {
 		v.refusal = unreadableSettings(c.Governance)
-		return t.record(memory.Namespace, halted(c.Governance), id)
+		return t.Record(memory.Namespace, turn.Halted(c.Governance), id)
 	}
 	if c.Memory, err = v.summon(t, memory); err != nil {
 		return err
@@ -71,13 +74,13 @@ func (m *Memories) erase(ctx context.Context, t *tx, id, reason string, v *verdi
 	if err != nil {
 		return err
 	}
-	v.latency = m.millisSince(began)
+	v.latency = m.records.MillisSince(began)
 	return m.carryOut(ctx, t, v, c, d)
 }
 
 // summon brings a memory that lives before the gate, and returns it as it is then.
 // Another is before it, or may be purged where it is, or not at all.
-func (v *verdict) summon(t *tx, memory *core.Memory) (*core.Memory, error) {
+func (v *verdict) summon(t *record.Tx, memory *core.Memory) (*core.Memory, error) {
 	switch memory.State {
 	case core.StateRevalidatePending, core.StateArchived, core.StateConsolidated, core.StatePromoted:
 		return memory, lifecycle.Check(memory.State, core.StatePurged, lifecycle.ByGate)
@@ -87,7 +90,7 @@ func (v *verdict) summon(t *tx, memory *core.Memory) (*core.Memory, error) {
 	}
 	after := *memory
 	after.State, after.StateBefore = core.StateRevalidatePending, memory.State
-	err := transition(t, memory, &after, journal.MemoryTransitioned{
+	err := record.Transition(t, memory, &after, journal.MemoryTransitioned{
 		Cause: string(lifecycle.ByErasure), AgentID: t.Caller().Label, Formula: lifecycle.Formula,
 	})
 	return &after, err

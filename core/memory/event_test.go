@@ -151,7 +151,7 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 	}
 }
 
-// TestEachOperationIsOneCommit counts those of the engine.
+// TestEachOperationIsOneCommit counts the commits of the engine.
 func TestEachOperationIsOneCommit(t *testing.T) {
 	s := openPebble(t)
 	next := core.NextRetain

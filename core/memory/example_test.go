@@ -98,7 +98,7 @@ func oneTurn(ctx context.Context, memories *memory.Memories, governor *governanc
 	return nil
 }
 
-// ids are those of what a recall returned.
+// ids are the ids of the memories that a recall returned.
 func ids(memories []core.Recalled) []string {
 	list := make([]string, len(memories))
 	for i, m := range memories {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -33,7 +35,7 @@ type Explanation struct {
 
 // Explain tells why a memory is where it is, also of one that was purged.
 func (m *Memories) Explain(ctx context.Context, id string) (e *Explanation, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
+	err = m.records.View(ctx, func(r core.Reader) error {
 		e, err = m.explain(r, id)
 		return err
 	})
@@ -41,7 +43,7 @@ func (m *Memories) Explain(ctx context.Context, id string) (e *Explanation, err 
 }
 
 func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
-	memory, err := read(r, id)
+	memory, err := record.Read(r, id)
 	e := &Explanation{ID: id, State: core.StatePurged, Memory: memory}
 	switch {
 	case err == nil:
@@ -49,13 +51,13 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	case sdk.ReasonOf(err) != "memory_purged":
 		return nil, err
 	default:
-		gone, err := readTombstone(r, id)
+		gone, err := record.ReadTombstone(r, id)
 		if err != nil {
 			return nil, err
 		}
 		e.Namespace = gone.Namespace
 	}
-	if e.Turn, err = readTurn(r, e.Namespace); err != nil {
+	if e.Turn, err = turn.Counter(r, e.Namespace); err != nil {
 		return nil, err
 	}
 	if memory != nil {
@@ -63,13 +65,13 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 			return nil, err
 		}
 	}
-	if e.History, err = readHistory(r, e.Namespace, id); err != nil {
+	if e.History, err = record.ReadHistory(r, e.Namespace, id); err != nil {
 		return nil, err
 	}
-	if e.Decisions, err = decisionsOn(r, id); err != nil {
+	if e.Decisions, err = record.DecisionsOn(r, id); err != nil {
 		return nil, err
 	}
-	g, err := m.governance(r, e.Namespace)
+	g, err := m.records.Governance(r, e.Namespace)
 	if err != nil {
 		return nil, err
 	}

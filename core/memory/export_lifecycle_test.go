@@ -5,19 +5,21 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/memory/turn"
 )
 
 // RecordTurn records what a recall returned.
-func (m *Memories) RecordTurn(ctx context.Context, session string, turn int64, results []core.Recalled) error {
-	by := core.TurnRef{Session: session, Turn: turn}
-	return m.update(ctx, func(t *tx) error { return recordTurn(t, by, "ns", results, 0) })
+func (m *Memories) RecordTurn(ctx context.Context, session string, number int64, results []core.Recalled) error {
+	by := core.TurnRef{Session: session, Turn: number}
+	return m.records.Update(ctx, func(t *record.Tx) error { return turn.Record(t, by, "ns", results, 0) })
 }
 
 // Dream moves a memory as a step of a dream pass does.
 func (m *Memories) Dream(ctx context.Context, id string, to core.MemoryState, into string) error {
-	return m.update(ctx, func(t *tx) error {
-		before, err := read(t, id)
+	return m.records.Update(ctx, func(t *record.Tx) error {
+		before, err := record.Read(t, id)
 		if err != nil {
 			return err
 		}
@@ -26,19 +28,19 @@ func (m *Memories) Dream(ctx context.Context, id string, to core.MemoryState, in
 		}
 		after := *before
 		after.State, after.MergedInto = to, into
-		return transition(t, before, &after, journal.MemoryTransitioned{Cause: string(lifecycle.ByDream)})
+		return record.Transition(t, before, &after, journal.MemoryTransitioned{Cause: string(lifecycle.ByDream)})
 	})
 }
 
 // Put writes memories as they are given.
 func (m *Memories) Put(ctx context.Context, memories ...*core.Memory) error {
-	return m.update(ctx, func(t *tx) error {
+	return m.records.Update(ctx, func(t *record.Tx) error {
 		for _, after := range memories {
-			before, err := read(t, after.ID)
+			before, err := record.Read(t, after.ID)
 			if err != nil {
 				return err
 			}
-			if err := put(t, before, after); err != nil {
+			if err := record.Put(t, before, after); err != nil {
 				return err
 			}
 		}

@@ -5,13 +5,14 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
 // Remove purges a memory in whatever state, by a decision that the test makes.
 func (m *Memories) Remove(ctx context.Context, id string) error {
 	decisionID := m.options.IDs.NewID()
-	return m.update(ctx, func(t *tx) error {
-		memory, err := read(t, id)
+	return m.records.Update(ctx, func(t *record.Tx) error {
+		memory, err := record.Read(t, id)
 		if err != nil {
 			return err
 		}
@@ -21,14 +22,14 @@ func (m *Memories) Remove(ctx context.Context, id string) error {
 		if err := v.record(t); err != nil {
 			return err
 		}
-		return v.bury(t, &Options{})
+		return v.writePurge(t, &Options{})
 	})
 }
 
 // Move brings a memory into a state, whether it may or not.
 func (m *Memories) Move(ctx context.Context, id string, state core.MemoryState, event journal.MemoryTransitioned) error {
-	return m.update(ctx, func(t *tx) error {
-		before, err := read(t, id)
+	return m.records.Update(ctx, func(t *record.Tx) error {
+		before, err := record.Read(t, id)
 		if err != nil {
 			return err
 		}
@@ -37,6 +38,6 @@ func (m *Memories) Move(ctx context.Context, id string, state core.MemoryState, 
 		if state == core.StateConsolidated {
 			after.MergedInto = "keeper"
 		}
-		return transition(t, before, &after, event)
+		return record.Transition(t, before, &after, event)
 	})
 }

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// lot is the size of the namespace that recall is measured in (BENCH: 100,000).
+	// docBatch is the size of the namespace that recall is measured in (BENCH: 100,000).
 	lot = 100_000
 	// others is how many more memories the store has beside it under
 	// REFLECTORY_STRESS=1, which makes a million, in so many namespaces.

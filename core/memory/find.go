@@ -5,20 +5,15 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
-)
-
-const (
-	// MinPrefix is how much of an id [Memories.Find] needs.
-	MinPrefix = 8
-	// maxNamed is how many memories an ambiguous prefix names.
-	maxNamed = 10
 )
 
 // Find returns the memory whose id is, or alone starts with, prefix. A prefix
 // that fits several is sdk.Conflict, reason "id_ambiguous", and names them.
 func (m *Memories) Find(ctx context.Context, prefix string) (*core.Memory, error) {
-	return find(ctx, m, prefix, lookup[core.Memory]{memoryPrefix, "memory_not_found", sdk.NewAction("memory list", "namespace", nil), read})
+	return find(ctx, m, prefix, lookup[core.Memory]{record.MemoryPrefix, "memory_not_found", sdk.NewAction("memory list", "namespace", nil), record.Read})
 }
 
 // lookup is how what has an id is found by the beginning of that.
@@ -34,7 +29,7 @@ type lookup[T any] struct {
 
 // find returns what has an id, or alone an id that starts with prefix.
 func find[T any](ctx context.Context, m *Memories, prefix string, l lookup[T]) (found *T, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
+	err = m.records.View(ctx, func(r core.Reader) error {
 		found, err = l.find(r, prefix)
 		return err
 	})
@@ -44,7 +39,7 @@ func find[T any](ctx context.Context, m *Memories, prefix string, l lookup[T]) (
 func (l lookup[T]) find(r core.Reader, prefix string) (*T, error) {
 	found, err := l.read(r, prefix)
 	switch {
-	case sdk.ReasonOf(err) != l.missing || !validID(prefix):
+	case sdk.ReasonOf(err) != l.missing || !bounds.ValidID(prefix):
 		return found, err
 	case len(prefix) < MinPrefix:
 		short := sdk.Errorf(sdk.Invalid, "id_prefix_short", "%q is too short to name one: give %d characters or more", prefix, MinPrefix)
@@ -68,7 +63,7 @@ func onlyID(r core.Reader, kind, prefix string) (string, error) {
 	start := []byte(kind + prefix)
 	err := core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		ids = append(ids, string(key[len(kind):]))
-		return len(ids) <= maxNamed, nil
+		return len(ids) <= bounds.MaxNamed, nil
 	})
 	switch {
 	case err != nil || len(ids) == 0:
@@ -81,9 +76,31 @@ func onlyID(r core.Reader, kind, prefix string) (string, error) {
 
 func ambiguous(prefix string, ids []string) error {
 	more := ""
-	if len(ids) > maxNamed {
-		ids, more = ids[:maxNamed], ", …"
+	if len(ids) > bounds.MaxNamed {
+		ids, more = ids[:bounds.MaxNamed], ", …"
 	}
 	return sdk.Errorf(sdk.Conflict, "id_ambiguous", "%q fits several: %s%s", prefix, strings.Join(ids, ", "), more).
 		WithHint("give more of the id").WithDetail("ids", ids)
 }
+
+// Get returns a memory. One that isn't there is sdk.NotFound, reason
+// "memory_not_found", or "memory_purged" where it was removed.
+func (m *Memories) Get(ctx context.Context, id string) (memory *core.Memory, err error) {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		memory, err = record.Read(r, id)
+		return err
+	})
+	return memory, err
+}
+
+// NotFound is the refusal of an id that no memory has: sdk.NotFound, reason
+// "memory_not_found".
+func NotFound(id string) error { return record.NotFound(id) }
+
+// Purged reports whether a memory was purged.
+func Purged(r core.Reader, memoryID string) (bool, error) {
+	return record.Purged(r, memoryID)
+}
+
+// MinPrefix is how much of an id [Memories.Find] needs.
+const MinPrefix = 8

@@ -224,8 +224,8 @@ func (g *governed) finds(t *testing.T) bool {
 }
 
 // TestEveryForgeryShows changes each leaf of each value that an export has, adds a
-// member to each object, and drops each line in turn: every third of these of one record
-// of each kind, or all of all with REFLECTORY_STRESS=1. All of it is found, but for what
+// member to each object, and drops each line in turn: every sixth of these of one record
+// of each kind, or all of all with REFLECTORY_STRESS=1. All of it is found, except what
 // FORMAT.md lists.
 func TestEveryForgeryShows(t *testing.T) {
 	g := rich(t)
@@ -233,7 +233,7 @@ func TestEveryForgeryShows(t *testing.T) {
 	whole, all := dump(t, g.store), os.Getenv("REFLECTORY_STRESS") != ""
 	tried, looked := 0, map[string]int{}
 	try := func(key, what string, done func(tx core.Tx) error) {
-		if tried++; !all && tried%3 != 0 {
+		if tried++; !all && tried%6 != 0 {
 			return
 		}
 		change(t, g.store, done)
@@ -250,8 +250,9 @@ func TestEveryForgeryShows(t *testing.T) {
 			continue
 		}
 		try(key, "dropped", func(tx core.Tx) error { return tx.Delete([]byte(key)) })
-		for path, value := range forgeries([]byte(whole[key])) {
-			try(key, path, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(value)) })
+		forged := forgeries([]byte(whole[key]))
+		for _, path := range slices.Sorted(maps.Keys(forged)) {
+			try(key, path, func(tx core.Tx) error { return tx.Put([]byte(key), []byte(forged[path])) })
 		}
 	}
 	if g.finds(t) || tried < 500 {
@@ -399,10 +400,10 @@ func TestAForgedExportIsRefused(t *testing.T) {
 	}
 }
 
-// TestATombstoneTellsNothing: one who knows all that is left of a purged memory can't
+// TestATombstoneConfirmsNoGuess: one who knows all that is left of a purged memory can't
 // tell whether a guess at its content is right, while what it was could be proven
 // before.
-func TestATombstoneTellsNothing(t *testing.T) {
+func TestATombstoneConfirmsNoGuess(t *testing.T) {
 	g := rich(t)
 	for key, value := range dump(t, g.store) {
 		for _, guess := range []string{"content of useless", "title of useless", "tag-useless", `{"of":"useless"}`} {

@@ -20,7 +20,7 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// points are those of the policies, whose defaults take a while to compile.
+// points are the policy points, whose defaults take a while to compile.
 var points = sync.OnceValue(policy.NewPoints)
 
 // governed is memories with all the parts that the host gives them: stored

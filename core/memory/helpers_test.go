@@ -67,7 +67,7 @@ func newWorld(t *testing.T, s core.Store, change func(*memory.Options)) *world {
 	return w
 }
 
-// as is a context in which somebody asks who goes by a name and has no subject.
+// as is a context with a caller that has a label and no subject.
 func as(t *testing.T, label string) context.Context {
 	return core.WithLabel(t.Context(), label)
 }
@@ -140,7 +140,7 @@ func wantJournalWhole(t *testing.T, s core.Store) {
 	})
 }
 
-// dump is everything that a store holds, but for what the engine keeps there.
+// dump is everything that a store holds, except what the engine keeps there.
 func dump(t *testing.T, s core.Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}

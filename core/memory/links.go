@@ -9,6 +9,8 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -34,20 +36,20 @@ type LinkRequest struct {
 // reflects_on or supersedes that would close a circle ("link_cycle"). A link doesn't change
 // how deep a memory is: that is its sources' when it was made.
 func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, err error) {
-	var p problems
-	p.id("from", r.From)
-	p.id("to", r.To)
-	if !validRelation(r.Relation) {
-		p.add("relation", "%q isn't 1 to %d of a-z 0-9 _", cut(r.Relation), maxRelationBytes)
+	var p bounds.Problems
+	p.ID("from", r.From)
+	p.ID("to", r.To)
+	if !bounds.ValidRelation(r.Relation) {
+		p.Add("relation", "%q isn't 1 to %d of a-z 0-9 _", bounds.Shorten(r.Relation), bounds.MaxRelationBytes)
 	}
 	if r.From == r.To && r.From != "" {
-		p.check(sdk.Errorf(sdk.Invalid, "link_self", "memory %s can't be linked to itself", cut(r.From)).WithHint("name another memory"))
+		p.Check(sdk.Errorf(sdk.Invalid, "link_self", "memory %s can't be linked to itself", bounds.Shorten(r.From)).WithHint("name another memory"))
 	}
-	metadata := p.metadata(r.Metadata)
-	if err := p.err(); err != nil {
+	metadata := p.Metadata(r.Metadata)
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	err = m.update(ctx, func(t *tx) error {
+	err = m.records.Update(ctx, func(t *record.Tx) error {
 		link = &core.Link{From: r.From, Relation: r.Relation, To: r.To, CreatedAt: t.Now().Round(0), Metadata: metadata}
 		return m.link(t, link)
 	})
@@ -55,12 +57,12 @@ func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, e
 }
 
 // link writes a checked link. Of one that is there it takes the stored form.
-func (m *Memories) link(t *tx, link *core.Link) error {
-	from, err := read(t, link.From)
+func (m *Memories) link(t *record.Tx, link *core.Link) error {
+	from, err := record.Read(t, link.From)
 	if err != nil {
 		return err
 	}
-	to, err := read(t, link.To)
+	to, err := record.Read(t, link.To)
 	if err != nil {
 		return err
 	}
@@ -75,28 +77,28 @@ func (m *Memories) link(t *tx, link *core.Link) error {
 	if err := m.checkLinks(t, from); err != nil {
 		return err
 	}
-	metadata, err := putLink(t, from.Namespace, link)
+	metadata, err := record.PutLink(t, from.Namespace, link)
 	if err != nil {
 		return err
 	}
 	event := journal.MemoryLinked{From: link.From, Relation: link.Relation, To: link.To, Metadata: metadata, AgentID: t.Caller().Label}
 	if to.Namespace == from.Namespace {
-		return t.record(from.Namespace, event, from.ID, to.ID)
+		return t.Record(from.Namespace, event, from.ID, to.ID)
 	}
-	if err := t.record(from.Namespace, event, from.ID); err != nil || link.Relation != core.RelationSupersedes {
+	if err := t.Record(from.Namespace, event, from.ID); err != nil || link.Relation != core.RelationSupersedes {
 		return err
 	}
 	// Who follows the other namespace has to learn that the memory isn't recalled any more.
-	return t.record(to.Namespace, event, to.ID)
+	return t.Record(to.Namespace, event, to.ID)
 }
 
 // storedLink reports whether a link is there already, and takes its form.
 func storedLink(r core.Reader, link *core.Link) (bool, error) {
-	key := linkKey(link.From, link.Relation, link.To)
+	key := record.LinkKey(link.From, link.Relation, link.To)
 	if _, found, err := r.Get(key); err != nil || !found {
 		return false, err
 	}
-	stored, err := readLink(r, link.From, link.Relation, link.To)
+	stored, err := record.ReadLink(r, link.From, link.Relation, link.To)
 	if err != nil {
 		return false, err
 	}
@@ -114,7 +116,7 @@ func checkAcyclic(r core.Reader, link *core.Link) error {
 	// above maps each memory that was met to the one whose link led to it.
 	above := map[string]string{link.To: link.From}
 	for queue := []string{link.To}; len(queue) > 0; queue = queue[1:] {
-		links, err := linksFrom(r, queue[0], link.Relation, maxAncestors)
+		links, err := record.LinksFrom(r, queue[0], link.Relation, maxAncestors)
 		if err != nil {
 			return err
 		}
@@ -148,8 +150,8 @@ func cycle(above map[string]string, link *core.Link) error {
 }
 
 // checkLinks refuses another link from a memory that has all it may have.
-func (m *Memories) checkLinks(t *tx, from *core.Memory) error {
-	g, err := m.governance(t, from.Namespace)
+func (m *Memories) checkLinks(t *record.Tx, from *core.Memory) error {
+	g, err := m.records.Governance(t, from.Namespace)
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func (m *Memories) checkLinks(t *tx, from *core.Memory) error {
 		return nil
 	}
 	n := int64(0)
-	err = core.ScanPrefix(t, []byte(linkPrefix+from.ID+"/"), func(_, _ []byte) (bool, error) {
+	err = core.ScanPrefix(t, []byte(record.LinkPrefix+from.ID+"/"), func(_, _ []byte) (bool, error) {
 		n++
 		return n < most, nil
 	})
@@ -176,8 +178,8 @@ func linksFull(g *core.Governance, id, namespace string) error {
 // Links returns the links that start at a memory and those that lead to it, the
 // oldest first, at most 1,000 of each.
 func (m *Memories) Links(ctx context.Context, id string) (from, to []core.Link, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		if _, err := read(r, id); err != nil {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		if _, err := record.Read(r, id); err != nil {
 			return err
 		}
 		from, to, err = readLinks(r, id)
@@ -187,18 +189,18 @@ func (m *Memories) Links(ctx context.Context, id string) (from, to []core.Link, 
 }
 
 func readLinks(r core.Reader, id string) (from, to []core.Link, err error) {
-	if from, err = linksFrom(r, id, "", maxLinksShown); err == nil {
+	if from, err = record.LinksFrom(r, id, "", maxLinksShown); err == nil {
 		err = pointAtTombstone(r, from)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	ends, err := linksTo(r, id, maxLinksShown)
+	ends, err := record.LinksTo(r, id, maxLinksShown)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, e := range ends {
-		l, err := readLink(r, e.from, e.relation, id)
+		l, err := record.ReadLink(r, e.From, e.Relation, id)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -213,4 +215,18 @@ func readLinks(r core.Reader, id string) (from, to []core.Link, err error) {
 func compareLinks(a, b core.Link) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.From, b.From),
 		cmp.Compare(a.Relation, b.Relation), cmp.Compare(a.Position, b.Position), cmp.Compare(a.To, b.To))
+}
+
+// pointAtTombstone makes links that lead to what was purged say so.
+func pointAtTombstone(r core.Reader, links []core.Link) error {
+	for i := range links {
+		gone, err := record.ReadTombstone(r, links[i].To)
+		if err != nil {
+			return err
+		}
+		if gone != nil {
+			links[i].To = bounds.PurgedMark + links[i].To
+		}
+	}
+	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -55,7 +57,7 @@ func (m *Memories) List(ctx context.Context, f ListFilter) (*Page, error) {
 		return nil, err
 	}
 	var page *Page
-	err := m.options.Store.View(ctx, func(r core.Reader) (err error) {
+	err := m.records.View(ctx, func(r core.Reader) (err error) {
 		page, err = f.page(ctx, r)
 		return err
 	})
@@ -63,27 +65,27 @@ func (m *Memories) List(ctx context.Context, f ListFilter) (*Page, error) {
 }
 
 func (f *ListFilter) check() error {
-	var p problems
+	var p bounds.Problems
 	if f.Namespace != "" {
-		p.check(core.CheckNamespace(f.Namespace))
+		p.Check(core.CheckNamespace(f.Namespace))
 	} else if !f.Subtree {
-		p.add("namespace", "is missing")
+		p.Add("namespace", "is missing")
 	}
-	p.tags(f.Tags)
-	p.word("agent_id", f.AgentID)
+	p.Tags(f.Tags)
+	p.Word("agent_id", f.AgentID)
 	for _, state := range f.States {
 		if !slices.Contains(core.MemoryStates(), state) {
-			p.add("states", "has %q, not one of %s", cut(string(state)), words(core.MemoryStates()))
+			p.Add("states", "has %q, not one of %s", bounds.Shorten(string(state)), bounds.Words(core.MemoryStates()))
 		}
 	}
-	p.kinds(f.Kinds)
+	p.Kinds(f.Kinds)
 	if f.Limit < 0 || f.Limit > MaxListLimit {
-		p.add("limit", "is %d, not from 0 to %d", f.Limit, MaxListLimit)
+		p.Add("limit", "is %d, not from 0 to %d", f.Limit, MaxListLimit)
 	}
 	if _, _, ok := f.after(); !ok {
-		p.add("after", "isn't what an earlier page gave as next")
+		p.Add("after", "isn't what an earlier page gave as next")
 	}
-	return p.err()
+	return p.Err()
 }
 
 // cursor names the place after a memory, for the next page.
@@ -98,7 +100,7 @@ func (f *ListFilter) after() (namespace string, at []byte, ok bool) {
 		return "", nil, err == nil
 	}
 	before, at, found := bytes.Cut(data, []byte{0})
-	return string(before), at, found && validID(placeID(at)) && f.inScope(string(before))
+	return string(before), at, found && bounds.ValidID(record.PlaceID(at)) && f.inScope(string(before))
 }
 
 // inScope reports whether the filter takes a namespace.
@@ -150,16 +152,16 @@ func nextNamespace(r core.Reader, root, after string) (next string, err error) {
 	if root != "" && after == "" {
 		return root, nil
 	}
-	from, to := []byte(countPrefix), core.PrefixEnd([]byte(countPrefix))
+	from, to := []byte(record.CountPrefix), core.PrefixEnd([]byte(record.CountPrefix))
 	if root != "" {
-		from = countKey(root + "/")
+		from = record.CountKey(root + "/")
 		to = core.PrefixEnd(from)
 	}
 	if after != "" && after != root {
-		from = append(countKey(after), 0)
+		from = append(record.CountKey(after), 0)
 	}
 	err = r.Scan(from, to, func(key, _ []byte) (bool, error) {
-		next = string(key[len(countPrefix):])
+		next = string(key[len(record.CountPrefix):])
 		return false, nil
 	})
 	return next, err
@@ -183,7 +185,7 @@ func (p *pager) read(r core.Reader, namespace string, after []byte) (done bool, 
 	}
 	err = r.Scan(from, core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
 		at := key[len(start):]
-		m, err := readIndexed(r, placeID(at), key)
+		m, err := readIndexed(r, record.PlaceID(at), key)
 		if err != nil {
 			return false, err
 		}
@@ -203,15 +205,15 @@ func (p *pager) read(r core.Reader, namespace string, after []byte) (done bool, 
 func (f *ListFilter) index(namespace string) []byte {
 	switch {
 	case len(f.Tags) > 0:
-		return indexStart(tagPrefix, namespace, f.Tags[0])
+		return record.IndexStart(record.TagPrefix, namespace, f.Tags[0])
 	case f.AgentID != "":
-		return indexStart(agentPrefix, namespace, f.AgentID)
+		return record.IndexStart(record.AgentPrefix, namespace, f.AgentID)
 	case len(f.States) == 1:
-		return indexStart(statePrefix, namespace, string(f.States[0]))
+		return record.IndexStart(record.StatePrefix, namespace, string(f.States[0]))
 	case len(f.Kinds) == 1:
-		return indexStart(kindPrefix, namespace, string(f.Kinds[0]))
+		return record.IndexStart(record.KindPrefix, namespace, string(f.Kinds[0]))
 	}
-	return indexStart(timePrefix, namespace, "")
+	return record.IndexStart(record.TimePrefix, namespace, "")
 }
 
 func (f *ListFilter) fits(m *core.Memory) bool {
@@ -223,9 +225,9 @@ func (f *ListFilter) fits(m *core.Memory) bool {
 
 // readIndexed reads the memory that a key of an index names.
 func readIndexed(r core.Reader, id string, key []byte) (*core.Memory, error) {
-	m, err := read(r, id)
+	m, err := record.Read(r, id)
 	if sdk.CodeOf(err) == sdk.NotFound {
-		return nil, corrupt(id, string(key), "the index names a memory that isn't there").
+		return nil, record.Corrupt(id, string(key), "the index names a memory that isn't there").
 			WithHint("rebuild the indices").WithAction("store check", "repair", true)
 	}
 	return m, err

@@ -1,20 +1,20 @@
 package memory
 
 import (
-	"bytes"
-	"context"
 	"crypto/rand"
 	"io"
-	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/feed"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/search"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Options are what the memories need of the rest of the program. A zero field
-// but for Store is its default.
+// Options are what the memories need of the rest of the program. A zero field,
+// except Store, is its default.
 type Options struct {
 	// Store keeps them. It is required.
 	Store core.Store
@@ -43,8 +43,8 @@ type Options struct {
 	Summarizer Summarizer
 	// Embedder makes the vectors of new memories; without it they have none.
 	Embedder core.Embedder
-	// IndexBytes is about how much memory the index of memories may take, and that
-	// of knowledge as well; 0 is [search.DefaultMaxBytes].
+	// IndexBytes is about how much memory the index of memories may take, and as
+	// much again the index of knowledge; 0 is [search.DefaultMaxBytes].
 	IndexBytes int64
 	// Forgetters keep contents of memories elsewhere, or what models made of them, and
 	// remove what they keep of a memory that is purged.
@@ -62,7 +62,8 @@ type Options struct {
 // Memories is the repository of memories. It is safe for concurrent use.
 type Memories struct {
 	options Options
-	writer  journal.Writer
+	records *record.Records
+	turns   *turn.Turns
 	// index and knowledge find what is recalled.
 	index, knowledge *search.Index
 }
@@ -82,118 +83,14 @@ func New(o Options) (*Memories, error) {
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
-	m := &Memories{options: o, writer: journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers}}
-	m.index = search.New(memorySource{namespaces{&m.options}}, search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost})
-	m.knowledge = search.New(knowledgeSource{namespaces{&m.options}}, search.Options{MaxBytes: o.IndexBytes, Plain: true})
-	return m, nil
-}
-
-// tx is a transaction on memories. Like the one in it, it is valid only inside
-// its update.
-type tx struct {
-	*journal.Tx
-	// counts are what namespaces hold, of those that it changed. They are written at
-	// the end.
-	counts map[string]*Count
-	// purged are the keys that a purge has written so far, so that the store's files can
-	// be rid of what they held; nil where nothing is purged.
-	purged [][]byte
-	// proofs are the digests of what it wrote, by stream and key: see proof.go.
-	proofs map[string]map[string]string
-	random io.Reader
-}
-
-// Put implements [core.Tx].
-func (t *tx) Put(key, value []byte) error {
-	t.note(key)
-	return t.Tx.Put(key, value)
-}
-
-// Delete implements [core.Tx].
-func (t *tx) Delete(key []byte) error {
-	t.note(key)
-	return t.Tx.Delete(key)
-}
-
-func (t *tx) note(key []byte) {
-	if t.purged != nil {
-		t.purged = append(t.purged, bytes.Clone(key))
+	records := &record.Records{
+		Writer: journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers},
+		Random: o.Random, Governor: o.Governor,
 	}
-}
-
-// markPurged has the store remove from its files what the keys held that were written
-// since a purge began, where it keeps files.
-func (t *tx) markPurged(s core.Store, id string) error {
-	keys := t.purged
-	t.purged = nil
-	if scrubber, ok := s.(core.Scrubber); ok {
-		return scrubber.MarkPurged(t, id, keys)
-	}
-	return nil
-}
-
-// update runs fn in a transaction, which it completes. fn may run several times, so it
-// must have no effects outside tx. The indices learn of it from the journal: see changes.go.
-func (m *Memories) update(ctx context.Context, fn func(*tx) error) error {
-	return m.writer.Update(ctx, func(inner *journal.Tx) error {
-		t := &tx{Tx: inner, random: m.options.Random}
-		if err := fn(t); err != nil {
-			return err
-		}
-		if err := t.putCounts(); err != nil {
-			return err
-		}
-		return t.putProofs()
-	})
-}
-
-// updateAsking is update for a transaction that asks policies, with the context
-// to ask them in: what they decide is recorded after the last run, and only that.
-func (m *Memories) updateAsking(ctx context.Context, fn func(context.Context, *tx) error) error {
-	var told core.Later
-	defer told.Do()
-	return m.update(ctx, func(t *tx) error { return fn(told.Begin(ctx), t) })
-}
-
-// untold is a context to ask policies in where nothing follows from what they
-// decide, and so nothing is recorded of it.
-func untold(ctx context.Context) context.Context { return new(core.Later).Begin(ctx) }
-
-// millisSince is the time since another, in milliseconds, for events.
-func (m *Memories) millisSince(began time.Time) float64 {
-	return float64(m.options.Clock.Now().Sub(began)) / float64(time.Millisecond)
-}
-
-// record appends an event to a namespace's stream, and notes it in the history
-// of the memories that it is about. They must be of that namespace.
-func (t *tx) record(namespace string, event journal.Event, ids ...string) error {
-	stream := journal.NamespaceStream(namespace)
-	if err := t.Append(stream, event); err != nil || len(ids) == 0 {
-		return err
-	}
-	head, err := t.Head(stream)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := t.write(namespace, historyKey(id, head.Seq), nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// governance is what holds in a namespace, read within the transaction.
-func (m *Memories) governance(r core.Reader, namespace string) (*core.Governance, error) {
-	return m.options.governance(r, namespace)
-}
-
-func (o *Options) governance(r core.Reader, namespace string) (*core.Governance, error) {
-	if o.Governor != nil {
-		return o.Governor.Resolve(r, namespace)
-	}
-	return &core.Governance{
-		Namespace: namespace, MaxReflectionDepth: core.DefaultMaxReflectionDepth, DecidedBy: "default",
-		Retention: core.DefaultRetentionWeights(), MinGateConfidence: core.DefaultMinGateConfidence,
+	return &Memories{
+		options: o, records: records,
+		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence},
+		index:     search.New(feed.Memories(records), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
+		knowledge: search.New(feed.Knowledge(records), search.Options{MaxBytes: o.IndexBytes, Plain: true}),
 	}, nil
 }

@@ -10,6 +10,14 @@ import (
 // times as many.
 const modelOps = 1000
 
+// times is how many of something a test has: few as a rule, and many in a stress run.
+func times(few, many int) int {
+	if os.Getenv(storetest.StressEnv) == "1" {
+		return many
+	}
+	return few
+}
+
 // modelPlan says how many operations a model test runs, and after which of them
 // the stores are looked at.
 type modelPlan struct {
@@ -26,10 +34,10 @@ func newModelPlan() *modelPlan {
 }
 
 // check calls fn with one of the engines, in turn, where its store is to be checked
-// after an operation: after each 20th, and in a stress run after each of the first
+// after an operation: after each 50th, and in a stress run after each of the first
 // 500 and each 100th from there on.
 func (p *modelPlan) check(i int, fn func(engine int)) {
-	every := 20
+	every := 50
 	switch {
 	case p.stress && i < modelOps/2:
 		every = 1

@@ -3,14 +3,12 @@ package memory_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store/mem"
-	"github.com/reflectory/reflectory/core/store/storetest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -133,10 +131,10 @@ func TestNumbers_OfLivesInTheModel(t *testing.T) {
 	}
 }
 
-// TestNumbers_UnderNoise has lives of 500 turns, used in each, with sessions of 3 to 12
-// turns.
+// TestNumbers_UnderNoise has 100 lives, or 400 in a stress run, of 500 turns, used in each,
+// with sessions of 3 to 12 turns.
 func TestNumbers_UnderNoise(t *testing.T) {
-	const lives = 400
+	lives := times(100, 400)
 	count := func(p float64) map[core.MemoryState]int {
 		n := map[core.MemoryState]int{}
 		for seed := range uint64(lives) {
@@ -155,7 +153,7 @@ func TestNumbers_UnderNoise(t *testing.T) {
 		}
 	}
 	for _, p := range []float64{.1, .3, .5} {
-		if n := count(p); float64(n[core.StatePromoted]) > .015*lives {
+		if n := count(p); float64(n[core.StatePromoted]) > .015*float64(lives) {
 			t.Errorf("success %v: %v, want at most 1.5 %% promoted", p, n)
 		}
 	}
@@ -170,10 +168,7 @@ func TestNumbers_OfCrossingsInTheModel(t *testing.T) {
 			}
 		}
 	}
-	longest, seeds := 4, uint64(20)
-	if os.Getenv(storetest.StressEnv) == "1" {
-		longest, seeds = 5, 100
-	}
+	longest, seeds := times(3, 5), uint64(times(10, 100))
 	worst := 0
 	for length := 1; length <= longest; length++ {
 		for _, how := range patterns("SFP-", length) {

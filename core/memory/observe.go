@@ -9,7 +9,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -21,10 +24,10 @@ const MaxBatch = 1000
 // "namespace_full". A request with the idempotency key of an earlier one returns
 // its memory as it is now. All problems of the request are reported together.
 func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.Memory, error) {
-	var p problems
+	var p bounds.Problems
 	r = ownObserve(ctx, r)
 	memory := observed(&p, r, m.options.Clock.Now())
-	if err := p.err(); err != nil {
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	stored, _, err := m.observe(ctx, []*core.Memory{memory}, []*core.ObserveRequest{r})
@@ -45,14 +48,14 @@ func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveReque
 		return nil, 0, sdk.Errorf(sdk.Invalid, "batch_invalid", "%d memories at once (limit %d)", len(requests), MaxBatch).
 			WithHint("store them in several batches")
 	}
-	var p problems
+	var p bounds.Problems
 	memories, owned := make([]*core.Memory, len(requests)), make([]*core.ObserveRequest, len(requests))
 	for i, r := range requests {
-		p.of = fmt.Sprintf("memories[%d].", i)
+		p.Of = fmt.Sprintf("memories[%d].", i)
 		owned[i] = ownObserve(ctx, r)
 		memories[i] = observed(&p, owned[i], m.options.Clock.Now())
 	}
-	if err := p.err(); err != nil {
+	if err := p.Err(); err != nil {
 		return nil, 0, err
 	}
 	stored, repeated, err = m.observe(ctx, memories, owned)
@@ -73,14 +76,14 @@ func ownObserve(ctx context.Context, r *core.ObserveRequest) *core.ObserveReques
 // CheckObserve tells all that is wrong with a request in itself. What it may not be
 // because of what is stored is for [Memories.Observe] to see.
 func CheckObserve(r *core.ObserveRequest) error {
-	var p problems
+	var p bounds.Problems
 	observed(&p, r, core.SystemClock{}.Now())
-	return p.err()
+	return p.Err()
 }
 
 // observed checks a request and makes the memory of it, which has no id yet where
 // the request gives none.
-func observed(p *problems, r *core.ObserveRequest, now time.Time) *core.Memory {
+func observed(p *bounds.Problems, r *core.ObserveRequest, now time.Time) *core.Memory {
 	memory := &core.Memory{
 		ID: r.ID, Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
 		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
@@ -91,37 +94,37 @@ func observed(p *problems, r *core.ObserveRequest, now time.Time) *core.Memory {
 		memory.Kind = core.KindObservation
 	}
 	if memory.Title == "" {
-		memory.Title = derivedTitle(r.Content)
+		memory.Title = bounds.DerivedTitle(r.Content)
 	}
 	if memory.ID != "" {
-		p.id("id", memory.ID)
+		p.ID("id", memory.ID)
 	}
-	p.check(core.CheckNamespace(r.Namespace))
-	p.observedKind(memory.Kind)
-	p.content(r.Content)
+	p.Check(core.CheckNamespace(r.Namespace))
+	checkObservedKind(p, memory.Kind)
+	p.Content(r.Content)
 	if r.Title != "" {
-		p.title(r.Title)
+		p.Title(r.Title)
 	}
-	p.word("agent_id", r.AgentID)
-	p.tags(r.Tags)
-	p.priority(r.Priority)
-	p.unit("importance", r.Importance)
-	p.unit("confidence", r.Confidence)
-	memory.Metadata = p.metadata(r.Metadata)
-	memory.OccurredAt = p.occurred(r.OccurredAt, now)
-	p.word("idempotency_key", r.IdempotencyKey)
+	p.Word("agent_id", r.AgentID)
+	p.Tags(r.Tags)
+	p.Priority(r.Priority)
+	p.Unit("importance", r.Importance)
+	p.Unit("confidence", r.Confidence)
+	memory.Metadata = p.Metadata(r.Metadata)
+	memory.OccurredAt = p.Occurred(r.OccurredAt, now)
+	p.Word("idempotency_key", r.IdempotencyKey)
 	return memory
 }
 
-// observedKind refuses kinds that can't be observed. A reflection is made from
+// checkObservedKind refuses kinds that can't be observed. A reflection is made from
 // its sources only, so that none gets around the depth cap.
-func (p *problems) observedKind(kind core.MemoryKind) {
+func checkObservedKind(p *bounds.Problems, kind core.MemoryKind) {
 	switch kind {
 	case core.KindObservation, core.KindSemantic, core.KindProcedural, core.KindNotification:
 	case core.KindReflection:
-		p.add("kind", "is reflection: what has no sources isn't one; make it with reflect")
+		p.Add("kind", "is reflection: what has no sources isn't one; make it with reflect")
 	default:
-		p.add("kind", "is %q, not observation, semantic, procedural or notification", cut(string(kind)))
+		p.Add("kind", "is %q, not observation, semantic, procedural or notification", bounds.Shorten(string(kind)))
 	}
 }
 
@@ -138,7 +141,7 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory, request
 		return nil, 0, err
 	}
 	stored = make([]*core.Memory, len(memories))
-	err = m.update(ctx, func(t *tx) error {
+	err = m.records.Update(ctx, func(t *record.Tx) error {
 		repeated = 0
 		spaces := map[string]*space{}
 		for i, memory := range memories {
@@ -163,8 +166,8 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory, request
 }
 
 // observeOnce writes a new memory, unless its request was made before.
-func observeOnce(t *tx, in *space, memory *core.Memory, e *embedding, r *core.ObserveRequest) (*core.Memory, error) {
-	if earlier, err := readObserved(t, r); earlier != nil || err != nil {
+func observeOnce(t *record.Tx, in *space, memory *core.Memory, e *embedding, r *core.ObserveRequest) (*core.Memory, error) {
+	if earlier, err := record.ReadObserved(t, r); earlier != nil || err != nil {
 		return earlier, err
 	}
 	if r.ID != "" {
@@ -175,10 +178,10 @@ func observeOnce(t *tx, in *space, memory *core.Memory, e *embedding, r *core.Ob
 	if err := create(t, in, memory, e); err != nil {
 		return nil, err
 	}
-	if err := writeObserved(t, r, memory); err != nil {
+	if err := record.WriteObserved(t, r, memory); err != nil {
 		return nil, err
 	}
-	return memory, t.record(memory.Namespace, observedEvent(memory, e), memory.ID)
+	return memory, t.Record(memory.Namespace, observedEvent(memory, e), memory.ID)
 }
 
 // space is what a new memory needs to know of its namespace.
@@ -188,18 +191,18 @@ type space struct {
 }
 
 func (m *Memories) space(r core.Reader, namespace string) (*space, error) {
-	g, err := m.governance(r, namespace)
+	g, err := m.records.Governance(r, namespace)
 	if err != nil {
 		return nil, err
 	}
-	turn, err := readTurn(r, namespace)
+	turn, err := turn.Counter(r, namespace)
 	return &space{g, turn}, err
 }
 
 func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {
 	return journal.MemoryObserved{
 		MemoryID: memory.ID, AgentID: memory.AgentID, Kind: memory.Kind,
-		Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content), Turn: memory.CreatedTurn,
+		Title: record.Keyed(memory.Salt, memory.Title), Content: record.Keyed(memory.Salt, memory.Content), Turn: memory.CreatedTurn,
 		Importance: memory.Importance, OccurredAt: memory.OccurredAt,
 		EmbeddingModel: e.model, EmbeddingFailure: e.failure,
 	}
@@ -207,7 +210,7 @@ func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {
 
 // create writes a memory that is new, where its namespace has room for it. The
 // caller writes the event.
-func create(t *tx, in *space, memory *core.Memory, e *embedding) error {
+func create(t *record.Tx, in *space, memory *core.Memory, e *embedding) error {
 	if err := checkFree(t, memory.ID); err != nil {
 		return err
 	}
@@ -221,10 +224,10 @@ func create(t *tx, in *space, memory *core.Memory, e *embedding) error {
 			return err
 		}
 	}
-	if err := put(t, nil, memory); err != nil || e.model == "" {
+	if err := record.Put(t, nil, memory); err != nil || e.model == "" {
 		return err
 	}
-	return putVector(t, memory, e.vector)
+	return record.PutVector(t, memory, e.vector)
 }
 
 // turnAt is the turn that a namespace was at, as far as its memories tell: the one
@@ -233,9 +236,9 @@ func turnAt(r core.Reader, namespace string, at time.Time) (turn int64, err erro
 	if at.Before(time.Unix(0, 0)) {
 		return 0, nil // the index orders what is later
 	}
-	start := indexStart(timePrefix, namespace, "")
-	err = r.Scan(append(slices.Clone(start), place(at, "")...), core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
-		m, err := readIndexed(r, placeID(key[len(start):]), key)
+	start := record.IndexStart(record.TimePrefix, namespace, "")
+	err = r.Scan(append(slices.Clone(start), record.Place(at, "")...), core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
+		m, err := readIndexed(r, record.PlaceID(key[len(start):]), key)
 		if err == nil {
 			turn = m.CreatedTurn
 		}
@@ -246,7 +249,7 @@ func turnAt(r core.Reader, namespace string, at time.Time) (turn int64, err erro
 
 // checkFree refuses an id that a memory has.
 func checkFree(r core.Reader, id string) error {
-	_, taken, err := r.Get(memoryKey(id))
+	_, taken, err := r.Get(record.MemoryKey(id))
 	if err == nil && taken {
 		err = idTaken(id)
 	}
@@ -256,7 +259,7 @@ func checkFree(r core.Reader, id string) error {
 // checkGiven refuses an id that a memory had. Only an id that was given can be one:
 // those that are made are new.
 func checkGiven(r core.Reader, id string) error {
-	gone, err := readTombstone(r, id)
+	gone, err := record.ReadTombstone(r, id)
 	if err == nil && gone != nil {
 		err = idTaken(id)
 	}

@@ -185,7 +185,7 @@ func TestObserveTakesWhatIsAtItsBounds(t *testing.T) {
 	w.observe(t, core.ObserveRequest{Content: "c", Metadata: []byte(" null ")})
 }
 
-func TestAllProblemsAreToldTogether(t *testing.T) {
+func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
 	priority := 0
 	_, err := w.Observe(t.Context(), &core.ObserveRequest{Title: "\x01", Priority: &priority})

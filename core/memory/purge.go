@@ -7,6 +7,9 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/knowledge"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -15,15 +18,15 @@ import (
 // still, so these are cleaned once the transaction is committed, outside of it: that takes
 // long, and may fail when the purge can't be taken back any more.
 
-// bury removes the memory, and tells of it. Its tombstone and the record of the
+// writePurge removes the memory, and tells of it. Its tombstone and the record of the
 // decision stay; the event holds digests only.
-func (v *verdict) bury(t *tx, o *Options) error {
+func (v *verdict) writePurge(t *record.Tx, o *Options) error {
 	memory := v.memory
 	given, err := givenTo(t, memory.ID)
 	if err != nil {
 		return err
 	}
-	t.purged = [][]byte{}
+	t.BeginPurge()
 	for _, f := range o.Forgetters {
 		runs, err := f.Forget(t, memory.ID)
 		if err != nil {
@@ -34,37 +37,37 @@ func (v *verdict) bury(t *tx, o *Options) error {
 	slices.Sort(given.Runs)
 	given.Runs = slices.Compact(given.Runs)
 	v.decision.GivenTo = given
-	if err := remove(t, memory); err != nil {
+	if err := record.Remove(t, memory); err != nil {
 		return err
 	}
-	if err := forgetUsers(t, memory); err != nil {
+	if err := turn.ForgetUsers(t, memory); err != nil {
 		return err
 	}
-	knowledge, err := purgeKnowledge(t, memory)
+	entry, err := knowledge.Purge(t, memory)
 	if err != nil {
 		return err
 	}
-	if err := t.markPurged(o.Store, memory.ID); err != nil {
+	if err := t.MarkPurged(o.Store, memory.ID); err != nil {
 		return err
 	}
 	event := v.transitioned(t)
 	event.MemoryID, event.Before, event.After = memory.ID, memory.State, core.StatePurged
 	event.TTLScore = memory.Signals.TTLScore
-	if err := t.record(memory.Namespace, event, memory.ID); err != nil {
+	if err := t.Record(memory.Namespace, event, memory.ID); err != nil {
 		return err
 	}
-	return t.record(memory.Namespace, journal.MemoryPurged{
-		Gated: v.gated(), Title: keyed(memory.Salt, memory.Title), Content: keyed(memory.Salt, memory.Content), KnowledgeID: knowledge,
+	return t.Record(memory.Namespace, journal.MemoryPurged{
+		Gated: v.gated(), Title: record.Keyed(memory.Salt, memory.Title), Content: record.Keyed(memory.Salt, memory.Content), KnowledgeID: entry,
 	}, memory.ID)
 }
 
 // givenTo names the memories that reflect on one that is to be purged.
 func givenTo(r core.Reader, id string) (*core.GivenTo, error) {
-	ends, err := linksTo(r, id, math.MaxInt)
+	ends, err := record.LinksTo(r, id, math.MaxInt)
 	given := &core.GivenTo{MemoryID: id, Runs: []string{}, Reflections: []string{}}
 	for _, e := range ends {
-		if e.relation == core.RelationReflectsOn {
-			given.Reflections = append(given.Reflections, e.from)
+		if e.Relation == core.RelationReflectsOn {
+			given.Reflections = append(given.Reflections, e.From)
 		}
 	}
 	return given, err

@@ -95,7 +95,7 @@ func TestALinkToAPurgedMemoryCarriesNothing(t *testing.T) {
 
 // TestAMemoryWithVeryManyLinksIsPurged has 300,000 links lead to a memory, more than
 // one transaction could write again. It needs REFLECTORY_STRESS=1 for them all.
-func TestAMemoryWithVeryManyLinksIsPurged(t *testing.T) {
+func TestAMemoryWithVeryManyLinksPurged(t *testing.T) {
 	count := 3000
 	if os.Getenv("REFLECTORY_STRESS") != "" {
 		count = 300_000

@@ -2,23 +2,19 @@ package memory
 
 import (
 	"context"
-	"math"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/search"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-const (
-	// MaxRecall is how many memories one recall returns at most.
-	MaxRecall = 100
-	// maxQueryBytes bounds a query: a whole content may be one.
-	maxQueryBytes = maxContentBytes
-)
+// MaxRecall is how many memories one recall returns at most.
+const MaxRecall = bounds.MaxRecall
 
 // Recall returns the memories that fit a query best, the best first.
 // With a session it begins a turn: what it returns and the accesses are recorded
@@ -49,7 +45,7 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 		}
 	}
 	q := search.Query{Text: r.Query, Filter: r.RecallFilter, Recallable: func(id string) (recallable bool, err error) {
-		err = m.options.Store.View(ctx, func(reader core.Reader) error {
+		err = m.records.View(ctx, func(reader core.Reader) error {
 			recallable, err = isRecallable(reader, id)
 			return err
 		})
@@ -73,78 +69,51 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 
 // take reads what was found, and records it where the recall, which began at the
 // given time, is one of a turn, whose number it returns.
-func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, turn int64, err error) {
+func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, number int64, err error) {
 	if r.Session == "" {
-		err = m.options.Store.View(ctx, func(reader core.Reader) error {
+		err = m.records.View(ctx, func(reader core.Reader) error {
 			list, err = recalled(reader, found)
 			return err
 		})
 		return list, 0, err
 	}
-	err = m.update(ctx, func(t *tx) (err error) {
-		if turn = r.Turn; turn == 0 {
-			if turn, err = nextTurnOf(t, r.Session); err != nil {
+	err = m.records.Update(ctx, func(t *record.Tx) (err error) {
+		if number = r.Turn; number == 0 {
+			if number, err = turn.Next(t, r.Session); err != nil {
 				return err
 			}
 		}
 		if list, err = recalled(t, found); err != nil {
 			return err
 		}
-		by := core.TurnRef{Session: r.Session, Turn: turn}
-		if err := recordTurn(t, by, r.Namespace, list, m.millisSince(began)); err != nil {
+		by := core.TurnRef{Session: r.Session, Turn: number}
+		if err := turn.Record(t, by, r.Namespace, list, m.records.MillisSince(began)); err != nil {
 			return err
 		}
 		// Again, with the accesses that were counted.
 		list, err = recalled(t, found)
 		return err
 	})
-	return list, turn, err
+	return list, number, err
 }
 
 // checkRecall tells all that is wrong with a request.
 func checkRecall(r *core.RecallRequest) error {
-	var p problems
+	var p bounds.Problems
 	if r.Session != "" || r.Turn != 0 {
-		p.turn(r.Session, r.Turn)
+		p.Turn(r.Session, r.Turn)
 	}
-	p.query(r.Query, r.Limit, r.MinScore)
-	p.check(core.CheckNamespace(r.Namespace))
-	p.tags(r.Tags)
-	p.word("agent_id", r.AgentID)
+	p.Query(r.Query, r.Limit, r.MinScore)
+	p.Check(core.CheckNamespace(r.Namespace))
+	p.Tags(r.Tags)
+	p.Word("agent_id", r.AgentID)
 	for _, state := range r.States {
 		if !state.Recallable() {
-			p.add("states", "have %q: only open, active, cooling, revalidate_pending and promoted memories are recalled", cut(string(state)))
+			p.Add("states", "have %q: only open, active, cooling, revalidate_pending and promoted memories are recalled", bounds.Shorten(string(state)))
 		}
 	}
-	p.kinds(r.Kinds)
-	return p.err()
-}
-
-// kinds checks the kinds of a filter.
-func (p *problems) kinds(kinds []core.MemoryKind) {
-	all := []core.MemoryKind{core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification}
-	for _, kind := range kinds {
-		if !slices.Contains(all, kind) {
-			p.add("kinds", "has %q, not one of %s", cut(string(kind)), words(all))
-		}
-	}
-}
-
-// query checks what recalls of memories and of knowledge have in common.
-func (p *problems) query(query string, limit int, minScore float64) {
-	switch {
-	case strings.TrimSpace(query) == "":
-		p.add("query", "is blank")
-	case !utf8.ValidString(query):
-		p.add("query", "isn't UTF-8")
-	}
-	p.over("query", len(query), maxQueryBytes, "bytes")
-	if limit < 0 || limit > MaxRecall {
-		p.add("limit", "is %d, not from 0 to %d", limit, MaxRecall)
-	}
-	if math.IsNaN(minScore) || math.IsInf(minScore, 0) {
-		p.add("min_score", "is %v, not a finite number", minScore)
-	}
+	p.Kinds(r.Kinds)
+	return p.Err()
 }
 
 // widths sets how many candidates a search looks at, and how many it returns: a
@@ -178,8 +147,8 @@ func (m *Memories) embedQuery(ctx context.Context, q *search.Query) (failure str
 func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
 	list := make([]core.Recalled, 0, len(found))
 	for _, f := range found {
-		memory, err := read(r, f.ID)
-		if isGone(err) || err == nil && !memory.State.Recallable() {
+		memory, err := record.Read(r, f.ID)
+		if record.IsGone(err) || err == nil && !memory.State.Recallable() {
 			continue
 		}
 		if err != nil {
@@ -208,4 +177,28 @@ func annotate(r core.Reader, result *core.Recalled) (err error) {
 	}
 	result.KnowledgeID = result.PromotedTo
 	return nil
+}
+
+// relatedBy are the recallable memories that a relation leads from to another, by
+// id, at most [core.MaxRelated].
+func relatedBy(r core.Reader, id, relation string) (list []string, err error) {
+	start := record.LinkToKey(id, relation, "")
+	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
+		from := string(key[len(start):])
+		recallable, err := isRecallable(r, from)
+		if recallable {
+			list = append(list, from)
+		}
+		return len(list) < core.MaxRelated, err
+	})
+	return list, err
+}
+
+// isRecallable reports whether there is a memory that can be recalled.
+func isRecallable(r core.Reader, id string) (bool, error) {
+	m, err := record.Read(r, id)
+	if record.IsGone(err) {
+		return false, nil
+	}
+	return err == nil && m.State.Recallable(), err
 }

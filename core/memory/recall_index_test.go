@@ -75,7 +75,7 @@ func TestADamagedMemoryDoesntHideTheOthers(t *testing.T) {
 }
 
 // TestAColdNamespaceFindsAllAmongOthers loads one whose memories lie close
-// together, then far apart among those of another, more than are read at once. One
+// together, then far apart among the memories of another, more than are read at once. One
 // is missing, and one has no vector any more.
 func TestAColdNamespaceFindsAllAmongOthers(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {

@@ -222,7 +222,7 @@ func TestRecallFilters(t *testing.T) {
 	}
 }
 
-func TestRecallTellsAllThatIsWrong(t *testing.T) {
+func TestRecallReportsAllThatIsWrong(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
 	cases := []struct {
 		name string

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -31,7 +32,7 @@ func (p *Recaller) Recall(ctx context.Context, runID string, r *sdk.RecallReques
 		}
 	}
 	if namespace == "" {
-		return nil, sdk.Errorf(sdk.Denied, "run_without_namespace", "run %q has no namespace, so nothing can be recalled for it", cut(runID)).
+		return nil, sdk.Errorf(sdk.Denied, "run_without_namespace", "run %q has no namespace, so nothing can be recalled for it", bounds.Shorten(runID)).
 			WithHint("name one where the run is started").
 			WithAction("run", "namespace", nil, "workflow", nil)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -45,7 +46,7 @@ func (m *Memories) Reembed(ctx context.Context, namespace string, tell func(Reem
 
 func (m *Memories) reembed(ctx context.Context, namespace string, tell func(ReembedProgress)) (*ReembedProgress, error) {
 	p := &ReembedProgress{Namespace: namespace, Model: m.options.Embedder.Model()}
-	for from := indexStart(timePrefix, namespace, ""); from != nil; {
+	for from := record.IndexStart(record.TimePrefix, namespace, ""); from != nil; {
 		b, err := m.outdated(ctx, namespace, from, p.Model)
 		if err != nil {
 			return nil, err
@@ -73,19 +74,19 @@ type batch struct {
 // outdated reads the memories from a key of the time index on that have no vector
 // of a model.
 func (m *Memories) outdated(ctx context.Context, namespace string, from []byte, model string) (b batch, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		count, err := readCount(r, namespace)
+	err = m.records.View(ctx, func(r core.Reader) error {
+		count, err := record.ReadCount(r, namespace)
 		if err != nil {
 			return err
 		}
 		b.total = count.Memories
-		start := indexStart(timePrefix, namespace, "")
+		start := record.IndexStart(record.TimePrefix, namespace, "")
 		return r.Scan(from, core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
 			if len(b.memories) == reembedBatch || b.looked == maxExamined {
 				b.next = append([]byte(nil), key...)
 				return false, nil
 			}
-			memory, err := readIndexed(r, placeID(key[len(start):]), key)
+			memory, err := readIndexed(r, record.PlaceID(key[len(start):]), key)
 			if err != nil {
 				return false, err
 			}
@@ -107,13 +108,13 @@ func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory) (ch
 	}
 	texts := make([]string, len(memories))
 	for i, memory := range memories {
-		texts[i] = EmbeddedText(memory)
+		texts[i] = record.EmbeddedText(memory)
 	}
 	vectors, err := m.vectors(ctx, texts)
 	if err != nil {
 		return 0, err
 	}
-	err = m.update(ctx, func(t *tx) error {
+	err = m.records.Update(ctx, func(t *record.Tx) error {
 		event := journal.MemoriesReembedded{Model: m.options.Embedder.Model(), AgentID: t.Caller().Label}
 		for i := range memories {
 			moved, err := moveVector(t, memories[i].ID, event.Model, vectors[i])
@@ -127,14 +128,14 @@ func (m *Memories) moveVectors(ctx context.Context, memories []*core.Memory) (ch
 		if changed = int64(len(event.MemoryIDs)); changed == 0 {
 			return nil
 		}
-		return t.record(memories[0].Namespace, event, event.MemoryIDs...)
+		return t.Record(memories[0].Namespace, event, event.MemoryIDs...)
 	})
 	return changed, err
 }
 
-func moveVector(t *tx, id, model string, vector []float32) (bool, error) {
-	before, err := read(t, id)
-	if isGone(err) || err == nil && before.EmbeddingModel == model {
+func moveVector(t *record.Tx, id, model string, vector []float32) (bool, error) {
+	before, err := record.Read(t, id)
+	if record.IsGone(err) || err == nil && before.EmbeddingModel == model {
 		return false, nil
 	}
 	if err != nil {
@@ -142,8 +143,8 @@ func moveVector(t *tx, id, model string, vector []float32) (bool, error) {
 	}
 	after := *before
 	after.EmbeddingModel = model
-	if err := put(t, before, &after); err != nil {
+	if err := record.Put(t, before, &after); err != nil {
 		return false, err
 	}
-	return true, putVector(t, &after, vector)
+	return true, record.PutVector(t, &after, vector)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -45,7 +47,7 @@ type draft struct {
 
 // draft is step 1: it checks a request before anything is loaded.
 func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
-	var p problems
+	var p bounds.Problems
 	d := &draft{request: r, memory: core.Memory{
 		Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
 		Tags: distinct(r.Tags), Priority: orDefault(r.Priority, defaultPriority),
@@ -55,45 +57,45 @@ func (m *Memories) draft(r *core.ReflectRequest) (*draft, error) {
 	if d.memory.Kind == "" {
 		d.memory.Kind = core.KindReflection
 	}
-	p.sources(r.SourceIDs)
-	p.title(r.Title)
-	p.content(r.Content)
-	p.derivedKind(d.memory.Kind)
+	checkSources(&p, r.SourceIDs)
+	p.Title(r.Title)
+	p.Content(r.Content)
+	checkDerivedKind(&p, d.memory.Kind)
 	if r.Namespace != "" {
-		p.check(core.CheckNamespace(r.Namespace))
+		p.Check(core.CheckNamespace(r.Namespace))
 	}
-	p.word("agent_id", r.AgentID)
-	p.tags(r.Tags)
-	p.priority(r.Priority)
-	p.unit("importance", r.Importance)
-	p.unit("confidence", r.Confidence)
-	d.memory.OccurredAt = p.occurred(r.OccurredAt, m.options.Clock.Now())
-	d.memory.Metadata = p.metadata(r.Metadata)
-	p.word("idempotency_key", r.IdempotencyKey)
-	if err := p.err(); err != nil {
+	p.Word("agent_id", r.AgentID)
+	p.Tags(r.Tags)
+	p.Priority(r.Priority)
+	p.Unit("importance", r.Importance)
+	p.Unit("confidence", r.Confidence)
+	d.memory.OccurredAt = p.Occurred(r.OccurredAt, m.options.Clock.Now())
+	d.memory.Metadata = p.Metadata(r.Metadata)
+	p.Word("idempotency_key", r.IdempotencyKey)
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	d.memory.ID = m.options.IDs.NewID()
 	return d, nil
 }
 
-func (p *problems) sources(ids []string) {
+func checkSources(p *bounds.Problems, ids []string) {
 	if len(ids) == 0 {
-		p.add("source_ids", "cannot be empty")
+		p.Add("source_ids", "cannot be empty")
 	}
-	p.over("source_ids", len(ids), maxSources, "ids")
+	p.Over("source_ids", len(ids), maxSources, "ids")
 	for i, id := range ids[:min(len(ids), maxSources)] {
 		field := fmt.Sprintf("source_ids[%d]", i)
-		p.id(field, id)
+		p.ID(field, id)
 		if first := slices.Index(ids, id); first < i {
-			p.add(field, "repeats source_ids[%d] (%s)", first, cut(id))
+			p.Add(field, "repeats source_ids[%d] (%s)", first, bounds.Shorten(id))
 		}
 	}
 }
 
-func (p *problems) derivedKind(kind core.MemoryKind) {
+func checkDerivedKind(p *bounds.Problems, kind core.MemoryKind) {
 	if kind != core.KindReflection && kind != core.KindSemantic && kind != core.KindProcedural {
-		p.add("kind", "is %q, not reflection, semantic or procedural", cut(string(kind)))
+		p.Add("kind", "is %q, not reflection, semantic or procedural", bounds.Shorten(string(kind)))
 	}
 }
 
@@ -105,7 +107,7 @@ func (m *Memories) reflect(ctx context.Context, d *draft) (*core.ReflectResult, 
 	}
 	var result *core.ReflectResult
 	var refusal error
-	err = m.updateAsking(ctx, func(ctx context.Context, t *tx) error {
+	err = m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error {
 		refusal = nil // it may run again
 		var err error
 		if result, err = d.earlier(t); err != nil || result != nil {
@@ -116,7 +118,7 @@ func (m *Memories) reflect(ctx context.Context, d *draft) (*core.ReflectResult, 
 			return err
 		}
 		refusal = err // what is committed is the event
-		return t.record(a.memory.Namespace, *a.exceeded)
+		return t.Record(a.memory.Namespace, *a.exceeded)
 	})
 	if err == nil {
 		err = refusal
@@ -131,16 +133,16 @@ func (m *Memories) reflect(ctx context.Context, d *draft) (*core.ReflectResult, 
 // goes on from there, if its reflection still waits.
 func (d *draft) earlier(r core.Reader) (*core.ReflectResult, error) {
 	if d.approved == nil {
-		return readOutcome(r, d.request)
+		return record.ReadOutcome(r, d.request)
 	}
-	_, err := readPending(r, d.approved.ID)
+	_, err := record.ReadPending(r, d.approved.ID)
 	return nil, err
 }
 
 // attempt is one run of a reflection's transaction.
 type attempt struct {
 	memories  *Memories
-	t         *tx
+	t         *record.Tx
 	draft     *draft
 	memory    core.Memory
 	embedding *embedding
@@ -180,7 +182,7 @@ func (a *attempt) run(ctx context.Context) (*core.ReflectResult, error) {
 // readSources is step 2.
 func (a *attempt) readSources() error {
 	for i, id := range a.draft.request.SourceIDs {
-		source, err := read(a.t, id)
+		source, err := record.Read(a.t, id)
 		switch {
 		case sdk.ReasonOf(err) == "memory_not_found":
 			return sdk.Errorf(sdk.NotFound, "source_not_found", "source_ids[%d]: there is no memory %s", i, id).
@@ -235,7 +237,7 @@ func (a *attempt) write() (*core.ReflectResult, error) {
 	if err := reflectsOn(a.t, memory, r.SourceIDs); err != nil {
 		return nil, err
 	}
-	if err := a.t.record(memory.Namespace, a.event(), memory.ID); err != nil {
+	if err := a.t.Record(memory.Namespace, a.event(), memory.ID); err != nil {
 		return nil, err
 	}
 	result := &core.ReflectResult{
@@ -243,16 +245,16 @@ func (a *attempt) write() (*core.ReflectResult, error) {
 		ReflectsOn: slices.Clone(r.SourceIDs),
 	}
 	if a.draft.approved != nil {
-		if err := deletePending(a.t, a.draft.approved); err != nil {
+		if err := record.DeletePending(a.t, a.draft.approved); err != nil {
 			return nil, err
 		}
 	}
-	return result, writeOutcome(a.t, r, result)
+	return result, record.WriteOutcome(a.t, r, result)
 }
 
 // checkTitle refuses a title that a live memory of the namespace has.
 func checkTitle(r core.Reader, m *core.Memory) error {
-	start := titleStart(m.Namespace, m.Title)
+	start := record.TitleStart(m.Namespace, m.Title)
 	taker := ""
 	err := r.Scan(start, append(slices.Clone(start), 0x7f), func(key, _ []byte) (bool, error) {
 		taker = string(key[len(start):])
@@ -261,7 +263,7 @@ func checkTitle(r core.Reader, m *core.Memory) error {
 	if err != nil || taker == "" {
 		return err
 	}
-	return sdk.Errorf(sdk.Conflict, "title_taken", "memory %s of namespace %s has that title: %q", taker, m.Namespace, cut(m.Title)).
+	return sdk.Errorf(sdk.Conflict, "title_taken", "memory %s of namespace %s has that title: %q", taker, m.Namespace, bounds.Shorten(m.Title)).
 		WithHint("choose another title, or look at it").WithAction("memory get", "id", taker).
 		WithDetail("memory_id", taker).WithDetail("namespace", m.Namespace)
 }
@@ -285,7 +287,7 @@ func (a *attempt) event() journal.MemoryReflected {
 	e := journal.MemoryReflected{
 		MemoryID: a.memory.ID, AgentID: a.memory.AgentID, Kind: a.memory.Kind, Depth: a.memory.ReflectionDepth,
 		Cap: a.cap.most, DecidedBy: a.cap.decidedBy, SourceIDs: a.draft.request.SourceIDs,
-		Title: keyed(a.memory.Salt, a.memory.Title), Content: keyed(a.memory.Salt, a.memory.Content), Turn: a.memory.CreatedTurn,
+		Title: record.Keyed(a.memory.Salt, a.memory.Title), Content: record.Keyed(a.memory.Salt, a.memory.Content), Turn: a.memory.CreatedTurn,
 		Importance: a.memory.Importance, OccurredAt: a.memory.OccurredAt,
 		EmbeddingModel: a.embedding.model, EmbeddingFailure: a.embedding.failure,
 		Policy: a.decision.Digest, Rule: a.decision.Rule,
@@ -294,4 +296,15 @@ func (a *attempt) event() journal.MemoryReflected {
 		e.PendingID, e.ApprovedBy = a.draft.approved.ID, a.t.Caller().Label
 	}
 	return e
+}
+
+// reflectsOn writes the links of a reflection to its sources.
+func reflectsOn(t *record.Tx, m *core.Memory, sources []string) error {
+	for i, source := range sources {
+		l := &core.Link{From: m.ID, Relation: core.RelationReflectsOn, To: source, Position: i, CreatedAt: m.CreatedAt}
+		if _, err := record.PutLink(t, m.Namespace, l); err != nil {
+			return err
+		}
+	}
+	return nil
 }

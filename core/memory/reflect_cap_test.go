@@ -95,7 +95,7 @@ func (permissive) Reflect(context.Context, *core.ReflectInput) core.Permission {
 }
 
 // TestWhatHappensInBetweenCounts changes, while a reflection's transaction is
-// open, what it has read: sources and settings are those of the commit.
+// open, what it has read: sources and settings count as they are at the commit.
 func TestWhatHappensInBetweenCounts(t *testing.T) {
 	cases := []struct {
 		name   string
@@ -185,8 +185,8 @@ func TestTheCapComesBeforeTheApproval(t *testing.T) {
 	}
 }
 
-// TestUnreadableSettingsAreToldInTheAuditEvent, with their level and the reason.
-func TestUnreadableSettingsAreToldInTheAuditEvent(t *testing.T) {
+// TestUnreadableSettingsAreInTheAuditEvent, with their level and the reason.
+func TestUnreadableSettingsAreInTheAuditEvent(t *testing.T) {
 	w := newSettled(t, mem.Open(), nil)
 	id := w.observe(t, core.ObserveRequest{Namespace: "a/b", Content: "c"}).ID
 	change(t, w.store, func(tx core.Tx) error { return tx.Put([]byte("governance/a"), []byte("{")) })

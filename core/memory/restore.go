@@ -5,7 +5,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -14,7 +17,7 @@ import (
 func (m *Memories) Restore(ctx context.Context, id string) (*core.Memory, error) {
 	var restored *core.Memory
 	var refusal error // which the journal records
-	err := m.update(ctx, func(t *tx) (err error) {
+	err := m.records.Update(ctx, func(t *record.Tx) (err error) {
 		restored, refusal, err = m.restore(t, id)
 		return err
 	})
@@ -22,29 +25,29 @@ func (m *Memories) Restore(ctx context.Context, id string) (*core.Memory, error)
 		err = refusal
 	}
 	if err != nil {
-		return nil, sdk.Wrap("restore memory "+cut(id), err)
+		return nil, sdk.Wrap("restore memory "+bounds.Shorten(id), err)
 	}
 	return restored, nil
 }
 
 // restore brings a memory back within a transaction, or says why it doesn't
 // though the transaction is to be committed.
-func (m *Memories) restore(t *tx, id string) (after *core.Memory, refusal, err error) {
-	before, err := read(t, id)
+func (m *Memories) restore(t *record.Tx, id string) (after *core.Memory, refusal, err error) {
+	before, err := record.Read(t, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := lifecycle.Check(before.State, core.StateActive, lifecycle.ByRestore); err != nil {
 		return nil, nil, err
 	}
-	g, err := m.governance(t, before.Namespace)
+	g, err := m.records.Governance(t, before.Namespace)
 	if err != nil {
 		return nil, nil, err
 	}
 	if g.Failure != nil {
-		return nil, unreadableSettings(g), t.record(before.Namespace, halted(g), id)
+		return nil, unreadableSettings(g), t.Record(before.Namespace, turn.Halted(g), id)
 	}
 	restored := *before
 	restored.State, restored.MergedInto = core.StateActive, ""
-	return &restored, nil, transition(t, before, &restored, journal.MemoryTransitioned{Cause: string(lifecycle.ByRestore), AgentID: t.Caller().Label})
+	return &restored, nil, record.Transition(t, before, &restored, journal.MemoryTransitioned{Cause: string(lifecycle.ByRestore), AgentID: t.Caller().Label})
 }

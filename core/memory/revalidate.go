@@ -6,7 +6,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -32,11 +35,11 @@ type RevalidateRequest struct {
 // there are both a decision and an error, the memory is purged, but files of the store
 // hold it still: reasons "purge_held" and "purge_unfinished".
 func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
-	var p problems
+	var p bounds.Problems
 	if r.Turn != (core.TurnRef{}) {
-		p.turn(r.Turn.Session, r.Turn.Turn)
+		p.Turn(r.Turn.Session, r.Turn.Turn)
 	}
-	if err := p.err(); err != nil {
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	var gone residue
@@ -44,7 +47,7 @@ func (m *Memories) Revalidate(ctx context.Context, id string, r RevalidateReques
 	if err == nil {
 		err = gone.finish(ctx, m.options.Store)
 	}
-	return d, sdk.Wrap("revalidate memory "+cut(id), err)
+	return d, sdk.Wrap("revalidate memory "+bounds.Shorten(id), err)
 }
 
 // gateAfter lets the gate decide on the memories that a turn brought before it, and
@@ -67,7 +70,7 @@ func (m *Memories) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids [
 // any more, or its namespace's settings can't be read.
 func left(err error) bool {
 	reason := sdk.ReasonOf(err)
-	return reason == "state_conflict" || reason == unreadableReason || isGone(err)
+	return reason == "state_conflict" || reason == unreadableReason || record.IsGone(err)
 }
 
 const unreadableReason = "governance_unreadable"
@@ -87,7 +90,7 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 		return nil, err
 	}
 	made := verdict{request: r, summary: summary, decisionID: m.options.IDs.NewID(), knowledgeID: m.options.IDs.NewID()}
-	err = m.updateAsking(ctx, func(ctx context.Context, t *tx) error { return m.conclude(ctx, t, id, &made) })
+	err = m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return m.conclude(ctx, t, id, &made) })
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +100,8 @@ func (m *Memories) revalidate(ctx context.Context, id string, r *RevalidateReque
 
 // ask lets the gate decide and writes nothing.
 func (m *Memories) ask(ctx context.Context, id string, r *RevalidateRequest) (c *core.GateCase, d *core.GateDecision, err error) {
-	err = m.options.Store.View(ctx, func(reader core.Reader) error {
-		c, d, err = m.decide(untold(ctx), reader, id, r)
+	err = m.records.View(ctx, func(reader core.Reader) error {
+		c, d, err = m.decide(unrecorded(ctx), reader, id, r)
 		return err
 	})
 	return c, d, err
@@ -106,7 +109,7 @@ func (m *Memories) ask(ctx context.Context, id string, r *RevalidateRequest) (c 
 
 // decide lets the gate decide on a memory that waits for it.
 func (m *Memories) decide(ctx context.Context, r core.Reader, id string, request *RevalidateRequest) (*core.GateCase, *core.GateDecision, error) {
-	memory, err := read(r, id)
+	memory, err := record.Read(r, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,23 +156,23 @@ type verdict struct {
 }
 
 // conclude decides within a transaction, records that, and carries it out.
-func (m *Memories) conclude(ctx context.Context, t *tx, id string, v *verdict) error {
+func (m *Memories) conclude(ctx context.Context, t *record.Tx, id string, v *verdict) error {
 	v.decision, v.refusal = nil, nil
 	began := m.options.Clock.Now()
 	c, d, err := m.decide(ctx, t, id, v.request)
 	if sdk.ReasonOf(err) == unreadableReason {
 		v.refusal = err
-		return t.record(c.Memory.Namespace, halted(c.Governance), id)
+		return t.Record(c.Memory.Namespace, turn.Halted(c.Governance), id)
 	}
 	if err != nil {
 		return err
 	}
-	v.latency = m.millisSince(began)
+	v.latency = m.records.MillisSince(began)
 	return m.carryOut(ctx, t, v, c, d)
 }
 
 // carryOut records a decision, and does what follows from it.
-func (m *Memories) carryOut(ctx context.Context, t *tx, v *verdict, c *core.GateCase, d *core.GateDecision) (err error) {
+func (m *Memories) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *core.GateCase, d *core.GateDecision) (err error) {
 	made := *d
 	made.ID, made.MemoryID, made.Namespace = v.decisionID, c.Memory.ID, c.Memory.Namespace
 	v.decision, v.memory, v.turn = &made, c.Memory, c.Turn
@@ -186,9 +189,9 @@ func (m *Memories) carryOut(ctx context.Context, t *tx, v *verdict, c *core.Gate
 	case core.NextPromote:
 		return v.promote(t)
 	case core.NextPurge:
-		return v.bury(t, &m.options)
+		return v.writePurge(t, &m.options)
 	}
-	return transition(t, v.memory, v.after, v.transitioned(t))
+	return record.Transition(t, v.memory, v.after, v.transitioned(t))
 }
 
 // settled is a memory as a decision leaves it. One that is retained goes back to the
@@ -206,9 +209,8 @@ func (m *Memories) settled(ctx context.Context, c *core.GateCase, d *core.GateDe
 	case core.NextPromote:
 		after.State, after.Signals = core.StatePromoted, lifecycle.Decided(after.Signals, left)
 	case core.NextRetain:
-		e := evaluation{policy: m.options.Retention, governance: c.Governance, number: c.Turn}
 		after.Signals = lifecycle.Retained(after.Signals, c.Turn, left)
-		score, err := e.score(untold(ctx), &after)
+		score, err := m.turns.Score(unrecorded(ctx), c.Governance, c.Turn, &after)
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +236,7 @@ func (v *verdict) gated() journal.Gated {
 }
 
 // transitioned is the event of what the decision leads to.
-func (v *verdict) transitioned(t *tx) journal.MemoryTransitioned {
+func (v *verdict) transitioned(t *record.Tx) journal.MemoryTransitioned {
 	d, s := v.decision, &v.after.Signals
 	return journal.MemoryTransitioned{
 		Cause: string(lifecycle.ByGate), SessionID: v.request.Turn.Session, TurnID: v.request.Turn.Turn, AgentID: t.Caller().Label,

@@ -68,7 +68,7 @@ func TestTheShapesOfLinksAndKnowledge(t *testing.T) {
 }
 
 // TestEveryIDIsFromTheSource: memories, reflections, approvals, decisions and
-// knowledge have no ids but those of the source, each its own; the system's are
+// knowledge have only ids from the source, each its own; the system's are
 // UUIDv7 that rise.
 func TestEveryIDIsFromTheSource(t *testing.T) {
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
@@ -112,8 +112,8 @@ func (c *counting) NewID() string {
 	return id
 }
 
-// TestAllProblemsOfAReflectionAreToldTogether also holds that each is one line.
-func TestAllProblemsOfAReflectionAreToldTogether(t *testing.T) {
+// TestAllProblemsOfAReflectionAreReportedAtOnce also holds that each is one line.
+func TestAllProblemsOfAReflectionAreReportedAtOnce(t *testing.T) {
 	w := newWorld(t, mem.Open(), nil)
 	low, high := 0, 1.5
 	_, err := w.Reflect(t.Context(), &core.ReflectRequest{

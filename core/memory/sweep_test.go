@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
@@ -62,7 +63,7 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 		if g := w.get(t, m.ID); g.State != core.StateCooling || !near(g.Signals.TTLScore, .254446494) || w.get(t, elsewhere.ID).Version != 1 {
 			t.Errorf("it is %s with score %v", g.State, g.Signals.TTLScore)
 		}
-		// A score that alone changed is written too: that of steady for 15 turns.
+		// A score that alone changed is written too: the score of steady for 15 turns.
 		if g := w.get(t, steady.ID); g.State != core.StateActive || !near(g.Signals.TTLScore, math.Round((.5+.5*g.Signals.Utility-.075)*1e9)/1e9) {
 			t.Errorf("steady is %s with score %v", g.State, g.Signals.TTLScore)
 		}
@@ -218,7 +219,7 @@ func (s says) Retention(context.Context, *core.RetentionInput) core.RetentionOut
 	return core.RetentionOutcome(s)
 }
 
-func TestWhatAPolicyMayNotAskForIsToldAndLeft(t *testing.T) {
+func TestWhatAPolicyMayNotAskForIsRecordedAndLeft(t *testing.T) {
 	for name, out := range map[string]core.RetentionOutcome{
 		"purge":          {State: string(core.StatePurged), TTLScore: .1},
 		"promotion":      {State: string(core.StatePromoted), TTLScore: .1},

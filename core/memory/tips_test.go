@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/storetest"
 )
@@ -60,7 +61,7 @@ func newTipVectors(r *rand.Rand, low, high float64) tipVectors {
 				set(1+other, (like-base)/own)
 			}
 			tip[1+tipTypes+2*kind+i] = float32(math.Sqrt(rest))
-			v[memory.EmbeddedText(tipOf(kind, i == 0))] = tip
+			v[record.EmbeddedText(tipOf(kind, i == 0))] = tip
 		}
 	}
 	return v
@@ -192,7 +193,7 @@ func tipWorlds(t *testing.T, many bool, test func(t *testing.T, c tipRun)) {
 // each of 20 types of tasks, the wrong one worded nearer to the task.
 func TestAnAgentLearnsWhichTipIsRight(t *testing.T) {
 	tipWorlds(t, false, func(t *testing.T, c tipRun) {
-		for c.seed = range 2 {
+		for c.seed = range uint64(times(1, 2)) {
 			c.right, c.wrong = 1, 0
 			result := c.live(t)
 			early, late := result.rate(101, 200), result.rate(301, 400)
@@ -204,16 +205,16 @@ func TestAnAgentLearnsWhichTipIsRight(t *testing.T) {
 }
 
 // TestAnAgentLearnsUnderNoise has right tips succeed in 90 % of their uses, and wrong
-// ones in 10 %.
+// ones in 10 %, in six lives, or in 20 of a stress run.
 func TestAnAgentLearnsUnderNoise(t *testing.T) {
-	const seeds = 20
+	seeds := times(6, 20)
 	tipWorlds(t, true, func(t *testing.T, c tipRun) {
 		early, late := 0.0, 0.0
-		for c.seed = range seeds {
+		for c.seed = range uint64(seeds) {
 			c.right, c.wrong = .9, .1
 			result := c.live(t)
-			early += result.rate(101, 200) / seeds
-			late += result.rate(301, 400) / seeds
+			early += result.rate(101, 200) / float64(seeds)
+			late += result.rate(301, 400) / float64(seeds)
 			for kind, last := range result.last {
 				if last <= tipTurns-200 {
 					t.Errorf("seed %d: the right tip of type %d was last used in turn %d", c.seed, kind, last)

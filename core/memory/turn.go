@@ -2,249 +2,140 @@ package memory
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
-	"maps"
-	"math"
-	"slices"
-	"strconv"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxTurnItems bounds what the recalls of one turn may return together.
-const maxTurnItems = 1000
+// Evidence keeps outcomes of tool calls for the gate, see [turn.Evidence].
+type Evidence = turn.Evidence
 
-// turnRecord is a turn of a session: what its recalls returned, and then what its
-// feedback did. It holds no content.
-type turnRecord struct {
-	// Namespace is the one that the turn's first recall looked in: its stream tells
-	// of a turn that found nothing. Early stores don't have it.
-	Namespace string     `json:"namespace,omitempty"`
-	Items     []turnItem `json:"items"`
-	// Feedback is the result of the turn's feedback, nil before it, and Feedbacks how
-	// many turns of the session had theirs by then.
-	Feedback  *core.FeedbackResult `json:"feedback,omitempty"`
-	Feedbacks int64                `json:"feedbacks,omitempty"`
-}
+// SweepResult is what a sweep came to.
+type SweepResult = turn.SweepResult
 
-// turnItem is a memory that a recall returned.
-type turnItem struct {
-	ID        string `json:"id"`
-	Namespace string `json:"namespace"`
-	// Rank counts from 0 among the Of that the recall returned.
-	Rank  int     `json:"rank"`
-	Of    int     `json:"of"`
-	Score float64 `json:"score"`
-}
-
-// place is where the recall put the memory.
-func (i *turnItem) place() lifecycle.Place {
-	return lifecycle.Place{Rank: i.Rank, Of: i.Of, Score: i.Score}
-}
-
-// improve takes the better rank, of equal ones that among more results, and the
-// better score.
-func (i *turnItem) improve(rank, of int, score float64) {
-	if rank < i.Rank || rank == i.Rank && of > i.Of {
-		i.Rank, i.Of = rank, of
+// Feedback says how a turn went, and lets the memories that its recalls returned
+// learn from it: one commit for all of them, their bias, their signals and their
+// states. The outcome is the one that the best evidence of the request shows, see
+// [lifecycle.Judge].
+//
+// A second feedback of a turn changes nothing and returns the first result, with
+// Duplicate, unless its source is better: then the credit that the turn gave is taken
+// back and given again, in one commit. One that names no use takes the uses of the
+// first feedback. A turn without a recall is sdk.NotFound, reason "turn_not_found".
+//
+// Memories that came before the gate by it are in Revalidate. They are decided on
+// right after the commit, each in a transaction of its own, unless
+// [Options.DeferGate] leaves that to the caller. An error that comes with a result is of
+// the gate or of the store's files, after the commit: the same call again goes on with the
+// gate, and see [Memories.Revalidate] for what a purge may leave.
+func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
+	result, err := m.turns.Feedback(ctx, r)
+	if err != nil || m.options.DeferGate {
+		return result, err
 	}
-	i.Score = max(i.Score, score)
+	result.Purged, err = m.gateAfter(core.WithLabel(ctx, r.AgentID), r, result.Revalidate)
+	return result, sdk.Wrap(turn.FeedbackOp(r.Session, r.Turn), err)
 }
 
-// find returns the turn's item of an id, nil for none.
-func (r *turnRecord) find(id string) *turnItem {
-	if i := slices.IndexFunc(r.Items, func(item turnItem) bool { return item.ID == id }); i >= 0 {
-		return &r.Items[i]
+// CheckFeedback reports all that is wrong with a request, whatever its turn is.
+func CheckFeedback(r *core.FeedbackRequest) error { return turn.CheckFeedback(r) }
+
+// TurnNotFound is the refusal of a feedback of a turn that had no recall: sdk.NotFound,
+// reason "turn_not_found".
+func TurnNotFound(session string, number int64) error {
+	return sdk.Wrap(turn.FeedbackOp(session, number), turn.NotFound(session, number))
+}
+
+// Sweep evaluates the memories of a namespace, those below it not included, by
+// the retention policy, as a feedback does for those that it touches.
+// It works in transactions of 256 memories and may be repeated at any time: what
+// it did isn't done again.
+//
+// Memories that wait for the gate are decided on, those too that a crash left
+// waiting, unless [Options.DeferGate] leaves that to the caller. An error comes with what
+// was done until then; see [Memories.Revalidate] for what a purge may leave.
+func (m *Memories) Sweep(ctx context.Context, namespace string) (*SweepResult, error) {
+	if err := core.CheckNamespace(namespace); err != nil {
+		return nil, err
+	}
+	s := m.turns.NewSweep(namespace)
+	var gone residue
+	err := s.Evaluate(ctx)
+	if err == nil {
+		err = s.Waiting(ctx, func(ids []string) error { return m.gateSwept(ctx, s, ids, &gone) })
+		s.Result.Purged = gone.given
+		if finished := gone.finish(ctx, m.options.Store); err == nil {
+			err = finished
+		}
+	}
+	return &s.Result, sdk.Wrap("sweep namespace "+namespace, err)
+}
+
+// gateSwept lets the gate decide on memories that wait for it.
+func (m *Memories) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, gone *residue) error {
+	if m.options.Gate == nil || m.options.DeferGate || s.Halted {
+		s.Result.Pending = append(s.Result.Pending, ids...)
+		return nil
+	}
+	for _, id := range ids {
+		d, err := m.revalidate(ctx, id, &RevalidateRequest{}, gone)
+		switch {
+		case sdk.ReasonOf(err) == unreadableReason:
+			s.Result.Pending = append(s.Result.Pending, id)
+		case left(err):
+		case err != nil:
+			return sdk.Wrap("gate of memory "+id, err)
+		default:
+			s.Result.Gated[d.NextAction]++
+		}
 	}
 	return nil
 }
 
-// recordTurn records what a recall in a namespace returned in a turn, and counts an
-// access of each. All recalls of a turn are one offer: what an earlier one returned
-// is counted once, in its best place. A memory that was purged since it was found is
-// left out. millis is how long the recall has taken.
-func recordTurn(t *tx, by core.TurnRef, namespace string, results []core.Recalled, millis float64) error {
-	if err := checkTurn(by.Session, by.Turn); err != nil {
-		return err
-	}
-	record, err := beginTurn(t, by, namespace)
-	if err != nil {
-		return err
-	}
-	accessed := map[string][]string{} // by namespace
-	if len(record.Items) == 0 && len(results) == 0 {
-		accessed[namespace] = nil // an event tells of the turn all the same
-	}
-	for i := range results {
-		item, err := access(t, record, &results[i], len(results))
-		if err != nil {
-			return err
-		}
-		if item != nil {
-			record.Items = append(record.Items, *item)
-			accessed[item.Namespace] = append(accessed[item.Namespace], item.ID)
-		}
-	}
-	if len(record.Items) > maxTurnItems {
-		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results (limit %d)", by.Turn, by.Session, len(record.Items), maxTurnItems).
-			WithHint("give its feedback and begin another turn, or recall less")
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
-		ids := accessed[namespace]
-		event := journal.MemoryRecalled{SessionID: by.Session, TurnID: by.Turn, MemoryIDs: ids, LatencyMillis: millis}
-		if err := t.record(namespace, event); err != nil {
-			return err
-		}
-	}
-	return putTurnRecord(t, by.Session, by.Turn, record)
+// Bias returns how a session's turns have gone lately, from -1 to 1: 0 for a
+// session without feedback.
+func (m *Memories) Bias(ctx context.Context, session string) (float64, error) {
+	return m.turns.Bias(ctx, session)
 }
 
-// beginTurn is the record of a turn that takes a recall: the session's current turn,
-// or a later one, which becomes its current one.
-func beginTurn(t *tx, by core.TurnRef, namespace string) (*turnRecord, error) {
-	s, err := readSession(t, by.Session)
-	if err != nil {
-		return nil, err
-	}
-	if by.Turn < s.Next-1 {
-		return nil, sdk.Errorf(sdk.Conflict, "turn_out_of_order", "session %s is at turn %d already, so turn %d takes no recall", by.Session, s.Next-1, by.Turn).
-			WithHint("recall in the current turn or a later one, or leave the turn out to begin the next").
-			WithDetail("current", s.Next-1)
-	}
-	if by.Turn >= s.Next {
-		s.Next = by.Turn + 1
-		return &turnRecord{Namespace: namespace, Items: []turnItem{}}, putSession(t, by.Session, s)
-	}
-	record, err := readTurnRecord(t, by.Session, by.Turn)
-	if err == nil && record == nil {
-		record = &turnRecord{Namespace: namespace, Items: []turnItem{}}
-	}
-	if err == nil && record.Feedback != nil {
-		err = sdk.Errorf(sdk.Conflict, "turn_closed", "turn %d of session %s had its feedback, so it takes no recall", by.Turn, by.Session).
-			WithHint("leave the turn out to begin the next, or name a later one")
-	}
-	return record, err
+// SessionNames returns the names of the sessions that had a turn, in their order, at most
+// as many as the limit.
+func (m *Memories) SessionNames(ctx context.Context, limit int) ([]string, error) {
+	return m.turns.SessionNames(ctx, limit)
 }
 
-// access counts an access of a result, and returns its place in the turn: nil
-// where the turn has it already, whose place may get better, or the memory is gone.
-func access(t *tx, record *turnRecord, result *core.Recalled, of int) (*turnItem, error) {
-	id := result.ID
-	if math.IsNaN(result.Score) || math.IsInf(result.Score, 0) {
-		return nil, sdk.Errorf(sdk.Internal, "score_invalid", "memory %s was recalled with a score of %v", id, result.Score).
-			WithHint("this is a defect of the recall; please report it")
-	}
-	if item := record.find(id); item != nil {
-		item.improve(result.Rank, of, result.Score)
-		return nil, nil
-	}
-	before, err := read(t, id)
-	if isGone(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	after, now := *before, t.Now().Round(0)
-	after.AccessCount++
-	after.LastAccessedAt = &now
-	if err := put(t, before, &after); err != nil {
-		return nil, err
-	}
-	return &turnItem{ID: id, Namespace: before.Namespace, Rank: result.Rank, Of: of, Score: result.Score}, nil
+// Session is what a session has come to, and SessionTurn a turn of one.
+type (
+	Session     = turn.Session
+	SessionTurn = turn.SessionTurn
+)
+
+// Session returns what a session has come to, and its turns after one, 0 for the first, at
+// most as many as the limit; more is whether others follow. A session that had no turn is
+// sdk.NotFound, reason "session_not_found".
+func (m *Memories) Session(ctx context.Context, name string, after int64, limit int) (s *Session, turns []SessionTurn, more bool, err error) {
+	return m.turns.Session(ctx, name, after, limit)
 }
 
-// isGone reports whether a memory was removed, or never was.
-func isGone(err error) bool { return sdk.CodeOf(err) == sdk.NotFound }
-
-// checkTurn refuses what can't name a turn.
-func checkTurn(session string, turn int64) error {
-	var p problems
-	p.turn(session, turn)
-	return p.err()
-}
-
-func (p *problems) turn(session string, turn int64) {
-	p.id("session", session)
-	if turn < 0 {
-		p.add("turn", "is %d: turns count from 1", turn)
-	}
-}
-
-func turnRecordKey(session string, turn int64) []byte {
-	return binary.BigEndian.AppendUint64([]byte(turnRecordPrefix+session+"/"), uint64(turn))
-}
-
-// readTurnRecord returns nil for a turn that has no recall.
-func readTurnRecord(r core.Reader, session string, turn int64) (*turnRecord, error) {
-	value, found, err := r.Get(turnRecordKey(session, turn))
-	if err != nil || !found {
-		return nil, err
-	}
-	var record turnRecord
-	if err := json.Unmarshal(value, &record); err != nil {
-		return nil, damaged(turnRecordPrefix+session, err)
-	}
-	return &record, nil
-}
-
-func putTurnRecord(t *tx, session string, turn int64, record *turnRecord) error {
-	return t.writeOfSession(session, turnRecordKey(session, turn), core.MustJSON(record))
-}
+// SessionNotFound is the refusal of a session that had no turn.
+func SessionNotFound(name string) error { return turn.SessionNotFound(name) }
 
 // TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the one
-// that its first recall looked in, and those of the memories that it was offered. found
-// is whether there is the turn; one of an early store that offered nothing has none.
+// that its first recall looked in, and the namespaces of the memories that it was offered. found
+// is whether the turn exists; a turn of an early store that offered nothing has no
+// namespace.
 func (m *Memories) TurnNamespaces(ctx context.Context, session string, turn int64) (list []string, found bool, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		record, err := readTurnRecord(r, session, turn)
-		if list, found = nil, record != nil; err != nil || !found {
-			return err
-		}
-		if record.Namespace != "" {
-			list = append(list, record.Namespace)
-		}
-		for _, item := range record.Items {
-			list = append(list, item.Namespace)
-		}
-		return nil
-	})
-	slices.Sort(list)
-	return slices.Compact(list), found, err
+	return m.turns.TurnNamespaces(ctx, session, turn)
 }
 
 // Turn returns a namespace's turn counter: how many feedbacks it had.
-func (m *Memories) Turn(ctx context.Context, namespace string) (turn int64, err error) {
-	err = m.options.Store.View(ctx, func(r core.Reader) error {
-		turn, err = readTurn(r, namespace)
-		return err
-	})
-	return turn, err
+func (m *Memories) Turn(ctx context.Context, namespace string) (int64, error) {
+	return m.turns.Turn(ctx, namespace)
 }
 
-// readTurn returns a namespace's turn counter.
-func readTurn(r core.Reader, namespace string) (int64, error) {
-	value, found, err := r.Get(turnKey(namespace))
-	if err != nil || !found {
-		return 0, err
-	}
-	turn, err := strconv.ParseInt(string(value), 10, 64)
-	if err != nil {
-		return 0, damaged(turnPrefix+namespace, err)
-	}
-	return turn, nil
-}
-
-// nextTurn advances a namespace's turn counter by one and returns it.
-func nextTurn(t *tx, namespace string) (int64, error) {
-	turn, err := readTurn(t, namespace)
-	if err != nil {
-		return 0, err
-	}
-	turn++
-	return turn, t.write(namespace, turnKey(namespace), strconv.AppendInt(nil, turn, 10))
+// UsedIn reports whether the feedback of a turn said that it used a memory, for those
+// who keep evidence on it.
+func (m *Memories) UsedIn(r core.Reader, memoryID string, by core.TurnRef) (bool, error) {
+	return m.turns.UsedIn(r, memoryID, by)
 }

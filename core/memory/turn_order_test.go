@@ -91,7 +91,7 @@ func TestFeedback_OfABetterSourceGivesTheCreditAgain(t *testing.T) {
 		{"a", "tool", 2, core.OutcomeSuccess, false, true},
 		{"a", "tool", 1, core.OutcomePartial, true, false},
 		{"b", "text", 2, core.OutcomeFailure, true, false},
-		{"a", "user", 1, core.OutcomeSuccess, false, false}, // names no use: that of the first stays
+		{"a", "user", 1, core.OutcomeSuccess, false, false}, // names no use: the first one's use stays
 		{"a", "user", 2, core.OutcomeFailure, true, false},
 	}
 	straight := []step{

@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -13,8 +16,8 @@ func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d
 	if m.options.Gate == nil {
 		return nil, gateMissing()
 	}
-	err = m.options.Store.View(ctx, func(reader core.Reader) error {
-		memory, err := read(reader, id)
+	err = m.records.View(ctx, func(reader core.Reader) error {
+		memory, err := record.Read(reader, id)
 		if err != nil {
 			return err
 		}
@@ -22,19 +25,19 @@ func (m *Memories) Weigh(ctx context.Context, id string, r RevalidateRequest) (d
 		if err != nil {
 			return err
 		}
-		d, err = m.options.Gate.Decide(untold(ctx), reader, c)
+		d, err = m.options.Gate.Decide(unrecorded(ctx), reader, c)
 		return err
 	})
-	return d, sdk.Wrap("weigh memory "+cut(id), err)
+	return d, sdk.Wrap("weigh memory "+bounds.Shorten(id), err)
 }
 
 // gateCase is what the gate knows of a memory.
 func (m *Memories) gateCase(r core.Reader, memory *core.Memory, request *RevalidateRequest) (c *core.GateCase, err error) {
 	c = &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
-	if c.Governance, err = m.governance(r, memory.Namespace); err != nil {
+	if c.Governance, err = m.records.Governance(r, memory.Namespace); err != nil {
 		return nil, err
 	}
-	c.Turn, err = readTurn(r, memory.Namespace)
+	c.Turn, err = turn.Counter(r, memory.Namespace)
 	return c, err
 }
 
@@ -42,3 +45,7 @@ func gateMissing() error {
 	return sdk.Errorf(sdk.Unavailable, "gate_missing", "there is no gate here").
 		WithHint("give one in the options of the memories, such as core/gate's")
 }
+
+// unrecorded is a context to ask policies in where nothing follows from what they
+// decide, and so nothing is recorded of it.
+func unrecorded(ctx context.Context) context.Context { return new(core.TxHooks).Begin(ctx) }

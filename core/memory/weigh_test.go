@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func TestWeighingTellsInEveryStateAndWritesNothing(t *testing.T) {
+func TestWeigh_DecidesInEveryStateAndWritesNothing(t *testing.T) {
 	w := living(t, openPebble(t), decides(core.NextPurge, 1), deferred)
 	for _, state := range core.MemoryStates() {
 		if state == core.StatePurged {
@@ -34,7 +34,7 @@ func TestWeighingTellsInEveryStateAndWritesNothing(t *testing.T) {
 	wantReason(t, err, sdk.NotFound, "memory_not_found")
 }
 
-func TestWeighingTellsTheGateAllThatItIsTold(t *testing.T) {
+func TestWeigh_GivesTheGateAllOfTheRequest(t *testing.T) {
 	var asked *core.GateCase
 	half := .5
 	w := living(t, openPebble(t), gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {

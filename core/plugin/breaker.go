@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// How a plugin that goes away by itself is treated.
+// How a plugin that exits without being asked to is treated.
 const (
 	backoffFirst  = 250 * time.Millisecond
 	backoffLimit  = 30 * time.Second
@@ -26,19 +26,19 @@ const (
 	// BreakerOpen refuses each start.
 	BreakerOpen BreakerState = "open"
 	// BreakerHalfOpen lets one instance start. The first call that it answers
-	// closes the breaker, and an unasked exit opens it again.
+	// closes the breaker, and an unrequested exit opens it again.
 	BreakerHalfOpen BreakerState = "half_open"
 )
 
-// breaker decides when a plugin may be started, from its unasked exits. It is
+// breaker decides when a plugin may be started, from its unrequested exits. It is
 // not safe for concurrent use: its pool's lock guards it.
 type breaker struct {
-	exits   []time.Time // unasked, within exitsWindow, oldest first
-	streak  int         // unasked exits in a row, none after a stable life
+	exits   []time.Time // unrequested, within exitsWindow, oldest first
+	streak  int         // unrequested exits in a row, none after a stable life
 	retryAt time.Time   // when the backoff is over
 	reopens time.Time   // when the breaker half-opens; zero while it is closed
 	trial   bool        // whether an instance is on trial, while it is half-open
-	cause   error       // of the last unasked exit
+	cause   error       // of the last unrequested exit
 }
 
 func (b *breaker) state(now time.Time) BreakerState {

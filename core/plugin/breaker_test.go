@@ -129,7 +129,7 @@ func results(t *testing.T, s *plugin.Supervisor, n int, meanwhile func()) (faile
 	return failed
 }
 
-func TestAClosedBreakerCountsAnew(t *testing.T) {
+func TestAClosedBreakerCountsAgain(t *testing.T) {
 	d := &driver{}
 	supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
 		open(t, d, s)

@@ -100,7 +100,7 @@ func (p *pool) guard(ctx, limited context.Context, m *member, c call) error {
 	return err
 }
 
-// stopped is a call's error, or else that of an item on which the plugin gave up
+// stopped is a call's error, or else the error of an item on which the plugin gave up
 // because the host's context had ended: then that is what became of the call.
 func stopped(ctx context.Context, err, item error) error {
 	if code := sdk.CodeOf(item); err == nil && ctx.Err() != nil && (code == sdk.Cancelled || code == sdk.Timeout) {

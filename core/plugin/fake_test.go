@@ -133,7 +133,7 @@ func (i *instance) hang() error {
 	return i.exited()
 }
 
-// work is a plugin that is busy for a time and gives up when it is told to.
+// work is a plugin that is busy for a time and gives up when its context ends.
 func (i *instance) work(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -55,7 +55,7 @@ type LogRate struct {
 }
 
 // Admit reports whether a line may be kept, and how many before it weren't since
-// that was last told.
+// that was last reported.
 func (r *LogRate) Admit(now time.Time) (dropped int, ok bool) {
 	if now.Sub(r.window) >= time.Second {
 		r.window, r.count = now, 0
@@ -67,7 +67,7 @@ func (r *LogRate) Admit(now time.Time) (dropped int, ok bool) {
 	return r.Dropped(), true
 }
 
-// Dropped returns how many lines weren't kept since that was last told.
+// Dropped returns how many lines weren't kept since that was last reported.
 func (r *LogRate) Dropped() int {
 	dropped := r.dropped
 	r.dropped = 0

@@ -66,7 +66,7 @@ func newPool(p Installed, o *Options) *pool {
 	return &pool{plugin: p, options: o, open: open, close: stop}
 }
 
-// acquire waits for a slot, first come, first served. Whoever gets one must
+// acquire waits for a slot, first come, first served. The caller must
 // release it.
 func (p *pool) acquire(ctx context.Context) (*member, error) {
 	w := make(waiter, 1)
@@ -120,7 +120,7 @@ func (p *pool) free(m *member) {
 	p.dispatch()
 }
 
-// dispatch gives free slots to whoever waits, and starts instances for the rest.
+// dispatch gives free slots to waiting calls, and starts instances for the rest.
 func (p *pool) dispatch() {
 	for len(p.queue) > 0 {
 		i := slices.IndexFunc(p.members, (*member).usable)

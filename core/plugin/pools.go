@@ -16,21 +16,22 @@ const (
 	// time. A full set of them with [DefaultInstances] subprocesses of 25 MiB each is
 	// 800 MiB, which a small server still has.
 	DefaultEnvironments = 16
-	// DefaultEnvironmentIdle is as long as the breaker looks back, so that a pool which
-	// is closed takes no exit with it that would still count.
+	// DefaultEnvironmentIdle equals the breaker's window, so closing an idle pool discards
+	// no exit that would still count.
 	DefaultEnvironmentIdle = exitsWindow
 )
 
-// pools are those of one plugin: base for the calls whose scope brings no
-// environment for it, which lasts as long as the plugin is installed, and one for
-// each environment, made by the first call that brings it.
+// pools are the pools of one plugin. base serves calls whose scope has no environment
+// for the plugin, and lasts as long as the plugin is installed. Each environment has a
+// pool of its own, made by the first call that brings it.
 //
-// An environment holds keys, so its instances serve no call without the same, and
-// they are closed when no call has come for a while. The supervisor's lock guards it.
+// An environment holds keys, so its instances serve only calls with the same
+// environment, and they are closed after a while without calls. The supervisor's lock
+// guards pools.
 type pools struct {
 	base  *pool
 	byEnv map[[sha256.Size]byte]*pool
-	made  int // counts those that were made for environments
+	made  int // counts the pools that were made for environments
 }
 
 func newPools(base *pool) *pools {
@@ -107,8 +108,8 @@ func (p Installed) with(e environment) Installed {
 }
 
 // makeRoom closes the idle environment that was used least recently, if there is
-// one. A busy one is never closed for another: the call is refused, since to wait
-// would let a call that holds one, and asks for a model in another, wait for itself.
+// one. A busy environment is never closed to make room: the call is refused. Waiting could
+// make a call that holds one environment, and asks for a model in another, wait for itself.
 func (s *Supervisor) makeRoom(ps *pools) bool {
 	var oldest *pool
 	var used time.Time

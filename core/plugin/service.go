@@ -32,7 +32,7 @@ type ServiceRequest struct {
 	RunID string
 	// Body is what it sent: JSON whose shape is the service's own.
 	Body json.RawMessage
-	// Redactor cuts out what the plugin was told in confidence. [Ask] sets it
+	// Redactor removes what the plugin was given in confidence. [Ask] sets it
 	// where it is nil.
 	Redactor *Redactor
 	// Plugins are what the plugin's call was made through, for the calls that answer

@@ -51,7 +51,7 @@ func (p *pool) bringUp(delay time.Duration) (Instance, error) {
 }
 
 // checkManifest refuses a plugin that isn't the one that was installed, since
-// what is granted and logged goes by the name.
+// what is granted and logged depends on the name.
 func (p *pool) checkManifest(m *sdk.Manifest) error {
 	if err := m.Validate(); err != nil {
 		return err

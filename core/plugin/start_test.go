@@ -70,7 +70,7 @@ func TestOneRootCauseForAllWhoWait(t *testing.T) {
 	})
 }
 
-func TestAStableLifeStartsTheBackoffAnew(t *testing.T) {
+func TestAStableLifeStartsTheBackoffAgain(t *testing.T) {
 	tests := map[string]struct{ lived, backoff time.Duration }{
 		"a short life": {59 * time.Second, 500 * time.Millisecond},
 		"a stable one": {60 * time.Second, 250 * time.Millisecond},

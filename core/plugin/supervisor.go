@@ -57,7 +57,7 @@ type Options struct {
 // deadline counts. Past that deadline its instance is killed, unless the plugin
 // has at least answered the cancellation (50 ms for a deadline, 1 s where the
 // caller gave up). Calls that lose their instance through no fault of their own
-// are made once more, on another. A plugin that goes away by itself is started
+// are made once more, on another. A plugin that exits unasked is started
 // again after 0.25 s, doubling to 30 s; after three times in ten minutes it
 // isn't started for 60 s.
 type Supervisor struct {

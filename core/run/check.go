@@ -78,7 +78,7 @@ func absent(err error) bool {
 // run checks one run: its records, its history, its index and its stream.
 func (c *checking) run(id string) error {
 	if !validID(id) {
-		c.problem(runKey(id), false, "its key isn't that of a run")
+		c.problem(runKey(id), false, "its key isn't a run's")
 		return nil
 	}
 	record, err := readRecord(c.r, id)
@@ -172,7 +172,7 @@ func (c *checking) index(key []byte) error {
 	id := timeID(key)
 	record, err := readRecord(c.r, id)
 	if reason := sdk.ReasonOf(err); reason == "record_corrupt" {
-		return nil // which is told at the run
+		return nil // which is reported at the run
 	} else if reason != "" && !absent(err) {
 		return err
 	}

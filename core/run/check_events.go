@@ -26,7 +26,7 @@ type told struct {
 }
 
 // readTold reads a run's events. It returns nil where the journal is broken, which is
-// told there.
+// reported there.
 func readTold(r core.Reader, id string) (*told, error) {
 	t := &told{
 		status: core.StatusRunning, epoch: 1, visits: map[int]journal.VisitRecorded{},
@@ -133,7 +133,7 @@ func (c *checking) parts(record *runRecord) error {
 }
 
 // known reports fields of a record that v doesn't have. What can't be decoded at all is
-// told where it is read.
+// reported where it is read.
 func (c *checking) known(key, value []byte, v any) {
 	if err := core.DecodeStrict(value, v); err != nil && json.Valid(value) {
 		c.problem(key, false, "the record has what the program doesn't write: "+err.Error())

@@ -60,7 +60,7 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 		{"a visit is gone", drop(func(ids []string) []byte { return corerun.VisitKey(ids[0], 1) }), "visit/", "0 are stored"},
 		{"no run, but all else", drop(func(ids []string) []byte { return corerun.RunKey(ids[2]) }), "run-content/", "a run that isn't there"},
 		{"no JSON", func(tx core.Tx, ids []string) error { return tx.Put(corerun.RunKey(ids[0]), []byte("{")) }, "run/", "can't be decoded"},
-		{"a strange id", func(tx core.Tx, _ []string) error { return tx.Put([]byte("run/a b"), []byte("{}")) }, "run/a b", "its key isn't that of a run"},
+		{"a strange id", func(tx core.Tx, _ []string) error { return tx.Put([]byte("run/a b"), []byte("{}")) }, "run/a b", "its key isn't a run's"},
 		{"an event was edited", func(tx core.Tx, ids []string) error {
 			return tx.Put([]byte("event/run/"+ids[2]+"\x00\x00\x00\x00\x00\x00\x00\x00\x01"), []byte(`{"seq":1}`))
 		}, "event/run/", "edited"},
@@ -92,7 +92,7 @@ func TestCheckFindsWhatDoesNotHold(t *testing.T) {
 	}
 }
 
-func TestRebuildMendsTheIndex(t *testing.T) {
+func TestRebuildFixesTheIndex(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		ids := someRuns(t, s)
 		before := dump(t, s)

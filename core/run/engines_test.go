@@ -85,7 +85,7 @@ func TestOneStreamTakesManyWriters(t *testing.T) {
 }
 
 // TestOneOfManyResumes: of several hosts that find a run abandoned, the last one
-// to resume it goes on and the others are told.
+// to resume it continues and the others get an error.
 func TestOneOfManyResumes(t *testing.T) {
 	const hosts = 8
 	onEngines(t, func(t *testing.T, s core.Store) {

@@ -17,7 +17,7 @@ const (
 	// MinPrefix is how much of an id [Repository.Find] needs: the part of a UUID before
 	// its first dash.
 	MinPrefix = 8
-	// DefaultListLimit is how many runs [Repository.List] returns unless told.
+	// DefaultListLimit is how many runs [Repository.List] returns by default.
 	DefaultListLimit = 50
 	// maxListed is how many runs an ambiguous prefix names.
 	maxListed = 10
@@ -58,7 +58,7 @@ func (s *Repository) status(id string, stored core.Status) core.Status {
 }
 
 // Locate returns the whole id of the run whose id is, or alone starts with, prefix, and
-// where that run is; "" for one of early stores. Its errors are those of [Repository.Find].
+// where that run is; "" for one of early stores. Its errors are [Repository.Find]'s.
 func (s *Repository) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		if id, err = findID(r, prefix); err != nil {
@@ -197,7 +197,7 @@ type ListFilter struct {
 	After string
 }
 
-// List returns runs without their content (Source but for File, State, Error,
+// List returns runs without their content (Source except File, State, Error,
 // Result), the newest first, and where the next ones begin, "" for the end. What
 // doesn't name a place is sdk.Invalid, reason "place_invalid".
 func (s *Repository) List(ctx context.Context, f ListFilter) (runs []core.Run, next string, err error) {

@@ -53,7 +53,7 @@ func recordRun(t *testing.T, runs *run.Repository, run *core.Run, attempts int) 
 	return rec.RecordEnd(ctx, run, nil)
 }
 
-// parts are those of this package's tests.
+// parts are the parts of a store in this package's tests.
 func parts() []core.Checker { return []core.Checker{journal.Checker{}, run.Checker{}} }
 
 // change writes behind the repository's back.

@@ -55,7 +55,7 @@ func (p *Pruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
 		}
 	}}
 	if err := c.run(id); err != nil || damage != nil {
-		return core.Prunable{}, core.Together(err, damage)
+		return core.Prunable{}, core.JoinErrors(err, damage)
 	}
 	head, err := journal.ReadHead(r, Stream(id))
 	if err != nil {

@@ -50,7 +50,7 @@ type runContent struct {
 	State  json.RawMessage `json:"state"`
 }
 
-// runResult is what a run ends with. Its result is that of its visits.
+// runResult is what a run ends with. Its result is made from its visits.
 type runResult struct {
 	Error *core.ErrorInfo `json:"error,omitempty"`
 	// Open is the visit that ended the run resumably: it isn't finished.

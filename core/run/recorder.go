@@ -250,7 +250,7 @@ func (c *attempts) put(tx core.Tx, a *core.Attempt) error {
 		return err
 	}
 	if len(value) > maxAttemptBytes {
-		return sdk.Errorf(sdk.Exhausted, "attempt_too_large", "attempt %d of node %s has %d bytes, of at most %d",
+		return sdk.Errorf(sdk.Exhausted, "attempt_too_large", "attempt %d of node %s has %d bytes (limit %d)",
 			a.Iteration, c.node, len(value), maxAttemptBytes).
 			WithHint("let the plugins return less: a shorter output, less feedback, fewer errors")
 	}

@@ -12,14 +12,14 @@ import (
 // Repository keeps runs on a store. Every write is one transaction that holds the
 // record, its index and its journal entry. It is safe for concurrent use.
 //
-// A run is written by one holder at a time: whoever created or last resumed it.
+// A run has one writer at a time: the holder that created or last resumed it.
 // Each resume raises the run's epoch, and a recorder of an older epoch is
 // refused, so a holder that lost its run, in whatever process, can't spoil it.
 type Repository struct {
 	store core.Store
 	clock core.Clock
-	// Purged tells memories that were purged, whose texts a run doesn't record any
-	// more. nil is for a store without memories.
+	// Purged reports whether a memory was purged; a run no longer records its texts. It
+	// is nil for a store without memories.
 	Purged func(r core.Reader, memoryID string) (bool, error)
 
 	mu sync.Mutex

@@ -146,8 +146,8 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 }
 
 // changeMemories has change change the members of each memory in the result of a node,
-// and keeps the rest byte for byte. The result of memory.observe is a memory, that of
-// memory.recall has a list of them.
+// and keeps the rest byte for byte. The result of memory.observe is a memory; the
+// result of memory.recall has a list of them.
 func changeMemories(result json.RawMessage, change func(id string, members []core.Member) error) (json.RawMessage, error) {
 	if !bytes.Contains(result, []byte(`"content"`)) {
 		return result, nil

@@ -22,7 +22,7 @@ import (
 // others (see core.Rebuilder) aren't in it. FORMAT.md says how keys and values are
 // written. Exports of equal stores are equal, byte for byte.
 
-// exportVersion is that of the lines.
+// exportVersion is the version of the line format.
 const exportVersion = 1
 
 // exportHeader is the first line.
@@ -45,8 +45,7 @@ type exportLine struct {
 type exportEnd struct {
 	End     bool  `json:"end"`
 	Records int64 `json:"records"`
-	// Digest is that of all lines before. Whoever changed the file by intention
-	// leaves it out.
+	// Digest covers all earlier lines. Leave it out of a file that was edited on purpose.
 	Digest string `json:"digest,omitempty"`
 }
 
@@ -56,9 +55,9 @@ type Moved struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// Export writes all that a store holds, as it is at one moment, but for the keys
-// with a derived prefix. It takes no memory that grows with the store. With a progress the
-// records are counted first.
+// Export writes all that a store holds, as it is at one moment, except the keys
+// with a derived prefix. The memory that it needs doesn't grow with the store. With a
+// progress the records are counted first.
 func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, progress Progress) (Moved, error) {
 	out := &lineWriter{w: bufio.NewWriterSize(w, 1<<16), digest: sha256.New()}
 	err := s.View(ctx, func(r core.Reader) error {
@@ -116,7 +115,7 @@ func hasPrefix(key []byte, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(key, []byte(p)) })
 }
 
-// encodeLine writes a key and its value. What isn't text is base64.
+// encodeLine writes a key and its value. Bytes that aren't text are written as base64.
 func encodeLine(key, value []byte) ([]byte, error) {
 	var line exportLine
 	if utf8.Valid(key) {
@@ -143,7 +142,7 @@ func encodeLine(key, value []byte) ([]byte, error) {
 	return core.EncodeJSON(line)
 }
 
-// isPlainJSON is whether a value can stand in a line as it is, and comes back so.
+// isPlainJSON is whether a value can be in a line as it is, and comes back so.
 func isPlainJSON(value []byte) bool {
 	return json.Valid(value) && utf8.Valid(value) && !bytes.ContainsAny(value, "\n\r") &&
 		string(value) != "null" && len(bytes.TrimSpace(value)) == len(value)

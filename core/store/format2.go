@@ -116,7 +116,7 @@ func unproven(r core.Reader) error {
 			return nil
 		})
 		if journal.IsBroken(err) {
-			err = nil // told by the check
+			err = nil // the check reports it
 		}
 		return err == nil, err
 	})

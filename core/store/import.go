@@ -51,7 +51,7 @@ type importer struct {
 	derived  []string
 	progress Progress
 	lines    *bufio.Scanner
-	// number counts the lines, digest is that of those before the current one.
+	// number counts the lines, digest is the digest of the lines before the current one.
 	number int
 	digest hash.Hash
 	format int
@@ -147,7 +147,7 @@ func (in *importer) record(ctx context.Context, line []byte) error {
 	case hasPrefix(rec.key, []string{metaPrefix}):
 		return in.invalid("key %s is the store's own", run.DescribeKey(rec.key))
 	case len(rec.value) > MaxValueBytes:
-		return in.invalid("the value of %s has %d bytes, of at most %d", run.DescribeKey(rec.key), len(rec.value), MaxValueBytes)
+		return in.invalid("the value of %s has %d bytes (limit %d)", run.DescribeKey(rec.key), len(rec.value), MaxValueBytes)
 	}
 	in.last = rec.key
 	in.moved.Records++

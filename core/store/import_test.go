@@ -163,8 +163,8 @@ func without(lines []string, prefix string) string {
 	return ""
 }
 
-// TestDerivedKeysAreMadeAnew: those in the file don't count.
-func TestDerivedKeysAreMadeAnew(t *testing.T) {
+// TestDerivedKeysAreMadeAgain: those in the file don't count.
+func TestDerivedKeysAreMadeAgain(t *testing.T) {
 	s := mem.Open()
 	someRuns(t, s)
 	text := exported(t, s)

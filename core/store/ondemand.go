@@ -29,9 +29,9 @@ type Closable interface {
 }
 
 var (
-	_ Closable       = (*OnDemand)(nil)
-	_ core.Scrubber  = (*OnDemand)(nil)
-	_ core.Compacter = (*OnDemand)(nil)
+	_ Closable      = (*OnDemand)(nil)
+	_ core.Scrubber = (*OnDemand)(nil)
+	_ Compacter     = (*OnDemand)(nil)
 )
 
 // NewOnDemand returns a store that open opens. An open that fails fails the transaction
@@ -125,9 +125,9 @@ func (o *OnDemand) Scrub(ctx context.Context) (held string, err error) {
 	return "", nil
 }
 
-// Compact implements [core.Compacter].
+// Compact implements [Compacter].
 func (o *OnDemand) Compact(ctx context.Context, from, to []byte) error {
-	if s, ok := o.now().(core.Compacter); ok {
+	if s, ok := o.now().(Compacter); ok {
 		return s.Compact(ctx, from, to)
 	}
 	return nil

@@ -16,9 +16,9 @@ const (
 	// MaxTxBytes is the most that one transaction writes, keys included.
 	MaxTxBytes = 128 << 20
 	// MaxTries is how often a transaction runs before it gives up with
-	// tx_conflict. From the second try on, conflicted transactions take turns
-	// (see [Turns]), so that only fresh ones can still beat them; a transaction
-	// that loses this often is defeated by its design, not by chance.
+	// tx_conflict. From the second try on, conflicted transactions run one
+	// after the other (see [Retries]), so that only first tries can still conflict with
+	// them; a transaction that conflicts this often does so by its design, not by chance.
 	MaxTries = 100
 )
 
@@ -37,7 +37,7 @@ func CheckWrite(key, value []byte, size int) error {
 		return err
 	}
 	if len(value) > MaxValueBytes {
-		return sdk.Errorf(sdk.Exhausted, "store_value_too_large", "the value of %q has %d bytes, of at most %d",
+		return sdk.Errorf(sdk.Exhausted, "store_value_too_large", "the value of %q has %d bytes (limit %d)",
 			key, len(value), MaxValueBytes).WithHint("store less at once: shorten the outputs")
 	}
 	if size+len(key)+len(value) > MaxTxBytes {
@@ -58,26 +58,27 @@ func ErrClosed() error {
 	return sdk.Errorf(sdk.Unavailable, "store_closed", "the store is closed")
 }
 
-// Turns orders the retries of conflicting transactions: the first try of each
-// runs at once, every later one waits until no other retry runs. So a crowd that
-// fights for one key queues up instead of starving its slowest member.
-type Turns struct{ turn chan struct{} }
+// Retries orders the retries of conflicting transactions: the first try of each
+// runs at once, every later one waits until no other retry runs. Otherwise, of many
+// transactions on one key, the slowest would conflict with all others and never commit.
+// It is safe for concurrent use.
+type Retries struct{ running chan struct{} }
 
-// NewTurns returns a queue with nobody in it.
-func NewTurns() *Turns { return &Turns{turn: make(chan struct{}, 1)} }
+// NewRetries returns an empty queue.
+func NewRetries() *Retries { return &Retries{running: make(chan struct{}, 1)} }
 
 // Run calls try until it reports anything but a conflict, at most [MaxTries]
 // times, then fails with sdk.Conflict, reason "tx_conflict".
-func (t *Turns) Run(ctx context.Context, try func() (conflict bool, err error)) error {
+func (r *Retries) Run(ctx context.Context, try func() (conflict bool, err error)) error {
 	if conflict, err := try(); !conflict {
 		return err
 	}
 	select {
-	case t.turn <- struct{}{}:
+	case r.running <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-t.turn }()
+	defer func() { <-r.running }()
 	for range MaxTries - 1 {
 		if err := ctx.Err(); err != nil {
 			return err

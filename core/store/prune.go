@@ -16,6 +16,13 @@ import (
 // decisions, and far below what a transaction may write.
 const pruneKeys = 20_000
 
+// Compacter is a [core.Store] that keeps the room of what was deleted until it is compacted.
+type Compacter interface {
+	// Compact gives back the room of what was deleted from a key on, and before another.
+	// What a reader sees that began before stays until a later one.
+	Compact(ctx context.Context, from, to []byte) error
+}
+
 // PruneOptions say what is pruned.
 type PruneOptions struct {
 	// Parts are pruned one after the other.
@@ -42,7 +49,7 @@ type PrunePart struct {
 type PrunedPart struct {
 	Name string `json:"-"`
 	// Streams counts the streams whose beginning went, Entries the events in it, and
-	// Records the records that they told of.
+	// Records the records that they were about.
 	Streams int `json:"streams"`
 	Entries int `json:"entries"`
 	Records int `json:"records"`
@@ -60,7 +67,7 @@ type SegmentFile struct {
 // Prune removes older events, with the records that they tell of, behind seals. Each
 // batch is written to a file that lasts, and then removed and sealed in one transaction;
 // so a program that is killed leaves whole steps, and pruning again does the rest. In the
-// end the room is given back, where the store is a [core.Compacter]. What was done is
+// end the room is given back, where the store is a [Compacter]. What was done is
 // returned with an error too.
 func Prune(ctx context.Context, w *journal.Writer, o PruneOptions) (done []PrunedPart, err error) {
 	if o.BatchKeys == 0 {
@@ -230,7 +237,7 @@ func (p *pruning) note(first, last []byte) {
 
 // compact gives back the room of what was removed.
 func (p *pruning) compact(ctx context.Context) error {
-	engine, can := p.writer.Store.(core.Compacter)
+	engine, can := p.writer.Store.(Compacter)
 	if !can {
 		return nil
 	}

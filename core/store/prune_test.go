@@ -523,7 +523,7 @@ func TestPrune_WritersGoOn(t *testing.T) {
 					}
 					err := a.decided("gate", fmt.Sprintf("new-decision-%d-%d", i, n))
 					_, unrecorded := journal.Record(t.Context(), a.writer())
-					if err := core.Together(err, unrecorded); err != nil {
+					if err := core.JoinErrors(err, unrecorded); err != nil {
 						t.Error(err)
 					}
 				}

@@ -77,7 +77,7 @@ func TestPrune_AFileAndItsSealsAreHeldToEachOther(t *testing.T) {
 			if bytes.Equal(changed, value) {
 				t.Errorf("%q has no %q", value, from)
 			}
-			return core.Together(err, tx.Put(key, changed))
+			return core.JoinErrors(err, tx.Put(key, changed))
 		}
 	}
 	for says, tamper := range map[string]func(core.Tx) error{

@@ -6,6 +6,8 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -32,36 +34,36 @@ func actionNames() []string {
 }
 
 // action reads a node's with: block.
-func (l *loader) action(name string, with *document.Node) core.Action {
+func (l *loader) action(name string, with *document.Node) action.Spec {
 	b := l.block(with, name)
 	defer b.Done()
 	switch name {
 	case actionLoop:
 		return l.loop(b)
 	case actionEvaluate:
-		s := &core.EvaluateSpec{Evaluator: l.step(b.Need("evaluator"), sdk.KindEvaluator)}
+		s := &action.EvaluateSpec{Evaluator: l.step(b.Need("evaluator"), sdk.KindEvaluator)}
 		s.Data = l.optional(b, "data")
 		return s
 	case actionCorrect:
-		s := &core.CorrectSpec{Corrector: l.step(b.Need("corrector"), sdk.KindCorrector)}
+		s := &action.CorrectSpec{Corrector: l.step(b.Need("corrector"), sdk.KindCorrector)}
 		s.Data, s.Errors = l.optional(b, "data"), l.optional(b, "errors")
 		return s
 	case actionObserve:
-		return l.memory(b, core.VerbObserve)
+		return l.memory(b, action.VerbObserve)
 	case actionReflect:
-		return l.memory(b, core.VerbReflect)
+		return l.memory(b, action.VerbReflect)
 	case actionRecall:
-		return l.memory(b, core.VerbRecall)
+		return l.memory(b, action.VerbRecall)
 	case actionFeedback:
-		return l.memory(b, core.VerbFeedback)
+		return l.memory(b, action.VerbFeedback)
 	}
-	s := &core.CallSpec{Step: l.call(b, name, sdk.KindGenerator), WithUsage: name == actionLLM}
+	s := &action.CallSpec{Step: l.call(b, name, sdk.KindGenerator), WithUsage: name == actionLLM}
 	s.Step.Refers = refers(b.Node, &s.Step)
 	return s
 }
 
 // optional reads a value over the state, or nil.
-func (l *loader) optional(b *block, key string) core.Value {
+func (l *loader) optional(b *block, key string) action.Value {
 	n := b.Get(key)
 	if n == nil {
 		return nil
@@ -69,9 +71,9 @@ func (l *loader) optional(b *block, key string) core.Value {
 	return newValue(l.part(n, stateOnly()), nil)
 }
 
-func (l *loader) loop(b *block) core.Action {
+func (l *loader) loop(b *block) action.Spec {
 	l.llmSteps = nil
-	s := &core.LoopSpec{
+	s := &action.LoopSpec{
 		Generator: l.step(b.Need("generator"), sdk.KindGenerator),
 		Evaluator: l.step(b.Need("evaluator"), sdk.KindEvaluator),
 	}
@@ -84,26 +86,26 @@ func (l *loader) loop(b *block) core.Action {
 	return s
 }
 
-func (l *loader) limits(b *block) core.LoopLimits {
-	limits := core.LoopLimits{
+func (l *loader) limits(b *block) loop.Limits {
+	limits := loop.Limits{
 		Timeout:          b.duration("timeout"),
 		StopWhen:         l.expression(b, "stop_when", core.PointStop),
 		Accept:           l.expression(b, "accept", core.PointAccept),
-		CorrectMode:      core.CorrectMode(b.oneOf("correct_mode", string(core.CorrectReplace), string(core.CorrectRegenerate))),
-		OnFailure:        core.OnFailure(b.oneOf("on_failure", string(core.ReturnBest), string(core.ReturnLast), string(core.Raise))),
-		OnEvaluatorError: core.OnEvaluatorError(b.oneOf("on_evaluator_error", string(core.EvaluatorErrorStop), string(core.EvaluatorErrorFail))),
-		OnGeneratorError: core.OnGeneratorError(b.oneOf("on_generator_error", string(core.GeneratorErrorStop), string(core.GeneratorErrorAttempt))),
+		CorrectMode:      loop.CorrectMode(b.oneOf("correct_mode", string(loop.CorrectReplace), string(loop.CorrectRegenerate))),
+		OnFailure:        loop.OnFailure(b.oneOf("on_failure", string(loop.ReturnBest), string(loop.ReturnLast), string(loop.Raise))),
+		OnEvaluatorError: loop.OnEvaluatorError(b.oneOf("on_evaluator_error", string(loop.EvaluatorErrorStop), string(loop.EvaluatorErrorFail))),
+		OnGeneratorError: loop.OnGeneratorError(b.oneOf("on_generator_error", string(loop.GeneratorErrorStop), string(loop.GeneratorErrorAttempt))),
 		EvaluatorRetries: b.retries("evaluator_retries"),
 		GeneratorRetries: b.retries("generator_retries"),
 	}
 	if b.Get("max_iterations") != nil {
-		limits.MaxIterations = b.integer("max_iterations", 1, core.MaxMaxIterations)
+		limits.MaxIterations = b.integer("max_iterations", 1, loop.MaxMaxIterations)
 	}
 	if b.Get("no_progress") != nil {
-		limits.NoProgress = b.integer("no_progress", 2, core.MaxMaxIterations)
+		limits.NoProgress = b.integer("no_progress", 2, loop.MaxMaxIterations)
 	}
 	if b.Get("history_limit") != nil {
-		limits.HistoryLimit = b.integer("history_limit", 1, core.MaxMaxIterations)
+		limits.HistoryLimit = b.integer("history_limit", 1, loop.MaxMaxIterations)
 	}
 	if n := b.Get("budget"); n != nil {
 		l.budget(n, &limits)
@@ -123,7 +125,7 @@ func (b *block) retries(key string) int {
 	return -1 // never
 }
 
-func (l *loader) budget(n *document.Node, limits *core.LoopLimits) {
+func (l *loader) budget(n *document.Node, limits *loop.Limits) {
 	b := l.block(n, "budget")
 	if b.Get("tokens") != nil {
 		limits.BudgetTokens = int64(b.integer("tokens", 1, math.MaxInt32))
@@ -143,7 +145,7 @@ func (l *loader) budget(n *document.Node, limits *core.LoopLimits) {
 	b.Done()
 }
 
-// expression compiles the condition under a key. Its problems stand in the file.
+// expression compiles the condition under a key. Its problems have their places in the file.
 func (l *loader) expression(b *block, key string, point core.Point) core.Expression {
 	n := b.Get(key)
 	if n == nil {

@@ -4,8 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -13,17 +14,17 @@ import (
 const maxCompositeDepth = 5
 
 // composite reads a list of named evaluators.
-func (l *loader) composite(b *block, kind core.CompositeKind, depth int) core.Step {
-	c := &core.Composite{Kind: kind, FailFast: b.Flag("fail_fast")}
-	if kind == core.CompositeWeighted {
-		c.Threshold = core.DefaultThreshold
+func (l *loader) composite(b *block, kind loop.CompositeKind, depth int) action.Step {
+	c := &action.Composite{Kind: kind, FailFast: b.Flag("fail_fast")}
+	if kind == loop.CompositeWeighted {
+		c.Threshold = loop.DefaultThreshold
 		if n := b.Get("threshold"); n != nil {
 			if c.Threshold = b.number("threshold", 0, 1); c.Threshold == 0 && n.Kind == document.Number {
 				b.Add(n.At, "", "threshold must be above 0: every score reaches 0")
 			}
 		}
 	}
-	step := core.Step{Composite: c}
+	step := action.Step{Composite: c}
 	b.Need("evaluators")
 	children := b.Typed("evaluators", document.List)
 	if children == nil {
@@ -36,14 +37,14 @@ func (l *loader) composite(b *block, kind core.CompositeKind, depth int) core.St
 	l.children(c, children.Items, depth+1)
 	if len(c.Children) == 0 {
 		l.Add(children.At, "", "evaluators is empty")
-	} else if kind == core.CompositeWeighted && !slices.ContainsFunc(c.Weights, func(w float64) bool { return w > 0 }) {
+	} else if kind == loop.CompositeWeighted && !slices.ContainsFunc(c.Weights, func(w float64) bool { return w > 0 }) {
 		l.Add(children.At, "", "all weights are 0: at least one must count")
 	}
 	return step
 }
 
 // children reads the evaluators of a composite.
-func (l *loader) children(c *core.Composite, items []*document.Node, depth int) {
+func (l *loader) children(c *action.Composite, items []*document.Node, depth int) {
 	seen := map[string]bool{}
 	for _, item := range items {
 		child := l.block(item, "evaluator")
@@ -52,7 +53,7 @@ func (l *loader) children(c *core.Composite, items []*document.Node, depth int) 
 			l.Add(child.Get("name").At, "", "there are two evaluators named %q", name)
 		}
 		seen[name] = true
-		if c.Kind == core.CompositeWeighted {
+		if c.Kind == loop.CompositeWeighted {
 			weight := 1.0
 			if child.Get("weight") != nil {
 				weight = child.number("weight", 0, math.MaxFloat64)

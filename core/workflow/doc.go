@@ -4,6 +4,7 @@
 //
 // [Read] takes in the YAML and every file it names, so that a run needs no file
 // later. [Load] checks everything and reports all problems at once, each with
-// its place. A [Plan] is immutable. The [Runner] walks its nodes, keeps the
-// state, and leaves each action to core.Actions.
+// its place. A [Plan] is immutable; what each node does is a spec of package action.
+// The [Runner] walks the nodes, keeps the state (package state), and leaves what a
+// node does to its [Actions].
 package workflow

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
 func TestAWeightedCompositeIsValidFromTheThresholdOfTheSpec(t *testing.T) {
@@ -14,7 +14,7 @@ func TestAWeightedCompositeIsValidFromTheThresholdOfTheSpec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Composite; c.Threshold != 0.7 || c.FailFast || !cmp.Equal(c.Weights, []float64{1}) {
+	if c := p.Nodes[0].Action.(*action.EvaluateSpec).Evaluator.Composite; c.Threshold != 0.7 || c.FailFast || !cmp.Equal(c.Weights, []float64{1}) {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -33,7 +33,7 @@ func TestEveryKeyOfAJudgeReachesItsConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := render(t, p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Config, core.Variables{
+	got := render(t, p.Nodes[0].Action.(*action.EvaluateSpec).Evaluator.Config, action.Variables{
 		State: json.RawMessage(`{"task":"cooking","word":"ouch"}`), Output: json.RawMessage(`{"a":7}`),
 	})
 	want := `{"context":{"rule":"no ouch"},"examples":[{"output":{"b":1},"pass":true,"score":0.9},{"output":"ouch","pass":false,"feedback":"rude"}],` +

@@ -7,7 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
 func TestEachStepHasItsTimeout(t *testing.T) {
@@ -22,7 +23,7 @@ func TestEachStepHasItsTimeout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Timeout; got != want {
+			if got := p.Nodes[0].Action.(*action.EvaluateSpec).Evaluator.Timeout; got != want {
 				t.Errorf("%s has a timeout of %s, want %s", text, got, want)
 			}
 		}
@@ -30,11 +31,11 @@ func TestEachStepHasItsTimeout(t *testing.T) {
 }
 
 func TestLimitsAreAbsentByDefault(t *testing.T) {
-	p, err := load(loop(""))
+	p, err := load(aLoop(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(core.LoopLimits{}, p.Nodes[0].Action.(*core.LoopSpec).Limits); diff != "" {
+	if diff := cmp.Diff(loop.Limits{}, p.Nodes[0].Action.(*action.LoopSpec).Limits); diff != "" {
 		t.Error(diff)
 	}
 	if p.StepLimit != 1000 {
@@ -68,7 +69,7 @@ func TestLimitsOutOfBoundsAreRefused(t *testing.T) {
 		"corrector: {type: all}":              "type must be one of llm, lua",
 		"corrector: {run: x, timeout: never}": "timeout must be a duration above zero",
 	} {
-		if _, err := load("settings: {llm: {price: {in: 1, out: 2}}}\n" + loop(keys)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := load("settings: {llm: {price: {in: 1, out: 2}}}\n" + aLoop(keys)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", keys, err, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/template"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -65,7 +66,7 @@ func (l *loader) connection(n *document.Node, what string) connection {
 }
 
 // llm reads a call of a language model, as a judge or as a generator.
-func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
+func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 	names := stateOnly()
 	judge := kind == sdk.KindEvaluator
 	var config object
@@ -103,7 +104,7 @@ func (l *loader) llm(b *block, kind sdk.Kind) core.Step {
 	l.use(LLMPlugin, kind, settings.text("api_key_env"))
 	l.reach(LLMPlugin, settings.text("base_url"))
 	l.llmSteps = append(l.llmSteps, settings)
-	return core.Step{
+	return action.Step{
 		Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout),
 		Cache: !judge && b.Flag("cache"),
 	}

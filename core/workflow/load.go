@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -26,10 +27,10 @@ type Options struct {
 	Expressions core.Expressions
 }
 
-// Single is a step that stands in a file of its own, for commands that run one
+// Single is a step in a separate file, for commands that run one
 // without a workflow.
 type Single struct {
-	Step core.Step
+	Step action.Step
 	// Plugins are the plugins that it needs, sorted by name.
 	Plugins []PluginUse
 }
@@ -68,14 +69,14 @@ func Load(source core.Source, opts Options) (*Plan, error) {
 	return p, nil
 }
 
-// LoadEvaluator loads a file that holds what stands under evaluator:, with or
-// without that key. Errors are those of [Load].
+// LoadEvaluator loads a file with the content of evaluator:, with or
+// without that key. Errors are the ones of [Load].
 func LoadEvaluator(source core.Source, opts Options) (*Single, error) {
 	return loadSingle(source, opts, "evaluator", sdk.KindEvaluator)
 }
 
-// LoadCorrector loads a file that holds what stands under corrector:, with or
-// without that key. Errors are those of [Load].
+// LoadCorrector loads a file with the content of corrector:, with or
+// without that key. Errors are the ones of [Load].
 func LoadCorrector(source core.Source, opts Options) (*Single, error) {
 	return loadSingle(source, opts, "corrector", sdk.KindCorrector)
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -46,7 +48,7 @@ func load(text string) (*workflow.Plan, error) {
 	return workflow.Load(core.Source{File: "w.yaml", Text: text}, workflow.Options{Expressions: expressions{}})
 }
 
-func render(t *testing.T, v core.Value, scope core.Variables) string {
+func render(t *testing.T, v action.Value, scope action.Variables) string {
 	t.Helper()
 	data, err := v.Render(scope)
 	if err != nil {
@@ -103,25 +105,25 @@ func TestFirstExampleLoads(t *testing.T) {
 	if p.Name != "generate-contact" || string(p.State) != `{"request":"Ada Lovelace, ada@example.org"}` || len(p.Nodes) != 1 || p.StepLimit != 1000 {
 		t.Fatalf("got %+v", p)
 	}
-	loop := p.Nodes[0].Action.(*core.LoopSpec)
+	spec := p.Nodes[0].Action.(*action.LoopSpec)
 	state := json.RawMessage(`{"request":"Ada","reflection_errors":[{"message":"no <name>"}],"reflection_output":{"b":1,"a":2}}`)
 	llm := `"llm":{"base_url":"http://127.0.0.1:11434","model":"llama3.2","provider":"ollama"}`
 	for name, test := range map[string][2]string{
-		"generator": {render(t, loop.Generator.Config, core.Variables{State: state}), `{"prompt":"Generate valid JSON for: Ada",` + llm + `}`},
-		"evaluator": {render(t, loop.Evaluator.Config, core.Variables{}), `{"base":"workflow:///w.yaml","schema":{"type":"object","required":["name","email"],` +
+		"generator": {render(t, spec.Generator.Config, action.Variables{State: state}), `{"prompt":"Generate valid JSON for: Ada",` + llm + `}`},
+		"evaluator": {render(t, spec.Evaluator.Config, action.Variables{}), `{"base":"workflow:///w.yaml","schema":{"type":"object","required":["name","email"],` +
 			`"properties":{"name":{"type":"string","minLength":1},"email":{"type":"string","format":"email"}}}}`},
-		"corrector": {render(t, loop.Corrector.Config, core.Variables{State: state}),
+		"corrector": {render(t, spec.Corrector.Config, action.Variables{State: state}),
 			`{"prompt":"Fix this JSON. Errors: [{\"message\":\"no <name>\"}]\nOriginal: {\"a\":2,\"b\":1}\n",` + llm + `}`},
 	} {
 		if diff := cmp.Diff(test[1], test[0]); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if loop.Evaluator.Timeout != 30*time.Second || loop.Generator.Timeout != 120*time.Second || !loop.Evaluator.Config.Constant() || loop.Generator.Config.Constant() {
-		t.Errorf("got %+v", loop)
+	if spec.Evaluator.Timeout != 30*time.Second || spec.Generator.Timeout != 120*time.Second || !spec.Evaluator.Config.Constant() || spec.Generator.Config.Constant() {
+		t.Errorf("got %+v", spec)
 	}
-	if loop.Limits.MaxIterations != 3 || loop.Limits.OnFailure != core.ReturnBest {
-		t.Errorf("got %+v", loop.Limits)
+	if spec.Limits.MaxIterations != 3 || spec.Limits.OnFailure != loop.ReturnBest {
+		t.Errorf("got %+v", spec.Limits)
 	}
 	want := []workflow.PluginUse{
 		{Plugin: "reflectory/llm-eval", Kinds: []sdk.Kind{"corrector", "generator"}, URLs: []string{"http://127.0.0.1:11434"}},
@@ -138,7 +140,7 @@ func TestSecondExampleLoads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Step.Plugin != "reflectory/lua-eval" || !strings.Contains(render(t, s.Step.Config, core.Variables{}), `#output.name > 0`) || len(s.Plugins) != 1 {
+		if s.Step.Plugin != "reflectory/lua-eval" || !strings.Contains(render(t, s.Step.Config, action.Variables{}), `#output.name > 0`) || len(s.Plugins) != 1 {
 			t.Errorf("got %+v", s)
 		}
 	}
@@ -149,7 +151,7 @@ func node(action, with string) string {
 	return "nodes:\n- name: n\n  action: " + action + "\n  with:\n    " + strings.ReplaceAll(strings.TrimSpace(with), "\n", "\n    ") + "\n"
 }
 
-func loop(keys string) string {
+func aLoop(keys string) string {
 	return node("reflection.loop", "generator: {run: 'return 1'}\nevaluator: {type: lua, code: 'return true'}\n"+keys)
 }
 
@@ -175,16 +177,16 @@ func TestEveryFormOfAStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var s core.Step
+			var s action.Step
 			switch a := p.Nodes[0].Action.(type) {
-			case *core.CallSpec:
+			case *action.CallSpec:
 				s = a.Step
-			case *core.EvaluateSpec:
+			case *action.EvaluateSpec:
 				s = a.Evaluator
-			case *core.CorrectSpec:
+			case *action.CorrectSpec:
 				s = a.Corrector
 			}
-			got := render(t, s.Config, core.Variables{State: state, Output: json.RawMessage("[1]")})
+			got := render(t, s.Config, action.Variables{State: state, Output: json.RawMessage("[1]")})
 			if s.Plugin != test.plugin || got != test.config {
 				t.Errorf("%s: got %s, want %s", s.Plugin, got, test.config)
 			}
@@ -198,8 +200,8 @@ func TestSettingsMergeAndEnvNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := p.Nodes[0].Action.(*core.CallSpec)
-	if got := render(t, s.Step.Config, core.Variables{}); got != `{"prompt":"p","llm":{"api_key_env":"KEY_B","model":"b","price":{"in":1,"out":2}}}` || s.Step.Timeout != 5*time.Second || !s.WithUsage {
+	s := p.Nodes[0].Action.(*action.CallSpec)
+	if got := render(t, s.Step.Config, action.Variables{}); got != `{"prompt":"p","llm":{"api_key_env":"KEY_B","model":"b","price":{"in":1,"out":2}}}` || s.Step.Timeout != 5*time.Second || !s.WithUsage {
 		t.Errorf("got %s %v", got, s)
 	}
 	if diff := cmp.Diff([]string{"KEY_A", "KEY_B"}, p.EnvNames("reflectory/llm-eval")); diff != "" || p.StepLimit != 5 {
@@ -229,7 +231,7 @@ func TestAConfigWhoseTemplatesGiveTextsHasASample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(p.Nodes[0].Action.(*core.CallSpec).Step.Config.(core.Sampler).Sample()); got != want {
+		if got := string(p.Nodes[0].Action.(*action.CallSpec).Step.Config.(action.Sampler).Sample()); got != want {
 			t.Errorf("%s: %s", with, got)
 		}
 	}
@@ -237,34 +239,34 @@ func TestAConfigWhoseTemplatesGiveTextsHasASample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Nodes[0].Action.(*core.CallSpec).Step.Config.(core.Sampler).Sample(); got != nil {
+	if got := p.Nodes[0].Action.(*action.CallSpec).Step.Config.(action.Sampler).Sample(); got != nil {
 		t.Errorf("a template that may give anything has the sample %s", got)
 	}
 }
 
 func TestParseIsOfALoopAnEvaluatorOrAComposite(t *testing.T) {
-	p, err := load(loop("parse: json"))
+	p, err := load(aLoop("parse: json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Nodes[0].Action.(*core.LoopSpec); !s.Parse || s.Evaluator.Parse || !s.Judge().Parse {
+	if s := p.Nodes[0].Action.(*action.LoopSpec); !s.Parse || s.Evaluator.Parse || !s.Judge().Parse {
 		t.Errorf("got %+v", s)
 	}
 	p, err = load(node("reflection.evaluate", "evaluator: {type: all, parse: json, evaluators: [{name: a, run: x, parse: json}, {name: b, run: y}]}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator
+	s := p.Nodes[0].Action.(*action.EvaluateSpec).Evaluator
 	if c := s.Composite.Children; !s.Parse || !c[0].Parse || c[1].Parse {
 		t.Errorf("got %+v", s)
 	}
-	if _, err := load(loop("parse: xml")); err == nil || !strings.Contains(err.Error(), `parse must be one of json, not "xml"`) {
+	if _, err := load(aLoop("parse: xml")); err == nil || !strings.Contains(err.Error(), `parse must be one of json, not "xml"`) {
 		t.Errorf("parse: xml: %v", err)
 	}
 }
 
 func TestLimitsAndComposites(t *testing.T) {
-	p, err := load("settings: {llm: {price: {in: 1, out: 2}}}\n" + loop(`timeout: 30s
+	p, err := load("settings: {llm: {price: {in: 1, out: 2}}}\n" + aLoop(`timeout: 30s
 budget: {tokens: 100, cost_usd: 0.5}
 no_progress: 2
 stop_when: "yes"
@@ -280,8 +282,8 @@ max_iterations: 1000`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := p.Nodes[0].Action.(*core.LoopSpec).Limits
-	want := core.LoopLimits{
+	got := p.Nodes[0].Action.(*action.LoopSpec).Limits
+	want := loop.Limits{
 		MaxIterations: 1000, Timeout: 30 * time.Second, BudgetTokens: 100, BudgetUSD: 0.5, NoProgress: 2,
 		StopWhen: expression("yes"), Accept: expression("no"), CorrectMode: "regenerate", OnFailure: "raise",
 		OnEvaluatorError: "fail_attempt", EvaluatorRetries: -1, HistoryLimit: 5,
@@ -301,7 +303,7 @@ max_iterations: 1000`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Composite
+	c := p.Nodes[0].Action.(*action.EvaluateSpec).Evaluator.Composite
 	if c.Kind != "weighted" || c.Threshold != 0.5 || !c.FailFast || !cmp.Equal(c.Weights, []float64{2, 1}) || c.Children[0].Name != "a" || c.Children[1].Composite.Children[0].Plugin != "reflectory/lua-eval" {
 		t.Errorf("got %+v", c)
 	}
@@ -319,16 +321,16 @@ func TestProblems(t *testing.T) {
 		"a key twice":               {"nodes: []\nnodes: []\n", `w.yaml:2:1: the key "nodes" is there twice`},
 		"an alias":                  {"a: &x 1\nb: *x\n", `w.yaml:1:4: anchors, aliases`},
 		"two documents":             {"a: 1\n---\nb: 1\n", `w.yaml:3:`},
-		"a wrong type":              {loop("max_iterations: many"), `w.yaml:7:21: max_iterations must be a number, not text`},
-		"out of bounds":             {loop("max_iterations: 1001"), `w.yaml:7:21: max_iterations must be from 1 to 1000, not 1001`},
-		"no progress of 1":          {loop("no_progress: 1"), `no_progress must be from 2`},
-		"a fraction":                {loop("max_iterations: 1.5"), `max_iterations must be a whole number`},
-		"an unknown strategy":       {loop("on_failure: return_bets"), `w.yaml:7:17: on_failure must be one of return_best, return_last, raise, not "return_bets" (did you mean "return_best"?)`},
-		"a duration without a unit": {loop("timeout: 30"), `w.yaml:7:14: timeout must be a duration above zero (write a number and a unit`},
-		"a near key":                {loop("max_iteration: 3"), `w.yaml:7:5: reflection.loop has no key "max_iteration" (did you mean "max_iterations"?)`},
-		"a budget without a price":  {loop("budget: {cost_usd: 1}"), `a cost budget needs a price (set settings.llm.price`},
-		"CEL in a block":            {loop("stop_when: |\n  yes &&\n   bad"), `w.yaml:9:8: CEL: bad`},
-		"CEL on a line":             {loop("accept: 'yes bad'"), `w.yaml:7:18: CEL: bad`},
+		"a wrong type":              {aLoop("max_iterations: many"), `w.yaml:7:21: max_iterations must be a number, not text`},
+		"out of bounds":             {aLoop("max_iterations: 1001"), `w.yaml:7:21: max_iterations must be from 1 to 1000, not 1001`},
+		"no progress of 1":          {aLoop("no_progress: 1"), `no_progress must be from 2`},
+		"a fraction":                {aLoop("max_iterations: 1.5"), `max_iterations must be a whole number`},
+		"an unknown strategy":       {aLoop("on_failure: return_bets"), `w.yaml:7:17: on_failure must be one of return_best, return_last, raise, not "return_bets" (did you mean "return_best"?)`},
+		"a duration without a unit": {aLoop("timeout: 30"), `w.yaml:7:14: timeout must be a duration above zero (write a number and a unit`},
+		"a near key":                {aLoop("max_iteration: 3"), `w.yaml:7:5: reflection.loop has no key "max_iteration" (did you mean "max_iterations"?)`},
+		"a budget without a price":  {aLoop("budget: {cost_usd: 1}"), `a cost budget needs a price (set settings.llm.price`},
+		"CEL in a block":            {aLoop("stop_when: |\n  yes &&\n   bad"), `w.yaml:9:8: CEL: bad`},
+		"CEL on a line":             {aLoop("accept: 'yes bad'"), `w.yaml:7:18: CEL: bad`},
 		"a template for a number":   {node("llm.call", "prompt: p\ntemperature: 'a {{ state.x }}'"), `temperature must be a number, or exactly one {{ … }}`},
 		"too much of top_p":         {node("llm.call", "prompt: p\ntop_p: 2"), `top_p must be from 0 to 1, not 2`},
 		"half a seed":               {node("llm.call", "prompt: p\nseed: 1.5"), `seed must be a whole number`},
@@ -363,13 +365,13 @@ func TestProblems(t *testing.T) {
 		"a template in llm":         {"settings: {llm: {base_url: '{{ state.x }}'}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `settings.llm.base_url can't hold a template`},
 		"a key in place of a name":  {"settings: {llm: {api_key_env: sk-123}}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `name the variable that holds the key`},
 		"a threshold of nothing":    {node("reflection.evaluate", "evaluator: {type: weighted, threshold: 0, evaluators: [{name: a, run: x}]}"), `threshold must be above 0`},
-		"half a token":              {loop("budget: {tokens: 1.5}"), `tokens must be a whole number, not 1.5`},
+		"half a token":              {aLoop("budget: {tokens: 1.5}"), `tokens must be a whole number, not 1.5`},
 		"weights of nothing":        {node("reflection.evaluate", "evaluator: {type: weighted, evaluators: [{name: a, weight: 0, run: x}]}"), `all weights are 0`},
 		"two children of a name":    {node("reflection.evaluate", "evaluator: {type: all, evaluators: [{name: a, run: x}, {name: a, run: x}]}"), `there are two evaluators named "a"`},
 		"a number that isn't JSON":  {"state: {a: .inf}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `w.yaml:1:12: .inf: JSON has no such number`},
 		"deep nesting":              {"a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200), "nested deeper than 100"},
 		"deep nesting by dashes":    {strings.Repeat("- ", 5000) + "x", "nested deeper than 100"},
-		"a control character":       {"name: x\n# \x1b[2J\n", `w.yaml:2:3: the control character U+001B can't stand in YAML`},
+		"a control character":       {"name: x\n# \x1b[2J\n", `w.yaml:2:3: the control character U+001B isn't allowed in YAML`},
 		"a zero byte":               {"name: x\x00\n", `w.yaml:1:8: the control character U+0000`},
 		"not UTF-8":                 {"# ß\nname: \xff\n", `w.yaml:2:7: the file isn't UTF-8 text (save the file as UTF-8)`},
 		"a byte order mark":         {"\ufeffstat: {}\n", `w.yaml:1:1: the workflow has no key "stat"`},
@@ -404,7 +406,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	for _, seed := range []string{first, second, loop("stop_when: bad"), node("llm.call", "prompt: |\n  {{ state.x }}"), "a: [", "- - - x", "? a\n: b", "nodes:\n- name: 'x\n", "a: !!t 1", "\"a\\"} {
+	for _, seed := range []string{first, second, aLoop("stop_when: bad"), node("llm.call", "prompt: |\n  {{ state.x }}"), "a: [", "- - - x", "? a\n: b", "nodes:\n- name: 'x\n", "a: !!t 1", "\"a\\"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -8,26 +8,27 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/template"
 )
 
-// memory reads the with: block of a memory.* action. Its keys are those of the
-// request; any value may be templated, so types are checked when it is rendered.
+// memory reads the with: block of a memory.* action. Its keys are the
+// request's; any value may be templated, so types are checked when it is rendered.
 // The namespace is the run's where the block has none.
-func (l *loader) memory(b *block, verb core.MemoryVerb) core.Action {
+func (l *loader) memory(b *block, verb action.MemoryVerb) action.Spec {
 	var keys []string
 	switch verb {
-	case core.VerbObserve:
+	case action.VerbObserve:
 		b.Need("content")
 		keys = jsonKeys(reflect.TypeFor[core.ObserveRequest]())
-	case core.VerbReflect:
+	case action.VerbReflect:
 		b.Need("source_ids")
 		b.Need("content")
 		keys = jsonKeys(reflect.TypeFor[core.ReflectRequest]())
-	case core.VerbRecall:
+	case action.VerbRecall:
 		b.Need("query")
 		keys = jsonKeys(reflect.TypeFor[core.RecallRequest]())
-	case core.VerbFeedback:
+	case action.VerbFeedback:
 		b.outcome()
 		keys = jsonKeys(reflect.TypeFor[core.FeedbackRequest]())
 	}
@@ -37,7 +38,7 @@ func (l *loader) memory(b *block, verb core.MemoryVerb) core.Action {
 			request = append(request, field{key, l.part(n, stateOnly())})
 		}
 	}
-	return &core.MemorySpec{Verb: verb, Request: newValue(request, nil)}
+	return &action.MemorySpec{Verb: verb, Request: newValue(request, nil)}
 }
 
 // outcome checks what a feedback says, where no template says it.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
 func memoryWorkflow(action, with string) string {
@@ -28,11 +28,11 @@ func TestMemoryActionsLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec, ok := p.Nodes[0].Action.(*core.MemorySpec)
+			spec, ok := p.Nodes[0].Action.(*action.MemorySpec)
 			if !ok {
 				t.Fatalf("the action is %T", p.Nodes[0].Action)
 			}
-			if got := render(t, spec.Request, core.Variables{State: []byte(`{"x":"seen"}`)}); got != c.want {
+			if got := render(t, spec.Request, action.Variables{State: []byte(`{"x":"seen"}`)}); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})

@@ -2,10 +2,9 @@ package workflow
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -34,19 +33,19 @@ func (w *walk) finish(node *Node, v *core.Visit) (ended bool, err error) {
 	if err := json.Unmarshal(v.Result, &o); err != nil {
 		return false, sdk.Errorf(sdk.Internal, "result_invalid", "the result of node %q: %w", v.Node, err)
 	}
-	w.state.set(v.Node, v.Result)
+	w.state.Set(v.Node, v.Result)
 	w.results.Add(v)
 	w.turns.take(node, v, &o)
 
 	run := w.run
 	run.Status, run.StopReason, run.Error = core.StatusPassed, o.StopReason, o.Error
 	switch node.Action.(type) {
-	case *core.LoopSpec:
+	case *action.LoopSpec:
 		run.Status, run.Score, run.Iterations = o.Status, o.Score, len(o.History)
 		if o.Status.Resumable() {
 			run.Open = o.Usage
 		}
-	case *core.EvaluateSpec:
+	case *action.EvaluateSpec:
 		run.Score = o.Score
 		if !o.Valid {
 			run.Status = core.StatusExhausted
@@ -58,48 +57,4 @@ func (w *walk) finish(node *Node, v *core.Visit) (ended bool, err error) {
 	run.Usage.WallMillis += o.Usage.WallMillis + w.calls.Milliseconds()
 	w.calls = 0
 	return run.Status != core.StatusPassed && run.Status != core.StatusExhausted, nil
-}
-
-// state is a run's state, encoded and decoded once per change.
-type state struct {
-	members map[string]json.RawMessage
-	encoded json.RawMessage
-	decoded map[string]any
-}
-
-func newState(object json.RawMessage) (state, error) {
-	members, err := decodeObject(object)
-	if err != nil {
-		return state{}, err
-	}
-	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if err := checkKey(key); err != nil {
-			return state{}, err
-		}
-	}
-	return state{members: members}, nil
-}
-
-func (s *state) set(key string, value json.RawMessage) {
-	s.members[key] = value
-	s.encoded, s.decoded = nil, nil
-}
-
-func (s *state) json() json.RawMessage {
-	if s.encoded == nil {
-		s.encoded = encodeObject(s.members)
-	}
-	return s.encoded
-}
-
-// vars are the variables of core.PointWhen.
-func (s *state) vars() (map[string]any, error) {
-	if s.decoded == nil {
-		v, err := core.DecodeJSON(s.json())
-		if err != nil {
-			return nil, sdk.Wrap("read the state", err)
-		}
-		s.decoded = map[string]any{"state": v}
-	}
-	return s.decoded, nil
 }

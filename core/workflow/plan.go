@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -39,7 +40,7 @@ type Node struct {
 	Name string
 	// ActionName is the action as the file names it, such as "reflection.loop".
 	ActionName string
-	Action     core.Action
+	Action     action.Spec
 	// When decides whether the node runs; nil means that it does.
 	When core.Expression
 	// Goto leads elsewhere than to the next node: the first whose When says yes.

@@ -174,7 +174,7 @@ func (f *fetcher) schema(n *document.Node) error {
 	return nil
 }
 
-// named fetches a file that stands in the workflow, under a URI of its own or
+// named fetches a file that the workflow names, under a URI of its own or
 // "". What is wrong with either, Load says.
 func (f *fetcher) named(file *document.Node, uri string, refs *references) error {
 	name, ok := inFolder(file.Text)

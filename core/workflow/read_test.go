@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -55,7 +55,7 @@ func TestReadTakesInEveryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := render(t, p.Nodes[0].Action.(*core.EvaluateSpec).Evaluator.Config, core.Variables{})
+	got := render(t, p.Nodes[0].Action.(*action.EvaluateSpec).Evaluator.Config, action.Variables{})
 	want := `{"base":"workflow:///schemas/main.yaml","documents":{"https://example.org/doc.json":{},` +
 		`"workflow:///other.json":{"maximum":9007199254740993},"workflow:///schemas/part.json":{"definitions":{"x":{"$ref":"../other.json"}}}},"schema":{"properties"`
 	if !strings.HasPrefix(got, want) {
@@ -79,7 +79,7 @@ func TestReadTakesInPrompts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := render(t, p.Nodes[0].Action.(*core.CallSpec).Step.Config, core.Variables{State: []byte(`{"s":"Ada"}`)})
+	got := render(t, p.Nodes[0].Action.(*action.CallSpec).Step.Config, action.Variables{State: []byte(`{"s":"Ada"}`)})
 	if want := `{"prompt":"Hi Ada\n","llm":{"model":"m"}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
 // notes collects what the calls of a visit referred to and used.
@@ -43,14 +44,14 @@ var reads = regexp.MustCompile(`\bstate(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([
 
 // refers are the names that a step's block reads of the state, sorted. A plugin that
 // is no built-in one and names nothing is given the state to find there what it needs.
-func refers(n *document.Node, s *core.Step) []string {
+func refers(n *document.Node, s *action.Step) []string {
 	if s.Composite != nil {
 		return nil // its children are asked
 	}
 	names := map[string]bool{}
 	gather(n, names)
 	if len(names) == 0 && s.Plugin != "" && !slices.Contains([]string{LLMPlugin, luaPlugin, schemaPlugin}, s.Plugin) {
-		return []string{core.RefersToAll}
+		return []string{action.RefersToAll}
 	}
 	return slices.Sorted(maps.Keys(names))
 }

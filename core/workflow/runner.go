@@ -7,19 +7,38 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow/action"
+	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/sdk"
 )
+
+// Actions runs the actions of nodes.
+type Actions interface {
+	// Act runs one action. The result is a core.LoopResult, a core.Memory, one of the
+	// results of memory requests in core, or a result of package action, by the type of
+	// the action's spec. A loop that ended without passing is a result, not an error.
+	Act(ctx context.Context, req *action.Request) (any, error)
+}
+
+// Teacher lets memories learn from how a run went.
+type Teacher interface {
+	// Feedback ends a turn of the run.
+	Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error)
+	// AddDAG records a workflow's graph, in which the memories of earlier runs keep
+	// their nodes.
+	AddDAG(ctx context.Context, dag *core.WorkflowDAG) error
+}
 
 // Runner runs plans. It is safe for concurrent use if its parts are.
 type Runner struct {
 	// Actions does what nodes ask for. Required.
-	Actions core.Actions
+	Actions Actions
 	// Recorder makes progress durable; nil records nothing.
 	Recorder core.RunRecorder
 	// Teacher lets the memories that a run recalled learn from its end. nil makes each
 	// recall one without a session, which nothing is learned from, as for a run that is
 	// only tried.
-	Teacher core.Teacher
+	Teacher Teacher
 	// Events takes what happens, in order; nil takes nothing.
 	Events func(core.Event)
 	// Clock tells the time; nil is the machine's.
@@ -31,14 +50,14 @@ type Runner struct {
 // ID and State must be set; Run keeps the rest of it up to date and records its
 // end: Status, StopReason, Score, Iterations, Usage, UpdatedAt, Error, Result.
 //
-// The status is that of the last node that ran: a loop's own; passed or
+// The status is the status of the last node that ran: a loop's own; passed or
 // exhausted for an evaluation, by whether it was valid; passed for any other.
 // A loop that is exhausted lets the next node run; one that raises, fails or is
 // cancelled ends the run. A run that is cancelled or fails can be resumed: the
 // visit it was in isn't recorded.
 //
-// The error says why the status is error, but for a loop that ended so: then
-// it is nil, as for any other end, and run.Error tells.
+// The error says why the status is error. If a loop ended with that status, the error
+// is nil, as for any other end, and run.Error says why.
 func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress core.Progress) error {
 	var open *core.Visit
 	w, err := newWalk(r, plan, run)
@@ -65,7 +84,7 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 	return err
 }
 
-// recordEnd records also the end of a cancelled run, so it doesn't heed ctx.
+// recordEnd records also the end of a cancelled run, so it ignores the end of ctx.
 func (r *Runner) recordEnd(ctx context.Context, run *core.Run, open *core.Visit) error {
 	if r.Recorder == nil {
 		return nil
@@ -91,7 +110,7 @@ type walk struct {
 	*Runner
 	plan  *Plan
 	run   *core.Run
-	state state
+	state *state.State
 	// visits counts the finished visits, and trail holds their nodes.
 	visits  int
 	trail   []string
@@ -104,13 +123,13 @@ type walk struct {
 }
 
 func newWalk(r *Runner, plan *Plan, run *core.Run) (*walk, error) {
-	state, err := newState(run.State)
+	start, err := state.New(run.State)
 	if err != nil {
 		return nil, sdk.Wrap("start run "+run.ID, err)
 	}
 	run.Status, run.StopReason, run.Error, run.Result = core.StatusPassed, "", nil, nil
 	run.Score, run.Iterations, run.Usage, run.Open = 0, 0, core.RunUsage{}, core.RunUsage{}
-	return &walk{Runner: r, plan: plan, run: run, state: state}, nil
+	return &walk{Runner: r, plan: plan, run: run, state: start}, nil
 }
 
 func (w *walk) walk(ctx context.Context, progress core.Progress) error {
@@ -175,7 +194,7 @@ func (w *walk) visit(ctx context.Context, name string, attempts []core.Attempt) 
 		if visit.Result, err = w.act(ctx, visit, node, attempts); err != nil {
 			return false, "", sdk.Wrap("node "+name, err)
 		}
-		if _, isLoop := node.Action.(*core.LoopSpec); !isLoop {
+		if _, isLoop := node.Action.(*action.LoopSpec); !isLoop {
 			w.calls += w.clock().Now().Sub(start)
 		}
 	}
@@ -207,9 +226,9 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	req := &core.ActionRequest{
+	req := &action.Request{
 		RunID: w.run.ID, Visit: visit.Number, Node: node.Name, Action: node.Action,
-		State: w.state.json(), Done: attempts, Used: w.run.Open, Memories: w.turns.given(),
+		State: w.state.JSON(), Done: attempts, Used: w.run.Open, Memories: w.turns.given(),
 	}
 	if w.Recorder != nil {
 		req.Attempts = w.Recorder.Attempts(visit.Number, node.Name)
@@ -258,7 +277,7 @@ func (w *walk) decide(ctx context.Context, when core.Expression) (bool, error) {
 	if when == nil {
 		return true, nil
 	}
-	vars, err := w.state.vars()
+	vars, err := w.state.Vars()
 	if err != nil {
 		return false, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -24,7 +25,7 @@ type actions struct {
 	used    []int64 // milliseconds
 }
 
-func (a *actions) Act(_ context.Context, req *core.ActionRequest) (any, error) {
+func (a *actions) Act(_ context.Context, req *action.Request) (any, error) {
 	a.log = append(a.log, fmt.Sprintf("%d %s done=%d", req.Visit, req.Node, len(req.Done)))
 	a.states = append(a.states, string(req.State))
 	a.used = append(a.used, req.Used.WallMillis)
@@ -36,7 +37,7 @@ func (a *actions) Act(_ context.Context, req *core.ActionRequest) (any, error) {
 		return nil, err
 	}
 	if result == nil {
-		result = &core.CallResult{Output: json.RawMessage(`"` + req.Node + `"`)}
+		result = &action.CallResult{Output: json.RawMessage(`"` + req.Node + `"`)}
 	}
 	return result, nil
 }
@@ -140,8 +141,8 @@ func TestRunnerWalks(t *testing.T) {
 		"no further than an action that says it was cancelled": {[]string{"a", "b"}, map[string]any{"b": context.Canceled}, "a→b", "error", "node b: context canceled"},
 		"no further than a failed when":                        {[]string{"a", "b?fail"}, nil, "a→b", "error", "node b: when: it fails"},
 		"no further than a failed goto":                        {[]string{"a>end:fail"}, nil, "", "error", "node a: goto end: it fails"},
-		"to a valid evaluation":                                {[]string{"e"}, map[string]any{"e": &core.EvaluateResult{Valid: true, Score: 1}}, "e→", "passed", ""},
-		"to an evaluation that isn't valid":                    {[]string{"e"}, map[string]any{"e": &core.EvaluateResult{}}, "e→", "exhausted", ""},
+		"to a valid evaluation":                                {[]string{"e"}, map[string]any{"e": &action.EvaluateResult{Valid: true, Score: 1}}, "e→", "passed", ""},
+		"to an evaluation that isn't valid":                    {[]string{"e"}, map[string]any{"e": &action.EvaluateResult{}}, "e→", "exhausted", ""},
 		"no longer than the step limit": {[]string{"start", "a", "b", "c>a"}, nil, "start→a a→b b→c c→a a→b b→c c→a", "error",
 			"didn't end within 7 steps: it goes round a → b → c → a"},
 	} {
@@ -194,7 +195,7 @@ func TestRunResultIsThatOfTheLastNode(t *testing.T) {
 	if got.RunID != "r1" || got.Status != "exhausted" || got.Output != 1 || len(got.Nodes) != 2 || string(got.Nodes["a"]) != `{"output":"a"}` {
 		t.Errorf("got %s", run.Result)
 	}
-	if n := strings.Count(string(run.Result), `"status"`); n != 2 { // the result's, and that of nodes.l
+	if n := strings.Count(string(run.Result), `"status"`); n != 2 { // one of the result, one of nodes.l
 		t.Errorf("status is there %d times: %s", n, run.Result)
 	}
 	if run.Score != 0.5 || run.Iterations != 2 || run.Usage.TokensIn != 3 || run.Usage.WallMillis != 7 || run.StopReason != "budget" {

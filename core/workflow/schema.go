@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -22,7 +23,7 @@ func fileURI(name string) *url.URL { return &url.URL{Scheme: fileScheme, Path: "
 
 // schema reads {type: schema}. The config holds every document that the schema
 // needs, so that the plugin reads no file.
-func (l *loader) schema(b *block) core.Step {
+func (l *loader) schema(b *block) action.Step {
 	content, base := l.schemaContent(b)
 	documents := l.documents(b)
 	l.references(b, content, base, documents)
@@ -48,7 +49,7 @@ func (l *loader) schema(b *block) core.Step {
 		config = nil
 	}
 	l.use(schemaPlugin, sdk.KindEvaluator)
-	return core.Step{Plugin: schemaPlugin, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
+	return action.Step{Plugin: schemaPlugin, Config: newValue(config, nil), Timeout: timeout(b, defaultTimeout)}
 }
 
 // schemaContent is the schema, which stands here or in a file, and its URI. It
@@ -74,7 +75,7 @@ func (l *loader) schemaContent(b *block) (json.RawMessage, *url.URL) {
 	return nil, here
 }
 
-// documents are the files that the step names beside its schema, by their URIs.
+// documents are the files that the step names next to its schema, by their URIs.
 func (l *loader) documents(b *block) map[string]json.RawMessage {
 	documents := map[string]json.RawMessage{}
 	n := b.Typed("documents", document.Mapping)

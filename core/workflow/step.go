@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -38,7 +39,7 @@ var (
 )
 
 // step reads a generator, evaluator or corrector in any of its forms.
-func (l *loader) step(n *document.Node, kind sdk.Kind) core.Step {
+func (l *loader) step(n *document.Node, kind sdk.Kind) action.Step {
 	b := l.block(n, string(kind))
 	s := l.form(b, kind, 0)
 	if kind == sdk.KindEvaluator {
@@ -53,7 +54,7 @@ func (l *loader) step(n *document.Node, kind sdk.Kind) core.Step {
 func (b *block) parse() bool { return b.oneOf("parse", "json") != "" }
 
 // form reads the keys of a step. The block's owner ends it.
-func (l *loader) form(b *block, kind sdk.Kind, depth int) core.Step {
+func (l *loader) form(b *block, kind sdk.Kind, depth int) action.Step {
 	switch { // the keys of the other forms stay unknown
 	case b.Node.Get("action") != nil:
 		return l.call(b, b.oneOf("action", actionLLM, actionLua, actionPlugin), kind)
@@ -66,11 +67,11 @@ func (l *loader) form(b *block, kind sdk.Kind, depth int) core.Step {
 	}
 	b.Lacks("write action:, type:, run: or plugin:", "the %s doesn't say what it is", kind)
 	b.Ignore()
-	return core.Step{}
+	return action.Step{}
 }
 
 // builtin reads {type: …}.
-func (l *loader) builtin(b *block, kind sdk.Kind, depth int) core.Step {
+func (l *loader) builtin(b *block, kind sdk.Kind, depth int) action.Step {
 	types := []string{"llm", "lua"}
 	if kind == sdk.KindEvaluator {
 		types = []string{"schema", "llm", "lua", "all", "any", "weighted"}
@@ -83,15 +84,15 @@ func (l *loader) builtin(b *block, kind sdk.Kind, depth int) core.Step {
 	case "lua":
 		return l.lua(b, kind)
 	case "all", "any", "weighted":
-		return l.composite(b, core.CompositeKind(t), depth)
+		return l.composite(b, loop.CompositeKind(t), depth)
 	}
 	b.Ignore() // they belong to an unknown type
-	return core.Step{}
+	return action.Step{}
 }
 
 // call reads the keys of an action that calls a plugin.
-func (l *loader) call(b *block, action string, kind sdk.Kind) core.Step {
-	switch action {
+func (l *loader) call(b *block, name string, kind sdk.Kind) action.Step {
+	switch name {
 	case actionLLM:
 		return l.llm(b, kind)
 	case actionLua:
@@ -100,7 +101,7 @@ func (l *loader) call(b *block, action string, kind sdk.Kind) core.Step {
 		return l.plugin(b, kind)
 	}
 	b.Ignore()
-	return core.Step{}
+	return action.Step{}
 }
 
 // use notes that the workflow needs a plugin.
@@ -146,7 +147,7 @@ func pluginHint(n *document.Node) string {
 	return "write its full name, publisher/name, as the list of installed plugins shows it"
 }
 
-func (l *loader) plugin(b *block, kind sdk.Kind) core.Step {
+func (l *loader) plugin(b *block, kind sdk.Kind) action.Step {
 	name := b.name("plugin", pluginForm, pluginHint(b.Get("plugin")))
 	config := object{}
 	if n := b.Typed("config", document.Mapping); n != nil {
@@ -163,11 +164,11 @@ func (l *loader) plugin(b *block, kind sdk.Kind) core.Step {
 		}
 	}
 	l.use(name, kind)
-	return core.Step{Plugin: name, Config: newValue(config, nil), Timeout: timeout(b, 0)} // 0 is the plugin's own
+	return action.Step{Plugin: name, Config: newValue(config, nil), Timeout: timeout(b, 0)} // 0 is the plugin's own
 }
 
 // lua reads code, which is never templated.
-func (l *loader) lua(b *block, kind sdk.Kind) core.Step {
+func (l *loader) lua(b *block, kind sdk.Kind) action.Step {
 	b.only("code", "run")
 	code := b.Typed("code", document.Text)
 	if run := b.Typed("run", document.Text); code == nil {
@@ -180,7 +181,7 @@ func (l *loader) lua(b *block, kind sdk.Kind) core.Step {
 		code = &document.Node{Kind: document.Text}
 	}
 	l.use(luaPlugin, kind)
-	return core.Step{
+	return action.Step{
 		Plugin:  luaPlugin,
 		Config:  newValue(object{{"code", constant(code.JSON(nil))}}, nil),
 		Timeout: timeout(b, defaultTimeout),

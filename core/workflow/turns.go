@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
 // A run teaches the memories that it recalled: each memory.recall begins a turn, and
-// the run's end is its feedback. What was used is what somebody named. Where nobody
-// did, it is the first result of a recall that a prompt or a script read: credit to
-// everything that was recalled would promote what rides along, and teach nothing.
+// the run's end is its feedback. What was used is what a plugin or a node named. Where nothing
+// was named, it is the first result of a recall that a prompt or a script read:
+// crediting everything recalled would promote memories that nobody used.
 // All of it follows from the recorded visits, so that a resumed run gives the feedback
 // that it would have given uninterrupted.
 
@@ -51,15 +52,15 @@ func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
 		at.name(v.Used)
 	}
 	switch s := node.Action.(type) {
-	case *core.LoopSpec:
+	case *action.LoopSpec:
 		t.loops = append(t.loops, judged{v.Number, toolOf(s.Evaluator), *o})
-	case *core.MemorySpec:
+	case *action.MemorySpec:
 		t.remember(s.Verb, v)
 	}
 }
 
 // remember takes in a recall or a feedback.
-func (t *turns) remember(verb core.MemoryVerb, v *core.Visit) {
+func (t *turns) remember(verb action.MemoryVerb, v *core.Visit) {
 	var r struct {
 		core.TurnRef
 		Outcome  core.Outcome `json:"outcome"`
@@ -81,13 +82,13 @@ func (t *turns) remember(verb core.MemoryVerb, v *core.Visit) {
 		return // a recall without a session
 	}
 	switch verb {
-	case core.VerbRecall:
+	case action.VerbRecall:
 		at := &turn{TurnRef: r.TurnRef, node: v.Node, visit: v.Number}
 		for _, m := range r.Memories {
 			at.ids = append(at.ids, m.ID)
 		}
 		t.list = append(t.list, at)
-	case core.VerbFeedback:
+	case action.VerbFeedback:
 		for _, at := range t.list {
 			if at.TurnRef != r.TurnRef {
 				continue
@@ -99,7 +100,7 @@ func (t *turns) remember(verb core.MemoryVerb, v *core.Visit) {
 	}
 }
 
-// give notes that the state holds what memories say.
+// give records which memories' texts are in the state.
 func (t *turns) give(ids ...string) {
 	if t.memories == nil {
 		t.memories = map[string]bool{}
@@ -128,7 +129,7 @@ func (t *turns) refer(node string) {
 	seen := map[string]bool{}
 	for i := len(t.list) - 1; i >= 0; i-- {
 		at := t.list[i]
-		if !seen[at.node] && (node == at.node || node == core.RefersToAll) {
+		if !seen[at.node] && (node == at.node || node == action.RefersToAll) {
 			at.referred = true
 		}
 		seen[at.node] = true
@@ -137,7 +138,7 @@ func (t *turns) refer(node string) {
 
 // recalls reports whether a recall of the node came before.
 func (t *turns) recalls(node string) bool {
-	return slices.ContainsFunc(t.list, func(at *turn) bool { return node == at.node || node == core.RefersToAll })
+	return slices.ContainsFunc(t.list, func(at *turn) bool { return node == at.node || node == action.RefersToAll })
 }
 
 // open is the newest turn without a feedback.
@@ -194,8 +195,8 @@ func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 // goodEnough is the best score from which a run that didn't pass is a partial success.
 const goodEnough = 0.5
 
-// outcome is how the run went: as its last loop did, or without one well, since it
-// ended.
+// outcome is the outcome of the run's last loop. A run without loops that ended counts
+// as a success.
 func (t *turns) outcome() core.Outcome {
 	if len(t.loops) == 0 {
 		return core.OutcomeSuccess
@@ -225,7 +226,7 @@ func (t *turns) tools(at *turn, ref string) []core.ToolOutcome {
 }
 
 // toolOf names an evaluator.
-func toolOf(s core.Step) string {
+func toolOf(s action.Step) string {
 	if s.Composite != nil {
 		return string(s.Composite.Kind)
 	}

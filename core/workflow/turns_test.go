@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
 // class is a teacher that notes what it is given.
@@ -40,43 +41,43 @@ type pupils struct {
 	fail   error            // of the node named last
 	used   []string         // named by plugins
 	closes bool             // what feedback does
-	asked  []*core.ActionRequest
+	asked  []*action.Request
 }
 
-func (p *pupils) Act(_ context.Context, req *core.ActionRequest) (any, error) {
+func (p *pupils) Act(_ context.Context, req *action.Request) (any, error) {
 	p.asked = append(p.asked, req)
-	note := func(s core.Step) {
+	note := func(s action.Step) {
 		if req.Note != nil {
 			req.Note(s.Refers, p.used)
 		}
 	}
 	switch s := req.Action.(type) {
-	case *core.MemorySpec:
-		if s.Verb == core.VerbFeedback && p.closes {
+	case *action.MemorySpec:
+		if s.Verb == action.VerbFeedback && p.closes {
 			return &core.FeedbackResult{Session: req.Turn.Session, Turn: req.Turn.Turn, Outcome: core.OutcomeFailure}, nil
 		}
-		if s.Verb == core.VerbFeedback {
-			return &core.UsesNamed{Session: req.Turn.Session, Turn: req.Turn.Turn, Used: []string{"tips-2", "stranger"}}, nil
+		if s.Verb == action.VerbFeedback {
+			return &action.UsesNamed{Session: req.Turn.Session, Turn: req.Turn.Turn, Used: []string{"tips-2", "stranger"}}, nil
 		}
 		result := &core.RecallResult{Session: req.Session, Turn: int64(req.Visit)}
 		for n := range 2 {
 			result.Memories = append(result.Memories, core.Recalled{Memory: &core.Memory{ID: fmt.Sprintf("%s-%d", req.Node, n+1)}})
 		}
 		return result, nil
-	case *core.LoopSpec:
+	case *action.LoopSpec:
 		note(s.Generator)
 		result := p.loop
 		if p.later != nil {
 			p.loop = p.later
 		}
 		return result, nil
-	case *core.CallSpec:
+	case *action.CallSpec:
 		note(s.Step)
 	}
 	if req.Node == "last" && p.fail != nil {
 		return nil, p.fail
 	}
-	return &core.CallResult{Output: json.RawMessage(`1`)}, nil
+	return &action.CallResult{Output: json.RawMessage(`1`)}, nil
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/template"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -107,7 +108,7 @@ func isConstant(p part) bool {
 	return true
 }
 
-// value is a [core.Value] with templates.
+// value is a [action.Value] with templates.
 type value struct {
 	part part
 	// context, where not nil, is rendered first, and is what the others see as
@@ -146,17 +147,17 @@ func sampled(p part) (part, bool) {
 }
 
 // newValue makes a part a value; one without templates is encoded here, once.
-func newValue(p, context part) core.Value {
+func newValue(p, context part) action.Value {
 	if isConstant(p) {
 		data, _ := p.append(nil, nil) // only templates fail
-		return core.Constant(data)
+		return action.Constant(data)
 	}
 	return &value{part: p, context: context}
 }
 
 func (v *value) Constant() bool { return false }
 
-// Sample implements [core.Sampler].
+// Sample implements [action.Sampler].
 func (v *value) Sample() json.RawMessage {
 	p, ok := sampled(v.part)
 	if !ok {
@@ -166,8 +167,8 @@ func (v *value) Sample() json.RawMessage {
 	return data
 }
 
-// Render implements [core.Value].
-func (v *value) Render(seen core.Variables) (json.RawMessage, error) {
+// Render implements [action.Value].
+func (v *value) Render(seen action.Variables) (json.RawMessage, error) {
 	vars := map[string]any{}
 	for name, data := range map[string]json.RawMessage{"state": seen.State, "output": seen.Output, "context": seen.Context} {
 		if len(data) == 0 {
@@ -217,7 +218,7 @@ func (l *loader) part(n *document.Node, names []string) part {
 	return constant(n.JSON(nil))
 }
 
-// template compiles one text, whose problems stand in the file.
+// template compiles one text, whose problems have their places in the file.
 func (l *loader) template(n *document.Node, names []string, asText bool) part {
 	if !template.Is(n.Text) {
 		return constant(n.JSON(nil))

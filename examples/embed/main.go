@@ -1,5 +1,5 @@
-// Command embed is an agent in Go with a host in it: a loop of functions that uses what it
-// remembers, and learns from how it went, as the policies say.
+// Command embed is an agent in Go that contains a host: a loop of functions that uses a
+// memory and learns from the outcome, as the policies say.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 
 func must[T any](v T, err error) T {
 	if err != nil {
-		log.Panic(err) // what was opened is closed
+		log.Panic(err) // a panic still closes the host
 	}
 	return v
 }

@@ -16,7 +16,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	main()
-	main() // what it learned is there still
+	main() // it still has what it learned
 	// Output:
 	// passed "62" and the memory went from open to active
 	// passed "62" and the memory went from active to active

@@ -1,5 +1,5 @@
-// Module secrets is a plugin in WASM: an evaluator that refuses outputs with
-// private keys, tokens and passwords in them.
+// Module secrets is a WASM plugin: an evaluator that refuses outputs that contain
+// private keys, tokens or passwords.
 package main
 
 import (
@@ -17,9 +17,9 @@ import (
 
 // config is what a workflow says under config.
 type config struct {
-	// MinEntropy is from how many bits a byte a value that is called a password
-	// or key counts as one. Words have less than 3.2, random letters and digits of
-	// 16 bytes more than 3.5.
+	// MinEntropy is the entropy, in bits per byte, from which a value named like a
+	// password or key counts as a secret. Words have less than 3.2, and 16 random
+	// letters and digits have more than 3.5.
 	MinEntropy float64 `json:"min_entropy"`
 }
 
@@ -28,7 +28,7 @@ const configSchema = `{
 	"properties": {"min_entropy": {"type": "number", "minimum": 0, "maximum": 8, "default": 3.5}}
 }`
 
-// prepare checks a config, once.
+// prepare checks a config once.
 func prepare(_ context.Context, raw json.RawMessage) (sdk.Evaluator, error) {
 	c := config{MinEntropy: 3.5}
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -41,7 +41,7 @@ func prepare(_ context.Context, raw json.RawMessage) (sdk.Evaluator, error) {
 	return sdk.EvaluatorFunc(s.evaluate), nil
 }
 
-// evaluate judges one output: any JSON value, in all of whose texts it looks.
+// evaluate judges one output: any JSON value. It searches every text in it.
 func (s *scanner) evaluate(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 	var output any
 	if err := json.Unmarshal(req.Output, &output); err != nil {
@@ -90,7 +90,7 @@ func plugin() sdk.Plugin {
 	}
 }
 
-// A module is registered when the host loads it, and its main isn't run.
+// A module is registered when the host loads it; main isn't called.
 func init() { guest.Register(plugin()) }
 
 func main() {}

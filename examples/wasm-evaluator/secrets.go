@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// maxFindings bounds what one output is told of: more help nobody.
+// maxFindings limits the findings for one output: more would help nobody.
 const maxFindings = 20
 
-// rule is a kind of secret that has a form of its own.
+// rule is a kind of secret with a recognisable form.
 type rule struct {
 	code, what string
-	// mark stands in every such secret. Looking for it is far cheaper than form.
+	// mark is a part of every such secret. Searching for it is far cheaper than form.
 	mark string
 	form *regexp.Regexp
 }
 
-// The forms are those that the issuers document, so that a hit is hardly ever
-// a mistake.
+// The issuers document these forms, so a hit is hardly ever a mistake.
 func rules() []rule {
 	return []rule{
 		{"private_key", "a private key", "PRIVATE KEY", regexp.MustCompile(`-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----`)},
@@ -30,7 +29,7 @@ func rules() []rule {
 	}
 }
 
-// assignment is a value that is given to something that sounds secret.
+// assignment is a value assigned to a name that sounds secret.
 var assignment = regexp.MustCompile(`(?i)(?:password|passwd|secret|token|api[_-]?key)[a-z0-9_.-]*["']?\s*[:=]\s*["']?([^\s"',;]{8,200})`)
 
 // hit is a secret in a text.
@@ -42,7 +41,7 @@ type scanner struct {
 	minEntropy float64
 }
 
-// scan lists the secrets of a text. What it says of one doesn't repeat it.
+// scan lists the secrets in a text. Its messages don't repeat them.
 func (s *scanner) scan(text string) []hit {
 	var hits []hit
 	add := func(code, what string, at int) {
@@ -70,11 +69,11 @@ func (s *scanner) scan(text string) []hit {
 	return hits
 }
 
-// random reports whether a value looks drawn at random rather than written.
+// random reports whether a value looks random rather than written by a person.
 func (s *scanner) random(value string) bool {
 	for _, r := range s.rules {
 		if r.form.MatchString(value) {
-			return false // it was told already
+			return false // already reported
 		}
 	}
 	return entropy(value) >= s.minEntropy

@@ -1,4 +1,4 @@
-// Command llm-eval serves package llmeval to a Reflectory host.
+// Command llm-eval serves package llmeval as a Reflectory plugin.
 package main
 
 import (

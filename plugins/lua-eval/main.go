@@ -1,5 +1,5 @@
-// Command lua-eval is the plugin that evaluates, generates and corrects with
-// sandboxed Lua 5.4 scripts. Its logic is in the package luaeval.
+// Command lua-eval is a plugin that evaluates, generates and corrects with sandboxed
+// Lua 5.4 scripts. Its logic is in the package luaeval.
 package main
 
 import (

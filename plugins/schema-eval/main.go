@@ -1,5 +1,5 @@
-// Command schema-eval serves the schema evaluator as a Reflectory plugin. The
-// host starts it; it does nothing by hand.
+// Command schema-eval serves the schema evaluator as a Reflectory plugin. The host
+// starts it; it has no use on its own.
 package main
 
 import (

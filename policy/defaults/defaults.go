@@ -1,5 +1,5 @@
 // Package defaults holds the policy files that decide where an operator's files
-// don't, each with its cases beside it. They say in CEL what the documentation
+// don't, each with its cases next to it. They say in CEL what the documentation
 // says in words, and are what to copy from.
 package defaults
 

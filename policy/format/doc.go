@@ -1,6 +1,6 @@
 // Package format reads the policy format: YAML files whose rules are written in
-// CEL (https://cel.dev), and the suites of test cases beside them. It knows the
-// shape of the files and where everything stands in them, and nothing of what
+// CEL (https://cel.dev), and the suites of test cases next to them. It knows the
+// shape of the files and where everything is in them, and nothing of what
 // the expressions mean: package program compiles those.
 //
 // The format is the one documented with cel-go, and three keys more:
@@ -9,7 +9,7 @@
 //	description: …                   # optional
 //	imports: [{name: google.protobuf.Duration}]
 //	namespace: team/**               # where it holds, ** if absent
-//	shadow: true                     # decides beside the one in force, and only logs
+//	shadow: true                     # decides next to the one in force, and only logs
 //	mask: [title, state.user.email]  # inputs that decision logs leave out, with texts made of them
 //	rule:
 //	  id: root
@@ -22,7 +22,7 @@
 //	      explanation: '"more than three tags"'
 //	    - rule: {match: […]}         # in place of an output
 //
-// Expressions are the scalars as they stand in the file. In block scalars, | and
+// Expressions are the scalars as they are in the file. In block scalars, | and
 // > alike, they keep their line ends and indentation, so that every error has
 // its true line and column.
 package format

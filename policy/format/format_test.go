@@ -115,7 +115,7 @@ section:
 	}
 }
 
-func TestASuiteTellsAllThatIsWrong(t *testing.T) {
+func TestASuiteReportsAllThatIsWrong(t *testing.T) {
 	_, found := format.ParseSuite("s.yaml", []byte("sections: []\nsection:\n  - tests: [{nme: a}, {name: b, output: {expr: [1]}}]\n"))
 	var got []string
 	for _, p := range found.List() {

@@ -37,7 +37,7 @@ type Policy struct {
 	// Namespace is where the policy holds: "a/b", "a/**", or "**".
 	Namespace   string
 	NamespaceAt Pos
-	// Shadow is whether the policy decides beside the one in force, and only logs.
+	// Shadow is whether the policy decides next to the one in force, and only logs.
 	Shadow bool
 	// Mask lists the inputs, or paths into them, that decision logs leave out.
 	Mask []*Text
@@ -89,7 +89,7 @@ var (
 	importForm    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$`)
 )
 
-// Problems begins a list of problems of the policy's file, for whoever checks it
+// Problems begins a list of problems of the policy's file, for the caller that checks it
 // further.
 func (p *Policy) Problems() *Problems { return newProblems(p.File, p.text) }
 

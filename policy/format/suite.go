@@ -12,7 +12,7 @@ const (
 	maxInputs   = 100
 )
 
-// Suite is a file of test cases beside a policy, in cel-go's format:
+// Suite is a file of test cases next to a policy, in cel-go's format:
 //
 //	description: …
 //	section:

@@ -17,7 +17,7 @@ type Text struct {
 	block bool
 }
 
-// Source is an expression that stands in no file, with a list for its problems.
+// Source is an expression that is in no file, with a list for its problems.
 func Source(source string) (*Text, *Problems) {
 	found := newProblems("", source)
 	return &Text{Value: source, At: Pos{Line: 1, Column: 1}, lines: found.Lines, block: true}, found
@@ -96,7 +96,7 @@ func scalar(n *document.Node, lines []string) (text *Text, ok bool) {
 	return &Text{At: n.At, lines: lines}, false
 }
 
-// blockText takes the lines of a block scalar as they stand in the file.
+// blockText takes the lines of a block scalar as they are in the file.
 func blockText(n *document.Node, lines []string) *Text {
 	first, indent := 0, 0
 	last := n.At.Line

@@ -1,4 +1,4 @@
-// Package policytest runs the test cases that lie beside policies: the cases of
+// Package policytest runs the test cases that are next to policies: the cases of
 // gate/strict.yaml are gate/strict_test.yaml. Each policy is tested alone, with
 // the inputs that a case names and everything else empty, and a report tells
 // which conditions the cases saw hold and which they saw fail.
@@ -226,5 +226,5 @@ func Folder(ctx context.Context, points *policy.Points, folder fs.FS) ([]*Report
 }
 func orphaned(name string) error {
 	return sdk.Errorf(sdk.Invalid, "policy_cases_orphaned", "%s has cases of no policy", name).
-		WithHint("name it after the policy beside it: strict_test.yaml tests strict.yaml")
+		WithHint("name it after the policy next to it: strict_test.yaml tests strict.yaml")
 }

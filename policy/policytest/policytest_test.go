@@ -84,7 +84,7 @@ func TestCoverageCountsBothWays(t *testing.T) {
 	}
 }
 
-func TestAFolderTellsWhatCantBeTested(t *testing.T) {
+func TestAFolderReportsWhatCantBeTested(t *testing.T) {
 	good := strings.ReplaceAll(routing, `"confidence": state`, `"confidence": "low"`)
 	for name, test := range map[string]struct {
 		files []string

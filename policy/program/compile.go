@@ -16,7 +16,7 @@ type Program struct {
 	policy *format.Policy
 	steps  []step
 	start  int
-	// variables are by slot, after those of the inputs.
+	// variables are by slot, after the slots of the inputs.
 	variables []variable
 	optional  bool
 	costs     costs
@@ -40,7 +40,7 @@ const end = -1
 type Match struct {
 	// Path is its place in the rules, such as "match[0].match[2]".
 	Path string `json:"path"`
-	// Rule is the id of the rule that it stands in, or of the nearest around it.
+	// Rule is the id of the rule that it is in, or of the nearest around it.
 	Rule string `json:"rule,omitempty"`
 	// Condition is the source, "" for a match that always holds.
 	Condition string `json:"condition,omitempty"`
@@ -79,12 +79,12 @@ type compiler struct {
 	variables []variable
 	// first is the type of the first output, where outputs are any value.
 	first *cel.Type
-	// costs are those of all variables and conditions, outputs that of the dearest
+	// costs are the costs of all variables and conditions, outputs the cost of the dearest
 	// output.
 	costs, outputs costs
 }
 
-// Compile compiles what [format.Parse] read, and notes every problem beside
+// Compile compiles what [format.Parse] read, and notes every problem next to
 // those that parsing found. The program is nil if there is any.
 func Compile(env *Env, policy *format.Policy, found *format.Problems) *Program {
 	return compile(env, policy, found, false)
@@ -262,8 +262,8 @@ func (c *compiler) reachable(rule *compiledRule) {
 
 // chain turns a rule into steps that go on at another step where none of its
 // matches holds, and returns the first.
-func (p *Program) chain(rule *compiledRule, otherwise int) int {
-	next := otherwise
+func (p *Program) chain(rule *compiledRule, fallback int) int {
+	next := fallback
 	for i := len(rule.matches) - 1; i >= 0; i-- {
 		m := rule.matches[i]
 		s := step{match: m.match, condition: m.condition, output: m.output, explanation: m.explanation, no: next}
@@ -272,7 +272,7 @@ func (p *Program) chain(rule *compiledRule, otherwise int) int {
 			continue
 		}
 		if m.nested != nil {
-			s.yes = p.chain(m.nested, otherwise)
+			s.yes = p.chain(m.nested, fallback)
 		}
 		if s.condition.always() {
 			s.condition = nil

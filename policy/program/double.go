@@ -12,7 +12,7 @@ import (
 // doubleNode is a node whose value is known to be a double. cel-go makes a value
 // on the heap of every step of a formula; these make one of its result.
 type doubleNode interface {
-	// float returns the number, or the error that stands in its place.
+	// float returns the number, or the error that replaces it.
 	float(frame *interpreter.ExecutionFrame) (float64, ref.Val)
 }
 
@@ -165,7 +165,7 @@ func asDouble(node interpreter.InterpretableV2) doubleNode {
 	return unboxed{node}
 }
 
-// constant is a number as it stands in the source.
+// constant is a number as it is in the source.
 type constant float64
 
 func (n constant) float(*interpreter.ExecutionFrame) (float64, ref.Val) { return float64(n), nil }

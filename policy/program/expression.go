@@ -62,7 +62,7 @@ type expression struct {
 	constant ref.Val
 	// literal is the constant as Go has it.
 	literal any
-	// reads is what of the inputs it goes by, as paths such as "output.name", sorted.
+	// reads is what of the inputs it depends on, as paths such as "output.name", sorted.
 	reads []string
 }
 
@@ -155,11 +155,11 @@ func (c *compiler) note(issues *cel.Issues, parsed *ast.AST, s *scope, text *for
 }
 
 // nearest is a hint that names the nearest of the known names, or lists them.
-func nearest(word string, known []string, otherwise string) string {
-	if otherwise == "" && len(known) > 0 {
-		otherwise = "the names are " + strings.Join(known, ", ")
+func nearest(word string, known []string, fallback string) string {
+	if fallback == "" && len(known) > 0 {
+		fallback = "the names are " + strings.Join(known, ", ")
 	}
-	return sdk.DidYouMean(word, known, otherwise)
+	return sdk.DidYouMean(word, known, fallback)
 }
 
 // names lists the inputs, sorted.

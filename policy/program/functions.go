@@ -24,7 +24,7 @@ type Function struct {
 
 	args   []*cel.Type
 	result *cel.Type
-	// perCharacter is the cost for each character of the arguments, beside the 1
+	// perCharacter is the cost for each character of the arguments, in addition to the 1
 	// that every call costs.
 	perCharacter float64
 	// math is what it does where all of it is doubles, of which there are at most

@@ -175,7 +175,7 @@ func (e entryOf) Optimize(ctx *cel.OptimizerContext, a *ast.AST) *ast.AST {
 	return ctx.NewAST(a.Expr().AsMap().Entries()[e.index].AsMapEntry().Value())
 }
 
-// place is where an expression stands in the file.
+// place is where an expression is in the file.
 func place(text *format.Text, checked *cel.Ast, e ast.Expr) format.Pos {
 	location := checked.NativeRep().SourceInfo().GetStartLocation(e.ID())
 	return text.Place(max(1, location.Line()), max(1, location.Column()+1))

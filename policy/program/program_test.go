@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// inputs are those of a JSON object, typed as the environment says.
+// inputs are the members of a JSON object, typed as the environment says.
 type inputs struct {
 	variables []program.Variable
 	values    map[string]any

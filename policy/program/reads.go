@@ -11,7 +11,7 @@ import (
 // Explanation is how [Program.Reads] names a match's explanation.
 const Explanation = "explanation"
 
-// reads lists what of the inputs a checked expression goes by, as paths into them:
+// reads lists what of the inputs a checked expression depends on, as paths into them:
 // what it names itself, and what is behind the variables that it names. A name of a
 // comprehension that is also an input's counts as the input.
 func (c *compiler) reads(s *scope, checked *cel.Ast) []string {
@@ -44,9 +44,9 @@ func pathFrom(e ast.NavigableExpr) string {
 	}
 }
 
-// Reads reports whether what a match gives goes by an input, or by a path into one:
+// Reads reports whether what a match gives depends on an input, or by a path into one:
 // a field of its output, by the field's name, or its [Explanation]. What isn't there
-// goes by nothing.
+// depends on nothing.
 func (p *Program) Reads(match, part, path string) bool {
 	i := slices.IndexFunc(p.steps, func(s step) bool { return s.match.Path == match })
 	if i < 0 {
@@ -60,7 +60,7 @@ func (p *Program) Reads(match, part, path string) bool {
 	return field >= 0 && s.output != nil && s.output.fields[field].goesBy(path)
 }
 
-// Names reports whether any part of the policy goes by an input, or by a path into
+// Names reports whether any part of the policy depends on an input, or by a path into
 // one.
 func (p *Program) Names(path string) bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool {

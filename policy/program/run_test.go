@@ -144,7 +144,7 @@ func TestAPolicyThatIsTooDearIsStopped(t *testing.T) {
 	}
 }
 
-func TestExplainTellsTheWay(t *testing.T) {
+func TestExplainShowsTheWay(t *testing.T) {
 	env := newEnv(t, "input x int")
 	p := compile(t, env, []byte(`rule:
   variables: [{name: v, expression: x * 2}]

@@ -2,11 +2,11 @@ package abi
 
 import "slices"
 
-// Version is the version of the ABI: a change that an older side can't follow
-// raises it.
+// Version is the version of the ABI. It is raised by a change that an older side can't
+// follow.
 const Version = 1
 
-// Exports of a reactor.
+// The exports of a reactor.
 const (
 	ExportMemory     = "memory"
 	ExportVersion    = "reflectory_abi_version"
@@ -16,7 +16,7 @@ const (
 	ExportInitialize = "_initialize"
 )
 
-// HostModule is the module of the host functions, which follow.
+// HostModule is the module of the host functions below.
 const (
 	HostModule  = "reflectory:host"
 	HostHTTP    = "http"
@@ -28,7 +28,7 @@ const (
 // Op is what a call does.
 type Op uint32
 
-// The operations. 0 is none.
+// The operations. 0 means none.
 const (
 	OpDescribe Op = iota + 1
 	OpPrepare
@@ -39,7 +39,7 @@ const (
 
 var opNames = [...]string{"", "describe", "prepare", "evaluate", "generate", "correct"}
 
-// String returns the operation's name, "" for one that doesn't exist.
+// String returns the operation's name, or "" for an unknown operation.
 func (op Op) String() string {
 	if int(op) >= len(opNames) {
 		return ""
@@ -47,10 +47,10 @@ func (op Op) String() string {
 	return opNames[op]
 }
 
-// ParseOp returns the operation of a name, 0 where there is none.
+// ParseOp returns the operation with a name, or 0 if there is none.
 func ParseOp(name string) Op { return Op(max(0, slices.Index(opNames[:], name))) }
 
-// Pack makes one result of a pointer and a length.
+// Pack combines a pointer and a length in one result.
 func Pack(ptr, size uint32) uint64 { return uint64(ptr)<<32 | uint64(size) }
 
 // Unpack is the reverse of [Pack].

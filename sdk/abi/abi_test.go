@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// Guests in other languages are built on these numbers and names.
+// Guests in other languages depend on these numbers and names.
 func TestNumbersAndNamesStay(t *testing.T) {
 	want := map[abi.Op]string{0: "", 1: "describe", 2: "prepare", 3: "evaluate", 4: "generate", 5: "correct", 6: "", math.MaxUint32: ""}
 	for op, name := range want {

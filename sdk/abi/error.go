@@ -16,8 +16,8 @@ type Error struct {
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// NewError describes an error. Details that JSON can't hold are lost; the error
-// matters more. It returns nil for nil.
+// NewError describes an error. It drops details that JSON can't represent, because the
+// error matters more. It returns nil for nil.
 func NewError(err error) *Error {
 	if err == nil {
 		return nil
@@ -32,8 +32,8 @@ func NewError(err error) *Error {
 	return out
 }
 
-// SDK returns the error as the contract has it, nil for nil. Details that aren't
-// an object are dropped.
+// SDK returns the error in the contract's form, or nil for nil. It drops details that
+// aren't an object.
 func (e *Error) SDK() *sdk.Error {
 	if e == nil {
 		return nil

@@ -9,9 +9,9 @@ import (
 // Request is the message of a call. Items are an operation's requests, such as
 // [sdk.EvaluateRequest].
 type Request struct {
-	// Op is the operation's name, for guests that aren't told by a number.
+	// Op is the operation's name, for guests that don't get its number.
 	Op string `json:"op,omitempty"`
-	// Kind is what a config is prepared for.
+	// Kind is the kind of plugin for which a config is prepared.
 	Kind   sdk.Kind        `json:"kind,omitempty"`
 	Config *Config         `json:"config,omitempty"`
 	Items  json.RawMessage `json:"items,omitempty"`
@@ -19,14 +19,14 @@ type Request struct {
 
 // Config is a config, or the digest of one that was sent before.
 type Config struct {
-	// Digest is the same for equal configs only.
+	// Digest is equal for equal configs only.
 	Digest string `json:"digest"`
-	// JSON is a JSON object; empty where only the digest is sent.
+	// JSON is a JSON object, or empty if only the digest is sent.
 	JSON json.RawMessage `json:"json,omitempty"`
 }
 
-// Reply is the answer to a [Request]: a manifest, nothing, or as many results as
-// there were items; or the error of the whole call.
+// Reply is the answer to a [Request]: a manifest, nothing, or one result for each item,
+// or the error of the whole call.
 type Reply[R any] struct {
 	Error    *Error        `json:"error,omitempty"`
 	Manifest *sdk.Manifest `json:"manifest,omitempty"`
@@ -43,17 +43,17 @@ type Result[R any] struct {
 // Generate is a generator's item.
 type Generate struct {
 	sdk.GenerateRequest
-	// Emit says that someone watches: pieces of the output may be emitted.
+	// Emit says that someone watches, so pieces of the output may be emitted.
 	Emit bool `json:"emit,omitempty"`
 }
 
 // HTTPRequest asks the host for an HTTP request.
 type HTTPRequest struct {
-	// Method is "GET" where it is empty.
+	// Method is the HTTP method; empty means "GET".
 	Method string              `json:"method,omitempty"`
 	URL    string              `json:"url"`
 	Header map[string][]string `json:"header,omitempty"`
-	// Body is base64 in JSON, as Go has it.
+	// Body is encoded as base64 in JSON.
 	Body []byte `json:"body,omitempty"`
 }
 

@@ -8,17 +8,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Evaluated is an evaluator's response as JSON, which alone can leave out whether
-// a verdict is valid. A zero would then count as "no", and what is no verdict at
-// all, such as {}, as one.
+// Evaluated is an evaluator's response as JSON. Only in JSON can a response leave out
+// whether a verdict is valid. A zero value would then count as "no", and something that
+// isn't a verdict, such as {}, would count as one.
 type Evaluated struct {
 	sdk.EvaluateResponse
-	// Instead is what came where a verdict, or one of its children, doesn't say
-	// whether it is valid: its JSON, "nothing", or "" where all say it.
+	// Instead is what arrived if a verdict, or one of its children, doesn't say whether
+	// it is valid: its JSON, or "nothing". It is "" if all of them say it.
 	Instead string `json:"-"`
 }
 
-// UnmarshalJSON reads a response, and looks for what it doesn't say.
+// UnmarshalJSON reads a response, and finds out what it leaves out.
 func (e *Evaluated) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &e.EvaluateResponse); err != nil {
 		return err

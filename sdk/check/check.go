@@ -1,6 +1,5 @@
-// Package check holds what a host refuses of a plugin's answers, and the errors
-// that say so. Every runtime uses it, so that a workflow can't tell by an error
-// which one it got.
+// Package check refuses invalid answers from plugins, with the errors that say so.
+// Every runtime uses it, so the same mistake gives the same error in every runtime.
 package check
 
 import (
@@ -12,28 +11,28 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Bounds of what a plugin may answer. The message cap bounds the bytes; these
-// bound what a program that reads the answer has to do with them.
+// Limits for a plugin's answers. The message limit applies to the bytes; these limit
+// the work of a program that reads the answer.
 const (
-	// MaxDepth is how deep JSON may nest: far more than outputs do, and safe for
+	// MaxDepth is how deep JSON may nest: far deeper than real outputs, and safe for
 	// every recursive reader.
 	MaxDepth = 256
 	// MaxFindings is how many findings a verdict may have.
 	MaxFindings = 10_000
-	// MaxChildren is how deep the verdicts of composites may nest, far more than
+	// MaxChildren is how deep the verdicts of composites may nest: far deeper than
 	// anyone writes by hand.
 	MaxChildren = 16
 	// MaxMetadata is how many entries metadata may have.
 	MaxMetadata = 1_000
-	// MaxTokens and MaxCostUSD are the usage that one call may report. They are
-	// far above any model's, and keep the sums of every run finite.
+	// MaxTokens and MaxCostUSD limit the usage that one call may report. They are far
+	// above any model's usage, and keep the sums of every run finite.
 	MaxTokens  = 1 << 40
 	MaxCostUSD = 1e6
 )
 
-// EvaluateResponse refuses a response that the host can't use, and clamps
-// its score as [sdk.Verdict.Check] does. A NaN is refused with that method's own
-// reason, everything else as "response_invalid".
+// EvaluateResponse refuses a response that the host can't use, and clamps its score as
+// [sdk.Verdict.Check] does. A NaN is refused with the reason of that method, everything
+// else with "response_invalid".
 func EvaluateResponse(r *sdk.EvaluateResponse) error {
 	if err := extras(r.Usage, r.Metadata); err != nil {
 		return err
@@ -105,22 +104,22 @@ func ResponseInvalid(format string, args ...any) *sdk.Error {
 		WithHint("this is a fault of the plugin; report it to its author")
 }
 
-// maxCame is how much of what came instead of a verdict is shown, in bytes.
+// maxCame limits how much is shown of an answer that isn't a verdict, in bytes.
 const maxCame = 200
 
-// NoVerdict is the error of an answer that doesn't say whether the attempt is valid:
-// a failure of the plugin, not a "no". Came is what it says, or "nothing".
+// NoVerdict is the error of an answer that doesn't say whether the attempt is valid.
+// This is a failure of the plugin, not a "no". Came is the answer, or "nothing".
 func NoVerdict(came string) *sdk.Error {
 	return ResponseInvalid("a verdict says whether it is valid; this came instead: %s", strings.ToValidUTF8(came[:min(len(came), maxCame)], "\uFFFD")).
 		WithHint(`answer {"valid": true}, or {"valid": false, "errors": [{"message": "what is wrong"}]}`)
 }
 
-// JSON says why b isn't one JSON value in UTF-8 that nests at most
-// [MaxDepth] deep, as the end of a sentence about it; nil if it is.
+// JSON says why b isn't one JSON value in UTF-8 that nests at most [MaxDepth] deep. The
+// text completes a sentence about b. It returns nil if b is such a value.
 func JSON(b []byte) error {
 	switch {
 	case len(b) == 0:
-		return sdk.Errorf(sdk.Invalid, "json_invalid", "is empty, which is no JSON")
+		return sdk.Errorf(sdk.Invalid, "json_invalid", "is empty, not JSON")
 	case !utf8.Valid(b):
 		return sdk.Errorf(sdk.Invalid, "json_invalid", "is not UTF-8")
 	case tooDeep(b):
@@ -131,7 +130,7 @@ func JSON(b []byte) error {
 	return nil
 }
 
-// tooDeep counts brackets outside strings; that b is JSON is checked later.
+// tooDeep counts brackets outside strings; later code checks that b is JSON.
 func tooDeep(b []byte) bool {
 	depth, inString := 0, false
 	for i := 0; i < len(b); i++ {

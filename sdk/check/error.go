@@ -11,17 +11,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// MaxDetails bounds an error's details as JSON, in bytes: they are a few facts,
-// not a payload.
+// MaxDetails limits an error's details as JSON, in bytes: details are a few facts, not
+// a payload.
 const MaxDetails = 64 << 10
 
-// reasonForm is what a reason looks like. Programs compare it and people see it,
-// so nothing else passes for one.
+// reasonForm is the form of a reason. Programs compare reasons and people see them, so
+// no other form is accepted.
 var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// Error makes a plugin's error whole, whatever was sent: an unknown code is a
-// defect of the other side, a bad reason or usage is dropped, and each text is
-// one line, as the contract has it. It returns e.
+// Error brings a plugin's error into the contract's form, whatever was sent. An unknown
+// code counts as a defect of the other side, a bad reason or usage is dropped, and each
+// text becomes one line. It returns e.
 func Error(e *sdk.Error) *sdk.Error {
 	if !slices.Contains(sdk.Codes(), e.Code) {
 		e.Code = sdk.Internal
@@ -39,8 +39,8 @@ func Error(e *sdk.Error) *sdk.Error {
 	return e
 }
 
-// PluginError is [Error] for what a plugin sent to its host: its hint is marked as
-// the plugin's words, because people follow hints.
+// PluginError does the same as [Error] for an error that a plugin sent to its host. It
+// also marks the hint as the plugin's words, because people follow hints.
 func PluginError(e *sdk.Error) *sdk.Error {
 	if Error(e); e.Hint != "" {
 		e.Hint = "the plugin says: " + e.Hint
@@ -48,8 +48,8 @@ func PluginError(e *sdk.Error) *sdk.Error {
 	return e
 }
 
-// oneLine shows line ends and other control characters as Go writes them, so that
-// a text can't look like several lines, some of them the host's.
+// oneLine escapes line ends and other control characters in Go's notation, so that a
+// text can't look like several lines, some of which seem to come from the host.
 func oneLine(text string) string {
 	if !strings.ContainsFunc(text, breaks) {
 		return text
@@ -66,13 +66,13 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// breaks is whether a character ends a line or steers a terminal.
+// breaks reports whether a character ends a line or controls a terminal.
 func breaks(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// ContractMismatch is the error of two sides whose contract versions differ.
-// what is "contract" or "protocol".
+// ContractMismatch is the error of two sides whose contract versions differ. The
+// parameter what is "contract" or "protocol".
 func ContractMismatch(plugin, what string, host, theirs int) *sdk.Error {
 	hint := fmt.Sprintf("rebuild plugin %s with this host's sdk", plugin)
 	if theirs > host {
@@ -84,8 +84,8 @@ func ContractMismatch(plugin, what string, host, theirs int) *sdk.Error {
 		WithDetail("plugin_version", theirs).WithDetail("host_version", host)
 }
 
-// TooLarge is the error of a message over its cap: sdk.Exhausted, reason
-// "message_too_large". what names the message.
+// TooLarge is the error of a message over its limit: sdk.Exhausted, reason
+// "message_too_large". The parameter what names the message.
 func TooLarge(what string, size, limit int) *sdk.Error {
 	return sdk.Errorf(sdk.Exhausted, "message_too_large",
 		"%s is %d bytes, over the cap of %d bytes", what, size, limit).

@@ -6,25 +6,25 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Bounds of what a plugin may ask of the host during one call.
+// Limits for a plugin's questions to the host during one call.
 const (
-	// MaxHostOpen is how many questions may be open at a time: enough to keep a
-	// model's endpoint busy, and little to hold.
+	// MaxHostOpen is how many questions may be open at a time: enough to keep a model's
+	// endpoint busy, and cheap to hold.
 	MaxHostOpen = 8
-	// MaxHostCalls is how many may be asked in all.
+	// MaxHostCalls is how many questions one call may ask in total.
 	MaxHostCalls = 10_000
-	// MaxHostBytes caps one question: the longest prompts that models take are
+	// MaxHostBytes limits one question: the longest prompts that models accept are
 	// about this long.
 	MaxHostBytes = 1 << 20
 )
 
-// HostCalls refuses a call's questions after so many.
+// HostCalls refuses further questions of a call that has asked [MaxHostCalls].
 func HostCalls(asked int) error {
 	if asked <= MaxHostCalls {
 		return nil
 	}
 	return sdk.Errorf(sdk.Exhausted, "host_calls_exceeded", "more than %d questions to the host in one call", MaxHostCalls).
-		WithHint("ask for more at a time")
+		WithHint("ask for more with each question")
 }
 
 // HostCall refuses a question that the host can't use.
@@ -39,7 +39,7 @@ func HostCall(service sdk.Service, body json.RawMessage) error {
 	return nil
 }
 
-// HostCallTooLarge is the error of a question over a cap, in bytes.
+// HostCallTooLarge is the error of a question over a limit in bytes.
 func HostCallTooLarge(service sdk.Service, size, limit int) error {
 	return sdk.Errorf(sdk.Exhausted, "message_too_large",
 		"the request of host service %.64q is %d bytes, over the cap of %d bytes", service, size, limit).

@@ -3,14 +3,14 @@ package check
 import "github.com/reflectory/reflectory/sdk"
 
 const (
-	// MaxManifest bounds a manifest, in bytes: its largest part is the config schema.
+	// MaxManifest limits a manifest, in bytes: its largest part is the config schema.
 	MaxManifest = 1 << 20
-	// MaxParallel bounds how many calls at a time a manifest may ask for.
+	// MaxParallel limits how many calls at a time a manifest may ask for.
 	MaxParallel = 1024
 )
 
-// Manifest refuses what a plugin says of itself where the host can't use it:
-// another contract version, reason "contract_mismatch", or an invalid manifest.
+// Manifest refuses a plugin's description of itself if the host can't use it: another
+// contract version, reason "contract_mismatch", or an invalid manifest.
 func Manifest(plugin string, m *sdk.Manifest) error {
 	if m.Contract != sdk.ContractVersion {
 		return ContractMismatch(plugin, "contract", sdk.ContractVersion, m.Contract)

@@ -12,16 +12,16 @@
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o words.wasm .
 //
-// Exported functions can't be closures, so the plugin is registered with the
-// package, once, in an init function: Go runs these when the host loads the
-// module, and doesn't run main. A command, which is run again for each call, has
-// it the other way round, and is built without -buildmode:
+// Exported functions can't be closures, so the plugin is registered with the package
+// once, in an init function. Go runs init functions when the host loads the module, and
+// doesn't run main. A command is different: it runs again for each call, starts in
+// main, and is built without -buildmode:
 //
 //	func main() { guest.Command(words.Plugin()) }
 //
-// A guest has no files and no environment; its clock and its random numbers are
-// the same in every call. What it writes with log/slog, or to standard error,
-// goes to the host's log. [Fetch] needs the capability network, and the host's
-// services, such as [sdk.CacheGet] with a call's context, the capability host. The
-// time that they take isn't fuel, but counts against the call's deadline.
+// A guest has no files and no environment; its clock and its random numbers are the
+// same in every call. Its output through log/slog or on standard error goes to the
+// host's log. [Fetch] needs the capability network, and the host's services, such as
+// [sdk.CacheGet] with a call's context, need the capability host. Their time isn't
+// fuel, but counts against the call's deadline.
 package guest

@@ -26,9 +26,9 @@ func shout() sdk.Plugin {
 	}
 }
 
-// A module registers its plugin before its exports are called: in an init function of a
-// program built with GOOS=wasip1 GOARCH=wasm -buildmode=c-shared. Outside of a module
-// Register does nothing, so that its tests run anywhere.
+// A module registers its plugin before its exports are called, in an init function of a
+// program built with GOOS=wasip1 GOARCH=wasm -buildmode=c-shared. Outside a module
+// Register does nothing, so tests run anywhere.
 func ExampleRegister() {
 	guest.Register(shout())
 

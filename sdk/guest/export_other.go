@@ -9,9 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// Register makes a plugin this module's own. Call it once, in an init function.
-// Outside of a WASM module it does nothing, so that an author's tests can import
-// the package.
+// Register sets this module's plugin. Call it once, in an init function. Outside a WASM
+// module it does nothing, so that an author's tests can import the package.
 func Register(sdk.Plugin) {}
 
 func callHTTP([]byte) []byte    { return unavailable() }

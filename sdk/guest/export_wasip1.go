@@ -8,15 +8,15 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// The module's plugin, and the buffers that belong to it until they are used:
-// exported functions have nowhere else to find them.
+// The module's plugin, and the buffers that belong to it until they are used. They are
+// global because exported functions can't find them anywhere else.
 var (
 	registered *server
 	buffers    = map[uint32][]byte{}
-	reply      []byte // stays until the next call
+	reply      []byte // kept until the next call
 )
 
-// Register makes a plugin this module's own. Call it once, in an init function.
+// Register sets this module's plugin. Call it once, in an init function.
 func Register(p sdk.Plugin) {
 	warm()
 	slog.SetDefault(slog.New(newLogHandler(writeLog)))
@@ -52,7 +52,7 @@ func call(op, ptr, size uint32) uint64 {
 	return abi.Pack(address(reply), uint32(len(reply)))
 }
 
-// take returns what the host has placed at ptr.
+// take returns the bytes that the host has placed at ptr.
 func take(ptr, size uint32) []byte {
 	b := buffers[ptr]
 	delete(buffers, ptr)
@@ -61,7 +61,7 @@ func take(ptr, size uint32) []byte {
 
 func address(b []byte) uint32 { return uint32(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// What the host offers.
+// The functions that the host provides.
 
 //go:wasmimport reflectory:host http
 func hostHTTP(ptr unsafe.Pointer, size uint32) uint64

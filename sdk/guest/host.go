@@ -8,15 +8,15 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// Fetch has the host make an HTTP request, which needs the capability network
-// for its endpoint. Whatever the status, a response is no error.
+// Fetch asks the host to make an HTTP request, which needs the capability network for
+// its endpoint. A response is not an error, whatever its status.
 func Fetch(r abi.HTTPRequest) (*abi.HTTPResponse, error) {
 	return ask[abi.HTTPResponse](callHTTP, r)
 }
 
-// Service asks the host for a service by its name, such as "llm.complete", which
-// needs the capability host for it. Request and response are the service's own
-// JSON. The functions of package sdk, such as [sdk.Complete], have them typed.
+// Service asks the host for a service by its name, such as "llm.complete", which needs
+// the capability host for it. Request and response are the service's own JSON. Package
+// sdk has typed functions for them, such as [sdk.Complete].
 func Service(name string, request json.RawMessage) (json.RawMessage, error) {
 	response, err := ask[json.RawMessage](callService, abi.ServiceRequest{Service: name, Body: request})
 	if err != nil {
@@ -25,14 +25,13 @@ func Service(name string, request json.RawMessage) (json.RawMessage, error) {
 	return *response, nil
 }
 
-// callHost is the host as one call sees it: see [sdk.HostFrom].
+// callHost is the host for one call: see [sdk.HostFrom].
 type callHost struct {
 	service func(name string, request json.RawMessage) (json.RawMessage, error)
 	over    bool
 }
 
-// Ask implements [sdk.Host]. The module, with all that runs in it, stands still
-// until the host has answered.
+// Ask implements [sdk.Host]. The whole module stops until the host has answered.
 func (h *callHost) Ask(ctx context.Context, service sdk.Service, request json.RawMessage) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

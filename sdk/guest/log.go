@@ -19,7 +19,7 @@ func newLogHandler(write func(int, string)) slog.Handler {
 	line := &bytes.Buffer{}
 	text := slog.NewTextHandler(line, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
-			return slog.Attr{} // the host has them
+			return slog.Attr{} // the host adds them
 		}
 		return a
 	}})
@@ -32,17 +32,17 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	if err := h.Handler.Handle(ctx, r); err != nil {
 		return err
 	}
-	level := min(max((int(r.Level)+8)/4, 0), 4) // slog's steps are 4, and debug is 1 here
+	level := min(max((int(r.Level)+8)/4, 0), 4) // slog's levels are 4 apart, and debug is 1 here
 	h.write(level, strings.TrimSpace(r.Message+" "+h.line.String()))
 	return nil
 }
 
-// WithAttrs keeps the handler around the one that writes.
+// WithAttrs wraps the new handler again.
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return logHandler{h.Handler.WithAttrs(attrs), h.line, h.write}
 }
 
-// WithGroup keeps the handler around the one that writes.
+// WithGroup wraps the new handler again.
 func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{h.Handler.WithGroup(name), h.line, h.write}
 }

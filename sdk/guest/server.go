@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// maxPrepared is how many prepared configs are kept, as subprocesses do.
+// maxPrepared is how many prepared configs are kept, as in subprocesses.
 const maxPrepared = 64
 
 // server makes the calls of one plugin. One call at a time uses it.
@@ -26,7 +26,7 @@ type server struct {
 	service  func(name string, request json.RawMessage) (json.RawMessage, error)
 }
 
-// prepared is what the plugin made of a config.
+// prepared is the plugin's result for a config.
 type prepared struct {
 	kind   sdk.Kind
 	digest string
@@ -37,7 +37,7 @@ func newServer(p sdk.Plugin, emit func(int, string)) *server {
 	return &server{plugin: p, manifest: p.Describe(), emit: emit, service: Service}
 }
 
-// handle makes one call. It never fails: what goes wrong is in the reply.
+// handle makes one call. It never fails: errors are in the reply.
 func (s *server) handle(op abi.Op, request []byte) []byte {
 	reply, err := s.dispatch(op, request)
 	if err == nil {
@@ -151,7 +151,7 @@ func (s *server) correct(ctx context.Context, r *abi.Request) (any, error) {
 	return out, nil
 }
 
-// open returns what the plugin made of a request's config, and its items.
+// open returns the plugin's result for a request's config, and the request's items.
 func open[T any](ctx context.Context, s *server, kind sdk.Kind, r *abi.Request) (value any, items []T, err error) {
 	if value, err = s.prepare(ctx, kind, r.Config); err != nil {
 		return nil, nil, err
@@ -164,7 +164,7 @@ func open[T any](ctx context.Context, s *server, kind sdk.Kind, r *abi.Request) 
 	return value, items, nil
 }
 
-// commonRun is the run of a batch; "" where its items don't belong to one.
+// commonRun is the run of a batch, or "" if its items don't belong to one run.
 func commonRun(items []sdk.EvaluateRequest) string {
 	common := ""
 	for i, item := range items {
@@ -184,15 +184,15 @@ func pointers[T any](items []T) []*T {
 	return out
 }
 
-// result is one item's outcome. What it can't be encoded as is the plugin's
-// fault, and no other item's.
+// result is one item's outcome. If it can't be encoded, only this item fails, as a
+// fault of the plugin.
 func result[R any](response *R, err error) abi.Result[R] {
 	if err == nil && response == nil {
 		err = sdk.Errorf(sdk.Internal, "no_response", "the plugin returned neither a response nor an error")
 	}
 	if err == nil {
 		if _, failure := json.Marshal(response); failure != nil {
-			err = sdk.Errorf(sdk.Invalid, "response_invalid", "the plugin's response is no JSON: %w", failure)
+			err = sdk.Errorf(sdk.Invalid, "response_invalid", "the plugin's response is not JSON: %w", failure)
 		}
 	}
 	if err != nil {
@@ -201,11 +201,11 @@ func result[R any](response *R, err error) abi.Result[R] {
 	return abi.Result[R]{Response: response}
 }
 
-// prepare returns what the plugin made of a config, now or before.
+// prepare returns the plugin's result for a config, made now or earlier.
 func (s *server) prepare(ctx context.Context, kind sdk.Kind, c *abi.Config) (any, error) {
 	if !slices.Contains(s.manifest.Kinds, kind) {
-		return nil, sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s is no %s", s.manifest.Name, kind).
-			WithHint("it is: %v", s.manifest.Kinds)
+		return nil, sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s doesn't have the kind %s", s.manifest.Name, kind).
+			WithHint("its kinds are: %v", s.manifest.Kinds)
 	}
 	if c == nil {
 		c = &abi.Config{JSON: json.RawMessage("{}")}
@@ -229,8 +229,8 @@ func (s *server) prepare(ctx context.Context, kind sdk.Kind, c *abi.Config) (any
 	return value, nil
 }
 
-// make has the plugin prepare a config. A plain error means that the config is
-// wrong.
+// make asks the plugin to prepare a config. An error that isn't an [sdk.Error] means
+// that the config is wrong.
 func (s *server) make(ctx context.Context, kind sdk.Kind, config json.RawMessage) (value any, err error) {
 	err = s.guard(func() (err error) {
 		switch kind {

@@ -7,9 +7,9 @@ import (
 	"github.com/reflectory/reflectory/sdk/abi"
 )
 
-// warm has package json learn the messages. The host puts a guest's memory back
-// before each call, so what isn't learnt before the first would be learnt in
-// every one: that is nine tenths of a small call.
+// warm makes package json learn the messages. The host restores a guest's memory before
+// each call, so anything not learned before the first call would be learned again in
+// every call, which is nine tenths of a small call's time.
 func warm() {
 	findings := []sdk.Finding{{Message: "m"}}
 	raw := json.RawMessage("{}")
@@ -36,8 +36,8 @@ func warm() {
 	}}})
 }
 
-// learn writes a message and reads it back. A failure would show again in every
-// call, so it isn't looked at here.
+// learn writes a message and reads it back. It ignores failures, since the same failure
+// would appear in every call.
 func learn[T any](message T) {
 	b, _ := json.Marshal(message)
 	var back T

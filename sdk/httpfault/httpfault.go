@@ -1,6 +1,6 @@
-// Package httpfault says what a failed exchange over HTTP means for the next try, in one
-// way for all that ask an endpoint: the model of a judge, the embedder of recall, a
-// plugin of your own.
+// Package httpfault says what a failed HTTP exchange means for the next try. Everything
+// that asks an endpoint uses the same rules: a judge's model, the embedder of recall,
+// or a plugin of your own.
 //
 //	switch httpfault.Code(status, err) {
 //	case sdk.Unavailable: // try again, not before httpfault.RetryAfter(header, now)
@@ -19,15 +19,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Code is the class of a failed exchange: of an answer that refuses, by its status, or of
-// none, with status 0, by what the transport returned.
+// Code is the class of a failed exchange. For an answer that refuses, it depends on the
+// status. Without an answer (status 0), it depends on the transport's error.
 //
 //   - sdk.Unavailable: the same exchange may succeed later. The endpoint is busy or broken
 //     (408, 425, 429, 5xx), or the connection failed.
 //   - sdk.Denied: it refuses the key (401, 403), or its certificate can't be trusted.
-//   - sdk.Invalid: it refuses the request. Any other status is one, also of a redirect.
+//   - sdk.Invalid: it refuses the request. This includes any other status, even a redirect.
 //
-// Whether a context has ended is the caller's to ask first.
+// The caller must check first whether a context has ended.
 func Code(status int, err error) sdk.Code {
 	switch status {
 	case 0:
@@ -47,12 +47,12 @@ func Code(status int, err error) sdk.Code {
 	return sdk.Invalid
 }
 
-// maxRetryAfter bounds what [RetryAfter] returns: longer than any call lasts.
+// maxRetryAfter limits what [RetryAfter] returns: longer than any call lasts.
 const maxRetryAfter = 24 * time.Hour
 
-// RetryAfter reads the header of that name: seconds or an HTTP date, of which it is how
-// far that is from now. It is up to 24 hours, and 0 for anything else and for a time that
-// has passed.
+// RetryAfter reads the Retry-After header, which is in seconds or an HTTP date, and
+// returns how long to wait from now. The result is at most 24 hours, and 0 for anything
+// else and for a time in the past.
 func RetryAfter(header string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseInt(header, 10, 64); err == nil {
 		return time.Duration(min(max(seconds, 0), int64(maxRetryAfter/time.Second))) * time.Second

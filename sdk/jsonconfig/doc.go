@@ -1,7 +1,7 @@
-// Package jsonconfig reads a plugin's config strictly: unknown keys and wrong
-// types are problems, and all problems are reported at once. They name keys and
-// types, and no value but one that should be a name of a fixed list, since a
-// secret might stand where the name of its variable belongs.
+// Package jsonconfig reads a plugin's config strictly: unknown keys and wrong types are
+// problems, and all problems are reported at once. The problems name keys and types.
+// They show a value only if it should be a name from a fixed list, since somebody may
+// have written a secret instead of the name of its variable.
 //
 //	o := jsonconfig.Read(data)
 //	o.Take("model", "text", &c.model)

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Object is one JSON object of a config. Those within it, from [Object.Object]
+// Object is one JSON object of a config. The objects inside it, from [Object.Object]
 // and [Object.Each], add to the same problems. It is not safe for concurrent use.
 type Object struct {
 	path     string // what precedes a key in messages: "" or "llm."
@@ -21,8 +21,8 @@ type Object struct {
 	problems *[]string
 }
 
-// Read reads a config. What isn't an object is its first problem; nothing at all
-// is an empty one.
+// Read reads a config. If it isn't an object, this is its first problem; empty input is
+// an empty config.
 func Read(data json.RawMessage) *Object { return read(data, "", new([]string)) }
 
 func read(raw json.RawMessage, path string, problems *[]string) *Object {
@@ -45,20 +45,20 @@ func (o *Object) add(format string, args ...any) {
 	*o.problems = append(*o.problems, fmt.Sprintf(format, args...))
 }
 
-// Report adds a problem of the object, which begins with the key that it is of.
+// Report adds a problem of the object. Its text begins with the key.
 func (o *Object) Report(format string, args ...any) {
 	o.add("%s%s", o.path, fmt.Sprintf(format, args...))
 }
 
-// Has reports whether a key is there with a value; null counts as absent.
+// Has reports whether a key has a value; null counts as absent.
 func (o *Object) Has(key string) bool {
 	o.known = append(o.known, key)
 	raw, ok := o.raw[key]
 	return ok && TypeName(raw) != "null"
 }
 
-// Take decodes a key into what it points to. It reports whether it did; what is
-// the type in the words of a message, such as "a number".
+// Take decodes a key's value to the address in into, and reports whether it did. The
+// parameter what is the type in the words of a message, such as "a number".
 func (o *Object) Take(key, what string, into any) bool {
 	if !o.Has(key) {
 		return false
@@ -70,8 +70,8 @@ func (o *Object) Take(key, what string, into any) bool {
 	return true
 }
 
-// OneOf decodes a key that is one of a few names. Where it is absent, what into
-// points to is the default, and must be one of them too unless it is "".
+// OneOf decodes a key whose value is one of a few names. If the key is absent, the
+// value in into is the default, which must be one of the names or "".
 func (o *Object) OneOf(key string, into *string, names ...string) {
 	if !o.Take(key, "text", into) || slices.Contains(names, *into) {
 		return
@@ -104,7 +104,7 @@ func (o *Object) Each(key string, take func(item *Object)) {
 	}
 }
 
-// Done reports the keys that nobody asked for.
+// Done reports the keys that no method asked for.
 func (o *Object) Done() {
 	slices.Sort(o.known)
 	o.known = slices.Compact(o.known)
@@ -120,9 +120,9 @@ func (o *Object) Done() {
 	}
 }
 
-// Err is everything that is wrong with the config as one [sdk.Invalid] error,
-// reason "config_invalid", with the problems as its detail; nil if nothing is.
-// What names the config in the message, and hint says what to do.
+// Err is all problems of the config as one [sdk.Invalid] error, reason
+// "config_invalid", with the problems as its detail, or nil if there are none. The
+// parameter what names the config in the message, and hint says what to do.
 func (o *Object) Err(what, hint string) error {
 	if len(*o.problems) == 0 {
 		return nil

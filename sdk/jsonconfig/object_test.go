@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/jsonconfig"
 )
 
-// sample is a config of every kind of key.
+// sample is a config with every type of key.
 type sample struct {
 	text  string
 	mode  string

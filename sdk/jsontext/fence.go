@@ -8,16 +8,16 @@ import (
 // fenceMark begins and ends a code fence.
 const fenceMark = "```"
 
-// fence is a code fence marked json.
+// fence is a code fence marked as json.
 type fence struct {
 	open  int // offset of its mark
 	value span
 	fault *fault
 }
 
-// fencesIn lists the fences marked json. A mark opens a fence at the start of a
-// line only; since no JSON string holds a raw line break, a value that is being
-// scanned never runs past the next mark, and the text is read once.
+// fencesIn lists the fences marked as json. A mark opens a fence only at the start of a
+// line. No JSON string contains a raw line break, so scanning a value never continues
+// past the next mark, and the text is read once.
 func fencesIn(text string) []fence {
 	var fences []fence
 	for at := 0; ; {
@@ -37,7 +37,7 @@ func fencesIn(text string) []fence {
 	}
 }
 
-// scanFence scans a fence's value and what must follow it: its end.
+// scanFence scans a fence's value and the end of the fence that must follow it.
 func scanFence(s *scanner) fence {
 	s.space()
 	start := s.pos
@@ -66,8 +66,8 @@ func nextMark(text string, at int) int {
 	}
 }
 
-// startsLine tells whether only blanks precede an offset in its line. It reads
-// back over those alone, so that a long line of marks isn't read again and again.
+// startsLine reports whether only blanks precede an offset in its line. It reads back
+// only over those blanks, so a long line of marks isn't read again and again.
 func startsLine(text string, at int) bool {
 	for at > 0 && (text[at-1] == ' ' || text[at-1] == '\t') {
 		at--
@@ -75,7 +75,7 @@ func startsLine(text string, at int) bool {
 	return at == 0 || text[at-1] == '\n'
 }
 
-// closingMark is the offset behind the next mark, or the text's end.
+// closingMark is the offset after the next mark, or the end of the text.
 func closingMark(text string, at int) int {
 	if i := strings.Index(text[at:], fenceMark); i >= 0 {
 		return at + i + len(fenceMark)
@@ -83,7 +83,7 @@ func closingMark(text string, at int) int {
 	return len(text)
 }
 
-// infoWord is the letters and digits that follow a fence's mark.
+// infoWord is the letters and digits after a fence's mark.
 func infoWord(text string) string {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')

@@ -1,8 +1,8 @@
 // Package jsontext finds the one JSON value in a text that a language model or
 // a person wrote: bare, in a code fence, or with prose around it.
 //
-// It never guesses. A text with several values, or with one that is broken, is
-// an error that says where, so that a wrong value is never taken for the answer.
+// It never guesses. A text with several values, or with a broken value, is an error
+// that says where, so a wrong value is never taken as the answer.
 package jsontext
 
 import (
@@ -17,43 +17,43 @@ import (
 
 // Limits of [Extract].
 const (
-	// MaxBytes bounds a text: the cap of one plugin message.
+	// MaxBytes limits a text: the limit of one plugin message.
 	MaxBytes = 8 << 20
-	// MaxDepth bounds nesting, as everywhere in Reflectory.
+	// MaxDepth limits nesting, as everywhere in Reflectory.
 	MaxDepth = 256
 )
 
-// Notes of [Extract]: what was taken off to reach the value.
+// Notes of [Extract]: what was removed to get the value.
 const (
 	NoteFence = "removed code fence"
 	NoteProse = "removed the text around the JSON value"
 	NoteBoth  = "removed code fence and the text around it"
 )
 
-// Extract returns the one JSON value in text, as it stands there, and a note
-// that says what was removed to reach it ("" for a text that is nothing but
-// JSON). It looks for, in this order:
+// Extract returns the one JSON value in text exactly as it is written, and a note that
+// says what was removed to get it ("" for a text that contains only JSON). It looks
+// for, in this order:
 //
 //  1. the whole text as one JSON value of any type;
 //  2. the one value in a code fence marked json, whatever else there is;
 //  3. the one object or array outside of any other.
 //
-// A leading <think>…</think> is put aside first, see [AfterThought]. Unmarked fences
-// count as prose. An error is [sdk.Invalid] with the details
-// "line" and "column" (characters, both from 1), which its message names too.
-// Its reason is json_not_found, json_invalid, json_ambiguous, json_too_deep or
-// json_too_large. The time taken is linear in the length of the text.
+// A leading <think>…</think> is removed first, see [AfterThought]. Fences without a
+// mark count as prose. An error is [sdk.Invalid] with the details "line" and "column"
+// (characters, both from 1), which its message names too. Its reason is json_not_found,
+// json_invalid, json_ambiguous, json_too_deep or json_too_large. The time is linear in
+// the length of the text.
 func Extract(text string) (value json.RawMessage, note string, err error) {
 	return extract(text, func(found []span) []span { return found })
 }
 
-// ExtractObject is as [Extract] where an object is wanted: lists in the prose
-// that hold no object, such as the "[1]" of a citation, don't count beside one.
+// ExtractObject is like [Extract] for an object: if there is an object, lists in the
+// prose that contain no object, such as the "[1]" of a citation, don't count.
 func ExtractObject(text string) (value json.RawMessage, note string, err error) {
 	return extract(text, func(found []span) []span { return besideLists(text, found) })
 }
 
-// besideLists leaves out the lists without an object, unless all are such.
+// besideLists removes the lists without an object, unless all values are such lists.
 func besideLists(text string, found []span) []span {
 	holding := slices.DeleteFunc(slices.Clone(found), func(v span) bool {
 		return text[v.start] == '[' && !strings.Contains(text[v.start:v.end], "{")
@@ -64,10 +64,11 @@ func besideLists(text string, found []span) []span {
 	return holding
 }
 
-// extract finds the value. Among those in prose, only what choose returns counts.
+// extract finds the value. Of the values in prose, only those that choose returns
+// count.
 func extract(text string, choose func([]span) []span) (value json.RawMessage, note string, err error) {
 	if len(text) > MaxBytes {
-		return nil, "", sdk.Errorf(sdk.Invalid, "json_too_large", "the text has %d bytes; at most %d are read", len(text), MaxBytes)
+		return nil, "", sdk.Errorf(sdk.Invalid, "json_too_large", "the text has %d bytes (limit %d)", len(text), MaxBytes)
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	whole, wholeErr := scanWhole(text)
@@ -86,11 +87,11 @@ func extract(text string, choose func([]span) []span) (value json.RawMessage, no
 	return fromProse(text, wholeErr, choose)
 }
 
-// AfterThought is a text without what a reasoning model thought before its answer,
-// as a leading <think>…</think>: drafts in there aren't the answer.
+// AfterThought removes what a reasoning model thought before its answer, as a leading
+// <think>…</think>, because drafts in there aren't the answer.
 func AfterThought(text string) string { return text[thought(text):] }
 
-// thought is the length of the thought that a text begins with; 0 without one.
+// thought is the length of the thought at the start of a text, or 0.
 func thought(text string) int {
 	const open, end = "<think>", "</think>"
 	if !strings.HasPrefix(strings.TrimSpace(text), open) {
@@ -103,8 +104,8 @@ func thought(text string) int {
 	return i + len(end)
 }
 
-// blank is a text of as many lines and characters that holds nothing, so that places
-// behind it stay what they are.
+// blank is an empty text with the same number of lines and characters, so that
+// positions after it don't change.
 func blank(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -121,7 +122,7 @@ type span struct{ start, end int }
 
 func (s span) of(text string) json.RawMessage { return json.RawMessage(text[s.start:s.end]) }
 
-// scanWhole scans a text that holds one value and white space only.
+// scanWhole scans a text that contains only one value and white space.
 func scanWhole(text string) (span, *fault) {
 	s := scanner{text: text}
 	s.space()
@@ -136,9 +137,9 @@ func scanWhole(text string) (span, *fault) {
 	return span{start, end}, nil
 }
 
-// fromProse takes the one object or array in a text. Scanning goes on where a
-// failed attempt ended, never inside it: a part of a broken value isn't the
-// value that was meant, and the text is read once.
+// fromProse takes the one object or array in a text. After a failed attempt, scanning
+// continues where the attempt ended, never inside it: a part of a broken value isn't
+// the intended value, and the text is read once.
 func fromProse(text string, wholeErr *fault, choose func([]span) []span) (json.RawMessage, string, error) {
 	var found []span
 	s := scanner{text: text}
@@ -161,7 +162,7 @@ func fromProse(text string, wholeErr *fault, choose func([]span) []span) (json.R
 	return nil, "", ambiguous(text, found, "write one JSON object or array, or mark the one that counts with ```json")
 }
 
-// fromSurroundings tells a value in an unmarked fence from one in prose.
+// fromSurroundings distinguishes a value in a fence without a mark from one in prose.
 func fromSurroundings(text string, v span) (json.RawMessage, string, error) {
 	before, after := strings.TrimSpace(text[:v.start]), strings.TrimSpace(text[v.end:])
 	if strings.HasPrefix(before, fenceMark) && !strings.ContainsAny(before, " \n") && after == fenceMark {
@@ -170,8 +171,8 @@ func fromSurroundings(text string, v span) (json.RawMessage, string, error) {
 	return v.of(text), NoteProse, nil
 }
 
-// notFound reports a text without object or array. One that starts like a JSON
-// value was meant as one, so its own fault says more.
+// notFound reports a text without object or array. A text that starts like a JSON value
+// was meant as one, so the fault in it says more.
 func notFound(text string, wholeErr *fault) error {
 	trimmed := strings.TrimSpace(text)
 	if trimmed != "" && strings.ContainsRune(`{["`, rune(trimmed[0])) {
@@ -202,7 +203,7 @@ type fault struct {
 	wanted string // what was expected there
 }
 
-// in makes the fault an error with its line and column.
+// in turns the fault into an error with its line and column.
 func (f *fault) in(text string) *sdk.Error {
 	line, column := position(text, f.pos)
 	return sdk.Errorf(sdk.Invalid, f.reason, "line %d, column %d: %s", line, column, f.words(text)).
@@ -220,7 +221,7 @@ func (f *fault) words(text string) string {
 	return fmt.Sprintf("found %q where %s is expected", r, f.wanted)
 }
 
-// position is an offset's line and its column in characters, both from 1.
+// position is the line of an offset, and its column in characters, both from 1.
 func position(text string, pos int) (line, column int) {
 	before := text[:min(pos, len(text))]
 	start := strings.LastIndexByte(before, '\n') + 1

@@ -71,7 +71,7 @@ func TestExtractSaysWhereTheTextIsWrong(t *testing.T) {
 		{"broken json fence", "{\"a\": 1}\n```json\n{\"a\" 1}\n```", "json_invalid", "line 3, column 6: found '1' where ':'"},
 		{"text after the value in a fence", "```json\n{} x\n```", "json_invalid", "line 2, column 4: more text after"},
 		{"too deep", strings.Repeat("[", 300) + strings.Repeat("]", 300), "json_too_deep", "nested deeper than 256 levels"},
-		{"too large", strings.Repeat(" ", jsontext.MaxBytes+1), "json_too_large", "at most 8388608"},
+		{"too large", strings.Repeat(" ", jsontext.MaxBytes+1), "json_too_large", "(limit 8388608)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,8 +119,8 @@ func TestExtractAcceptsTheDeepestAllowedNesting(t *testing.T) {
 	}
 }
 
-// A quadratic reader looks at 10^12 bytes for one of these: the test doesn't come to
-// its end.
+// A quadratic reader would read 10^12 bytes for one of these, and the test wouldn't
+// finish.
 func TestExtractReadsHostileTextInLinearTime(t *testing.T) {
 	for _, piece := range []string{"{", "[", "[[1,", `{"a`, `{"`, "```json\n", "```", "\n```x", `["\u00`, "{}", `[1,{"`} {
 		t.Run(fmt.Sprintf("%q", piece), func(t *testing.T) {

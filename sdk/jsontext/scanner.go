@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// scanner recognises JSON values (RFC 8259) in a text, each byte once.
+// scanner recognises JSON values (RFC 8259) in a text and reads each byte once.
 type scanner struct {
 	text string
 	pos  int
-	// members counts the object members whose name and colon were read in the
-	// value being scanned: a text that got so far was meant as JSON.
+	// members counts the object members whose name and colon were read in the current
+	// value: a text that got this far was meant as JSON.
 	members int
 }
 
@@ -30,9 +30,8 @@ func (s *scanner) fault(text string) *fault {
 	return &fault{reason: reasonInvalid, pos: s.pos, text: text}
 }
 
-// unexpected is a fault of what stands where something else was wanted. A text
-// may hold millions of false starts, so the words are made only for the one
-// that is reported.
+// unexpected is a fault for a byte that isn't what was expected. A text may contain
+// millions of false starts, so the message is made only for the one that is reported.
 func (s *scanner) unexpected(wanted string) *fault {
 	return &fault{reason: reasonInvalid, pos: s.pos, wanted: wanted}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/process"
 )
 
-// A plugin's main calls Main. Serve is Main for a program that does more: it returns when
-// the host is gone, or at once where no host started the program.
+// A plugin's main calls Main. Serve is Main for a program that does more. It returns
+// when the host is gone, or at once if no host started the program.
 func ExampleServe() {
 	plugin := sdk.Plugin{
 		Manifest: sdk.Manifest{Name: "echo", Version: "1.0.0"},

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// levelTrace is below slog's own levels, as hclog has it.
+// levelTrace is below slog's own levels, as in hclog.
 const levelTrace = slog.LevelDebug - 4
 
 // setUpLogs makes log/slog, and with it package log, write the lines that the
@@ -21,8 +21,8 @@ func newLogHandler(w io.Writer, level string) slog.Handler {
 	return runHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: parseLevel(level), ReplaceAttr: hclogKeys})}
 }
 
-// runHandler adds the run of a call's context, which is how the host knows it
-// where several calls run at a time.
+// runHandler adds the run of a call's context, so the host knows the run even if
+// several calls run at a time.
 type runHandler struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -39,7 +39,8 @@ func (h runHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return runHandler{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup implements slog.Handler. Within a group the run is a part of it.
+// WithGroup implements slog.Handler. Within a group, the run becomes a part of the
+// group.
 func (h runHandler) WithGroup(name string) slog.Handler { return runHandler{h.Handler.WithGroup(name)} }
 
 func parseLevel(level string) slog.Level {

@@ -20,20 +20,20 @@ const (
 	exitUsage = 2
 )
 
-// ErrNotHosted is what [Serve] returns when the program was started by hand.
+// ErrNotHosted is what [Serve] returns if a person started the program.
 var ErrNotHosted = errors.New("not started by a Reflectory host")
 
-// Options are what [Serve] takes from its surroundings. The zero value of each
-// field is the process's own.
+// Options are what [Serve] takes from its surroundings. The zero value of each field
+// means the process's own.
 type Options struct {
 	// Args are the command line without the program's name.
 	Args []string
-	// Stdin is where the start message comes from. Its end is the host's end.
+	// Stdin has the start message. Its end means that the host has ended.
 	Stdin io.Reader
-	// Stdout takes the manifest of --describe. The handshake always goes to the
+	// Stdout gets the manifest of --describe. The handshake always goes to the
 	// process's own standard output.
 	Stdout io.Writer
-	// Stderr takes logs, and the usage when the program is started by hand.
+	// Stderr gets logs, and the usage if a person starts the program.
 	Stderr io.Writer
 	// Getenv looks up the environment.
 	Getenv func(string) string
@@ -58,8 +58,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Main serves p until the host ends it, and exits the process: with 0 in the
-// end, 1 after an error and 2 when it was started by hand.
+// Main serves p until the host ends it, and exits the process: with 0 at the end, 1
+// after an error, and 2 if a person started it.
 func Main(p sdk.Plugin) {
 	err := Serve(context.Background(), p, Options{})
 	switch {
@@ -72,8 +72,8 @@ func Main(p sdk.Plugin) {
 	os.Exit(exitError)
 }
 
-// Serve is [Main] without its exit: it serves p until the host ends it or ctx
-// ends, and returns nil then. One process serves once.
+// Serve is [Main] without its exit: it serves p until the host ends it or ctx ends, and
+// then returns nil. A process can serve only once.
 func Serve(ctx context.Context, p sdk.Plugin, o Options) error {
 	o = o.withDefaults()
 	if err := p.Validate(); err != nil {

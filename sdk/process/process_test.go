@@ -24,7 +24,7 @@ func probe() sdk.Plugin {
 	}
 }
 
-// surroundings are those of a program that a host started, or not.
+// surroundings are the environment of a program that a host did or did not start.
 func surroundings(hosted bool, stdin string, args ...string) (o process.Options, stdout, stderr *bytes.Buffer) {
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	return process.Options{

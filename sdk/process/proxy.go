@@ -18,12 +18,12 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire"
 )
 
-// DialContext connects to address, host:port, over TCP. In a host's sandbox it
-// asks the host, which connects where the plugin was granted that and else
-// returns sdk.Denied. Elsewhere it dials.
+// DialContext connects to address, host:port, over TCP. In a host's sandbox it asks the
+// host, which connects if the plugin was granted the address and otherwise returns
+// sdk.Denied. Outside a sandbox it connects directly.
 //
-// [Serve] has http.DefaultTransport use it, so an HTTP client needs nothing
-// more; a transport that is made before that must be given it.
+// [Serve] makes http.DefaultTransport use it, so an HTTP client needs nothing more. A
+// transport that is made before Serve must be given it.
 func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	fd, proxied := os.LookupEnv(wire.ProxyVariable)
 	if !proxied {
@@ -91,13 +91,13 @@ func proxyBroken(err error) error {
 		WithHint("a later call may succeed")
 }
 
-// tunnel is a connection whose first bytes may have come with the answer.
+// tunnel is a connection whose first bytes may have arrived with the answer.
 type tunnel struct {
 	net.Conn
 	early *bufio.Reader
 }
 
-// Read reads what came early, then from the connection.
+// Read reads the bytes that arrived early, then from the connection.
 func (t *tunnel) Read(b []byte) (int, error) {
 	if t.early.Buffered() > 0 {
 		return t.early.Read(b)

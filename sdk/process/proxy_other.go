@@ -7,5 +7,5 @@ import (
 	"net"
 )
 
-// receiveConn fails here, where no host has a proxy.
+// receiveConn always fails: on this system no host has a proxy.
 func receiveConn(uintptr) (net.Conn, error) { return nil, proxyBroken(errors.ErrUnsupported) }

@@ -39,7 +39,7 @@ func receiveConn(fd uintptr) (net.Conn, error) {
 	return takeConn(rights[:n])
 }
 
-// takeConn makes a connection of a received descriptor.
+// takeConn makes a connection from a received descriptor.
 func takeConn(rights []byte) (net.Conn, error) {
 	messages, err := syscall.ParseSocketControlMessage(rights)
 	if err != nil {

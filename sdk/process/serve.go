@@ -52,31 +52,30 @@ func serve(ctx context.Context, p sdk.Plugin, o Options) error {
 	return nil
 }
 
-// keepStdio notes the process's own standard output and error, and returns what
-// puts them back once go-plugin has replaced them. On go-plugin's pipes a line
-// waits for a goroutine to send it on, so the last words before an os.Exit would
-// be lost; what is written to the process's own is with the host at once.
+// keepStdio remembers the process's own standard output and error, and returns a
+// function that restores them after go-plugin has replaced them. On go-plugin's pipes a
+// line waits for a goroutine to send it on, so the last words before an os.Exit would
+// be lost. What is written to the process's own streams reaches the host at once.
 func keepStdio() (restore func()) {
 	stdout, stderr := os.Stdout, os.Stderr
 	return sync.OnceFunc(func() { os.Stdout, os.Stderr = stdout, stderr })
 }
 
-// limitProcessors has the Go runtime use one processor for each call that may
-// run. With more, each step of a call wakes a thread that finds nothing to do,
-// which took a fifth of a short call's time where it was measured. An author
-// who works on one call with many goroutines sets GOMAXPROCS.
+// limitProcessors makes the Go runtime use one processor for each call that may run.
+// With more, each step of a call wakes a thread that finds nothing to do, which took a
+// fifth of a short call's time when measured. An author who works on one call with many
+// goroutines sets GOMAXPROCS.
 func limitProcessors(getenv func(string) string, parallel int) {
 	if getenv("GOMAXPROCS") == "" && parallel < runtime.GOMAXPROCS(0) {
 		runtime.GOMAXPROCS(parallel)
 	}
 }
 
-// watch ends the plugin when standard input ends: the host holds the other end
-// for as long as it lives, however it dies. It is the one goroutine that nobody
-// waits for, since a read of standard input can't be interrupted; the process
-// ends with it.
+// watch ends the plugin when standard input ends: the host holds the other end for as
+// long as it lives, however it dies. This is the only goroutine that nobody waits for,
+// since a read of standard input can't be interrupted; the process ends with it.
 func watch(stdin io.Reader, stop context.CancelFunc) {
-	// What the host might send after the start message is for later versions.
+	// Anything after the start message is reserved for later versions of the host.
 	_, _ = io.Copy(io.Discard, stdin)
 	stop()
 }
@@ -105,7 +104,7 @@ func (s *server) create(opts []grpc.ServerOption) *grpc.Server {
 	return gs
 }
 
-// close waits for the server's end. It reports whether there was one.
+// close waits for the server's end. It reports whether there was a server.
 func (s *server) close() bool {
 	if s.release == nil {
 		return false

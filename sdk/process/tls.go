@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire"
 )
 
-// serverTLS serves with the host's certificate for this process and accepts
-// nobody but that host. It returns nil for nil: the host asked for none.
+// serverTLS serves with the host's certificate for this process and accepts only that
+// host. It returns nil for nil: the host didn't ask for TLS.
 func serverTLS(t *wire.StartTLS) (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
@@ -20,7 +20,7 @@ func serverTLS(t *wire.StartTLS) (*tls.Config, error) {
 	}
 	hosts := x509.NewCertPool()
 	if !hosts.AppendCertsFromPEM([]byte(t.HostCertificate)) {
-		return nil, sdk.Errorf(sdk.Invalid, "start_invalid", "the host's start message: host_certificate is no PEM certificate")
+		return nil, sdk.Errorf(sdk.Invalid, "start_invalid", "the host's start message: host_certificate is not a PEM certificate")
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{cert},

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// sample is a question with a config that the plugin takes.
+// sample is a question with a config that the plugin accepts.
 type sample struct {
 	name     string
 	kind     sdk.Kind
@@ -19,11 +19,11 @@ type sample struct {
 	config   json.RawMessage
 	request  Request
 	call     sdk.Call
-	// steady is whether the same question has one answer.
+	// steady reports whether the same question always has the same answer.
 	steady bool
 }
 
-// answer is an answer of any kind, or an error.
+// answer is an answer from any kind of plugin, or an error.
 type answer struct {
 	Verdict  *sdk.Verdict
 	Output   json.RawMessage
@@ -41,7 +41,7 @@ func ask(ctx context.Context, s sample) answer {
 	return answers[0]
 }
 
-// askAll asks in one call. The samples are of one kind and config.
+// askAll asks several questions in one call. The samples have one kind and config.
 func askAll(ctx context.Context, kind sdk.Kind, p Prepared, samples []sample) ([]answer, error) {
 	var answers []answer
 	var err error
@@ -117,7 +117,7 @@ func missing(response bool, err error) error {
 	return err
 }
 
-// same reports whether two answers say the same. What they cost may differ.
+// same reports whether two answers are equal. Their usage may differ.
 func same(a, b answer) bool {
 	if a.err != nil || b.err != nil {
 		return sdk.CodeOf(a.err) == sdk.CodeOf(b.err) && sdk.ReasonOf(a.err) == sdk.ReasonOf(b.err)
@@ -125,7 +125,7 @@ func same(a, b answer) bool {
 	return sameJSON(encoded(a.Verdict), encoded(b.Verdict)) && sameJSON(a.Output, b.Output)
 }
 
-// alike is [same] but for the order of lists.
+// alike is [same] without regard to the order of lists.
 func alike(a, b answer) bool {
 	if a.err != nil || b.err != nil {
 		return same(a, b)
@@ -133,7 +133,7 @@ func alike(a, b answer) bool {
 	return sameJSON(sorted(encoded(a.Verdict)), sorted(encoded(b.Verdict))) && sameJSON(sorted(a.Output), sorted(b.Output))
 }
 
-// sorted is a value with its lists sorted. What isn't JSON stays as it is.
+// sorted is a value with its lists sorted. A value that isn't JSON stays unchanged.
 func sorted(raw json.RawMessage) json.RawMessage {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -161,14 +161,14 @@ func sortLists(v any) any {
 	return v
 }
 
-// encoded is a verdict as JSON; one that has no JSON form is told elsewhere.
+// encoded is a verdict as JSON. Another case reports a verdict that has no JSON form.
 func encoded(v *sdk.Verdict) json.RawMessage {
 	b, _ := json.Marshal(v)
 	return b
 }
 
-// sameJSON compares values, so that the order of keys and the form of numbers
-// don't count. What isn't JSON is compared as it is.
+// sameJSON compares values, so the order of keys and the form of numbers don't matter.
+// Text that isn't JSON is compared byte for byte.
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
@@ -188,7 +188,7 @@ func (a answer) String() string {
 	return cut(string(a.Output))
 }
 
-// cut shortens what a message quotes.
+// cut truncates what a message quotes.
 func cut(text string) string {
 	const most = 300
 	if len(text) <= most {

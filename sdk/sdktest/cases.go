@@ -15,7 +15,7 @@ import (
 // maxAnswer is how large an answer may be.
 const maxAnswer = 8 << 20
 
-// checkAnswers holds every sample's answer to the contract's bounds.
+// checkAnswers checks every sample's answer against the contract's limits.
 func (s *suite) checkAnswers(ctx context.Context) error {
 	return s.each(func(q sample) error {
 		a := s.ask(ctx, q)
@@ -32,7 +32,7 @@ func checkAnswer(kind sdk.Kind, a answer) error {
 	case min(u.TokensIn, u.TokensOut) < 0 || u.CostUSD < 0 || math.IsNaN(u.CostUSD) || math.IsInf(u.CostUSD, 0):
 		return fmt.Errorf("its usage is %+v", u)
 	case len(a.Output) > 0 && !json.Valid(a.Output):
-		return fmt.Errorf("its output is no JSON: %s", cut(string(a.Output)))
+		return fmt.Errorf("its output is not JSON: %s", cut(string(a.Output)))
 	case kind != sdk.KindEvaluator && len(a.Output) == 0:
 		return errors.New("it has no output")
 	}
@@ -60,7 +60,7 @@ func checkVerdict(v sdk.Verdict) error {
 		case !slices.Contains([]string{"", "error", "warning", "info"}, f.Severity):
 			return fmt.Errorf("a finding's severity is %q", f.Severity)
 		case f.Path != "" && f.Path[0] != '/':
-			return fmt.Errorf("a finding's path %q is no JSON Pointer", f.Path)
+			return fmt.Errorf("a finding's path %q is not a JSON Pointer", f.Path)
 		}
 	}
 	for name, child := range v.Children {
@@ -71,13 +71,13 @@ func checkVerdict(v sdk.Verdict) error {
 	return nil
 }
 
-// sameAsks is how often the same question is asked: of two findings that come of a map,
-// so in either order, one of 500 plugins passes.
+// sameAsks is how often the same question is asked. If a plugin returns two findings in
+// the order of a map, only one such plugin in 500 passes.
 const sameAsks = 10
 
-// checkSame asks everything many times. It is the one case that holds a plugin to the
-// order of its findings and lists, so that a plugin that gives them in the order of a map
-// fails here, and always, rather than here and there.
+// checkSame asks everything many times. This is the only case that tests the order of
+// findings and lists. So a plugin that returns them in the order of a map always fails
+// here, rather than now and then elsewhere.
 func (s *suite) checkSame(ctx context.Context) error {
 	steady := 0
 	err := s.each(func(q sample) error {
@@ -103,8 +103,8 @@ func (s *suite) checkSame(ctx context.Context) error {
 	return err
 }
 
-// compare holds the second answer against the first: what it says where the
-// question has one answer, else that it is one.
+// compare compares the second answer with the first. If the question always has the
+// same answer, they must be equal; otherwise the second must only be an answer.
 func (s *suite) compare(q sample, first, second answer) error {
 	if second.err != nil && first.err == nil {
 		return second.err
@@ -149,8 +149,8 @@ func (s *suite) checkBatch(ctx context.Context) error {
 	})
 }
 
-// companions are the samples that can go with one in a batch: three copies of it
-// with all others of its kind and config between them.
+// companions are samples for one batch: three copies of one sample with all others of
+// its kind and config between them.
 func (s *suite) companions(q sample) []sample {
 	batch := []sample{q}
 	for _, other := range s.samples {
@@ -161,8 +161,8 @@ func (s *suite) companions(q sample) []sample {
 	return append(batch, q, q)
 }
 
-// checkParallel has callers ask different questions at the same time: twice as
-// many as the plugin takes, and at least eight.
+// checkParallel lets callers ask different questions at the same time: twice as many
+// callers as the plugin accepts, and at least eight.
 func (s *suite) checkParallel(ctx context.Context) error {
 	var expected []answer
 	err := s.each(func(q sample) error {
@@ -196,13 +196,13 @@ func (s *suite) checkParallel(ctx context.Context) error {
 	return nil
 }
 
-// checkState adds keys that a later host might send.
+// checkState adds keys to the state that a later host might send.
 func (s *suite) checkState(ctx context.Context) error {
 	return s.each(func(q sample) error {
 		more := q
 		state := map[string]json.RawMessage{}
 		if len(q.request.State) > 0 && json.Unmarshal(q.request.State, &state) != nil {
-			return fmt.Errorf("the state is no JSON object: %s", cut(string(q.request.State)))
+			return fmt.Errorf("the state is not a JSON object: %s", cut(string(q.request.State)))
 		}
 		state["reflection_sdktest"] = json.RawMessage(`{"later":[1,null,"x"]}`)
 		b, err := json.Marshal(state)

@@ -13,7 +13,7 @@ import (
 // Status is how a case ended.
 type Status string
 
-// The ends of a case.
+// The possible results of a case.
 const (
 	Passed  Status = "passed"
 	Failed  Status = "failed"
@@ -24,7 +24,7 @@ const (
 type Result struct {
 	// Case is the case's name, such as "batch" or "tests/too-long.json".
 	Case string `json:"case"`
-	// Rule is the sentence of the contract that it checks.
+	// Rule is the sentence of the contract that the case checks.
 	Rule string `json:"rule"`
 	// Status is how it ended.
 	Status Status `json:"status"`
@@ -34,15 +34,15 @@ type Result struct {
 
 // Options set up [Check]. The zero value of each field is its default.
 type Options struct {
-	// Timeout bounds each call. Default 30 s, the contract's own.
+	// Timeout limits each call. Default 30 s, the contract's own.
 	Timeout time.Duration
-	// Report, where set, takes each result as soon as it is known.
+	// Report, if set, gets each result as soon as it is known.
 	Report func(Result)
 }
 
-// Check runs every case on a plugin and returns the results in the order of the
-// cases. Load reads the fixtures. The plugin's own doings are results; so is a
-// plugin that can't be started, in the first case.
+// Check runs every case on a plugin and returns the results in the order of the cases.
+// Load reads the fixtures. Every failure of the plugin is a result; if it can't be
+// started, this is the result of the first case.
 func Check(ctx context.Context, subject Subject, fixtures []Fixture, o Options) []Result {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
@@ -66,7 +66,7 @@ func Check(ctx context.Context, subject Subject, fixtures []Fixture, o Options) 
 	return results
 }
 
-// T is what [Run] needs of a *testing.T.
+// T is the part of *testing.T that [Run] needs.
 type T interface {
 	Helper()
 	Context() context.Context
@@ -89,8 +89,8 @@ func Run(t T, subject Subject, dir fs.FS) {
 	}
 }
 
-// suite is one run of all cases on one plugin. Earlier cases find out what later
-// ones need.
+// suite is one run of all cases on one plugin. Earlier cases collect what later ones
+// need.
 type suite struct {
 	subject  Subject
 	fixtures []Fixture
@@ -99,14 +99,14 @@ type suite struct {
 	samples  []sample
 }
 
-// contractCase is one case: a rule and how it is tried.
+// contractCase is one case: a rule and how it is tested.
 type contractCase struct {
 	name, rule string
 	run        func(*suite, context.Context) error
 }
 
-// cases lists every case in order: what it says of itself, the fixtures, then
-// what every plugin must stand.
+// cases lists every case in order: the plugin's description of itself, the fixtures,
+// then the cases for all plugins.
 func (s *suite) cases() []contractCase {
 	list := []contractCase{
 		{"manifest", "Describe answers with a valid manifest.", (*suite).checkManifest},
@@ -122,7 +122,7 @@ func (s *suite) cases() []contractCase {
 		{"answer", "Scores lie in [0,1], outputs are JSON, findings have messages, usage is finite.", (*suite).checkAnswers},
 		{"same", "The same request gets the same verdict, unless the plugin asks for capabilities.", (*suite).checkSame},
 		{"key", "A request whose idempotency key was seen before is answered again.", (*suite).checkKey},
-		{"batch", "A batch of N requests gets N answers, in order, equal to those of N calls.", (*suite).checkBatch},
+		{"batch", "A batch of N requests gets N answers, in order, equal to the answers of N calls.", (*suite).checkBatch},
 		{"parallel", "Calls that are made at the same time each get their own answer.", (*suite).checkParallel},
 		{"state", "Unknown keys of the state are ignored.", (*suite).checkState},
 		{"input/empty", "Empty values are answered or refused, and the next call is answered.", inputs(emptyInputs)},
@@ -136,12 +136,12 @@ func (s *suite) cases() []contractCase {
 	}...)
 }
 
-// skip is the error of a case that can't be tried.
+// skip is the error of a case that can't be run.
 type skip struct{ error }
 
 func skipped(why string) error { return skip{errors.New(why)} }
 
-// ask asks a sample's question within the time for one call.
+// ask asks a sample's question within the time limit of one call.
 func (s *suite) ask(ctx context.Context, q sample) answer {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

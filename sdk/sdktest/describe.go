@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// checkManifest asks the plugin what it is. The other cases need the answer.
+// checkManifest asks the plugin to describe itself. The other cases need the answer.
 func (s *suite) checkManifest(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -29,12 +29,12 @@ func (s *suite) checkManifest(ctx context.Context) error {
 		return fmt.Errorf("contract is %d, and this kit checks version %d", m.Contract, sdk.ContractVersion)
 	}
 	if len(m.ConfigSchema) > 0 && !bytes.HasPrefix(bytes.TrimSpace(m.ConfigSchema), []byte("{")) {
-		return errors.New("config_schema is no JSON object")
+		return errors.New("config_schema is not a JSON object")
 	}
 	return nil
 }
 
-// kindOf is the kind that a fixture asks for.
+// kindOf is the kind of plugin that a fixture tests.
 func (s *suite) kindOf(f Fixture) (sdk.Kind, error) {
 	switch {
 	case s.manifest == nil:
@@ -47,9 +47,9 @@ func (s *suite) kindOf(f Fixture) (sdk.Kind, error) {
 	return "", fmt.Errorf("the plugin is %v: name the kind that is asked", s.manifest.Kinds)
 }
 
-// checkConfigs prepares every config that a fixture doesn't want refused, and
-// keeps the questions for the cases that need some. A plugin without fixtures is
-// tried with an empty config.
+// checkConfigs prepares every config that no fixture expects to be refused, and keeps
+// the questions for later cases. A plugin without fixtures is tried with an empty
+// config.
 func (s *suite) checkConfigs(ctx context.Context) error {
 	if s.manifest == nil {
 		return skipped("the plugin did not describe itself")
@@ -91,8 +91,8 @@ func (s *suite) prepare(ctx context.Context, kind sdk.Kind, config json.RawMessa
 	return s.subject.Prepare(ctx, kind, config)
 }
 
-// checkRefusals spoils a sound config in each way that the plugin's own schema
-// plainly refuses.
+// checkRefusals makes invalid configs from a valid one, in each way that the plugin's
+// own schema clearly refuses.
 func (s *suite) checkRefusals(ctx context.Context) error {
 	if s.manifest == nil || len(s.manifest.ConfigSchema) == 0 {
 		return skipped("the plugin has no config_schema")
@@ -106,7 +106,7 @@ func (s *suite) checkRefusals(ctx context.Context) error {
 		tried++
 		_, err := s.prepare(ctx, q.kind, bad.config)
 		if err == nil {
-			return fmt.Errorf("it took %s, although %s", cut(string(bad.config)), bad.why)
+			return fmt.Errorf("it accepted %s, although %s", cut(string(bad.config)), bad.why)
 		}
 		if err := checkRefusal(err); err != nil {
 			return fmt.Errorf("%s: %w", cut(string(bad.config)), err)
@@ -120,15 +120,15 @@ func (s *suite) checkRefusals(ctx context.Context) error {
 
 var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
-// checkRefusal holds a refusal to the contract: its class, a stable reason and a
+// checkRefusal checks a refusal against the contract: its class, a stable reason and a
 // message.
 func checkRefusal(err error) error {
 	e := sdk.AsError(err)
 	switch {
 	case e.Code != sdk.Invalid:
-		return fmt.Errorf("refused as %q, where invalid was due: %w", e.Code, err)
+		return fmt.Errorf("refused as %q instead of invalid: %w", e.Code, err)
 	case !reasonForm.MatchString(e.Reason):
-		return fmt.Errorf("its reason %q is no snake_case name of at most 64 bytes: %w", e.Reason, err)
+		return fmt.Errorf("its reason %q is not a snake_case name of at most 64 bytes: %w", e.Reason, err)
 	case e.Message == "":
 		return errors.New("refused without a message")
 	}
@@ -141,8 +141,8 @@ type badConfig struct {
 	why    string
 }
 
-// spoiled makes bad configs of a good one, for the keywords of the schema's root
-// that need no validator: required, type of a property, additionalProperties.
+// spoiled makes invalid configs from a valid one, for those keywords of the schema's
+// root that need no validator: required, type of a property, additionalProperties.
 func spoiled(schema, good json.RawMessage) []badConfig {
 	var root struct {
 		Required   []string `json:"required"`
@@ -180,7 +180,8 @@ func spoiled(schema, good json.RawMessage) []badConfig {
 	return list
 }
 
-// otherType is a value that isn't of a schema's type, "" where that isn't plain.
+// otherType is a value that doesn't have a schema's type, or "" if the type isn't
+// clear.
 func otherType(types json.RawMessage) string {
 	var one string
 	if json.Unmarshal(types, &one) != nil {

@@ -1,5 +1,5 @@
-// Package sdktest is the conformance kit: it checks that a plugin, in any
-// language and over any runtime, keeps the contract of package sdk.
+// Package sdktest is the conformance kit. It checks that a plugin, in any language and
+// over any runtime, follows the contract of package sdk.
 //
 // An author of a Go plugin runs it in a test, on the plugin's own fixtures:
 //
@@ -7,13 +7,12 @@
 //		sdktest.Run(t, sdktest.InProcess(plugin()), os.DirFS("."))
 //	}
 //
-// "reflectory plugin test DIR" runs the same cases on a folder with a plugin.yaml, as
-// the host will start and call it.
+// "reflectory plugin test DIR" runs the same cases on a folder with a plugin.yaml, and
+// starts and calls the plugin as the host does.
 //
 // # Fixtures
 //
-// A fixture is a file tests/NAME.json beside plugin.yaml: a config, a request,
-// and what the plugin should make of them. See [Fixture]. The kit also takes
-// the configs and requests of the fixtures for the cases that need some, such as
-// a batch or a restart.
+// A fixture is a file tests/NAME.json next to plugin.yaml: a config, a request, and the
+// expected answer. See [Fixture]. The kit also uses the configs and requests of the
+// fixtures in other cases, such as a batch or a restart.
 package sdktest

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// cancelTime is how long a cancelled call may go on: the second that the
-	// host waits before it kills the instance, and one to start another.
+	// cancelTime is how long a cancelled call may continue: the second that the host
+	// waits before it kills the instance, and another second.
 	cancelTime = 2 * time.Second
 	// manyConfigs is more than an instance keeps prepared (64, package sdk/wire).
 	manyConfigs = 80
-	// deep and large are within what the contract lets through: JSON of 256
-	// levels, and messages of 8 MiB.
+	// deep and large are within the contract's limits: JSON of 256 levels, and messages
+	// of 8 MiB.
 	deep  = 200
 	large = 1 << 20
 )
 
-// inputs makes a case of unusual values, for each kind of the plugin.
+// inputs makes a case with unusual values for each kind of the plugin.
 func inputs(values func() []string) func(*suite, context.Context) error {
 	return func(s *suite, ctx context.Context) error {
 		return s.eachKind(func(q sample) error { return s.checkInputs(ctx, q, values()) })
 	}
 }
 
-// checkInputs asks with unusual values. Each takes the place of the output, and is in the
+// checkInputs asks with unusual values. Each value replaces the output, and is in the
 // state.
 func (s *suite) checkInputs(ctx context.Context, q sample, values []string) error {
 	before := s.ask(ctx, q)
@@ -53,8 +53,8 @@ func (s *suite) checkInputs(ctx context.Context, q sample, values []string) erro
 	return nil
 }
 
-// shown names a value by its beginning and its size, so that what a plugin says of it
-// isn't pushed out of sight.
+// shown names a value by its beginning and its size, so that the plugin's message about
+// it stays visible.
 func shown(value string) string {
 	const most = 40
 	if len(value) <= most {
@@ -63,8 +63,8 @@ func shown(value string) string {
 	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(value[:most], ""), len(value))
 }
 
-// survived reports whether a plugin answered an unusual question, or refused it
-// as one that it can't answer.
+// survived reports whether a plugin answered an unusual question, or refused it as a
+// question that it can't answer.
 func survived(q sample, a answer) error {
 	refusals := []sdk.Code{sdk.Invalid, sdk.Exhausted, sdk.Denied, sdk.NotFound}
 	if a.err == nil {
@@ -104,8 +104,8 @@ func largeInputs() []string {
 	}
 }
 
-// checkCancel gives calls up, before they begin and while they run. A large
-// input gives the plugin something to do.
+// checkCancel cancels calls before they begin and while they run. A large input gives
+// the plugin something to do.
 func (s *suite) checkCancel(ctx context.Context) error {
 	return s.each(func(q sample) error {
 		before := s.ask(ctx, q)
@@ -123,9 +123,9 @@ func (s *suite) checkCancel(ctx context.Context) error {
 	})
 }
 
-// late returns for how long a call goes on that is cancelled after a while. One that
-// goes on too long is tried twice more and the shortest counts: a busy machine holds
-// up one call, a plugin that doesn't look at its context all of them.
+// late returns how long a call continues after it was cancelled. If this is too long,
+// the call is tried twice more and the shortest time counts: a busy machine delays one
+// call, but a plugin that ignores its context delays all of them.
 func late(ctx context.Context, q sample, after time.Duration) time.Duration {
 	shortest := time.Duration(math.MaxInt64)
 	for try := 0; try < 3 && shortest > cancelTime; try++ {
@@ -158,7 +158,7 @@ func (s *suite) checkForgotten(ctx context.Context) error {
 	})
 }
 
-// checkRestart uses what was prepared before a restart.
+// checkRestart uses a prepared config after a restart.
 func (s *suite) checkRestart(ctx context.Context) error {
 	subject, ok := s.subject.(SubjectWithRestart)
 	if !ok {

@@ -9,7 +9,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/sdktest"
 )
 
-// The kit checks a plugin by the contract, and by fixtures that say what it should answer.
+// The kit checks a plugin against the contract, and against fixtures with expected
+// answers.
 func ExampleCheck() {
 	yes := sdk.Plugin{
 		Manifest: sdk.Manifest{Name: "yes", Version: "1.0.0"},
@@ -28,5 +29,5 @@ func ExampleCheck() {
 			fmt.Println(result.Case, result.Detail)
 		}
 	}
-	// Output: tests/empty.json valid is true, and false is wanted
+	// Output: tests/empty.json valid is true, want false
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Bounds of the fixtures. A package's folder comes from outside.
+// Limits for fixtures, since a package's folder comes from outside.
 const (
 	// MaxFixtures is how many fixtures a plugin may have.
 	MaxFixtures = 200
-	// MaxFixtureBytes is how large one may be: half of what one message of the
-	// contract holds (8 MiB).
+	// MaxFixtureBytes is the largest size of one fixture: half of the contract's limit
+	// for a message (8 MiB).
 	MaxFixtureBytes = 4 << 20
 )
 
@@ -26,16 +26,17 @@ const (
 type Fixture struct {
 	// Name is the file's path, such as "tests/too-long.json".
 	Name string `json:"-"`
-	// Kind is what is asked. It may be left out where the plugin has one kind.
+	// Kind is the kind of plugin that is asked. It may be left out if the plugin has
+	// only one kind.
 	Kind sdk.Kind `json:"kind,omitempty"`
 	// Config is a JSON object; left out it is {}.
 	Config json.RawMessage `json:"config,omitempty"`
-	// Request is what is asked. Without one only the config is tried.
+	// Request is the request. Without one, only the config is tested.
 	Request *Request `json:"request,omitempty"`
-	// Want is what should come of it. What it leaves out isn't looked at.
+	// Want is the expected answer. Fields that it leaves out aren't checked.
 	Want Want `json:"want"`
-	// Varies says that the same request may give another answer each time, as
-	// that of a language model does.
+	// Varies says that the same request may give another answer each time, as with a
+	// language model.
 	Varies bool `json:"varies,omitempty"`
 }
 
@@ -48,18 +49,18 @@ type Request struct {
 	Feedback string          `json:"feedback,omitempty"`
 }
 
-// Want is what a fixture wants of the answer.
+// Want is the answer that a fixture expects.
 type Want struct {
 	// Valid and Score are the verdict's. A score may differ by 1e-6.
 	Valid *bool    `json:"valid,omitempty"`
 	Score *float64 `json:"score,omitempty"`
-	// Errors are the verdict's findings, all of them in their order. Of each,
+	// Errors are all findings of the verdict, in their order. For each finding, only
 	// the fields that are set here are compared.
 	Errors []sdk.Finding `json:"errors,omitempty"`
-	// Output is the output that is made, repaired, or replaced by the verdict.
+	// Output is the new output: generated, repaired, or set by the verdict.
 	Output json.RawMessage `json:"output,omitempty"`
-	// Error is the reason (or class) of an error: the config or the request is
-	// refused with it.
+	// Error is the reason (or class) of the error with which the config or the request
+	// is refused.
 	Error string `json:"error,omitempty"`
 }
 

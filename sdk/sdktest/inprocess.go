@@ -8,8 +8,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// InProcess makes a plugin in Go a [Subject] that runs in this process. A panic
-// of the plugin is an error of reason "plugin_panic", as it is behind a host.
+// InProcess turns a plugin in Go into a [Subject] that runs in this process. A panic in
+// the plugin is an error of reason "plugin_panic", as it is under a host.
 func InProcess(p sdk.Plugin) Subject { return inProcess{p} }
 
 type inProcess struct{ plugin sdk.Plugin }
@@ -30,7 +30,7 @@ func (s inProcess) Prepare(ctx context.Context, kind sdk.Kind, config json.RawMe
 		case kind == sdk.KindCorrector && s.plugin.Corrector != nil:
 			p.corrector, err = s.plugin.Corrector(ctx, config)
 		default:
-			err = sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %q is no %s", s.plugin.Manifest.Name, kind)
+			err = sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %q doesn't have the kind %s", s.plugin.Manifest.Name, kind)
 		}
 		return err
 	})
@@ -83,7 +83,7 @@ func (p inProcessPrepared) Correct(ctx context.Context, reqs []*sdk.CorrectReque
 	return results, nil
 }
 
-// guarded runs the author's code and makes its panic an error.
+// guarded runs the author's code and turns its panic into an error.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

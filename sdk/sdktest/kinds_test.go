@@ -11,8 +11,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/sdktest"
 )
 
-// Odd inputs meet each kind that a plugin has, not the first alone, and what the plugin
-// says of them can be read.
+// Odd inputs are tried with each kind that a plugin has, not only the first, and the
+// plugin's message about them can be read.
 func TestInputs_AreTriedOnEveryKind(t *testing.T) {
 	p := limited()
 	p.Corrector = func(context.Context, json.RawMessage) (sdk.Corrector, error) {
@@ -37,8 +37,8 @@ func TestInputs_AreTriedOnEveryKind(t *testing.T) {
 	}
 }
 
-// A plugin that gives what comes of a map in the map's order fails one case, always, which
-// says what to do.
+// A plugin that returns findings in the order of a map always fails one case, whose
+// message says what to do.
 func TestSame_FindsTheOrderOfAMap(t *testing.T) {
 	p := with(func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 		var v sdk.Verdict

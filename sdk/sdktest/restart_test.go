@@ -11,8 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/sdktest"
 )
 
-// restartable is a subject whose restart loses what was prepared, if it is told
-// so.
+// restartable is a subject whose restart loses what was prepared, if configured to.
 type restartable struct {
 	sdktest.Subject
 	restarted *bool
@@ -38,7 +37,7 @@ func TestARestartIsTriedWhereItCanBe(t *testing.T) {
 	}
 }
 
-// all is of every kind. Its outputs are what it was given.
+// all is a plugin of every kind. Its outputs are its inputs.
 func all() sdk.Plugin {
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{Name: "all", Version: "1.0.0"},
@@ -87,7 +86,7 @@ func TestAPluginWithoutFixturesIsTriedWithAnEmptyConfig(t *testing.T) {
 	}
 }
 
-// gone can't even be described.
+// gone is a plugin that can't even be described.
 type gone struct{ sdktest.Subject }
 
 func (gone) Describe(context.Context) (*sdk.Manifest, error) {
@@ -102,7 +101,7 @@ func TestAPluginThatDoesNotStartFailsOnce(t *testing.T) {
 	}
 }
 
-func TestBadFixturesAreReportedTogether(t *testing.T) {
+func TestBadFixturesAreReportedAtOnce(t *testing.T) {
 	_, err := sdktest.Load(fstest.MapFS{
 		"tests/a.json": {Data: []byte(`{"wants":{}}`)},
 		"tests/b.json": {Data: []byte(`{} {}`)},
@@ -118,7 +117,7 @@ func TestBadFixturesAreReportedTogether(t *testing.T) {
 	}
 }
 
-// mute is a test that keeps what it is told.
+// mute is a T that keeps its messages.
 type mute struct {
 	*testing.T
 	errors int

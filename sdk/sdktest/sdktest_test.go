@@ -21,7 +21,7 @@ import (
 // evaluate is the one function of the plugins here.
 type evaluate = func(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error)
 
-// limited is a sound plugin: it refuses texts over its config's length.
+// limited is a correct plugin: it refuses texts over its config's length.
 func limited() sdk.Plugin {
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{
@@ -61,7 +61,7 @@ func verdict(v sdk.Verdict) (*sdk.EvaluateResponse, error) {
 	return &sdk.EvaluateResponse{Verdict: v}, nil
 }
 
-// with is the sound plugin with another way to judge.
+// with is the correct plugin with another way to judge.
 func with(f evaluate) sdk.Plugin {
 	p := limited()
 	p.Evaluator = func(context.Context, json.RawMessage) (sdk.Evaluator, error) { return sdk.EvaluatorFunc(f), nil }
@@ -69,7 +69,7 @@ func with(f evaluate) sdk.Plugin {
 	return p
 }
 
-// fixtures of the sound plugin.
+// fixtures are the fixtures of the correct plugin.
 func fixtures() fstest.MapFS {
 	return fstest.MapFS{
 		"tests/long.json":  {Data: []byte(`{"config":{"max":4},"request":{"output":"12345678"},"want":{"valid":false,"score":0.5,"errors":[{"code":"too_long"}]}}`)},
@@ -79,7 +79,7 @@ func fixtures() fstest.MapFS {
 	}
 }
 
-// check runs the kit in a bubble: a busy machine makes no call late there.
+// check runs the kit in a synctest bubble, where a busy machine can't make a call late.
 func check(t *testing.T, s sdktest.Subject, fixtures fstest.MapFS) (results map[string]sdktest.Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { results = checkNow(t, s, fixtures) })
@@ -235,7 +235,7 @@ func panics(when func(output string) bool) func() sdk.Plugin {
 	}
 }
 
-// backwards judges alone well and a batch in the wrong order.
+// backwards judges single outputs correctly and a batch in the wrong order.
 type backwards struct{}
 
 func (backwards) Evaluate(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {

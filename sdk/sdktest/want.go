@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// scoreTolerance is how far a score may lie from the one that is wanted.
+// scoreTolerance is how far a score may be from the expected one.
 const scoreTolerance = 1e-6
 
 // checkFixture asks a fixture's question and compares the answer.
@@ -31,7 +31,7 @@ func (s *suite) checkFixture(ctx context.Context, f Fixture) error {
 	return f.Want.compare(a)
 }
 
-// compare says how an answer differs from what is wanted.
+// compare says how an answer differs from the expected one.
 func (w Want) compare(a answer) error {
 	if w.Error != "" {
 		return w.compareError(a)
@@ -41,7 +41,7 @@ func (w Want) compare(a answer) error {
 	}
 	var problems []error
 	differs := func(what string, got, want any) {
-		problems = append(problems, fmt.Errorf("%s is %v, and %v is wanted", what, got, want))
+		problems = append(problems, fmt.Errorf("%s is %v, want %v", what, got, want))
 	}
 	if (w.Valid != nil || w.Score != nil || w.Errors != nil) && a.Verdict == nil {
 		return errors.New("it is no verdict")
@@ -64,16 +64,16 @@ func (w Want) compare(a answer) error {
 func (w Want) compareError(a answer) error {
 	switch {
 	case a.err == nil:
-		return fmt.Errorf("it answered %s, and the error %s is wanted", a, w.Error)
+		return fmt.Errorf("it answered %s, want the error %s", a, w.Error)
 	case sdk.ReasonOf(a.err) != w.Error && string(sdk.CodeOf(a.err)) != w.Error:
-		return fmt.Errorf("the error is %s, and %s is wanted: %w", sdk.ReasonOf(a.err), w.Error, a.err)
+		return fmt.Errorf("the error is %s, want %s: %w", sdk.ReasonOf(a.err), w.Error, a.err)
 	}
 	return nil
 }
 
 func compareFindings(got, want []sdk.Finding) error {
 	if len(got) != len(want) {
-		return fmt.Errorf("there are %d errors, and %d are wanted: %+v", len(got), len(want), got)
+		return fmt.Errorf("there are %d errors, want %d: %+v", len(got), len(want), got)
 	}
 	var problems []error
 	for i, w := range want {
@@ -83,7 +83,7 @@ func compareFindings(got, want []sdk.Finding) error {
 			{"code", g.Code, w.Code}, {"type", g.Type, w.Type}, {"severity", g.Severity, w.Severity}, {"source", g.Source, w.Source},
 		} {
 			if field.want != "" && field.got != field.want {
-				problems = append(problems, fmt.Errorf("error %d: %s is %q, and %q is wanted", i+1, field.name, field.got, field.want))
+				problems = append(problems, fmt.Errorf("error %d: %s is %q, want %q", i+1, field.name, field.got, field.want))
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 var call = sdk.Call{RunID: "run-1", Node: "extract", Iteration: 3, Role: sdk.RoleEvaluate, IdempotencyKey: "key"}
 
-// mirror answers with what it was asked, so that a round trip shows both ways.
+// mirror answers with its request, so a round trip tests both directions.
 func mirror() sdk.Plugin {
 	usage := sdk.Usage{TokensIn: 1, TokensOut: 2, CostUSD: 0.5}
 	show := func(v any) map[string]string {
@@ -200,7 +200,7 @@ func TestOneItemsErrorLeavesTheOthers(t *testing.T) {
 	wantError(t, results[2].Err, sdk.Internal, "no_response")
 }
 
-// A plugin that doesn't answer within the time for it isn't waited for.
+// The client doesn't wait for a plugin that doesn't answer within its time.
 func TestDeadlineReachesThePlugin(t *testing.T) {
 	ended, release := make(chan error, 100), make(chan struct{})
 	c := connect(t, evaluator(100, func(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {

@@ -7,20 +7,20 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// chunkBox keeps a call's chunks until its caller takes them, so that a slow
-// watcher holds up its own call only. A nil box takes none.
+// chunkBox keeps a call's chunks until its caller takes them, so that a slow watcher
+// delays only its own call. A nil box accepts none.
 type chunkBox struct {
 	emit  []func(string)
 	ready chan struct{}
 
 	mu     sync.Mutex
 	queued []*wirepb.Chunk
-	// room is how many bytes may still come: chunks are pieces of an output that
-	// has to fit into a message itself.
+	// room is how many more bytes may arrive: chunks are pieces of an output that must
+	// itself fit into a message.
 	room int
 }
 
-// newChunkBox returns nil where nobody watches.
+// newChunkBox returns nil if nobody watches.
 func newChunkBox(reqs []*sdk.GenerateRequest, limit int) *chunkBox {
 	var box *chunkBox
 	for i, r := range reqs {
@@ -35,8 +35,8 @@ func newChunkBox(reqs []*sdk.GenerateRequest, limit int) *chunkBox {
 	return box
 }
 
-// chunkCost is what a chunk takes beside its text, so that a flood of empty
-// ones is bounded too.
+// chunkCost is what a chunk costs in addition to its text, so that a flood of empty
+// chunks is limited too.
 const chunkCost = 16
 
 func (b *chunkBox) add(c *wirepb.Chunk) error {
@@ -56,7 +56,7 @@ func (b *chunkBox) add(c *wirepb.Chunk) error {
 	return nil
 }
 
-// arrived tells that there may be chunks. A nil box never does.
+// arrived signals that there may be chunks. A nil box never does.
 func (b *chunkBox) arrived() <-chan struct{} {
 	if b == nil {
 		return nil
@@ -64,7 +64,7 @@ func (b *chunkBox) arrived() <-chan struct{} {
 	return b.ready
 }
 
-// deliver emits what has come, on the caller's goroutine.
+// deliver emits the chunks that have arrived, on the caller's goroutine.
 func (b *chunkBox) deliver() {
 	if b == nil {
 		return

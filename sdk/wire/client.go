@@ -19,9 +19,9 @@ import (
 type ClientOptions struct {
 	// Plugin is the plugin's name in messages.
 	Plugin string
-	// MessageBytes caps one message either way. Default [DefaultMessageBytes].
+	// MessageBytes limits one message in each direction. Default [DefaultMessageBytes].
 	MessageBytes int
-	// Host answers what the plugin asks during its calls. Default is to refuse.
+	// Host answers what the plugin asks during its calls. By default it refuses.
 	Host HostFunc
 }
 
@@ -29,17 +29,16 @@ type ClientOptions struct {
 type Config struct {
 	// JSON is a JSON object; nil means {}.
 	JSON json.RawMessage
-	// Digest is the same for equal configs only; "" is computed from JSON.
+	// Digest is equal for equal configs only; if it is "", it is computed from JSON.
 	Digest string
 }
 
 // Client is the host's half: it runs any number of calls at a time over one
 // stream. It is safe for concurrent use.
 //
-// A call whose context ends returns at once with sdk.Timeout or sdk.Cancelled,
-// and the plugin is told. When the stream ends, calls fail with [ErrLost] in
-// their chain. A result or an error that came from the plugin never wraps
-// anything.
+// A call whose context ends returns at once with sdk.Timeout or sdk.Cancelled, and the
+// client tells the plugin. When the stream ends, calls fail with [ErrLost] in their
+// chain. A result or an error that came from the plugin never wraps anything.
 type Client struct {
 	opts     ClientOptions
 	manifest *sdk.Manifest
@@ -54,7 +53,7 @@ type Client struct {
 
 	mu       sync.Mutex
 	calls    map[uint64]*call
-	underway int // bytes of requests whose replies haven't come
+	underway int // bytes of requests without replies so far
 	known    map[configKey]struct{}
 	err      error
 	closed   bool
@@ -66,9 +65,9 @@ type configKey struct {
 	digest string
 }
 
-// NewClient asks the plugin at conn what it is, refuses one of another contract
-// version, and opens the stream. The connection stays the caller's. ctx bounds
-// the start only; [Client.Close] ends the client.
+// NewClient asks the plugin at conn to describe itself, refuses a plugin with another
+// contract version, and opens the stream. The connection still belongs to the caller.
+// ctx limits only the start; [Client.Close] ends the client.
 func NewClient(ctx context.Context, conn grpc.ClientConnInterface, o ClientOptions) (*Client, error) {
 	o.MessageBytes = orDefault(o.MessageBytes, DefaultMessageBytes)
 	if o.Host == nil {
@@ -99,13 +98,14 @@ func NewClient(ctx context.Context, conn grpc.ClientConnInterface, o ClientOptio
 	return c, nil
 }
 
-// Manifest is what the plugin said of itself.
+// Manifest is the plugin's description of itself.
 func (c *Client) Manifest() *sdk.Manifest { return c.manifest }
 
 // Done is closed once the stream has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err says why the stream ended; nil while it runs and where Close ended it.
+// Err says why the stream ended. It is nil while the stream runs, and if Close ended
+// it.
 func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Prepare has the plugin check and keep a config for a kind.
+// Prepare asks the plugin to check and keep a config for a kind.
 func (c *Client) Prepare(ctx context.Context, kind sdk.Kind, cfg Config) error {
 	reply, err := c.roundTrip(ctx, kind, cfg, newCall("", nil), func(pb *wirepb.Config) *wirepb.Request {
 		return &wirepb.Request{Body: &wirepb.Request_Prepare{Prepare: &wirepb.Prepare{Kind: string(kind), Config: pb}}}

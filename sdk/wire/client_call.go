@@ -14,10 +14,10 @@ import (
 
 // call is one call that waits for its reply.
 type call struct {
-	// reply has room for the one final reply, so that the reader never waits.
+	// reply has room for the one final reply, so the reader never blocks.
 	reply  chan *inbound
 	chunks *chunkBox
-	size   int // of its request, while that is on its way
+	size   int // of its request, until the reply arrives
 	runID  string
 	host   hostCalls
 }
@@ -26,8 +26,8 @@ func newCall(runID string, chunks *chunkBox) *call {
 	return &call{reply: make(chan *inbound, 1), runID: runID, chunks: chunks}
 }
 
-// roundTrip makes one call with a config. The config's JSON goes along the first
-// time, and once more when the plugin has forgotten it.
+// roundTrip makes one call with a config. It sends the config's JSON the first time,
+// and again if the plugin has forgotten it.
 func (c *Client) roundTrip(ctx context.Context, kind sdk.Kind, cfg Config, cl *call,
 	build func(*wirepb.Config) *wirepb.Request,
 ) (*wirepb.Reply, error) {
@@ -58,8 +58,8 @@ func (c *Client) knows(key configKey) bool {
 	return ok
 }
 
-// learn remembers as many keys as the plugin does, then starts over: a config
-// too many is sent, which costs less than keeping the plugin's order here.
+// learn remembers as many keys as the plugin does, then starts over. A config may be
+// sent unnecessarily, which costs less than tracking the plugin's order here.
 func (c *Client) learn(key configKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *Client) await(ctx context.Context, id uint64, cl *call, frame *outFrame
 			return c.lastWord(ctx, id, cl, frame)
 		case <-c.done:
 			select {
-			case in := <-cl.reply: // it came before the end
+			case in := <-cl.reply: // it arrived before the end
 				return c.open(in)
 			default:
 				return nil, c.lost()
@@ -114,14 +114,12 @@ func (c *Client) await(ctx context.Context, id uint64, cl *call, frame *outFrame
 	}
 }
 
-// answerTime is how long a plugin may take to answer a call that was given up,
-// before nobody waits any more. A supervisor usually has less patience, and ends
-// the plugin.
+// answerTime is how long the client waits for a plugin to answer a call that was given
+// up. A supervisor usually has less patience, and ends the plugin.
 const answerTime = 1500 * time.Millisecond
 
-// lastWord tells the plugin that a call was given up, and waits a while for its
-// answer: one that answers needn't be ended. Without an answer the error is the
-// context's.
+// lastWord tells the plugin that a call was given up, and waits a while for its answer:
+// a plugin that answers needn't be ended. Without an answer the error is the context's.
 func (c *Client) lastWord(ctx context.Context, id uint64, cl *call, frame *outFrame) (*wirepb.Reply, error) {
 	if c.withdraw(id, frame) {
 		return nil, c.ended(ctx)
@@ -145,7 +143,7 @@ func (c *Client) lastWord(ctx context.Context, id uint64, cl *call, frame *outFr
 	}
 }
 
-// open tells a reply from an error.
+// open distinguishes a reply from an error.
 func (c *Client) open(in *inbound) (*wirepb.Reply, error) {
 	if in.err != nil {
 		return nil, check.ResponseInvalid("the frame %w", in.err).WithDetail("plugin", c.opts.Plugin)
@@ -179,7 +177,7 @@ func (c *Client) register(ctx context.Context, id uint64, cl *call) error {
 	return nil
 }
 
-// withdraw takes a request back that is still queued, and reports whether it was.
+// withdraw removes a request that is still queued, and reports whether it was.
 func (c *Client) withdraw(id uint64, frame *outFrame) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,8 +191,8 @@ func (c *Client) withdraw(id uint64, frame *outFrame) bool {
 	return true
 }
 
-// sendCancel tells the plugin that a call was given up, unless the queue is full:
-// then it is stuck anyway.
+// sendCancel tells the plugin that a call was given up, unless the queue is full: then
+// the plugin is stuck anyway.
 func (c *Client) sendCancel(id uint64) {
 	b, err := proto.Marshal(&wirepb.Request{Id: id, Body: &wirepb.Request_Cancel{Cancel: &wirepb.Cancel{}}})
 	if err != nil {
@@ -206,8 +204,7 @@ func (c *Client) sendCancel(id uint64) {
 	}
 }
 
-// forget stops waiting for a call. What is on its way stays counted until its
-// reply comes.
+// forget stops waiting for a call. Its request stays counted until the reply arrives.
 func (c *Client) forget(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,7 +234,7 @@ func (c *Client) lost() error {
 	return c.err
 }
 
-// timeoutMillis rounds up, so that the host's deadline comes first.
+// timeoutMillis rounds up, so that the host's own deadline fires first.
 func timeoutMillis(ctx context.Context) int64 {
 	deadline, ok := ctx.Deadline()
 	if !ok {

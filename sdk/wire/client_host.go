@@ -12,17 +12,17 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// hostCalls are what the plugin asks of the host during one call. The client's
-// lock guards it, but for the wait.
+// hostCalls are the plugin's questions to the host during one call. The client's lock
+// guards everything but the wait.
 type hostCalls struct {
-	// ctx is the call's, and nil once that is over: nothing is asked any more.
+	// ctx is the call's, and nil once the call is over: no more questions are accepted.
 	ctx   context.Context
 	asked int
 	open  map[uint64]context.CancelFunc
 	group sync.WaitGroup
 }
 
-// admit makes room for one question and returns its context.
+// admit registers one question and returns its context.
 func (h *hostCalls) admit(id uint64) (context.Context, error) {
 	if h == nil || h.ctx == nil {
 		return nil, callEnded()
@@ -33,7 +33,7 @@ func (h *hostCalls) admit(id uint64) (context.Context, error) {
 	}
 	if len(h.open) >= check.MaxHostOpen {
 		return nil, sdk.Errorf(sdk.Exhausted, "host_calls_exceeded", "more than %d questions to the host at a time", check.MaxHostOpen).
-			WithHint("wait for answers before you ask on")
+			WithHint("wait for answers before you ask more")
 	}
 	h.asked++
 	if err := check.HostCalls(h.asked); err != nil {
@@ -47,8 +47,8 @@ func (h *hostCalls) admit(id uint64) (context.Context, error) {
 	return ctx, nil
 }
 
-// endHosting ends a call for questions: those that are open are given up. It
-// returns once all of them are done with.
+// endHosting ends the questions of a call: open ones are cancelled. It returns once all
+// of them have ended.
 func (c *Client) endHosting(cl *call) {
 	c.mu.Lock()
 	cl.host.ctx = nil
@@ -59,8 +59,8 @@ func (c *Client) endHosting(cl *call) {
 	cl.host.group.Wait()
 }
 
-// ask serves a question of the plugin's on a goroutine of its own, which the
-// call waits for. What can't be served is refused at once.
+// ask serves a question of the plugin on a new goroutine, which the call waits for. It
+// refuses at once a question that can't be served.
 func (c *Client) ask(callID uint64, q *wirepb.HostCall) {
 	err := check.HostCall(sdk.Service(q.GetService()), q.GetBody())
 	c.mu.Lock()
@@ -75,7 +75,7 @@ func (c *Client) ask(callID uint64, q *wirepb.HostCall) {
 		ctx, err = host.admit(q.GetId())
 	}
 	if err != nil {
-		// The reader must not wait. Who floods the queue goes without an answer.
+		// The reader must not block. A plugin that floods the queue gets no answer.
 		if frame := c.hostReply(callID, q.GetId(), nil, err); frame != nil {
 			select {
 			case c.out <- frame:
@@ -106,7 +106,7 @@ func (c *Client) serveHost(ctx context.Context, callID uint64, cl *call, q *wire
 	}
 }
 
-// hostReply encodes an answer, or why it can't be sent.
+// hostReply encodes an answer, or the reason why it can't be sent.
 func (c *Client) hostReply(callID, id uint64, body json.RawMessage, err error) *outFrame {
 	frame := &wirepb.Request{Id: callID, Body: &wirepb.Request_HostReply{HostReply: encodeHostReply(id, body, err)}}
 	b, err := proto.Marshal(frame)

@@ -26,12 +26,12 @@ func describe(ctx context.Context, rpc wirepb.PluginClient, o ClientOptions) (*s
 	return m, nil
 }
 
-// ErrLost is in the chain of every error that means that the stream ended
-// under a call. The plugin may or may not have done its work.
+// ErrLost is in the chain of every error that means that the stream ended during a
+// call. The plugin may or may not have done its work.
 var ErrLost = errors.New("the connection to the plugin was lost")
 
-// rpcError turns an error of gRPC into one of the sdk. Every one of them ends
-// the stream, so each carries ErrLost.
+// rpcError turns an error of gRPC into an [sdk.Error]. All gRPC errors end the stream,
+// so each of them has ErrLost in its chain.
 func rpcError(o ClientOptions, doing string, err error) *sdk.Error {
 	e := sdk.Errorf(sdk.Unavailable, "connection_lost", "plugin %s: could not %s: %s",
 		o.Plugin, doing, status.Convert(err).Message())

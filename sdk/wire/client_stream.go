@@ -10,12 +10,12 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// queuedFrames is how many frames may wait for the writer. Callers wait for
-// room, within their deadlines.
+// queuedFrames is how many frames may wait for the writer. Callers wait for space
+// within their deadlines.
 const queuedFrames = 256
 
-// outFrame is a request in the writer's queue. Either the writer takes it or its
-// caller drops it.
+// outFrame is a request in the writer's queue. Either the writer takes it or its caller
+// removes it.
 type outFrame struct {
 	b     []byte
 	taken atomic.Bool
@@ -31,20 +31,20 @@ func (f *outFrame) drop() bool {
 	return true
 }
 
-// directBytes is how much may be on its way, unanswered, for a request to be
-// sent by its caller. gRPC takes 64 KiB of a stream without waiting.
+// directBytes is how many unanswered bytes there may be for a caller to send its
+// request itself. gRPC accepts 64 KiB of a stream without blocking.
 const directBytes = 32 << 10
 
-// send sends a frame at once where that can't wait, which saves a change of
-// goroutines, and otherwise leaves it to the writer. A plugin that stops reading
-// thus holds up nobody's deadline.
+// send sends a frame at once if this can't block, which saves a goroutine switch, and
+// otherwise leaves it to the writer. So a plugin that stops reading can't delay
+// anyone's deadline.
 func (c *Client) send(ctx context.Context, id uint64, f *outFrame) error {
 	if c.claimDirect(id, len(f.b)) && c.sending.TryLock() {
 		f.take()
 		err := c.stream.SendMsg(outbound(f.b))
 		c.sending.Unlock()
 		c.sent(err)
-		return nil // the reader learns of its end
+		return nil // the reader gets the error that ended it
 	}
 	select {
 	case c.out <- f:
@@ -57,8 +57,8 @@ func (c *Client) send(ctx context.Context, id uint64, f *outFrame) error {
 	}
 }
 
-// claimDirect counts a frame as on its way until its reply comes, and reports
-// whether there is room for it.
+// claimDirect counts a frame as unanswered until its reply arrives, and reports whether
+// there was room for it.
 func (c *Client) claimDirect(id uint64, size int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,8 +91,8 @@ func (c *Client) write() {
 	}
 }
 
-// sent ends the client when its stream can't send; an io.EOF's reason is the
-// reader's to learn.
+// sent ends the client when its stream can't send. After an io.EOF, the reader gets the
+// actual reason.
 func (c *Client) sent(err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		c.fail("send a request", err)

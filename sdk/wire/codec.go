@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// maxElements is how many messages one frame may hold: a batch of full
-	// verdicts fits, and eight megabytes of empty ones, which would decode into
-	// hundreds, don't.
+	// maxElements is how many messages one frame may hold: enough for a batch of full
+	// verdicts. Eight megabytes of empty messages, which would decode into hundreds of
+	// megabytes, exceed it.
 	maxElements = 100_000
-	// countFrom is the size in bytes from which a frame's elements are counted.
-	// What a smaller one may decode into is bounded by its size.
+	// countFrom is the size in bytes from which a frame's elements are counted. The
+	// size of a smaller frame limits what it can decode into.
 	countFrom = 64 << 10
 )
 
-// outbound is a frame that its caller has encoded already, so that a message
-// that can't be sent fails its own call and not the stream.
+// outbound is a frame that its caller has already encoded, so that a message that can't
+// be sent fails only its own call and not the stream.
 type outbound []byte
 
-// inbound is a frame as it arrived. A bad one is told by err and as much of its
-// id as can be read, where gRPC would end the stream.
+// inbound is a frame as it arrived. A bad frame, for which gRPC would end the stream,
+// is reported by err, with as much of its id as can be read.
 type inbound struct {
 	msg proto.Message
 	id  uint64
 	err error
 }
 
-// codec is gRPC's protobuf codec, but for the two frame types.
+// codec is gRPC's protobuf codec with special handling of the two frame types.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(grpcproto.Name)} }
@@ -60,14 +60,14 @@ func (in *inbound) decode(b []byte) {
 	if len(b) >= countFrom && countElements(in.msg.ProtoReflect().Descriptor(), b, 0) > maxElements {
 		in.err = sdk.Errorf(sdk.Invalid, "frame_invalid", "holds more than %d messages", maxElements)
 	} else if err := proto.Unmarshal(b, in.msg); err != nil {
-		in.err = sdk.Errorf(sdk.Invalid, "frame_invalid", "is no protobuf message of the contract: %w", err)
+		in.err = sdk.Errorf(sdk.Invalid, "frame_invalid", "is not a protobuf message of the contract: %w", err)
 	}
 	if in.err != nil {
 		in.id = frameID(b)
 	}
 }
 
-// frameID reads field 1 of a frame, 0 where it can't.
+// frameID reads field 1 of a frame, or returns 0 if it can't.
 func frameID(b []byte) uint64 {
 	num, typ, n := protowire.ConsumeTag(b)
 	if n < 0 || num != 1 || typ != protowire.VarintType {
@@ -80,8 +80,8 @@ func frameID(b []byte) uint64 {
 	return id
 }
 
-// countElements counts the messages within b, which is one of type md. It stops
-// soon after maxElements. Bad bytes end the count: decoding will refuse them.
+// countElements counts the messages inside b, which is a message of type md. It stops
+// soon after maxElements. Invalid bytes end the count: decoding will refuse them.
 func countElements(md protoreflect.MessageDescriptor, b []byte, count int) int {
 	for len(b) > 0 && count <= maxElements {
 		num, typ, n := protowire.ConsumeTag(b)

@@ -5,15 +5,14 @@
 //	Client ── Describe ──────────────────► Server
 //	       ── Calls: request{id, …} ─────►  prepared configs (LRU)
 //	       ◄─ reply{id, chunk | result} ──  at most Parallel calls
-//	       ◄─ reply{id, host_call} ───────  what a call asks of the host
+//	       ◄─ reply{id, host_call} ───────  a call's question to the host
 //	       ── request{id, host_reply} ───►
 //
-// [Client] is the host's half and [Server] the plugin's. Both work over any
-// gRPC connection; [Plugin] is the glue for hashicorp/go-plugin, and [Start]
-// the message that a host hands to a plugin's process first. The messages
-// themselves are in wirepb/plugin.proto.
+// [Client] is the host's half and [Server] the plugin's. Both work over any gRPC
+// connection. [Plugin] connects them to hashicorp/go-plugin, and [Start] is the first
+// message that a host gives to a plugin's process. The messages are in
+// wirepb/plugin.proto.
 //
-// The host trusts nothing that comes back: see package check for what is
-// refused. A refusal fails the one call, with sdk.Invalid and the reason
-// "response_invalid".
+// The host trusts nothing that a plugin sends: see package check for what is refused. A
+// refusal fails only the one call, with sdk.Invalid and the reason "response_invalid".
 package wire

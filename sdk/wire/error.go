@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// text makes s fit a protobuf string, which is UTF-8.
+// text makes s valid for a protobuf string, which is UTF-8.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func encodeError(err error) *wirepb.Error {
@@ -19,7 +19,7 @@ func encodeError(err error) *wirepb.Error {
 		Message: text(e.Message), Hint: text(e.Hint),
 	}
 	if len(e.Details) > 0 {
-		// Details that JSON can't hold are lost; the error matters more.
+		// Details that JSON can't represent are dropped; the error matters more.
 		if b, err := json.Marshal(e.Details); err == nil && len(b) <= check.MaxDetails {
 			pb.Details = b
 		}
@@ -27,13 +27,14 @@ func encodeError(err error) *wirepb.Error {
 	return pb
 }
 
-// decodeError returns a plugin's error, whole and marked as the plugin's words.
+// decodeError returns a plugin's error in the contract's form, marked as the plugin's
+// words.
 func decodeError(pb *wirepb.Error) *sdk.Error { return check.PluginError(readError(pb)) }
 
 // decodeHostError returns the host's error, as a plugin gets it.
 func decodeHostError(pb *wirepb.Error) *sdk.Error { return check.Error(readError(pb)) }
 
-// readError reads what was sent. Bad details are dropped.
+// readError reads an error as it was sent. It drops bad details.
 func readError(pb *wirepb.Error) *sdk.Error {
 	e := &sdk.Error{
 		Code: sdk.Code(pb.GetCode()), Reason: pb.GetReason(), Op: pb.GetOp(),

@@ -16,7 +16,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// FuzzReply feeds what a plugin might send to what the host does with it.
+// FuzzReply gives the host's code anything that a plugin might send.
 func FuzzReply(f *testing.F) {
 	for _, s := range samples() {
 		if r, ok := s.sdk.(sdk.EvaluateResult); ok {

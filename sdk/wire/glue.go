@@ -7,9 +7,9 @@ import (
 	"google.golang.org/grpc"
 )
 
-// windowBytes is the flow-control window of a stream and of its connection.
-// Setting it turns gRPC's bandwidth probing off, whose pings cost more than they
-// bring on a socket within one machine.
+// windowBytes is the flow-control window of a stream and of its connection. Setting it
+// turns off gRPC's bandwidth probing, whose pings cost more than they save on a socket
+// within one machine.
 const windowBytes = 1 << 20
 
 // Handshake is what both sides of hashicorp/go-plugin agree on.
@@ -19,8 +19,8 @@ func Handshake() goplugin.HandshakeConfig {
 	}
 }
 
-// Plugin is the plugin set's one entry, for programs that drive go-plugin's own
-// client or server. A plugin sets Serve, a host Call.
+// Plugin is the only entry of the plugin set, for programs that use go-plugin's own
+// client or server. A plugin sets Serve, a host sets Call.
 type Plugin struct {
 	goplugin.NetRPCUnsupportedPlugin
 	Serve *Server
@@ -38,7 +38,7 @@ func (p *Plugin) GRPCClient(ctx context.Context, _ *goplugin.GRPCBroker, conn *g
 	return NewClient(ctx, conn, p.Call)
 }
 
-// ServerOptions are the gRPC options that a [Server] needs. Zero messageBytes
+// ServerOptions are the gRPC options that a [Server] needs. If messageBytes is zero, it
 // is [DefaultMessageBytes].
 func ServerOptions(messageBytes int) []grpc.ServerOption {
 	return []grpc.ServerOption{
@@ -49,8 +49,8 @@ func ServerOptions(messageBytes int) []grpc.ServerOption {
 	}
 }
 
-// DialOptions are the gRPC options that suit a [Client]'s connection. The
-// transport's credentials aren't among them.
+// DialOptions are the gRPC options for a [Client]'s connection, without the transport's
+// credentials.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithInitialWindowSize(windowBytes),

@@ -193,7 +193,7 @@ func show(fd protoreflect.FieldDescriptor, v protoreflect.Value) string {
 	return v.String()
 }
 
-// Every field of the contract has its JSON name on the wire, so that the WASM
+// Every field of the contract has the same name in JSON and in protobuf, so the WASM
 // form needs no second table.
 func TestWireNamesAreJSONNames(t *testing.T) {
 	wireOnly := map[string]bool{"GenerateRequest.emit": true} // a function in the sdk

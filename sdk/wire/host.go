@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// hostFrame is what a question's frame takes beside its body, at most.
+	// hostFrame is the maximum size of a question's frame without its body.
 	hostFrame = 1 << 10
-	// maxService bounds a service's name.
+	// maxService limits a service's name.
 	maxService = 128
 )
 
-// HostCall is what a plugin asks of the host during a call.
+// HostCall is a plugin's question to the host during a call.
 type HostCall struct {
 	// RunID is the run of that call; "" outside a run, and for a batch of several.
 	RunID string
-	// Service is what it asks for, as it was sent.
+	// Service is the requested service, exactly as it was sent.
 	Service sdk.Service
 	// Body is one JSON value, at most [check.MaxHostBytes].
 	Body json.RawMessage
 }
 
-// HostFunc answers a plugin's questions. Its context is the call's, and ends
-// with it or when the plugin gives the question up. It must be safe for
-// concurrent use, and return soon after its context's end.
+// HostFunc answers a plugin's questions. Its context is the call's context, and ends
+// with the call or when the plugin cancels the question. The function must be safe for
+// concurrent use, and return soon after the context has ended.
 type HostFunc func(ctx context.Context, c HostCall) (json.RawMessage, error)
 
-// noServices is the [HostFunc] of a host that has none.
+// noServices is the [HostFunc] of a host without services.
 func noServices(_ context.Context, c HostCall) (json.RawMessage, error) {
 	return nil, sdk.Errorf(sdk.Denied, "capability_missing", "this host offers plugins no services, and %.64q was asked for", text(string(c.Service))).
 		WithHint("run the plugin on a host that was set up with services")

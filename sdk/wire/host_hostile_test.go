@@ -16,8 +16,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// rude sends the questions that it is told to, in whatever form, then waits for
-// so many answers, and answers its call.
+// rude sends the scripted questions in any form, then waits for a number of answers,
+// and answers its call.
 type rude struct {
 	wirepb.UnimplementedPluginServer
 	questions func(callID uint64) []*wirepb.Reply
@@ -64,7 +64,7 @@ func question(callID, id uint64, service, body string) *wirepb.Reply {
 	return &wirepb.Reply{Id: callID, Body: &wirepb.Reply_HostCall{HostCall: &wirepb.HostCall{Id: id, Service: service, Body: []byte(body)}}}
 }
 
-// fill asks as much as may be asked at a time.
+// fill asks as many questions as may be open at a time.
 func fill(callID uint64) (frames []*wirepb.Reply) {
 	for i := range uint64(check.MaxHostOpen) {
 		frames = append(frames, question(callID, i, "log", `{}`))
@@ -72,7 +72,7 @@ func fill(callID uint64) (frames []*wirepb.Reply) {
 	return frames
 }
 
-// rudeness is what is asked, and for what reasons it is refused.
+// rudeness is a list of questions, and the reasons with which they are refused.
 type rudeness struct {
 	questions func(callID uint64) []*wirepb.Reply
 	want      []string
@@ -137,8 +137,8 @@ func TestRudeQuestionsAreRefused(t *testing.T) {
 	}
 }
 
-// A flood without a pause is served up to its bounds, and holds up neither the
-// call nor the host.
+// A flood without a pause is served up to its limits, and delays neither the call nor
+// the host.
 func TestAFloodOfQuestionsEnds(t *testing.T) {
 	const flood = check.MaxHostCalls + 5000
 	var served atomic.Int32

@@ -115,7 +115,7 @@ func TestTheHostIsNotAskedAfterTheCall(t *testing.T) {
 	if err := evaluateOnce(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	// The call's context has ended, so it takes one without that to ask at all.
+	// The call's context has ended, so asking at all needs another context.
 	err := sdk.Log(context.WithoutCancel(<-kept), &sdk.LogRequest{Message: "late"})
 	wantError(t, err, sdk.Invalid, "call_ended")
 	if served.Load() != 0 {
@@ -125,8 +125,8 @@ func TestTheHostIsNotAskedAfterTheCall(t *testing.T) {
 
 func TestAnswersThatNobodyWaitsForAreGivenUp(t *testing.T) {
 	tests := map[string]struct {
-		// ask asks with a context of the plugin's own; begun is closed once the
-		// host serves that.
+		// ask asks with the plugin's own context; begun is closed once the host serves
+		// the question.
 		ask func(ctx context.Context, begun <-chan struct{}) error
 		end func(cancel func())
 	}{
@@ -207,7 +207,7 @@ func TestManyQuestionsTakeTurns(t *testing.T) {
 	}
 }
 
-// A plugin whose messages are capped below a question's size must not send one
+// A plugin whose messages are limited below a question's size must not send a message
 // that ends the stream.
 func TestAQuestionFitsIntoAMessage(t *testing.T) {
 	const limit = 64 << 10

@@ -22,7 +22,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// scripted is a plugin of no honesty: it answers with the bytes it is told to.
+// scripted is a dishonest plugin: it answers with the scripted bytes.
 type scripted struct {
 	wirepb.UnimplementedPluginServer
 	manifest *wirepb.Manifest
@@ -51,7 +51,7 @@ func (s *scripted) Calls(stream grpc.BidiStreamingServer[wirepb.Request, wirepb.
 	}
 }
 
-// raw is a frame that rawCodec sends as it is.
+// raw is a frame that rawCodec sends unchanged.
 type raw []byte
 
 type rawCodec struct{ encoding.CodecV2 }
@@ -92,7 +92,7 @@ func responded(v *wirepb.Verdict) *wirepb.EvaluateResult {
 	return &wirepb.EvaluateResult{Outcome: &wirepb.EvaluateResult_Response{Response: &wirepb.EvaluateResponse{Verdict: v}}}
 }
 
-// What a verdict says, which a zero doesn't.
+// A verdict that says whether it is valid, which a zero value doesn't.
 var yes, no = proto.Bool(true), proto.Bool(false)
 
 func TestBadResponsesFailTheirCallOnly(t *testing.T) {
@@ -153,7 +153,7 @@ func TestBadResponsesFailTheirCallOnly(t *testing.T) {
 	}
 }
 
-// A plugin that leaves out whether an attempt is valid didn't say "no".
+// A plugin that leaves out whether an attempt is valid hasn't said "no".
 func TestAVerdictSaysWhetherItIsValid(t *testing.T) {
 	for came, v := range map[string]*wirepb.Verdict{
 		"nothing":                         nil,

@@ -8,9 +8,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// preparedConfigs keeps what a plugin made of its configs, the least recently
-// used going first. Each is made once, however many calls ask at a time. A
-// failure is told to whoever waited for it and then forgotten.
+// preparedConfigs keeps a plugin's results for its configs and drops the least recently
+// used first. Each is made once, however many calls ask at the same time. A failure is
+// returned to the calls that waited for it, and then forgotten.
 type preparedConfigs struct {
 	mu      sync.Mutex
 	limit   int
@@ -29,8 +29,8 @@ func newPreparedConfigs(limit int) *preparedConfigs {
 	return &preparedConfigs{limit: limit, entries: map[configKey]*list.Element{}, recent: list.New()}
 }
 
-// get returns the entry of a key, made by prepare if it isn't there. Without
-// prepare, a missing entry is the error that makes the host send the config.
+// get returns the entry of a key, and prepares it if it doesn't exist. Without prepare,
+// a missing entry is the error that makes the host send the config.
 func (c *preparedConfigs) get(ctx context.Context, key configKey, prepare func() (any, error)) (any, error) {
 	for {
 		entry, mine := c.claim(key, prepare != nil)
@@ -46,7 +46,8 @@ func (c *preparedConfigs) get(ctx context.Context, key configKey, prepare func()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		// Another call's end isn't this one's: prepare again.
+		// The entry failed because another call ended, which doesn't concern this call:
+		// prepare again.
 		if code := sdk.CodeOf(entry.err); ctx.Err() == nil && (code == sdk.Cancelled || code == sdk.Timeout) {
 			continue
 		}
@@ -54,8 +55,8 @@ func (c *preparedConfigs) get(ctx context.Context, key configKey, prepare func()
 	}
 }
 
-// claim returns the entry of a key, and whether it was added for the caller to
-// fill.
+// claim returns the entry of a key, and whether it was added and the caller must fill
+// it.
 func (c *preparedConfigs) claim(key configKey, add bool) (entry *preparedConfig, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -124,7 +124,7 @@ func TestPrepareOfAnotherKindSaysWhatThePluginIs(t *testing.T) {
 	c := connect(t, evaluator(1, nil), wire.ServerConfig{}, wire.ClientOptions{})
 	err := c.Prepare(t.Context(), sdk.KindGenerator, wire.Config{})
 	wantError(t, err, sdk.Invalid, "kind_unsupported")
-	if hint := sdk.AsError(err).Hint; hint != "the plugin says: it is: evaluator" {
+	if hint := sdk.AsError(err).Hint; hint != "the plugin says: its kinds are: evaluator" {
 		t.Errorf("hint %q", hint)
 	}
 }

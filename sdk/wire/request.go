@@ -25,7 +25,7 @@ func encodeGenerateRequest(r *sdk.GenerateRequest) *wirepb.GenerateRequest {
 	}
 }
 
-// decodeGenerateRequest leaves Emit to whoever serves the call.
+// decodeGenerateRequest doesn't set Emit; the code that serves the call does.
 func decodeGenerateRequest(pb *wirepb.GenerateRequest) *sdk.GenerateRequest {
 	return &sdk.GenerateRequest{Call: decodeCall(pb), State: pb.GetState()}
 }
@@ -46,7 +46,7 @@ func decodeCorrectRequest(pb *wirepb.CorrectRequest) *sdk.CorrectRequest {
 	}
 }
 
-// callFields are what every request says of its place in a run.
+// callFields are the fields with which every request says where it is in a run.
 type callFields interface {
 	GetRunId() string
 	GetNode() string
@@ -62,7 +62,7 @@ func decodeCall(pb callFields) sdk.Call {
 	}
 }
 
-// commonRun is the run of a batch; "" where its items don't belong to one.
+// commonRun is the run of a batch, or "" if its items don't belong to one run.
 func commonRun[R any](reqs []*R, run func(*R) string) string {
 	if len(reqs) == 0 {
 		return ""

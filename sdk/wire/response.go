@@ -81,7 +81,7 @@ func decodeCorrectResult(pb *wirepb.CorrectResult) sdk.CorrectResult {
 	return sdk.CorrectResult{Response: out}
 }
 
-// outcomeError is the error to send for one item, nil where it has a response.
+// outcomeError is the error to send for one item, or nil if it has a response.
 func outcomeError(responded bool, err error) error {
 	if err == nil && !responded {
 		return sdk.Errorf(sdk.Internal, "no_response", "the plugin returned neither a response nor an error")

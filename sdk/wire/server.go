@@ -16,19 +16,19 @@ import (
 
 // ServerConfig sets up a [Server].
 type ServerConfig struct {
-	// MessageBytes caps one message either way. Default [DefaultMessageBytes].
+	// MessageBytes limits one message in each direction. Default [DefaultMessageBytes].
 	MessageBytes int
-	// Parallel is how many calls run at a time; others wait. Default what the
-	// manifest says, else 1.
+	// Parallel is how many calls run at a time; others wait. The default is the
+	// manifest's value, or else 1.
 	Parallel int
-	// Stderr takes the stacks of panics. Default the process's own.
+	// Stderr gets the stacks of panics. Default: the process's own.
 	Stderr io.Writer
 }
 
 // Server is the plugin's half: it serves one host.
 //
-// A panic in the author's code fails the call that it happened in, with
-// sdk.Internal and the reason "plugin_panic"; its stack goes to stderr.
+// A panic in the author's code fails only the call in which it happened, with
+// sdk.Internal and the reason "plugin_panic". Its stack goes to stderr.
 type Server struct {
 	wirepb.UnimplementedPluginServer
 	plugin   sdk.Plugin
@@ -56,7 +56,7 @@ func (s *Server) Parallel() int { return s.config.Parallel }
 // Register adds the service to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) { wirepb.RegisterPluginServer(r, s) }
 
-// Describe implements the service. Which versions fit is the host's decision,
+// Describe implements the service. The host decides which versions are compatible,
 // since it can tell its user.
 func (s *Server) Describe(context.Context, *wirepb.DescribeRequest) (*wirepb.Manifest, error) {
 	return encodeManifest(&s.manifest), nil

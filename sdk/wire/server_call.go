@@ -30,7 +30,7 @@ func (s *Server) run(ctx context.Context, req *wirepb.Request, chunk chunkFunc) 
 
 func (s *Server) dispatch(ctx context.Context, req *wirepb.Request, chunk chunkFunc) (*wirepb.Reply, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err // it waited for too long
+		return nil, err // it waited too long
 	}
 	switch body := req.GetBody().(type) {
 	case *wirepb.Request_Prepare:
@@ -114,7 +114,7 @@ func (s *Server) correct(ctx context.Context, call *wirepb.Correct) (*wirepb.Rep
 	return &wirepb.Reply{Body: &wirepb.Reply_Corrected{Corrected: out}}, nil
 }
 
-// prepare returns what the plugin made of a config, from the cache where it can.
+// prepare returns the plugin's result for a config, from the cache if it is there.
 func (s *Server) prepare(ctx context.Context, kind sdk.Kind, cfg *wirepb.Config) (any, error) {
 	if !slices.Contains(s.manifest.Kinds, kind) {
 		return nil, s.wrongKind(kind)
@@ -143,7 +143,7 @@ func prepareKind(ctx context.Context, p *sdk.Plugin, kind sdk.Kind, config []byt
 	}
 }
 
-// configError makes a plain error of a prepare function what it means: the
+// configError classifies an error of a prepare function that isn't an [sdk.Error]: the
 // config is wrong.
 func configError(err error) error {
 	var e *sdk.Error
@@ -158,11 +158,11 @@ func (s *Server) wrongKind(kind sdk.Kind) error {
 	for i, k := range s.manifest.Kinds {
 		kinds[i] = string(k)
 	}
-	return sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s is no %s", s.manifest.Name, text(string(kind))).
-		WithHint("it is: %s", strings.Join(kinds, ", "))
+	return sdk.Errorf(sdk.Invalid, "kind_unsupported", "plugin %s doesn't have the kind %s", s.manifest.Name, text(string(kind))).
+		WithHint("its kinds are: %s", strings.Join(kinds, ", "))
 }
 
-// maxPanic bounds the value of a panic in a message, in bytes.
+// maxPanic limits how much of a panic's value a message shows, in bytes.
 const maxPanic = 1 << 10
 
 // guard runs the author's code and turns its panic into an error.

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// callHost is the host as one call sees it.
+// callHost is the host for one call.
 type callHost struct {
 	session *session
 	job     *job
@@ -20,7 +20,8 @@ type callHost struct {
 	slots   chan struct{}
 }
 
-// Ask implements [sdk.Host]. A question too many waits for an answer to another.
+// Ask implements [sdk.Host]. If too many questions are open, it waits until one is
+// answered.
 func (h *callHost) Ask(ctx context.Context, service sdk.Service, request json.RawMessage) (json.RawMessage, error) {
 	if limit := h.limit(); len(request) > limit {
 		return nil, check.HostCallTooLarge(service, len(request), limit)
@@ -37,8 +38,8 @@ func (h *callHost) Ask(ctx context.Context, service sdk.Service, request json.Ra
 	return h.ask(ctx, service, request)
 }
 
-// limit is how long a question may be: its frame has to fit into a message, too,
-// or the host would end the stream.
+// limit is how long a question may be: its frame must fit into a message too, or the
+// host would end the stream.
 func (h *callHost) limit() int {
 	return max(0, min(check.MaxHostBytes, h.session.server.config.MessageBytes-hostFrame))
 }
@@ -66,7 +67,7 @@ func (h *callHost) ask(ctx context.Context, service sdk.Service, request json.Ra
 	}
 }
 
-// ended says why the call is over: its context's end, or else its own.
+// ended says why the call is over: because its context ended, or because it returned.
 func (h *callHost) ended() error {
 	if h.session.isRunning(h.job) {
 		return h.job.ctx.Err()
@@ -74,8 +75,8 @@ func (h *callHost) ended() error {
 	return callEnded()
 }
 
-// openQuestion returns the id of a new question and where its answer will come;
-// nil if the call is over.
+// openQuestion returns the id of a new question and the channel for its answer, or nil
+// if the call is over.
 func (s *session) openQuestion(callID uint64) (uint64, <-chan *wirepb.HostReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,8 @@ func (s *session) isRunning(j *job) bool {
 	return s.cancels[j.req.GetId()] != nil
 }
 
-// answer hands an answer to whoever waits for it. The lock must be held.
+// answer gives an answer to the goroutine that waits for it. The caller must hold the
+// lock.
 func (s *session) answer(reply *wirepb.HostReply) {
 	if question := s.questions[reply.GetId()]; question != nil {
 		delete(s.questions, reply.GetId())

@@ -15,10 +15,10 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire/wirepb"
 )
 
-// session serves one stream. Its goroutines take turns: one reads, and runs the
-// call that it read, while the next one reads on. So a call changes hands only
-// when all of Parallel are busy: then it is queued, and the reader goes on
-// reading, since a cancellation may come.
+// session serves one stream. Its goroutines take turns: one reads a call and runs it,
+// while the next one continues to read. So a call stays on one goroutine unless all of
+// Parallel are busy. Then the call is queued, and the reader continues to read, since a
+// cancellation may arrive.
 type session struct {
 	server *Server
 	stream grpc.ServerStream
@@ -32,9 +32,9 @@ type session struct {
 	cancels map[uint64]context.CancelFunc
 	queue   []*job
 	running int // calls, at most Parallel
-	readers int // goroutines that read or wait to
+	readers int // goroutines that read or wait to read
 	err     error
-	// questions are those to the host that wait for an answer.
+	// questions are the questions to the host that wait for an answer.
 	questions    map[uint64]chan<- *wirepb.HostReply
 	lastQuestion uint64
 }
@@ -52,12 +52,12 @@ func newSession(s *Server, stream grpc.ServerStream) *session {
 	}
 }
 
-// serve returns once the host has gone and every call has ended.
+// serve returns once the host is gone and every call has ended.
 func (s *session) serve() error {
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithCancel(s.stream.Context())
 	defer cancel()
-	// Whoever reads the end cancels the calls.
+	// The goroutine that reads the end of the stream cancels the calls.
 	s.group.Go(func() { s.work(cancel) })
 	s.group.Wait()
 	if errors.Is(s.err, io.EOF) {
@@ -83,7 +83,7 @@ func (s *session) work(cancel context.CancelFunc) {
 	}
 }
 
-// next reads until a call may run, nil at the end of the stream.
+// next reads until a call may run. It returns nil at the end of the stream.
 func (s *session) next() *job {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -134,8 +134,8 @@ func (s *session) accept(req *wirepb.Request) *job {
 	return j
 }
 
-// keepReading starts another reader where the caller was the last: at most one
-// goroutine more than run calls.
+// keepReading starts another reader if the caller was the last one, so there is at most
+// one goroutine more than running calls.
 func (s *session) keepReading(cancel context.CancelFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,8 +145,8 @@ func (s *session) keepReading(cancel context.CancelFunc) {
 	}
 }
 
-// finish ends a call, and returns the next one that waited. Without one the
-// caller reads again.
+// finish ends a call and returns the next waiting one. If there is none, the caller
+// reads again.
 func (s *session) finish(j *job) *job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,8 +162,8 @@ func (s *session) finish(j *job) *job {
 	return nil
 }
 
-// chunk sends a piece of an output. One that doesn't fit is left out: the
-// output that it is a piece of won't fit either, and says so.
+// chunk sends a piece of an output. A piece that doesn't fit is left out: the whole
+// output won't fit either, and its reply says so.
 func (s *session) chunk(id uint64, item int, piece string) {
 	b, err := proto.Marshal(&wirepb.Reply{Id: id, Body: &wirepb.Reply_Chunk{
 		Chunk: &wirepb.Chunk{Item: uint32(item), Text: text(piece)},
@@ -173,7 +173,7 @@ func (s *session) chunk(id uint64, item int, piece string) {
 	}
 }
 
-// reply sends a call's final frame, or why it can't be sent.
+// reply sends a call's final frame, or the reason why it can't be sent.
 func (s *session) reply(id uint64, r *wirepb.Reply) {
 	r.Id = id
 	b, err := proto.Marshal(r)
@@ -191,7 +191,7 @@ func (s *session) reply(id uint64, r *wirepb.Reply) {
 	s.send(b)
 }
 
-// send returns an error to nobody: when the stream has ended, the reader sees it.
+// send ignores the error: when the stream has ended, the reader sees it.
 func (s *session) send(b []byte) {
 	s.sending.Lock()
 	defer s.sending.Unlock()

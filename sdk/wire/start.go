@@ -10,22 +10,22 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxStart bounds the start message: two certificates and a key are 2 KiB.
+// maxStart limits the start message: two certificates and a key are 2 KiB.
 const maxStart = 64 << 10
 
-// Start is what the host tells a plugin's process first: one line of JSON on
-// its standard input, which stays open for as long as the host lives. It comes
-// this way because, unlike the environment, nobody else can read it. A plugin
-// may ignore it, and what it doesn't know in it.
+// Start is the host's first message to a plugin's process: one line of JSON on its
+// standard input, which stays open for as long as the host lives. It is sent this way
+// because nobody else can read it, unlike the environment. A plugin may ignore the
+// message, and any part of it that the plugin doesn't know.
 type Start struct {
-	// LogLevel is the least level that the host keeps: "trace", "debug", "info",
+	// LogLevel is the lowest level that the host keeps: "trace", "debug", "info",
 	// "warn" or "error". Default "info".
 	LogLevel string `json:"log_level,omitempty"`
-	// MessageBytes caps one message either way. 0 is [DefaultMessageBytes].
+	// MessageBytes limits one message in each direction. 0 means [DefaultMessageBytes].
 	MessageBytes int `json:"message_bytes,omitempty"`
-	// Parallel is how many calls may run at a time. 0 is what the manifest says.
+	// Parallel is how many calls may run at a time. 0 means the manifest's value.
 	Parallel int `json:"parallel,omitempty"`
-	// TLS, where set, is what to serve with.
+	// TLS, if set, has the certificates to serve with.
 	TLS *StartTLS `json:"tls,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func (s *Start) Encode() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// ReadStart reads the start message, at most 64 KiB, and leaves what follows.
+// ReadStart reads the start message, at most 64 KiB, and doesn't read what follows.
 func ReadStart(r *bufio.Reader) (*Start, error) {
 	var line []byte
 	for {

@@ -27,8 +27,9 @@ func decodeVerdict(pb *wirepb.Verdict) sdk.Verdict {
 	}
 }
 
-// checkSaid refuses a verdict that, or a child of which, doesn't say whether it is
-// valid: a zero would count as "no", and a program that forgot to judge as one that did.
+// checkSaid refuses a verdict if it, or one of its children, doesn't say whether it is
+// valid. Otherwise a zero value would count as "no", and a program that forgot to judge
+// would seem to have judged.
 func checkSaid(pb *wirepb.Verdict) error {
 	if pb == nil {
 		return check.NoVerdict("nothing")
@@ -37,7 +38,7 @@ func checkSaid(pb *wirepb.Verdict) error {
 		var came bytes.Buffer
 		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(pb)
 		if err == nil {
-			err = json.Compact(&came, text) // protojson's own spaces vary
+			err = json.Compact(&came, text) // protojson varies its spaces
 		}
 		if err != nil {
 			return check.ResponseInvalid("a verdict can't be read: %w", err)

@@ -67,7 +67,7 @@ func dial(t *testing.T, s wirepb.PluginServer, messageBytes int) *grpc.ClientCon
 	return conn
 }
 
-// serverOptions are those of the protocol, but for a server that sends raw frames.
+// serverOptions are the protocol's options, except for a server that sends raw frames.
 func serverOptions(s wirepb.PluginServer, messageBytes int) []grpc.ServerOption {
 	opts := append(wire.ServerOptions(messageBytes), grpc.WaitForHandlers(true))
 	if _, ok := s.(*scripted); ok {
@@ -76,7 +76,7 @@ func serverOptions(s wirepb.PluginServer, messageBytes int) []grpc.ServerOption 
 	return opts
 }
 
-// evaluator is a plugin of one evaluator that needs no config.
+// evaluator is a plugin with one evaluator that needs no config.
 func evaluator(parallel int, f sdk.EvaluatorFunc) sdk.Plugin {
 	return sdk.Plugin{
 		Manifest:  sdk.Manifest{Name: "probe", Version: "1.0.0", Parallel: parallel},
@@ -99,7 +99,7 @@ func wantError(t *testing.T, err error, code sdk.Code, reason string) {
 	}
 }
 
-// wantAlive fails when the stream didn't survive what came before.
+// wantAlive fails if the stream didn't survive the messages before.
 func wantAlive(t *testing.T, c *wire.Client) {
 	t.Helper()
 	select {

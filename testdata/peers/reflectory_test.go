@@ -22,10 +22,10 @@ func newReflectory(w *work) *reflectory {
 		Corrector: sdk.CorrectorFunc(func(_ context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
 			return &sdk.CorrectResponse{Output: w.correct(req.Output)}, nil
 		}),
-		LoopLimits: core.LoopLimits{MaxIterations: maxIterations},
-		State:      core.MustJSON(map[string]string{"request": request}),
-		RunID:      "run",
-		Node:       "draft",
+		Limits: loop.Limits{MaxIterations: maxIterations},
+		State:  core.MustJSON(map[string]string{"request": request}),
+		RunID:  "run",
+		Node:   "draft",
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -18,7 +19,7 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 	w := newWorld(t)
 	var golden strings.Builder
 	for _, o := range operation.Table() {
-		fixture := fixtures[o.Name]
+		fixture := operationtest.Fixtures()[o.Name]
 		if fixture == nil {
 			t.Errorf("operation %s has no fixture", o.Name)
 			continue
@@ -26,8 +27,8 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 		var outcomes []string
 		whose := map[string][]string{}
 		for _, c := range callers() {
-			w.body, w.asker = nil, c.Caller
-			_, err := w.do(c.Caller, o.Name, fixture(w))
+			w.Body, w.Asker = nil, c.Caller
+			_, err := w.Do(c.Caller, o.Name, fixture(w))
 			outcome := "ok"
 			if err != nil {
 				outcome = fmt.Sprint(sdk.CodeOf(err), " ", sdk.ReasonOf(err))
@@ -43,7 +44,7 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 			fmt.Fprintf(&golden, "    %s: %s\n", outcome, strings.Join(whose[outcome], ", "))
 		}
 	}
-	for name := range fixtures {
+	for name := range operationtest.Fixtures() {
 		if _, err := operation.Find(name); err != nil {
 			t.Errorf("there is a fixture of %s, which is no operation", name)
 		}
@@ -61,12 +62,12 @@ func TestNothingIsLearntElsewhere(t *testing.T) {
 			continue // it is about the host, not about what is in a namespace
 		}
 		t.Run(o.Name, func(t *testing.T) {
-			w.t, w.body = t, nil
-			in := fixtures[o.Name](w)
+			w.T, w.Body = t, nil
+			in := operationtest.Fixtures()[o.Name](w)
 			for name, c := range callers {
 				empty := newWorld(t)
-				empty.body = w.body
-				there, absent := answer(w.do(c, o.Name, in)), answer(empty.do(c, o.Name, in))
+				empty.Body = w.Body
+				there, absent := answer(w.Do(c, o.Name, in)), answer(empty.Do(c, o.Name, in))
 				if there != absent {
 					t.Errorf("%s is answered\n%s\nand where it isn't\n%s", name, there, absent)
 				}

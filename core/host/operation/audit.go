@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +31,7 @@ func audit() []Operation {
 			Doc: "Check every stream of the journal from its first entry to its head.",
 		}, inAll[AuditVerify], auditVerify),
 		define(Operation{
-			Name: "audit_verify_segment", Method: "POST", Path: "/v1/audit/segments/verify", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true,
+			Name: "audit_verify_segment", Method: "POST", Path: "/v1/audit/segments/verify", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true, Body: true,
 			Doc: "Prove a file that a pruning wrote, which is the body.",
 		}, inAll[AuditVerifySegment], auditVerifySegment),
 		define(Operation{
@@ -144,7 +145,7 @@ type AuditStreams struct {
 }
 
 func auditStreams(ctx context.Context, c *Call, in *AuditStreams) (*Page[journal.StreamHead], error) {
-	after, limit, err := in.open(nil)
+	after, limit, err := in.open(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func auditStreams(ctx context.Context, c *Call, in *AuditStreams) (*Page[journal
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(list, next, nil), nil
+	return pageOf(ctx, c, list, next, nil)
 }
 
 // AuditEntries names a stream: run/RUN, namespace/NAMESPACE, or another by its name.
@@ -175,6 +176,10 @@ type AuditEntries struct {
 	// From is the number of the first entry; 0 is so that the last one is shown. A page
 	// goes on with newer entries then, and else with older ones.
 	From uint64 `json:"from,omitempty"`
+	// Types are the types of the entries to show, up to 100; none is all. A page then may
+	// have fewer entries than its limit, and another follow: each looks at up to
+	// [MaxAuditLooked].
+	Types []string `json:"types,omitempty"`
 	Paging
 }
 
@@ -257,15 +262,49 @@ func streamNotFound(stream string) error {
 		WithHint("list them").WithAction("audit show")
 }
 
+// MaxAuditLooked is how many entries a page looks at, where it shows only some types.
+const MaxAuditLooked = 10_000
+
+// maxTypes bounds a filter by types: there are fewer.
+const maxTypes = 100
+
+// checkTypes refuses types that no event has.
+func (in *AuditEntries) checkTypes() error {
+	if len(in.Types) > maxTypes {
+		return sdk.Errorf(sdk.Invalid, "types_invalid", "%d types are given (limit %d)", len(in.Types), maxTypes).WithDetail("field", "types")
+	}
+	var known []string
+	for _, t := range journal.Catalogue() {
+		known = append(known, t.Type)
+	}
+	var problems []error
+	for _, name := range in.Types {
+		if !slices.Contains(known, name) {
+			problems = append(problems, sdk.Errorf(sdk.Invalid, "types_invalid", "there are no events of type %q", core.Cut(name)).
+				WithHint("%s", sdk.DidYouMean(name, known, "list the types")).WithDetail("field", "types"))
+		}
+	}
+	return core.JoinErrors(problems...)
+}
+
+// shows reports whether an entry is of one of the types.
+func (in *AuditEntries) shows(e *journal.Entry) bool {
+	return len(in.Types) == 0 || slices.Contains(in.Types, e.Type)
+}
+
 func auditEntries(ctx context.Context, c *Call, in *AuditEntries) (*StreamEntries, error) {
+	if err := in.checkTypes(); err != nil {
+		return nil, err
+	}
 	filter := *in
 	filter.Paging = Paging{}
-	at, limit, err := in.open(filter)
+	at, limit, err := in.open(ctx, c, filter)
 	if err != nil {
 		return nil, err
 	}
 	edge, _ := strconv.ParseUint(at, 10, 64) // 0 for the first page
 	out := &StreamEntries{Stream: in.Stream}
+	var entries []journal.Entry
 	err = c.Host.Store.View(ctx, func(r core.Reader) error {
 		if out.Head, err = journal.ReadHead(r, in.Stream); err != nil {
 			return err
@@ -280,26 +319,40 @@ func auditEntries(ctx context.Context, c *Call, in *AuditEntries) (*StreamEntrie
 		if seal.Seq > 0 {
 			out.Pruned = &Seal{seal.Seq, seal.SegmentPruned}
 		}
-		first, last, next := entryRange(in.From, edge, uint64(limit), seal.Last, out.Head.Seq) //nolint:gosec // the limit is from 1 to MaxLimit
-		var entries []journal.Entry
+		look := uint64(limit) //nolint:gosec // the limit is from 1 to MaxLimit
+		if len(in.Types) > 0 {
+			look = MaxAuditLooked
+		}
+		first, last, next := entryRange(in.From, edge, look, seal.Last, out.Head.Seq)
 		if first <= last {
 			err = journal.ReadFrom(r, in.Stream, first, func(e journal.Entry) (bool, error) {
-				if e.Seq <= last {
+				if e.Seq <= last && in.shows(&e) {
 					entries = append(entries, e)
 				}
 				return e.Seq < last, ctx.Err()
 			})
 		}
+		if over := len(entries) - limit; over > 0 && in.From > 0 { // the rest is for the next page
+			entries = entries[:limit]
+			next = entries[limit-1].Seq + 1
+		} else if over > 0 {
+			entries = entries[over:]
+			next = entries[0].Seq - 1
+		}
 		at = ""
 		if next > 0 {
 			at = strconv.FormatUint(next, 10)
 		}
-		out.Page = *pageOf(entries, at, filter)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	page, err := pageOf(ctx, c, entries, at, filter)
+	if err != nil {
+		return nil, err
+	}
+	out.Page = *page
 	return out, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/action"
+	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -50,19 +52,19 @@ type Evaluate struct {
 	State json.RawMessage `json:"state,omitempty"`
 }
 
-func evaluate(ctx context.Context, c *Call, in *Evaluate) (*core.EvaluateResult, error) {
+func evaluate(ctx context.Context, c *Call, in *Evaluate) (*action.EvaluateResult, error) {
 	single, err := in.single("evaluator", in.Evaluator, workflow.LoadEvaluator)
 	if err != nil {
 		return nil, err
 	}
-	if err := core.Together(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("state", in.State)); err != nil {
+	if err := core.JoinErrors(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("state", in.State)); err != nil {
 		return nil, err
 	}
-	spec := &core.EvaluateSpec{Evaluator: single.Step}
+	spec := &action.EvaluateSpec{Evaluator: single.Step}
 	if len(in.Output) > 0 {
-		spec.Data = core.Constant(in.Output)
+		spec.Data = action.Constant(in.Output)
 	}
-	return act[core.EvaluateResult](ctx, c, in.Namespace, single, spec, in.State)
+	return act[action.EvaluateResult](ctx, c, in.Namespace, single, spec, in.State)
 }
 
 // Correct asks for a better output.
@@ -80,7 +82,7 @@ type Correct struct {
 	Errors json.RawMessage `json:"errors,omitempty"`
 }
 
-func correct(ctx context.Context, c *Call, in *Correct) (*core.CorrectResult, error) {
+func correct(ctx context.Context, c *Call, in *Correct) (*action.CorrectResult, error) {
 	single, err := in.single("corrector", in.Corrector, workflow.LoadCorrector)
 	if err != nil {
 		return nil, err
@@ -88,14 +90,14 @@ func correct(ctx context.Context, c *Call, in *Correct) (*core.CorrectResult, er
 	if len(in.Output) == 0 {
 		return nil, sdk.Errorf(sdk.Invalid, "output_missing", "output is missing").WithDetail("field", "output")
 	}
-	if err := core.Together(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("errors", in.Errors)); err != nil {
+	if err := core.JoinErrors(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("errors", in.Errors)); err != nil {
 		return nil, err
 	}
-	spec := &core.CorrectSpec{Corrector: single.Step, Data: core.Constant(in.Output)}
+	spec := &action.CorrectSpec{Corrector: single.Step, Data: action.Constant(in.Output)}
 	if len(in.Errors) > 0 {
-		spec.Errors = core.Constant(findings(in.Errors))
+		spec.Errors = action.Constant(findings(in.Errors))
 	}
-	return act[core.CorrectResult](ctx, c, in.Namespace, single, spec, nil)
+	return act[action.CorrectResult](ctx, c, in.Namespace, single, spec, nil)
 }
 
 // findings are a list of errors, or a verdict's.
@@ -114,7 +116,7 @@ func checkInput(field string, value json.RawMessage) error {
 	if len(value) == 0 {
 		return nil
 	}
-	err := workflow.CheckInput(field, value)
+	err := state.CheckInput(field, value)
 	if err == nil {
 		_, err = core.DecodeJSON(value)
 		err = sdk.Wrap(field, err)
@@ -126,8 +128,8 @@ func checkInput(field string, value json.RawMessage) error {
 }
 
 // act has plugins do one action outside a run.
-func act[Out any](ctx context.Context, c *Call, namespace string, single *workflow.Single, action core.Action, state json.RawMessage) (*Out, error) {
-	result, err := c.Host.Act(ctx, host.Need{Uses: single.Plugins, Namespace: namespace}, action, state)
+func act[Out any](ctx context.Context, c *Call, namespace string, single *workflow.Single, spec action.Spec, state json.RawMessage) (*Out, error) {
+	result, err := c.Host.Act(ctx, host.Need{Uses: single.Plugins, Namespace: namespace}, spec, state)
 	if err != nil {
 		return nil, err
 	}

@@ -12,16 +12,16 @@ import (
 
 func TestEvidenceIsRecorded(t *testing.T) {
 	w := newWorld(t)
-	id := w.memory()
+	id := w.Memory()
 	for _, want := range []gate.ToolsRecorded{{Recorded: 1}, {Duplicates: 1}} {
-		if got := try[gate.ToolsRecorded](w, "evidence_tool", w.outcome(id)); *got != want {
+		if got := try[gate.ToolsRecorded](w, "evidence_tool", w.Outcome(id)); *got != want {
 			t.Errorf("outcomes give %+v, not %+v", *got, want)
 		}
 	}
-	if got := try[gate.OmegaRecorded](w, "evidence_omega", w.known(id)); got.MemoryID != id || got.Seq != 1 {
+	if got := try[gate.OmegaRecorded](w, "evidence_omega", w.Known(id)); got.MemoryID != id || got.Seq != 1 {
 		t.Errorf("factors give %+v", got)
 	}
-	got := try[gate.DAGRecorded](w, "evidence_dag", &operation.EvidenceDAG{WorkflowDAG: w.graph("no-such-memory")})
+	got := try[gate.DAGRecorded](w, "evidence_dag", &operation.EvidenceDAG{WorkflowDAG: w.Graph("no-such-memory")})
 	if got.Nodes != 4 || len(got.Unknown) != 1 {
 		t.Errorf("a graph gives %+v", got)
 	}
@@ -31,16 +31,16 @@ func TestEvidenceIsRecorded(t *testing.T) {
 // is recorded, and it is refused like one that isn't there.
 func TestEvidenceNamesMemoriesThatTheCallerReaches(t *testing.T) {
 	w := newWorld(t)
-	own, foreign := w.memory(), "memory-elsewhere"
-	in := w.outcome(own)
+	own, foreign := w.Memory(), "memory-elsewhere"
+	in := w.Outcome(own)
 	in.Outcomes = append(in.Outcomes, in.Outcomes[0])
 	in.Outcomes[1].MemoryID = foreign
 	c := core.Caller{Subject: "one", Scopes: []core.Scope{core.ScopeMemoryWrite}, Namespaces: []string{here}}
-	absent := answer(w.do(c, "evidence_tool", in))
-	_, err := w.host.Memories.Observe(w.ctx, &core.ObserveRequest{ID: foreign, Namespace: elsewhere, Content: "a secret"})
-	w.must(err)
-	out, err := w.do(c, "evidence_tool", in)
-	w.refused(err, sdk.NotFound, "memory_not_found")
+	absent := answer(w.Do(c, "evidence_tool", in))
+	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{ID: foreign, Namespace: elsewhere, Content: "a secret"})
+	w.Must(err)
+	out, err := w.Do(c, "evidence_tool", in)
+	w.Refused(err, sdk.NotFound, "memory_not_found")
 	if got := answer(out, err); got != absent {
 		t.Errorf("answered\n%s\nand where it isn't\n%s", got, absent)
 	}

@@ -65,11 +65,7 @@ func (c *Call) givenTo(ctx context.Context, given *core.GivenTo) *core.GivenTo {
 			own.Runs = append(own.Runs, id)
 		}
 	}
-	for _, id := range given.Reflections {
-		if m, err := c.Host.Memories.Get(ctx, id); err == nil && c.reaches(m.Namespace) {
-			own.Reflections = append(own.Reflections, id)
-		}
-	}
+	own.Reflections = append(own.Reflections, c.seen(ctx, given.Reflections)...)
 	return own
 }
 

@@ -13,7 +13,7 @@ import (
 
 func TestTheGateDecidesOnWhatWaits(t *testing.T) {
 	w := newWorld(t)
-	id, bad := w.waiting(), 0.0
+	id, bad := w.Waiting(), 0.0
 	low := core.OmegaFactors{UpstreamStatus: &bad, CodebaseVerification: &bad, RuntimeUtilityTrend: &bad}
 	dry := try[core.GateDecision](w, "gate_run", &operation.GateRun{ID: id, OmegaFactors: low, Notes: []string{"outdated"}, DryRun: true})
 	if dry.ID != "" || dry.MemoryID != id || !strings.Contains(string(core.MustJSON(dry)), "outdated") {
@@ -23,17 +23,17 @@ func TestTheGateDecidesOnWhatWaits(t *testing.T) {
 	if made.ID == "" || made.MemoryID != id || made.Verdict != core.VerdictRetain {
 		t.Errorf("a run gives %+v", made)
 	}
-	_, err := w.do(core.Operator(""), "gate_run", &operation.GateRun{ID: id})
-	w.refused(err, sdk.Conflict, "state_conflict")
-	_, err = w.do(core.Operator(""), "gate_run", &operation.GateRun{ID: "no-such-memory"})
-	w.refused(err, sdk.NotFound, "memory_not_found")
+	_, err := w.Do(core.Operator(""), "gate_run", &operation.GateRun{ID: id})
+	w.Refused(err, sdk.Conflict, "state_conflict")
+	_, err = w.Do(core.Operator(""), "gate_run", &operation.GateRun{ID: "no-such-memory"})
+	w.Refused(err, sdk.NotFound, "memory_not_found")
 }
 
 // TestADecisionIsExplainedUntilNowIsAskedFor is for what asks for now: that, a factor, a
 // note, or that nothing was decided.
 func TestADecisionIsExplainedUntilNowIsAskedFor(t *testing.T) {
 	w := newWorld(t)
-	id, well := w.waiting(), 0.9
+	id, well := w.Waiting(), 0.9
 	explain := func(in operation.GateExplain) string {
 		in.ID = id
 		return try[gate.Explanation](w, "gate_explain", &in).Decision.ID
@@ -56,16 +56,16 @@ func TestADecisionIsExplainedUntilNowIsAskedFor(t *testing.T) {
 	if was := explain(operation.GateExplain{}); was != erased.ID {
 		t.Errorf("of a purged memory decision %q is explained, not %s", was, erased.ID)
 	}
-	_, err := w.do(core.Operator(""), "gate_explain", &operation.GateExplain{ID: id, Now: true})
-	w.refused(err, sdk.NotFound, "memory_purged")
+	_, err := w.Do(core.Operator(""), "gate_explain", &operation.GateExplain{ID: id, Now: true})
+	w.Refused(err, sdk.NotFound, "memory_purged")
 }
 
 func TestAnErasureSaysWhy(t *testing.T) {
 	w := newWorld(t)
-	id := w.memory()
-	_, err := w.do(core.Operator(""), "gate_request", &operation.GateRequest{ID: id, Reason: "it is wrong"})
-	w.refused(err, sdk.Invalid, "erase_missing")
-	if _, err = w.do(core.Operator(""), "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: " "}); sdk.CodeOf(err) != sdk.Invalid {
+	id := w.Memory()
+	_, err := w.Do(core.Operator(""), "gate_request", &operation.GateRequest{ID: id, Reason: "it is wrong"})
+	w.Refused(err, sdk.Invalid, "erase_missing")
+	if _, err = w.Do(core.Operator(""), "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: " "}); sdk.CodeOf(err) != sdk.Invalid {
 		t.Errorf("without a reason: %v", err)
 	}
 	d := try[core.GateDecision](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
@@ -79,12 +79,12 @@ func TestAnErasureSaysWhy(t *testing.T) {
 func TestWhoWasGivenIsNamedAsFarAsTheCallerReaches(t *testing.T) {
 	w := newWorld(t)
 	reflected := func() (source string, ids []string) {
-		source = w.memory()
+		source = w.Memory()
 		for _, namespace := range []string{here, elsewhere} {
-			r := w.reflection(source)
+			r := w.Reflection(source)
 			r.Namespace = namespace
-			made, err := w.host.Memories.Reflect(w.ctx, r)
-			w.must(err)
+			made, err := w.Host.Memories.Reflect(w.Ctx, r)
+			w.Must(err)
 			ids = append(ids, made.ID)
 		}
 		return source, ids
@@ -95,8 +95,8 @@ func TestWhoWasGivenIsNamedAsFarAsTheCallerReaches(t *testing.T) {
 		if who == "here" {
 			c.Subject, c.Namespaces = "someone", []string{here}
 		}
-		out, err := w.do(c, "gate_request", &operation.GateRequest{ID: source, Erase: true, Reason: "it is wrong"})
-		w.must(err)
+		out, err := w.Do(c, "gate_request", &operation.GateRequest{ID: source, Erase: true, Reason: "it is wrong"})
+		w.Must(err)
 		if given := out.(*core.GateDecision).GivenTo; given == nil || !slices.Equal(given.Reflections, ids[:shown]) || given.Runs == nil {
 			t.Errorf("%s sees %+v of %v", who, given, ids)
 		}

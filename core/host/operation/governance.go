@@ -81,18 +81,22 @@ type GovernanceSet struct {
 	Namespace string `json:"namespace"`
 	// Assignments are such as "max_reflection_depth=2", 1 to 100.
 	Assignments []string `json:"assignments"`
+	// IfVersion is the version that the level must have: see [EntityVersion]. "" is any.
+	IfVersion string `json:"if_version,omitempty"`
 }
 
 func governanceSet(ctx context.Context, c *Call, in *GovernanceSet) (*governance.Record, error) {
-	return c.Host.Governance.Set(ctx, in.Namespace, in.Assignments...)
+	return c.Host.Governance.SetIf(ctx, in.Namespace, in.IfVersion, in.Assignments...)
 }
 
 // GovernanceUnset has the fields that a level is to leave to those above; none is all.
 type GovernanceUnset struct {
 	Namespace string   `json:"namespace"`
 	Fields    []string `json:"fields,omitempty"`
+	// IfVersion is the version that the level must have: see [EntityVersion]. "" is any.
+	IfVersion string `json:"if_version,omitempty"`
 }
 
 func governanceUnset(ctx context.Context, c *Call, in *GovernanceUnset) (*governance.Record, error) {
-	return c.Host.Governance.Unset(ctx, in.Namespace, in.Fields...)
+	return c.Host.Governance.UnsetIf(ctx, in.Namespace, in.IfVersion, in.Fields...)
 }

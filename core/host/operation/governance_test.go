@@ -32,12 +32,12 @@ func TestALevelIsSetExplainedAndUnset(t *testing.T) {
 func TestAChangeThatCantBeIsRefused(t *testing.T) {
 	w := newWorld(t)
 	try[governance.Record](w, "governance_set", &operation.GovernanceSet{Namespace: core.EveryNamespace, Assignments: []string{"locked=limits"}})
-	_, err := w.do(core.Operator(""), "governance_set", &operation.GovernanceSet{Namespace: here, Assignments: []string{"limits.max_memories=7"}})
-	w.refused(err, sdk.Denied, "field_locked")
+	_, err := w.Do(core.Operator(""), "governance_set", &operation.GovernanceSet{Namespace: here, Assignments: []string{"limits.max_memories=7"}})
+	w.Refused(err, sdk.Denied, "field_locked")
 	for _, in := range []*operation.GovernanceSet{
 		{Namespace: here}, {Namespace: here, Assignments: []string{"max_depth=2"}}, {Namespace: "no namespace", Assignments: []string{"max_reflection_depth=2"}},
 	} {
-		if _, err := w.do(core.Operator(""), "governance_set", in); sdk.CodeOf(err) != sdk.Invalid {
+		if _, err := w.Do(core.Operator(""), "governance_set", in); sdk.CodeOf(err) != sdk.Invalid {
 			t.Errorf("%+v: %v", in, err)
 		}
 	}
@@ -58,10 +58,10 @@ func TestALevelIsChangedByWhoReachesAllBelow(t *testing.T) {
 		{"**", core.EveryNamespace, true, true},
 	} {
 		who := core.Caller{Subject: "one", Scopes: core.Scopes(), Namespaces: []string{c.pattern}}
-		_, looked := w.do(who, "governance_get", &operation.GovernanceGet{Namespace: c.level})
-		_, explained := w.do(who, "governance_explain", &operation.GovernanceExplain{Namespace: c.level})
-		_, set := w.do(who, "governance_set", &operation.GovernanceSet{Namespace: c.level, Assignments: []string{"max_reflection_depth=2"}})
-		_, unset := w.do(who, "governance_unset", &operation.GovernanceUnset{Namespace: c.level})
+		_, looked := w.Do(who, "governance_get", &operation.GovernanceGet{Namespace: c.level})
+		_, explained := w.Do(who, "governance_explain", &operation.GovernanceExplain{Namespace: c.level})
+		_, set := w.Do(who, "governance_set", &operation.GovernanceSet{Namespace: c.level, Assignments: []string{"max_reflection_depth=2"}})
+		_, unset := w.Do(who, "governance_unset", &operation.GovernanceUnset{Namespace: c.level})
 		for what, may := range map[string]bool{"looks": (looked == nil && explained == nil) == c.mayLook, "changes": (set == nil && unset == nil) == c.mayChange} {
 			if !may {
 				t.Errorf("who reaches %s %s %s: %v, %v, %v, %v", c.pattern, what, c.level, looked, explained, set, unset)

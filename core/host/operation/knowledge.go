@@ -22,6 +22,10 @@ func knowledge() []Operation {
 			Name: "knowledge_recall", Method: "POST", Path: "/v1/knowledge/recall", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "Find the knowledge that fits a text best.",
 		}, inTree(func(in *memory.KnowledgeQuery) (*string, bool) { return &in.Namespace, in.Subtree }), knowledgeRecall),
+		define(Operation{
+			Name: "knowledge_supersede", Method: "POST", Path: "/v1/knowledge/{id}/supersede", Scope: core.ScopeMemoryWrite, Idempotent: true,
+			Doc: "Have an entry take the place of another of its namespace, which stays.",
+		}, ofSuperseded, knowledgeSupersede),
 	}
 }
 
@@ -31,16 +35,22 @@ type KnowledgeGet struct {
 }
 
 func ofKnowledge(ctx context.Context, c *Call, in *KnowledgeGet) (place, error) {
-	absent := memory.KnowledgeNotFound(in.ID)
+	return c.atKnowledge(ctx, &in.ID)
+}
+
+// atKnowledge finds an entry by its id or, for a caller that reaches every namespace, the
+// beginning of that, makes the id whole, and returns where it is.
+func (c *Call) atKnowledge(ctx context.Context, id *string) (place, error) {
+	absent := memory.KnowledgeNotFound(*id)
 	find := c.Host.Memories.Knowledge
 	if c.reaches("**") {
 		find = c.Host.Memories.FindKnowledge
 	}
-	found, err := find(ctx, in.ID)
+	found, err := find(ctx, *id)
 	if err != nil {
 		return place{}, c.known(err, absent)
 	}
-	in.ID = found.ID
+	*id = found.ID
 	return place{namespaces: []string{found.Namespace}, absent: absent}, nil
 }
 
@@ -59,7 +69,7 @@ type KnowledgeList struct {
 func knowledgeList(ctx context.Context, c *Call, in *KnowledgeList) (*Page[*core.Knowledge], error) {
 	filter := *in
 	filter.Paging = Paging{}
-	after, limit, err := in.open(filter)
+	after, limit, err := in.open(ctx, c, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +79,7 @@ func knowledgeList(ctx context.Context, c *Call, in *KnowledgeList) (*Page[*core
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(list, next, filter), nil
+	return pageOf(ctx, c, list, next, filter)
 }
 
 // KnowledgeRecalled is what was found, the best first.
@@ -83,4 +93,33 @@ func knowledgeRecall(ctx context.Context, c *Call, in *memory.KnowledgeQuery) (*
 		return nil, err
 	}
 	return &KnowledgeRecalled{orEmpty(found)}, nil
+}
+
+// KnowledgeSupersede names an entry, and the one that takes its place.
+type KnowledgeSupersede struct {
+	ID string `json:"id"`
+	By string `json:"by"`
+}
+
+// ofSuperseded is where both entries are. One that the caller doesn't reach isn't there.
+func ofSuperseded(ctx context.Context, c *Call, in *KnowledgeSupersede) (place, error) {
+	var at place
+	for _, id := range []*string{&in.ID, &in.By} {
+		one, err := c.atKnowledge(ctx, id)
+		if err == nil && !c.reaches(one.namespaces[0]) {
+			err = one.absent
+		}
+		if err != nil {
+			return place{}, err
+		}
+		at.namespaces, at.absent = append(at.namespaces, one.namespaces...), one.absent
+	}
+	return at, nil
+}
+
+func knowledgeSupersede(ctx context.Context, c *Call, in *KnowledgeSupersede) (*core.Knowledge, error) {
+	if err := c.Host.Memories.Supersede(ctx, in.ID, in.By); err != nil {
+		return nil, err
+	}
+	return c.Host.Memories.Knowledge(ctx, in.ID)
 }

@@ -84,6 +84,8 @@ type MemoryObservedAll struct {
 	Observed      int `json:"observed"`
 	Repeated      int `json:"repeated"`
 	WithoutVector int `json:"without_vector,omitempty"`
+
+	ids []string
 }
 
 func ofBatch(ctx context.Context, c *Call, in *MemoryObserveAll) (place, error) {
@@ -111,6 +113,7 @@ func memoryObserveAll(ctx context.Context, c *Call, in *MemoryObserveAll) (*Memo
 	}
 	out := &MemoryObservedAll{Observed: len(stored) - repeated, Repeated: repeated}
 	for _, m := range stored {
+		out.ids = append(out.ids, m.ID)
 		if m.EmbeddingModel == "" {
 			out.WithoutVector++
 		}
@@ -158,7 +161,7 @@ func memoryGet(ctx context.Context, c *Call, in *MemoryGet) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Memory{found, orEmpty(from), orEmpty(to)}, nil
+	return &Memory{found, c.seenLinks(ctx, from), c.seenLinks(ctx, to)}, nil
 }
 
 // MemoryList selects memories: see [memory.ListFilter].
@@ -181,7 +184,7 @@ type Memories struct {
 func memoryList(ctx context.Context, c *Call, in *MemoryList) (*Memories, error) {
 	filter := *in
 	filter.Paging = Paging{}
-	after, limit, err := in.open(filter)
+	after, limit, err := in.open(ctx, c, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +195,11 @@ func memoryList(ctx context.Context, c *Call, in *MemoryList) (*Memories, error)
 	if err != nil {
 		return nil, err
 	}
-	out := &Memories{Page: *pageOf(page.Memories, page.Next, filter)}
+	shown, err := pageOf(ctx, c, page.Memories, page.Next, filter)
+	if err != nil {
+		return nil, err
+	}
+	out := &Memories{Page: *shown}
 	if len(out.Items) == 0 && out.NextPageToken == "" {
 		out.Namespaces, err = c.elsewhere(ctx)
 	}
@@ -207,7 +214,7 @@ func memoryNamespaces(ctx context.Context, c *Call, _ *MemoryNamespaces) (*Page[
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(list, "", nil), nil
+	return allOf(list), nil
 }
 
 // namespaces are the namespaces with memories that the caller reaches.
@@ -234,7 +241,11 @@ func ofLink(ctx context.Context, c *Call, in *memory.LinkRequest) (place, error)
 }
 
 func memoryLink(ctx context.Context, c *Call, in *memory.LinkRequest) (*core.Link, error) {
-	return c.Host.Memories.Link(ctx, in)
+	link, err := c.Host.Memories.Link(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return link, nil
 }
 
 // MemoryExplain names a memory, which may have been purged.
@@ -254,7 +265,12 @@ func ofMemoryOrPurged(ctx context.Context, c *Call, in *MemoryExplain) (place, e
 }
 
 func memoryExplain(ctx context.Context, c *Call, in *MemoryExplain) (*memory.Explanation, error) {
-	return c.Host.Memories.Explain(ctx, in.ID)
+	e, err := c.Host.Memories.Explain(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	e.LinksFrom, e.LinksTo = c.seenLinks(ctx, e.LinksFrom), c.seenLinks(ctx, e.LinksTo)
+	return e, nil
 }
 
 // MemoryRestore names a memory.

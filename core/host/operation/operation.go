@@ -38,8 +38,14 @@ type Operation struct {
 	Idempotent bool
 	// Long is whether it may take more than [Deadline].
 	Long bool
+	// Secret is whether its result has a secret, which is shown this once: it is never stored,
+	// for a request that comes again either, and never logged.
+	Secret bool
 	// NoStore is whether it needs no store, which isn't opened for it.
 	NoStore bool
+	// Body is whether the call's Body is part of the request, and Sink whether its Sink is
+	// given a part of the result.
+	Body, Sink bool
 
 	in, out reflect.Type
 	// where says where a request is done, and makes whole ids of its short ones.
@@ -70,8 +76,15 @@ type Call struct {
 	// is nothing. Sink takes what a result has of the kind, such as an export.
 	Body io.Reader
 	Sink io.Writer
+	// IdempotencyKey has an operation that writes done once: a second call with the same
+	// key and request gets the outcome of the first for [idempotency.Lifetime], and
+	// another request is refused. "" is none. See package idempotency for what holds
+	// after a crash. Replayed, if set, is set to whether the outcome is an earlier call's.
+	IdempotencyKey string
+	Replayed       *bool
 
-	caller core.Caller
+	caller    core.Caller
+	operation *Operation
 }
 
 // Progress is how far a long operation is.
@@ -108,7 +121,7 @@ type place struct {
 func Table() []Operation {
 	return sorted(
 		memories(), knowledge(), pending(), runs(), evaluations(), gated(), evidence(), governances(), policies(),
-		audit(), stores(), plugins(), statuses(),
+		audit(), stores(), plugins(), tokens(), statuses(), decided(), histories(), attempts(), sessions(),
 	)
 }
 
@@ -137,18 +150,28 @@ func Find(name string) (Operation, error) {
 }
 
 // Do calls an operation: in is a pointer to its request, and the result a pointer to its
-// result, or nil. A result may come with an error, such as of a purge that is done but for
-// files that still hold what it removed.
+// result, or nil. A result may come with an error, such as of a purge that is done although
+// some files still hold what it removed.
 func Do(ctx context.Context, c Call, name string, in any) (any, error) {
 	o, err := Find(name)
 	if err != nil {
 		return nil, err
 	}
+	return o.Do(ctx, c, in)
+}
+
+// Do is [Do] for an operation of the table, for who calls one again and again: making the
+// table takes longer than many a call.
+func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	if reflect.TypeOf(in) != reflect.PointerTo(o.in) {
-		return nil, sdk.Errorf(sdk.Internal, "request_type", "operation %s takes a *%s, not a %T", name, o.in.Name(), in)
+		return nil, sdk.Errorf(sdk.Internal, "request_type", "operation %s takes a *%s, not a %T", o.Name, o.in.Name(), in)
 	}
-	c.caller = core.CallerOf(ctx)
-	if err := c.scoped(&o); err != nil {
+	c.caller, c.operation = core.CallerOf(ctx), o
+	keyed, err := c.keyed(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.scoped(o); err != nil {
 		return nil, err
 	}
 	if !o.Long {
@@ -161,7 +184,10 @@ func Do(ctx context.Context, c Call, name string, in any) (any, error) {
 		ctx, cancel = context.WithTimeout(ctx, Deadline)
 		defer cancel()
 	}
-	if err := c.reached(ctx, &o, in); err != nil {
+	if keyed {
+		return c.once(ctx, o, in)
+	}
+	if _, err := c.reached(ctx, o, in); err != nil {
 		return nil, err
 	}
 	return o.do(ctx, &c, in)
@@ -172,14 +198,15 @@ func (c *Call) check(ctx context.Context, o *Operation, in any) error {
 	if err := c.scoped(o); err != nil {
 		return err
 	}
-	return c.reached(ctx, o, in)
+	_, err := c.reached(ctx, o, in)
+	return err
 }
 
 // reached finds out where a request is done, and refuses it where the caller may not do it.
-func (c *Call) reached(ctx context.Context, o *Operation, in any) error {
+func (c *Call) reached(ctx context.Context, o *Operation, in any) (place, error) {
 	at, err := o.where(ctx, c, in)
 	if err != nil {
-		return err
+		return at, err
 	}
-	return c.allowed(ctx, o, at)
+	return at, c.allowed(ctx, o, at)
 }

@@ -1,16 +1,25 @@
 package operation
 
 import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	"slices"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Lists come in pages. A page's token names the place where the next one begins, together
-// with a digest of what was asked for: with another filter it would leave things out, or
-// show them twice, so it is refused there. To callers it is opaque.
+// Lists come in pages. A page's token names the place where the next one begins, and is
+// sealed: with a key of the store's, over the place, the operation, all that decides what is
+// in the list, and the caller. With another filter a place would leave things out, or show
+// them twice; made by hand, or taken from another caller, it could ask a list about what is
+// in a namespace that the caller doesn't reach. So no list has to distrust its places, and
+// to callers a token is opaque.
+//
+// The key lies in the store, since the next page may be asked of another host, such as the
+// command line's next command: see host.PageKey.
 
 const (
 	// DefaultLimit is how many things a page has where the request doesn't say, and
@@ -18,7 +27,9 @@ const (
 	DefaultLimit = 50
 	MaxLimit     = 200
 	// maxToken bounds a page's token: places are a namespace and an id.
-	maxToken = 2 << 10
+	maxToken = 4 << 10
+	// sealBytes is how much of the HMAC a token has: 128 bits can't be guessed.
+	sealBytes = 16
 )
 
 // Page is a part of a list.
@@ -37,15 +48,9 @@ type Paging struct {
 	PageToken string `json:"page_token,omitempty"`
 }
 
-// place is what a token holds.
-type pagePlace struct {
-	At     string `json:"a"`
-	Filter string `json:"f"`
-}
-
 // open returns where the page begins, "" for the first one, and how many things it has.
-// The filter is all that decides what is in the list.
-func (p Paging) open(filter any) (at string, limit int, err error) {
+// The filter is all that decides what is in the list, besides the caller.
+func (p Paging) open(ctx context.Context, c *Call, filter any) (at string, limit int, err error) {
 	limit = p.Limit
 	if limit == 0 {
 		limit = DefaultLimit
@@ -56,30 +61,78 @@ func (p Paging) open(filter any) (at string, limit int, err error) {
 	if p.PageToken == "" {
 		return "", limit, nil
 	}
-	var place pagePlace
-	text, err := base64.RawURLEncoding.DecodeString(p.PageToken)
-	if err == nil && len(text) <= maxToken {
-		err = json.Unmarshal(text, &place)
-	}
-	if err != nil || place.At == "" || place.Filter != filterDigest(filter) {
+	if len(p.PageToken) > maxToken {
 		return "", 0, badToken()
 	}
-	return place.At, limit, nil
+	key, err := c.pageKey(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	if at = unseal(key, c.listed(filter), p.PageToken); at == "" {
+		return "", 0, badToken()
+	}
+	return at, limit, nil
 }
 
 func badToken() error {
-	return sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token is none that a list with this filter gave").
+	return sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token is none that a list with this filter gave to this caller").
 		WithHint("give next_page_token as it was, with the same filter; or begin again without one").WithDetail("field", "page_token")
 }
 
 // pageOf is a page of a list: at is where the next one begins, "" for none.
-func pageOf[T any](items []T, at string, filter any) *Page[T] {
-	p := &Page[T]{Items: orEmpty(items)}
-	if at != "" {
-		p.NextPageToken = base64.RawURLEncoding.EncodeToString(core.MustJSON(pagePlace{at, filterDigest(filter)}))
+func pageOf[T any](ctx context.Context, c *Call, items []T, at string, filter any) (*Page[T], error) {
+	p := allOf(items)
+	if at == "" {
+		return p, nil
 	}
-	return p
+	key, err := c.pageKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.NextPageToken = seal(key, c.listed(filter), at)
+	return p, nil
 }
 
-// filterDigest names a filter: enough of it to tell one from another.
-func filterDigest(filter any) string { return core.Digest(core.MustJSON(filter))[7:23] }
+// allOf is the one page of a list that is given whole.
+func allOf[T any](items []T) *Page[T] { return &Page[T]{Items: orEmpty(items)} }
+
+// pageKey is the key of the host's store. What is listed without a store is the host's own,
+// and the same for every caller: nothing is hidden there that a place could ask about.
+func (c *Call) pageKey(ctx context.Context) ([]byte, error) {
+	if c.operation.NoStore {
+		return nil, nil
+	}
+	return c.Host.PageKey(ctx)
+}
+
+// listed is all that decides what is in a list.
+func (c *Call) listed(filter any) []byte {
+	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
+	return core.MustJSON([]any{c.operation.Name, filter, c.caller.Subject, patterns})
+}
+
+// seal makes a token of a place in a list.
+func seal(key, list []byte, at string) string {
+	return base64.RawURLEncoding.EncodeToString(append(sealOf(key, list, at), at...))
+}
+
+// unseal is the place that a token was made of for a list; "" where it was made for none, or
+// another.
+func unseal(key, list []byte, token string) (at string) {
+	text, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(text) <= sealBytes {
+		return ""
+	}
+	at = string(text[sealBytes:])
+	if !hmac.Equal(text[:sealBytes], sealOf(key, list, at)) {
+		return ""
+	}
+	return at
+}
+
+func sealOf(key, list []byte, at string) []byte {
+	h, of := hmac.New(sha256.New, key), sha256.Sum256(list)
+	h.Write(of[:])
+	h.Write([]byte(at))
+	return h.Sum(nil)[:sealBytes]
+}

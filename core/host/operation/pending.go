@@ -64,7 +64,7 @@ func ofWaiting(_ context.Context, _ *Call, in *MemoryPending) (place, error) {
 func memoryPending(ctx context.Context, c *Call, in *MemoryPending) (*Page[*memory.Pending], error) {
 	filter := *in
 	filter.Paging = Paging{}
-	after, limit, err := in.open(filter)
+	after, limit, err := in.open(ctx, c, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func memoryPending(ctx context.Context, c *Call, in *MemoryPending) (*Page[*memo
 		list = list[:limit]
 		next = list[limit-1].ID
 	}
-	return pageOf(list, next, filter), nil
+	return pageOf(ctx, c, list, next, filter)
 }
 
 // MemoryApprove names a reflection that waits.

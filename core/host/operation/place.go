@@ -4,20 +4,21 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// onHost is where a request is done that is of no namespace.
+// onHost is the place of a request without a namespace.
 func onHost[In any](context.Context, *Call, *In) (place, error) { return place{}, nil }
 
-// inAll is where a request is done that is about all namespaces at once.
+// inAll is the place of a request about all namespaces at once.
 func inAll[In any](context.Context, *Call, *In) (place, error) {
 	return place{namespaces: []string{"**"}}, nil
 }
 
-// inNamespace is where a request is done that names its namespace; "" is the configured one.
-// Whether it can be one the operation says, with all else that is wrong.
+// inNamespace is the place of a request that names its namespace; "" is the configured one.
+// The operation checks whether the name is valid, together with its other checks.
 func inNamespace[In any](of func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(_ context.Context, c *Call, in *In) (place, error) {
 		namespace := of(in)
@@ -46,14 +47,14 @@ func inTree[In any](of func(*In) (namespace *string, subtree bool)) func(context
 	}
 }
 
-// ofMemory is where a request is done that names a memory, by its id or, for a caller that
-// reaches every namespace, its beginning: in the memory's namespace.
+// ofMemory is the place of a request that names a memory, by its id or, for a caller that
+// reaches every namespace, the beginning of its id: the memory's namespace.
 func ofMemory[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) { return c.atMemory(ctx, id(in)) }
 }
 
-// atMemory finds a memory by its id or the beginning of that, makes the id whole, and
-// returns where it is.
+// atMemory finds a memory by its id or the beginning of its id, completes the id, and
+// returns the memory's place.
 func (c *Call) atMemory(ctx context.Context, id *string) (place, error) {
 	absent := memory.NotFound(*id)
 	find := c.Host.Memories.Get
@@ -90,11 +91,37 @@ func (c *Call) atMemories(ctx context.Context, ids []string) (place, error) {
 	return at, nil
 }
 
+// seen are the memories of these ids that the caller reaches: links and identical memories
+// can lead to other namespaces.
+func (c *Call) seen(ctx context.Context, ids []string) []string {
+	if c.reaches("**") {
+		return ids
+	}
+	var own []string
+	for _, id := range ids {
+		if m, err := c.Host.Memories.Get(ctx, id); err == nil && c.reaches(m.Namespace) {
+			own = append(own, id)
+		}
+	}
+	return own
+}
+
+// seenLinks are the links whose both ends the caller reaches.
+func (c *Call) seenLinks(ctx context.Context, links []core.Link) []core.Link {
+	own := []core.Link{}
+	for _, l := range links {
+		if len(c.seen(ctx, []string{l.From, l.To})) == 2 {
+			own = append(own, l)
+		}
+	}
+	return own
+}
+
 // itemName names an item of a list in an error.
 func itemName(i int) string { return "items[" + strconv.Itoa(i) + "]" }
 
-// known is an error about what an id names, or, to a caller that doesn't reach where that
-// was, that there is no such thing.
+// known returns an error about the thing that an id names. A caller that doesn't reach its
+// namespace gets absent instead, which says that there is no such thing.
 func (c *Call) known(err error, absent error) error {
 	if sdk.CodeOf(err) != sdk.NotFound {
 		return err

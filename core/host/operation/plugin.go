@@ -38,7 +38,7 @@ func (c *Call) withSet(do func(*install.Set) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = core.Together(err, set.Close()) }()
+	defer func() { err = core.JoinErrors(err, set.Close()) }()
 	return do(set)
 }
 
@@ -47,8 +47,8 @@ type PluginList struct {
 	Paging
 }
 
-func pluginList(_ context.Context, c *Call, in *PluginList) (page *Page[host.PluginSummary], err error) {
-	after, limit, err := in.open(nil)
+func pluginList(ctx context.Context, c *Call, in *PluginList) (page *Page[host.PluginSummary], err error) {
+	after, limit, err := in.open(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func pluginList(_ context.Context, c *Call, in *PluginList) (page *Page[host.Plu
 		for i, p := range installed {
 			list[i] = host.Summarize(p)
 		}
-		page = pageOf(list, next, nil)
-		return nil
+		page, err = pageOf(ctx, c, list, next, nil)
+		return err
 	})
 	return page, err
 }

@@ -29,7 +29,7 @@ func installed(t *testing.T, names ...string) *host.Host {
 	for _, name := range names {
 		source := t.TempDir()
 		manifest := fmt.Sprintf("name: %s\nversion: 1.0.0\nkinds: [evaluator]\nentry: judge\n", name)
-		err := core.Together(os.WriteFile(filepath.Join(source, "plugin.yaml"), []byte(manifest), 0o600), os.WriteFile(filepath.Join(source, "judge"), []byte("#!/bin/true\n"), 0o700))
+		err := core.JoinErrors(os.WriteFile(filepath.Join(source, "plugin.yaml"), []byte(manifest), 0o600), os.WriteFile(filepath.Join(source, "judge"), []byte("#!/bin/true\n"), 0o700))
 		if err == nil {
 			_, err = install.Add(t.Context(), source, install.AddOptions{Place: place, Approve: func(install.Request) error { return nil }})
 		}

@@ -68,7 +68,7 @@ func policyList(_ context.Context, c *Call, _ *PolicyList) (*Policies, error) {
 	for _, p := range set.Files() {
 		list = append(list, PolicyOf(p))
 	}
-	return &Policies{Digest: set.Digest(), Page: *pageOf(list, "", nil)}, nil
+	return &Policies{Digest: set.Digest(), Page: *allOf(list)}, nil
 }
 
 // PolicyReplay has candidate policies, and says which decisions they decide again.
@@ -109,9 +109,8 @@ func policyReplay(ctx context.Context, c *Call, in *PolicyReplay) (*PolicyReplay
 	return out, nil
 }
 
-// recorded yields the recorded decisions from a time on that the caller may see: those of
-// the namespaces that they reach, and what was decided for the host itself for who reaches
-// all.
+// recorded yields the recorded decisions from a time on that the caller may see: what
+// was decided in namespaces that they reach and, where they reach all, for the host itself.
 func (c *Call) recorded(ctx context.Context, since time.Time) iter.Seq2[*policy.Record, error] {
 	return func(yield func(*policy.Record, error) bool) {
 		var done int64

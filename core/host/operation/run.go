@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -98,7 +99,7 @@ type RunStart struct {
 	Namespace string `json:"namespace,omitempty"`
 	Session   string `json:"session,omitempty"`
 	// Overlay is laid over the workflow's own state.
-	workflow.Overlay
+	state.Overlay
 }
 
 // RunEnded is how a run ended. As JSON it is the run's result or, where it has none, its
@@ -246,7 +247,7 @@ func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], erro
 	}
 	filter := *in
 	filter.Paging = Paging{}
-	after, limit, err := in.open(filter)
+	after, limit, err := in.open(ctx, c, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -256,9 +257,6 @@ func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], erro
 			return in.looksIn(namespace) && c.reaches(namespace)
 		},
 	})
-	if sdk.ReasonOf(err) == "place_invalid" {
-		err = badToken()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +268,7 @@ func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], erro
 			r.StartedAt, r.UpdatedAt, r.Usage,
 		}
 	}
-	return pageOf(list, next, filter), nil
+	return pageOf(ctx, c, list, next, filter)
 }
 
 // looksIn reports whether the list is of a namespace too.

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -47,6 +48,65 @@ func (c *Call) unmarked(err error) error {
 	return &e
 }
 
+// sessions are the operations on sessions.
+func sessions() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "session_get", Method: "GET", Path: "/v1/sessions/{session}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Show how a session's turns have gone, the oldest first.",
+		}, ofSession, sessionGet),
+	}
+}
+
+// SessionGet names a session.
+type SessionGet struct {
+	Session string `json:"session"`
+	Paging
+}
+
+// Session is what a session has come to, and its turns.
+type Session struct {
+	*memory.Session
+	Page[memory.SessionTurn]
+}
+
+// ofSession is where a session of the caller's is: one of its own needs no more, see above.
+func ofSession(_ context.Context, c *Call, in *SessionGet) (place, error) {
+	in.Session = c.own(in.Session)
+	return place{}, nil
+}
+
+func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) {
+	filter := *in
+	filter.Paging = Paging{}
+	at, limit, err := in.open(ctx, c, filter)
+	if err != nil {
+		return nil, err
+	}
+	after, _ := strconv.ParseInt(at, 10, 64) // 0 for the first page
+	found, turns, more, err := c.Host.Memories.Session(ctx, in.Session, after, limit)
+	if err != nil {
+		return nil, c.unmarked(err)
+	}
+	found.Session = strings.TrimSuffix(found.Session, c.mark())
+	for i := range turns {
+		t := &turns[i]
+		t.Memories = orEmpty(c.seen(ctx, t.Memories))
+		if t.Feedback != nil {
+			t.Feedback.Session = found.Session
+		}
+	}
+	next := ""
+	if more {
+		next = strconv.FormatInt(turns[len(turns)-1].Turn, 10)
+	}
+	page, err := pageOf(ctx, c, turns, next, filter)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{found, *page}, nil
+}
+
 // ofRecall is where a recall looks, in a session of the caller's.
 func ofRecall(ctx context.Context, c *Call, in *core.RecallRequest) (place, error) {
 	if in.Session != "" {
@@ -61,6 +121,10 @@ func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recall
 		return nil, c.unmarked(err)
 	}
 	result.Session = strings.TrimSuffix(result.Session, c.mark())
+	for i := range result.Memories {
+		m := &result.Memories[i]
+		m.SupersededBy, m.ContradictedBy, m.SameAs = c.seen(ctx, m.SupersededBy), c.seen(ctx, m.ContradictedBy), c.seen(ctx, m.SameAs)
+	}
 	out := &Recalled{RecallResult: result}
 	if len(result.Memories) == 0 {
 		out.Namespaces, err = c.elsewhere(ctx)

@@ -12,20 +12,20 @@ import (
 )
 
 // observed stores a memory of an id in a namespace.
-func (w *world) observed(id, namespace string) {
-	w.t.Helper()
-	_, err := w.host.Memories.Observe(w.ctx, &core.ObserveRequest{ID: id, Namespace: namespace, Content: "The harbour closes at noon."})
-	w.must(err)
+func observed(w *world, id, namespace string) {
+	w.T.Helper()
+	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{ID: id, Namespace: namespace, Content: "The harbour closes at noon."})
+	w.Must(err)
 }
 
-// turn recalls in a session for a caller, and says that the turn failed.
-func (w *world) turn(c core.Caller, session, namespace string) *operation.Recalled {
-	w.t.Helper()
-	out, err := w.do(c, "memory_recall", &core.RecallRequest{Session: session, Query: "harbour", RecallFilter: core.RecallFilter{Namespace: namespace}})
-	w.must(err)
+// failedTurn recalls in a session for a caller, and says that the turn failed.
+func failedTurn(w *world, c core.Caller, session, namespace string) *operation.Recalled {
+	w.T.Helper()
+	out, err := w.Do(c, "memory_recall", &core.RecallRequest{Session: session, Query: "harbour", RecallFilter: core.RecallFilter{Namespace: namespace}})
+	w.Must(err)
 	recalled := out.(*operation.Recalled)
-	_, err = w.do(c, "memory_feedback", &core.FeedbackRequest{Session: session, Turn: recalled.Turn, Outcome: core.OutcomeFailure})
-	w.must(err)
+	_, err = w.Do(c, "memory_feedback", &core.FeedbackRequest{Session: session, Turn: recalled.Turn, Outcome: core.OutcomeFailure})
+	w.Must(err)
 	return recalled
 }
 
@@ -35,12 +35,12 @@ func (w *world) turn(c core.Caller, session, namespace string) *operation.Recall
 func TestASessionTellsNothingOfTurnsElsewhere(t *testing.T) {
 	busy, empty := newWorld(t), newWorld(t)
 	for _, w := range []*world{busy, empty} {
-		w.observed("own-memory", here)
+		observed(w, "own-memory", here)
 	}
-	busy.observed("foreign-memory", elsewhere)
+	observed(busy, "foreign-memory", elsewhere)
 	for _, other := range []core.Caller{stranger(), core.Operator("")} {
 		for turn := range 3 {
-			if got := busy.turn(other, "s1", elsewhere); got.Turn != int64(turn+1) {
+			if got := failedTurn(busy, other, "s1", elsewhere); got.Turn != int64(turn+1) {
 				t.Fatalf("%s is in turn %d, not %d", other.Subject, got.Turn, turn+1)
 			}
 		}
@@ -61,7 +61,7 @@ func TestASessionTellsNothingOfTurnsElsewhere(t *testing.T) {
 		{"memory_feedback", &core.FeedbackRequest{Session: "s1", Turn: 3, Outcome: core.OutcomeFailure}},
 		{"memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: in}},
 	} {
-		there, alone := answer(busy.do(one, c.name, c.in)), answer(empty.do(one, c.name, c.in))
+		there, alone := answer(busy.Do(one, c.name, c.in)), answer(empty.Do(one, c.name, c.in))
 		if there != alone {
 			t.Errorf("call %d, %s, is answered\n%s\nand where nobody else is\n%s", i, c.name, there, alone)
 		}
@@ -70,7 +70,7 @@ func TestASessionTellsNothingOfTurnsElsewhere(t *testing.T) {
 		}
 	}
 	for _, other := range []core.Caller{stranger(), core.Operator("")} {
-		if got := busy.turn(other, "s1", elsewhere); got.Turn != 4 || got.Session != "s1" {
+		if got := failedTurn(busy, other, "s1", elsewhere); got.Turn != 4 || got.Session != "s1" {
 			t.Errorf("%s is in turn %d of session %s, not 4 of s1", other.Subject, got.Turn, got.Session)
 		}
 	}
@@ -81,13 +81,13 @@ func TestASessionTellsNothingOfTurnsElsewhere(t *testing.T) {
 func TestATurnElsewhereTakesNoFeedback(t *testing.T) {
 	w, empty := newWorld(t), newWorld(t)
 	for _, w := range []*world{w, empty} {
-		w.observed("own-memory", here)
+		observed(w, "own-memory", here)
 	}
-	w.observed("foreign-memory", elsewhere)
+	observed(w, "foreign-memory", elsewhere)
 	one := core.Caller{Subject: "one", Scopes: core.Scopes(), Namespaces: []string{here}}
 	for _, other := range []core.Caller{stranger(), core.Operator("")} {
-		_, err := w.do(other, "memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: core.RecallFilter{Namespace: elsewhere}})
-		w.must(err)
+		_, err := w.Do(other, "memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: core.RecallFilter{Namespace: elsewhere}})
+		w.Must(err)
 	}
 	for _, in := range []*core.FeedbackRequest{
 		{Outcome: core.OutcomeFailure},
@@ -97,12 +97,12 @@ func TestATurnElsewhereTakesNoFeedback(t *testing.T) {
 		{Outcome: "splendid", Source: "hearsay"},
 	} {
 		in.Session, in.Turn = "s1", 1
-		out, err := w.do(one, "memory_feedback", in)
-		if there, absent := answer(out, err), answer(empty.do(one, "memory_feedback", in)); there != absent {
+		out, err := w.Do(one, "memory_feedback", in)
+		if there, absent := answer(out, err), answer(empty.Do(one, "memory_feedback", in)); there != absent {
 			t.Errorf("%+v is answered\n%s\nand where there is no turn\n%s", in, there, absent)
 		}
 		if in.Outcome == core.OutcomeFailure {
-			w.refused(err, sdk.NotFound, "turn_not_found")
+			w.Refused(err, sdk.NotFound, "turn_not_found")
 		}
 	}
 	got := try[operation.Memory](w, "memory_get", &operation.MemoryGet{ID: "foreign-memory"})
@@ -115,20 +115,20 @@ func TestATurnElsewhereTakesNoFeedback(t *testing.T) {
 // caller's: they count as of turns that used the memory.
 func TestEvidenceIsOfTheCallersSessions(t *testing.T) {
 	w := newWorld(t)
-	w.observed("m", here)
+	observed(w, "m", here)
 	one := core.Caller{Subject: "one", Scopes: core.Scopes(), Namespaces: []string{here}}
 	var outcomes operation.Outcomes
 	for turn := int64(1); turn <= 3; turn++ {
-		_, err := w.do(one, "memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: core.RecallFilter{Namespace: here}})
-		w.must(err)
-		_, err = w.do(one, "memory_feedback", &core.FeedbackRequest{Session: "s1", Turn: turn, Outcome: core.OutcomeSuccess, Used: []string{"m"}})
-		w.must(err)
+		_, err := w.Do(one, "memory_recall", &core.RecallRequest{Session: "s1", Query: "harbour", RecallFilter: core.RecallFilter{Namespace: here}})
+		w.Must(err)
+		_, err = w.Do(one, "memory_feedback", &core.FeedbackRequest{Session: "s1", Turn: turn, Outcome: core.OutcomeSuccess, Used: []string{"m"}})
+		w.Must(err)
 		outcomes = append(outcomes, core.ToolOutcome{MemoryID: "m", Session: "s1", Turn: turn, Tool: "t", OK: true, Ref: fmt.Sprint("log:", turn)})
 	}
-	_, err := w.do(one, "evidence_tool", &operation.EvidenceTool{Outcomes: outcomes})
-	w.must(err)
-	out, err := w.do(one, "gate_explain", &operation.GateExplain{ID: "m"})
-	w.must(err)
+	_, err := w.Do(one, "evidence_tool", &operation.EvidenceTool{Outcomes: outcomes})
+	w.Must(err)
+	out, err := w.Do(one, "gate_explain", &operation.GateExplain{ID: "m"})
+	w.Must(err)
 	if n := out.(*gate.Explanation).Decision.Numbers; n.Good != 3 {
 		t.Errorf("the gate goes by %+v", n)
 	}

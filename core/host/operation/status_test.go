@@ -14,14 +14,14 @@ import (
 
 // TestStatus_SaysWhatIsWrongWithAPart: and opens nothing for it.
 func TestStatus_SaysWhatIsWrongWithAPart(t *testing.T) {
-	w := &world{t: t}
+	w := &world{T: t}
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "reflectory.lock")
-	w.must(os.WriteFile(lock, []byte("{}"), 0o600))
+	w.Must(os.WriteFile(lock, []byte("{}"), 0o600))
 	settings, err := config.Load(config.Sources{Folder: dir, Flags: map[string]string{"data-dir": filepath.Join(dir, "data"), "lock": lock}})
-	w.must(err)
-	w.host, err = host.Open(t.Context(), host.Config{Settings: settings, Version: "1.2.3"})
-	w.must(err)
+	w.Must(err)
+	w.Host, err = host.Open(t.Context(), host.Config{Settings: settings, Version: "1.2.3"})
+	w.Must(err)
 	s := try[host.Status](w, "status", &operation.StatusGet{})
 	if s.Version.Version != "1.2.3" || s.Store.Exists || s.Store.Problem != nil || s.Problem != nil || s.Config.DataDir.Value != filepath.Join(dir, "data") {
 		t.Errorf("the status is %s", core.MustJSON(s))
@@ -29,7 +29,7 @@ func TestStatus_SaysWhatIsWrongWithAPart(t *testing.T) {
 	if s.Plugins.Problem == nil || s.Plugins.Problem.Code != "lock_format" || s.Plugins.List == nil {
 		t.Errorf("the plugins are %s", core.MustJSON(s.Plugins))
 	}
-	w.must(w.host.Close())
+	w.Must(w.Host.Close())
 	if _, err := os.Stat(settings.DataDir.Value); !os.IsNotExist(err) {
 		t.Errorf("the data folder was made: %v", err)
 	}
@@ -39,8 +39,8 @@ func TestStatus_SaysWhatIsWrongWithAPart(t *testing.T) {
 			all.Scopes = append(all.Scopes, scope)
 		}
 	}
-	_, err = w.do(all, "status", &operation.StatusGet{})
-	w.refused(err, sdk.Denied, "scope_denied")
+	_, err = w.Do(all, "status", &operation.StatusGet{})
+	w.Refused(err, sdk.Denied, "scope_denied")
 }
 
 // TestStatus_OfAnotherStoreIsThatItIs: a Host that was given its store knows no folder.

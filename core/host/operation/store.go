@@ -18,11 +18,11 @@ func stores() []Operation {
 			Doc: "Prove that records, indices, links and events agree; with repair, rebuild before what follows from other records.",
 		}, inAll[StoreCheck], storeCheck),
 		define(Operation{
-			Name: "store_export", Method: "GET", Path: "/v1/store/export", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true,
+			Name: "store_export", Method: "GET", Path: "/v1/store/export", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true, Sink: true,
 			Doc: "Write all that the store holds as JSON Lines.",
 		}, inAll[StoreExport], storeExport),
 		define(Operation{
-			Name: "store_import", Method: "POST", Path: "/v1/store/import", Scope: core.ScopeOperate, Destructive: true, Long: true,
+			Name: "store_import", Method: "POST", Path: "/v1/store/import", Scope: core.ScopeOperate, Destructive: true, Long: true, Body: true,
 			Doc: "Put an export, which is the body, in the place of the store, or namespaces of it into the store.",
 		}, inAll[StoreImport], storeImport),
 		define(Operation{

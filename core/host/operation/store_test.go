@@ -59,7 +59,7 @@ func TestStoreCheck_FindsAndRepairs(t *testing.T) {
 				return true, nil
 			})
 			for _, key := range keys {
-				err = core.Together(err, tx.Delete(key))
+				err = core.JoinErrors(err, tx.Delete(key))
 			}
 			return err
 		})

@@ -3,10 +3,11 @@ package lifecycle_test
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/sdk"
-	"pgregory.net/rapid"
 )
 
 func TestCreditByPlace(t *testing.T) {

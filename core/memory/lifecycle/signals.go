@@ -117,7 +117,7 @@ func count(s core.Signals, o core.Outcome) core.Signals {
 }
 
 // remember adds a turn to the last ones that used the memory, or, before its first
-// use, to those that offered it. An early store remembered all that were relevant.
+// use, to the last ones that offered it. An early store remembered all that were relevant.
 func remember(s core.Signals, t *Turn) core.Signals {
 	switch {
 	case t.Early, !t.Used && s.Uses() == 0:

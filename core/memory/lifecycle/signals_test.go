@@ -67,8 +67,8 @@ func TestSessionsAreCountedOnceEach(t *testing.T) {
 	}
 }
 
-// TestTheLastTwentyTurnsAreRemembered: those that offered it, until one used it, and
-// from then on those.
+// TestTheLastTwentyTurnsAreRemembered: the turns that offered it, until one used it, and
+// from then on the turns that used it.
 func TestTheLastTwentyTurnsAreRemembered(t *testing.T) {
 	s := lifecycle.Initial()
 	live := func(turn int64, used bool) {

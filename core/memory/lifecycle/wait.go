@@ -59,7 +59,7 @@ func Decided(s core.Signals, d Decision) core.Signals {
 }
 
 // Retained returns the signals after a decision to retain at a turn of the namespace,
-// but for the score, which the retention policy gives.
+// except the score, which the retention policy gives.
 func Retained(s core.Signals, number int64, d Decision) core.Signals {
 	s.MissStreak, s.LastHitTurn = 0, number
 	return Decided(s, d)

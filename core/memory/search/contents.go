@@ -119,7 +119,7 @@ func (c *contents) put(d *Doc) {
 	}
 }
 
-// place does what put does but for the words, and reports whether they have to be
+// place does what put does except for the words, and reports whether they have to be
 // put in.
 func (c *contents) place(d *Doc) (n uint32, reworded bool) {
 	n, known := c.numbers[d.ID]

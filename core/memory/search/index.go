@@ -20,7 +20,7 @@ type Source interface {
 	Positions(ctx context.Context, namespace string, subtree bool) ([]Position, error)
 	// Load calls fn for each document of one namespace that can be found, as of one
 	// moment that isn't before the call: with nil for one that is damaged. It returns the
-	// sequence at that moment. What is given, but for its texts, is valid only during fn.
+	// sequence at that moment. What is given, except its texts, is valid only during fn.
 	Load(ctx context.Context, namespace string, fn func(*Doc) error) (seq uint64, err error)
 	// Changes calls fn for each document that may have changed after a sequence, by its
 	// id: with what it is now, or nil where it can't be found any more. Otherwise it is as
@@ -128,7 +128,7 @@ func (x *Index) reach(ctx context.Context, s *space, p Position) (*contents, err
 }
 
 // shrink gives up spaces that weren't used for longest, until the bound is kept
-// or only those of the given search are left.
+// or only the spaces of the given search are left.
 func (x *Index) shrink(search int64) {
 	if x.bytes.Load() <= x.options.MaxBytes {
 		return

@@ -161,7 +161,7 @@ func (c *conversation) readTurns(t *testing.T, sessions map[string]json.RawMessa
 }
 
 // measure adds the share of the evidence that each way finds, question by question,
-// and once more that of multi-hop questions.
+// and separately the share for multi-hop questions.
 func (c *conversation) measure(t *testing.T, all, hops map[string][]float64) {
 	t.Helper()
 	texts := make([]string, len(c.docs))

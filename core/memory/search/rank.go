@@ -12,20 +12,20 @@ import (
 const (
 	// rankConstant is k of the reciprocal rank fusion.
 	rankConstant = 60
-	// DefaultVectorWeight is what the cosine counts for, against the words.
+	// DefaultVectorWeight is the weight of the cosine; the words have the rest.
 	DefaultVectorWeight = 0.5
-	// qWeight is λ, how much q counts against likeness.
+	// qWeight is λ, the weight of q; similarity has the rest.
 	qWeight = 0.3
 	// DefaultDepthBoost is the factor of reflections. On top of it each level of
 	// depth adds depthStep, up to maxDepth.
 	DefaultDepthBoost = 1.2
 	depthStep         = 0.05
 	maxDepth          = 3
-	// nearShare is how much of the best likeness makes a candidate near, and
-	// alwaysNear how many of the nearest are in any case.
+	// nearShare is the share of the best similarity that makes a candidate near, and
+	// alwaysNear is how many of the most similar are near in any case.
 	nearShare  = 0.7
 	alwaysNear = 2
-	// leastFactor is what is left of the score of what always failed.
+	// leastFactor is the lowest failure factor, for a memory that always failed.
 	leastFactor = 0.1
 )
 
@@ -64,7 +64,7 @@ func best(all []hit, k int) []hit {
 }
 
 // fuse joins what was found by vector and by words by reciprocal rank, and returns
-// the first 1½·k: what is high in one list, or fair in both.
+// the first 1½·k: documents that rank high in one list, or well in both.
 func fuse(near, worded []hit, k int) []*candidate {
 	known := map[place]*candidate{}
 	var list []*candidate
@@ -131,8 +131,8 @@ func nearFirst(a, b bool) int {
 	return 1
 }
 
-// failureFactor lets what keeps failing sink. The two uses more than there were
-// leave something to what failed once or twice.
+// failureFactor lowers the score of memories that keep failing. Adding two uses softens
+// the effect of one or two failures.
 func (x *Index) failureFactor(d *doc) float64 {
 	if x.options.Plain {
 		return 1

@@ -111,7 +111,7 @@ func TestCandidatesAreFusedByReciprocalRank(t *testing.T) {
 	}
 }
 
-// TestWhatIsNearComesFirst has candidates by their cosine: those of at least .7 of
+// TestWhatIsNearComesFirst has candidates by their cosine: all with at least .7 of
 // the best one's, and the two nearest in any case, come before all others; the score
 // orders within each group, and the cut comes last.
 func TestWhatIsNearComesFirst(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// lotSize is how many texts are handed on at once, and lotsWaiting how many lots
+	// batchSize is how many texts are handed on at once, and batchesWaiting how many batches
 	// may wait, so that a load holds few texts in memory.
-	lotSize     = 256
-	lotsWaiting = 4
+	batchSize      = 256
+	batchesWaiting = 4
 )
 
 // read reads the contents of a namespace, whose words are of a language, and the
@@ -20,32 +20,32 @@ const (
 func read(ctx context.Context, source Source, namespace, language string, seed maphash.Seed) (*contents, uint64, error) {
 	c := newContents(seed, language)
 	words := text.NewBuilder(text.LanguageOf(language), c.order)
-	lots, indexed := make(chan []numbered, lotsWaiting), make(chan struct{})
+	batches, indexed := make(chan []numbered, batchesWaiting), make(chan struct{})
 	go func() {
 		defer close(indexed)
-		for lot := range lots {
-			for _, t := range lot {
+		for batch := range batches {
+			for _, t := range batch {
 				words.Put(t.doc, t.text)
 			}
 		}
 	}()
-	var lot []numbered
+	var batch []numbered
 	seq, err := source.Load(ctx, namespace, func(d *Doc) error {
 		if d == nil {
 			c.damaged++
 			return ctx.Err()
 		}
 		if n, reworded := c.place(d); reworded {
-			lot = append(lot, numbered{n, d.Text})
+			batch = append(batch, numbered{n, d.Text})
 		}
-		if len(lot) == lotSize {
-			lots <- lot
-			lot = nil
+		if len(batch) == batchSize {
+			batches <- batch
+			batch = nil
 		}
 		return ctx.Err()
 	})
-	lots <- lot
-	close(lots)
+	batches <- batch
+	close(batches)
 	<-indexed
 	if err != nil {
 		return nil, 0, err

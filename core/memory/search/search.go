@@ -14,7 +14,7 @@ type Query struct {
 	// Vector is the text's, by Model; nil searches by words only.
 	Vector []float32
 	Model  string
-	// VectorWeight is what the cosine counts for where there are words too, in (0,1);
+	// VectorWeight is the weight of the cosine where there are words too, in (0,1);
 	// 0 is [DefaultVectorWeight].
 	VectorWeight float64
 	Filter       core.RecallFilter

@@ -16,8 +16,8 @@ type Index struct {
 	terms    map[string]uint32
 	postings []list
 	free     []uint32
-	// stemmed are the terms that have a stem in common, and folded those that are the
-	// same word but for their accents, without the one that has none.
+	// stemmed are the terms that have a stem in common, and folded the terms that are the
+	// same word except for their accents, without the one that has none.
 	stemmed, folded map[string][]uint32
 	docs            []document
 	// lengths are the words of the documents.

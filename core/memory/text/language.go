@@ -55,7 +55,7 @@ func LanguageOf(name string) Language {
 func (l Language) stops(word string) bool { return l.stop != nil && l.stop(word) }
 
 // stems are what a word, in lower case, has in common with its other forms; none
-// for an identifier or a word of another script. A word with accents has those of
+// for an identifier or a word of another script. A word with accents has the stems of
 // both ways to write it, since a stemmer's rules may need the accents and a writer
 // may leave them out.
 func (l Language) stems(word string) []string {

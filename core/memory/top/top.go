@@ -17,7 +17,7 @@ type List struct {
 	hits  []Hit // the best first
 }
 
-// New makes an empty list of at most k hits.
+// New makes an empty list for up to k hits.
 func New(k int, order func(a, b uint32) int) *List {
 	return &List{k: k, order: order, hits: make([]Hit, 0, max(0, k))}
 }

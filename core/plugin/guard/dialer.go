@@ -28,7 +28,7 @@ type Dialer struct {
 }
 
 // DialContext connects to addr, host:port, over tcp. Of a name's addresses those
-// that may not be dialled are left out; where none is left, the error is that of
+// that may not be dialled are left out; where none is left, the error is the one of
 // the first.
 func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := split(addr)

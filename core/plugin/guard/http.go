@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Bounds of an HTTP exchange, beside the caller's size and deadline.
+// Bounds of an HTTP exchange, in addition to the caller's size and deadline.
 const (
 	maxRedirects   = 10       // net/http's own
 	maxHeaderBytes = 64 << 10 // both ways; far above what APIs use

@@ -155,7 +155,7 @@ func (o AddOptions) relative(source string) (path, from string, err error) {
 	return "", "", nil
 }
 
-// stage copies a package to a new folder beside those of other copies.
+// stage copies a package to a new folder next to the folders of other copies.
 func stage(ctx context.Context, source, dir string) (staged string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", copyFailed(source, err)
@@ -270,7 +270,7 @@ func settle(staged, folder string) error {
 	return nil
 }
 
-// Exactly reports an error unless the names are those of the capabilities asked
+// Exactly reports an error unless the names are the ones of the capabilities asked
 // for, no more and no less: what an operator grants without a terminal.
 func Exactly(p *Package, granted []string) error {
 	asked := plugin.Capabilities.List(p.Capabilities)

@@ -1,5 +1,5 @@
 // Package install is what is installed: packages of plugins (plugin.yaml and
-// the files beside it), the lock that pins every byte of them together with
+// the files next to it), the lock that pins every byte of them together with
 // what they were granted (reflectory.lock), and the private copies that are
 // executed. Nothing of a package runs that isn't what was locked:
 //

@@ -173,7 +173,7 @@ func (p *Package) command(folder string, files map[string]string) (program strin
 		WithHint("install %s", e[0])
 }
 
-// isFileName reports whether a name is that of a file within a package: clean,
+// isFileName reports whether a name can name a file within a package: clean,
 // relative, with / between folders, and safe on every platform.
 func isFileName(name string) bool {
 	return len(name) <= maxFileName && path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name)) &&

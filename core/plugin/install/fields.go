@@ -114,7 +114,7 @@ func (r *reader) flag(n *document.Node, what string) bool {
 	return text == "true"
 }
 
-// list is a list of at most so many items.
+// list is a list of up to most items.
 func (r *reader) list(n *document.Node, what string, most int) []*document.Node {
 	switch {
 	case n == nil:

@@ -30,7 +30,7 @@ const (
 // digests are the SHA-256 of the files of a package, in hexadecimal, by name.
 type digests = map[string]string
 
-// contents is the digest of a whole package: that of the list of its files.
+// contents is the digest of a whole package: the digest of the list of its files.
 func contents(files digests) string {
 	sum := sha256.Sum256(listing(files))
 	return hex.EncodeToString(sum[:])

@@ -29,7 +29,7 @@ var (
 
 // Package is what a plugin.yaml says.
 type Package struct {
-	// Name is publisher/name, each [a-z][a-z0-9-]* of at most 64 bytes.
+	// Name is publisher/name, each [a-z][a-z0-9-]* and up to 64 bytes.
 	Name string `json:"name"`
 	// Version is a semantic version without "v".
 	Version string `json:"version"`
@@ -56,7 +56,7 @@ type Package struct {
 	Isolated bool `json:"isolated,omitempty"`
 }
 
-// ReadPackage reads the plugin.yaml of a folder. Errors are those of
+// ReadPackage reads the plugin.yaml of a folder. Errors are the errors of
 // [ParsePackage], and sdk.NotFound, reason "package_not_found".
 func ReadPackage(folder string) (*Package, error) {
 	path := filepath.Join(folder, PackageFile)

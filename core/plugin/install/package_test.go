@@ -165,7 +165,7 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestAllProblemsAreToldInTheFilesOrder(t *testing.T) {
+func TestAllProblemsAreReportedInTheFilesOrder(t *testing.T) {
 	_, err := install.ParsePackage("p.yaml", []byte("version: x\nlimits: {fule: 1, memory: 1}\nnam: a/b\n"))
 	problems, _ := sdk.AsError(err).Details["problems"].([]document.Problem)
 	var places []string

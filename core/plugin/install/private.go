@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// privatePrefix begins the names of private folders, so that those of killed
+// privatePrefix begins the names of private folders, so that the folders of killed
 // programs can be found.
 const privatePrefix = "reflectory-plugins-"
 
@@ -72,7 +72,7 @@ func (f *privateFolder) close() error {
 	return nil
 }
 
-// privateCopy is what of a plugin is executed: a copy that was hashed as it was
+// privateCopy is the copy of a plugin that is executed. It was hashed while it was
 // written, and is what the lock pins.
 type privateCopy struct {
 	folder string
@@ -106,7 +106,7 @@ func (s *Set) use(ctx context.Context, p *Plugin) (*privateCopy, error) {
 	dir := filepath.Join(private.path, strings.ReplaceAll(p.Name, "/", "_"))
 	files, err := p.copyTo(ctx, dir)
 	if err != nil {
-		_ = os.RemoveAll(dir) // at the latest it goes with the private folder
+		_ = os.RemoveAll(dir) // otherwise it is removed with the private folder
 		return nil, err
 	}
 	p.copy = &privateCopy{dir, files}
@@ -116,8 +116,8 @@ func (s *Set) use(ctx context.Context, p *Plugin) (*privateCopy, error) {
 	return p.copy, nil
 }
 
-// copyTo copies the plugin's files into a new folder, but for the programs of
-// other platforms, and refuses what the lock doesn't pin before it is copied on.
+// copyTo copies the plugin's files into a new folder, except the programs of
+// other platforms. It fails at the first file that isn't what the lock pins.
 func (p *Plugin) copyTo(ctx context.Context, dir string) (digests, error) {
 	f, err := openFolder(p.Folder)
 	if err != nil {

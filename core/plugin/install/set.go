@@ -23,7 +23,7 @@ type Options struct {
 	// TempDir is where private copies are made, which the users that plugins run
 	// as must be able to enter. Default the system's.
 	TempDir string
-	// Warn is told of each unlocked plugin that is used. Nil drops that.
+	// Warn is called for each unlocked plugin that is used. Nil drops that.
 	Warn func(p *Plugin)
 }
 

@@ -38,7 +38,7 @@ func ours(fs.FileInfo) bool { return false }
 
 func holdPrivate(string) (release func(), err error) { return func() {}, nil }
 
-// abandoned can't be told here, so nothing is swept.
+// Whether a folder was abandoned isn't known here, so nothing is swept.
 func abandoned(string) bool { return false }
 
 func privateModes() modes { return modes{dir: 0o700, file: 0o500} }

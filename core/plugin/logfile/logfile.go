@@ -5,7 +5,7 @@
 //	<dir>/<publisher>-<name>.log.1    those before, up to .3
 //
 // Several hosts may write at a time: a line is one write to the end of the file,
-// and whoever finds the file full, or moved away by another, opens a new one.
+// and a writer that finds the file full, or moved away by another, opens a new one.
 package logfile
 
 import (

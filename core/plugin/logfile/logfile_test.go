@@ -35,7 +35,7 @@ func write(t *testing.T, f *logfile.Files, lines ...plugin.LogLine) {
 	}
 }
 
-// messages are those of the last n lines, one after the other.
+// messages are the messages of the last n lines, one after the other.
 func messages(t *testing.T, dir, name string, n int) string {
 	t.Helper()
 	lines, err := logfile.Tail(dir, name, n)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// staleLock is the age at which a lock is that of a host that died: renaming a
+// staleLock is the age at which a lock is taken to be left by a host that died: renaming a
 // few files takes no such time.
 const staleLock = 10 * time.Second
 
@@ -43,7 +43,7 @@ func lock(path string) (bool, error) {
 		return false, err
 	}
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > staleLock {
-		_ = os.Remove(path) // whoever is full next takes it
+		_ = os.Remove(path) // the next writer whose file is full takes it
 	}
 	return false, nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/reflectory/reflectory/core/plugin"
 )
 
-// Writer splits what is written to it into lines of at most [plugin.MaxLogLine] bytes,
+// Writer splits what is written to it into lines of up to [plugin.MaxLogLine] bytes,
 // for a log; the rest of a longer line is dropped. It isn't safe for concurrent use.
 type Writer struct {
 	log  *Log

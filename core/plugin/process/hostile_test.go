@@ -338,7 +338,7 @@ func TestAHostilePluginInGroupsOfAnOrdinaryUser(t *testing.T) {
 	asOrdinaryUser(t, func(home string) []string { return delegate(t, filepath.Base(home)) })
 }
 
-// delegate makes groups that are the ordinary user's, below those of this
+// delegate makes groups that belong to the ordinary user, below the groups of this
 // process, and returns their lists of processes.
 func delegate(t *testing.T, name string) (procs []string) {
 	t.Helper()

@@ -23,7 +23,7 @@ import (
 // instance is one running plugin.
 //
 // It has one owner of its end: supervise, which starts with the process and
-// alone closes what belongs to it. Whoever wants the end says why in end, which
+// alone closes what belongs to it. A caller that wants the end says why in end, which
 // kills the process; the first reason is the cause.
 type instance struct {
 	options   Options

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 // program is this test binary, without the race detector, in a folder that other
-// users may enter, which that of go test isn't.
+// users may enter; they may not enter the folder of go test.
 var program string
 
 func makeProgram() (dir string, err error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/reflectory/reflectory/sdk/wire"
 )
 
-// Dialer reaches what a plugin was granted and refuses everything else, judged
-// by the address that it really dials.
+// Dialer reaches what a plugin was granted and refuses everything else. It checks
+// the address that it actually connects to.
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -178,7 +178,7 @@ func closeWrite(c net.Conn) {
 	}
 }
 
-// refuse answers with an error and drops what else is said.
+// refuse answers with an error and discards further input.
 func refuse(conn net.Conn, status int, err error) {
 	body, _ := json.Marshal(abi.NewError(err))
 	res := &http.Response{

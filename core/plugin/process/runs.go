@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxRuns is how many runs an instance's lines may be tagged with: those of its
+// maxRuns is how many runs an instance's lines may be tagged with: the runs of its
 // last calls. A line arrives soon after it was written, or before.
 const maxRuns = 16
 
@@ -43,7 +43,7 @@ func (r *runs) enter(id string) {
 	}
 }
 
-// tag sets a line's run: the one that the plugin names, if that can be, else that
+// tag sets a line's run: the one that the plugin names, if that can be, else the run
 // of the last call, where only one at a time is worked on.
 func (r *runs) tag(l *plugin.LogLine) {
 	r.mu.Lock()

@@ -83,7 +83,7 @@ func TestAnInstanceGetsWhatIsExpectedOfTheSystem(t *testing.T) {
 			p.Limits.Processes = processes
 			got := holds(start(t, process.Options{Sandbox: mode}, p))
 			want := sandbox.Probe().Expected(mode, processes)
-			got.Notes, want.Notes = nil, nil // those of a probe are more
+			got.Notes, want.Notes = nil, nil // a probe has more of them
 			if !cmp.Equal(want, got) {
 				t.Errorf("%s, %d processes: %s", mode, processes, cmp.Diff(want, got))
 			}

@@ -14,7 +14,7 @@ import (
 const (
 	// maxKey bounds a key, in bytes: a digest with a prefix fits well.
 	maxKey = 256
-	// entryCost is what an entry takes beside its key and value, about, so that
+	// entryCost is about what an entry takes in addition to its key and value, so that
 	// empty ones are bounded too.
 	entryCost = 128
 	// maxCaches is how many caches are kept, the least recently used going first: full

@@ -81,7 +81,7 @@ func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.Cor
 	return batch(ctx, i, r, check.CorrectResponse, func(r *sdk.CorrectResponse) *map[string]string { return &r.Metadata })
 }
 
-// tell is what the plugin may know of its place in a run: a pure one isn't told
+// tell is what the plugin may know of its place in a run: a pure one doesn't know
 // what would make equal calls differ.
 func (i *instance) tell(c sdk.Call) sdk.Call {
 	if i.pure {
@@ -91,7 +91,7 @@ func (i *instance) tell(c sdk.Call) sdk.Call {
 }
 
 // add encodes one item, of a run. The request is of that run if all items are:
-// services aren't told of another's.
+// services don't learn of another's.
 func (r *request) add(item any, runID string) error {
 	if len(r.items) == 0 {
 		r.runID = runID

@@ -39,8 +39,8 @@ type CompileLimits struct {
 	// CPU is the time that its process may compute, on all processors together,
 	// rounded up to seconds. Default 30 s: a Go guest takes 4 to 12.
 	CPU time.Duration
-	// Wall is how long it may take. Default 10 min: CPU is what counts, but for a
-	// machine that doesn't let it compute.
+	// Wall is how long it may take. Default 10 min: CPU is the limit that
+	// counts, except on a machine that doesn't let it compute.
 	Wall time.Duration
 	// MemoryBytes is the memory of its process. Default 1 GiB; a Go guest takes 120
 	// MB.

@@ -45,7 +45,7 @@ func compilerMain(stdin io.Reader, stdout io.Writer) int {
 		err = json.Unmarshal(line, &o)
 	}
 	if err != nil {
-		return 1 // no host is there to be told
+		return 1 // no host is there to read it
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, in)

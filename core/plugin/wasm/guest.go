@@ -32,7 +32,7 @@ type guest struct {
 	meter   fuelMeter
 	streams streams
 
-	// ctx is that of the call under way, and life ends with the Instance.
+	// ctx is the context of the call under way, and life ends with the Instance.
 	ctx context.Context
 	// emit takes pieces of the output that the call under way generates.
 	emit func(item int, piece string)
@@ -48,7 +48,7 @@ type guest struct {
 	// state is the snapshot that its state is; nil once it has run.
 	state *snapshot
 
-	runID   string    // of the call under way, if the plugin is told of runs
+	runID   string    // of the call under way, if the plugin may know of runs
 	emitted int       // bytes that the call under way has emitted
 	asked   int       // questions that it has put to the host
 	placing bool      // whether alloc is being called

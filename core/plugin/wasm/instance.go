@@ -28,13 +28,13 @@ type instance struct {
 	logs     *logs.Log
 	output   *logs.Writer
 
-	// turn holds a token while no call runs. Whoever has it may touch guest.
-	turn  chan struct{}
+	// idle holds a token while no call runs. The goroutine that took it may touch guest.
+	idle  chan struct{}
 	guest *guest
 
 	life context.Context
 	end  context.CancelCauseFunc // the first reason is the cause
-	done chan struct{}           // closed by whoever has the turn
+	done chan struct{}           // closed by the goroutine that has the token of idle
 }
 
 // errEnded is the cause of an end that was asked for.
@@ -53,12 +53,12 @@ func newInstance(d *Driver, p plugin.Installed, m *module) (*instance, error) {
 		owner: p.Name + "\x00" + strings.Join(p.Env, "\x00"),
 		pure:  Impure(p) == "",
 		logs:  logs.New(logs.Options{Plugin: p.Name, Redactor: plugin.NewRedactor(p.Env), Sink: d.options.Log, Now: d.options.Now}),
-		turn:  make(chan struct{}, 1), done: make(chan struct{}),
+		idle:  make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	i.output = logs.NewWriter(i.logs)
 	i.speaker = speakerOf(m.info)
 	i.life, i.end = context.WithCancelCause(context.Background())
-	i.turn <- struct{}{}
+	i.idle <- struct{}{}
 	return i, nil
 }
 
@@ -99,7 +99,7 @@ func (i *instance) Close() error {
 	grace := time.NewTimer(closeGrace)
 	defer grace.Stop()
 	select {
-	case <-i.turn:
+	case <-i.idle:
 		i.end(errEnded)
 		i.leave()
 	case <-i.done:
@@ -118,7 +118,7 @@ const closeGrace = 2 * time.Second
 // life must have ended, so a call under way ends at its next slice.
 func (i *instance) finish() {
 	select {
-	case <-i.turn:
+	case <-i.idle:
 		i.leave()
 	case <-i.done:
 	}
@@ -132,23 +132,23 @@ func (i *instance) drop() {
 	}
 }
 
-// enter waits for the turn. Whoever gets it must leave.
+// enter waits until no call runs. The caller must leave.
 func (i *instance) enter(ctx context.Context) error {
 	select {
-	case <-i.turn:
+	case <-i.idle:
 	case <-ctx.Done():
 		return i.callEnded(ctx.Err())
 	case <-i.life.Done():
 		return i.gone()
 	}
 	if i.life.Err() != nil {
-		i.turn <- struct{}{}
+		i.idle <- struct{}{}
 		return i.gone()
 	}
 	return nil
 }
 
-// leave gives the turn back. If the instance's life has ended, so does the
+// leave lets the next call in. If the instance's life has ended, so does the
 // instance, and everything is given back first.
 func (i *instance) leave() {
 	i.output.Flush()
@@ -157,7 +157,7 @@ func (i *instance) leave() {
 		i.logs.Flush()
 		close(i.done)
 	}
-	i.turn <- struct{}{}
+	i.idle <- struct{}{}
 }
 
 func (i *instance) ended() bool {

@@ -23,14 +23,14 @@ type kernel struct {
 
 type block struct{ offset, length uint64 }
 
-// Bounds of a kernel beside the plugin's memory limit.
+// Bounds of a kernel in addition to the plugin's memory limit.
 const (
 	// maxVars bounds all variables, in bytes: Extism's own default.
 	maxVars = 1 << 20
 	// maxBlocks bounds the blocks at a time: what the host notes of each takes some
 	// 50 bytes, which small blocks would make a multiple of the arena.
 	maxBlocks = 1 << 18
-	// firstOffset is that of the first block.
+	// firstOffset is the offset of the first block.
 	firstOffset = 8
 )
 

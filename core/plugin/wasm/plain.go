@@ -46,7 +46,7 @@ func (s *extismSpeaker) speak(g *guest, r *request) ([]byte, error) {
 		WithHint("it has: %s", strings.Join(s.exports, ", "))
 }
 
-// manifest is that of a plug-in which doesn't describe itself.
+// manifest is the manifest of a plug-in that doesn't describe itself.
 func (s *extismSpeaker) manifest(g *guest) *sdk.Manifest {
 	m := &sdk.Manifest{
 		Name: path.Base(g.plugin.Name), Version: g.plugin.Version, Contract: sdk.ContractVersion,
@@ -81,7 +81,7 @@ type plainConfig struct {
 	json   json.RawMessage   // what it was read from
 }
 
-// configOf reads a request's config, unless it is that of the last call.
+// configOf reads a request's config, unless it is the last call's.
 func (s *extismSpeaker) configOf(g *guest, r *request) (*plainConfig, error) {
 	if s.last != nil && bytes.Equal(s.last.json, r.config.JSON) {
 		return s.last, nil

@@ -14,8 +14,8 @@ import (
 // the same module can take it on.
 type snapshot struct {
 	size uint32 // of the memory, in bytes
-	// The memory is an image where the system has that and it is worth it, else
-	// pages, of which a nil one is zero.
+	// The memory is an image if the system supports images and the size justifies one.
+	// Otherwise it is a list of pages; a nil page is all zeros.
 	image   *image
 	pages   [][]byte
 	own     int // bytes that no earlier snapshot holds
@@ -103,13 +103,13 @@ type snapshotKey struct {
 	digest string
 }
 
-// Bounds of the snapshots of one module, the least recently used going first.
+// Bounds of the snapshots of one module; the least recently used are dropped first.
 const (
 	maxSnapshots     = 64
 	maxSnapshotBytes = 64 << 20
 )
 
-// snapshots are those of one module. It is safe for concurrent use.
+// snapshots are the snapshots of one module. It is safe for concurrent use.
 type snapshots struct {
 	mu      sync.Mutex
 	entries map[snapshotKey]*list.Element

@@ -13,7 +13,7 @@ type Usage struct {
 	// ModuleBytes is modules that were made ready to be compiled.
 	ModuleBytes int64 `json:"module_bytes"`
 	// Verdicts counts the kept replies of pure modules, and VerdictBytes is their
-	// size; at most VerdictLimit is kept unless the driver is told otherwise.
+	// size; at most VerdictLimit is kept unless the driver has another limit.
 	Verdicts     int   `json:"verdicts"`
 	VerdictBytes int64 `json:"verdict_bytes"`
 	VerdictLimit int64 `json:"verdict_limit_bytes"`

@@ -166,8 +166,8 @@ func (g *guest) putTexts(listAt, bufAt uint64, values []string) errno {
 	return errnoSuccess
 }
 
-// putClock writes what a clock shows. There are four: real, monotonic, and those
-// of the process's and the thread's time, which are the same here.
+// putClock writes what a clock shows. There are four: real, monotonic, and the
+// clocks of the process's and the thread's time, which are the same here.
 func (g *guest) putClock(id, at uint64, value int64) errno {
 	if id > 3 {
 		return errnoInval

@@ -17,7 +17,7 @@ import (
 
 // Store implements [core.Store] in memory. It is safe for concurrent use.
 type Store struct {
-	turns *store.Turns
+	retries *store.Retries
 
 	mu      sync.Mutex
 	data    *pairs // changed in place: what is handed out are clones
@@ -26,7 +26,7 @@ type Store struct {
 }
 
 // Open returns an empty store.
-func Open() *Store { return &Store{turns: store.NewTurns(), data: newPairs()} }
+func Open() *Store { return &Store{retries: store.NewRetries(), data: newPairs()} }
 
 // View implements [core.Store].
 func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
@@ -40,7 +40,7 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 
 // Update implements [core.Store].
 func (s *Store) Update(ctx context.Context, fn func(core.Tx) error) error {
-	return s.turns.Run(ctx, func() (conflict bool, err error) {
+	return s.retries.Run(ctx, func() (conflict bool, err error) {
 		t, err := s.begin(ctx)
 		if err != nil {
 			return false, err

@@ -37,7 +37,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	if err != nil {
 		return backupError(dir, err)
 	}
-	defer func() { _ = os.RemoveAll(private) }() // what is left of it is empty, or of a failure that is told
+	defer func() { _ = os.RemoveAll(private) }() // what is left of it is empty, or of a failure that is reported
 	made := filepath.Join(private, "store")
 	if err := s.db.Checkpoint(made, pebble.WithFlushedWAL()); err != nil {
 		return backupError(dir, err)

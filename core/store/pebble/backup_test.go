@@ -184,7 +184,7 @@ func TestRestore(t *testing.T) {
 	dir := t.TempDir()
 	backup := made(t, filepath.Join(dir, "backup"), "saved")
 	// What else is in its folder is no part of it.
-	if err := core.Together(os.Mkdir(filepath.Join(backup, "notes"), 0o700), os.Symlink("nowhere", filepath.Join(backup, "000001.sst"))); err != nil {
+	if err := core.JoinErrors(os.Mkdir(filepath.Join(backup, "notes"), 0o700), os.Symlink("nowhere", filepath.Join(backup, "000001.sst"))); err != nil {
 		t.Fatal(err)
 	}
 	target := filepath.Join(dir, "data", "store")

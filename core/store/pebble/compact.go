@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/store"
 )
 
-var _ core.Compacter = (*Store)(nil)
+var _ store.Compacter = (*Store)(nil)
 
-// Compact implements [core.Compacter]: it merges the tables of a range with the deletions
+// Compact implements [store.Compacter]: it merges the tables of a range with the deletions
 // in it. It waits a while for those who read what was deleted.
 func (s *Store) Compact(ctx context.Context, from, to []byte) error {
 	if err := s.enter(ctx); err != nil {

@@ -98,7 +98,7 @@ func countEntries(t *testing.T, s core.Store) (entries int) {
 	return entries
 }
 
-// checkRecords proves that the records are those of the scenario's first steps.
+// checkRecords proves that the records are the result of the scenario's first steps.
 func checkRecords(t *testing.T, s core.Store, steps int) {
 	t.Helper()
 	const perVisit = 7
@@ -204,7 +204,7 @@ func TestAnOpenThatCannotWriteSaysSo(t *testing.T) {
 	for i := int32(0); i < 100; i++ {
 		mem := vfs.NewMem()
 		first := openTest(t, Options{Dir: "db"}, mem)
-		if err := core.Together(play(t.Context(), first, func(int) {}), first.Close()); err != nil {
+		if err := core.JoinErrors(play(t.Context(), first, func(int) {}), first.Close()); err != nil {
 			t.Fatal(err)
 		}
 		s, err := open(t.Context(), Options{Dir: "db"}, failingOnce(mem, i))

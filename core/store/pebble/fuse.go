@@ -31,7 +31,7 @@ import (
 // tables, which Pebble then tries to make again.
 //
 // While Pebble opens, nothing that it changes seems to fail. Where its Open fails half
-// way it closes its files under those of its goroutines that already read the tables it
+// way it closes its files while some of its goroutines already read the tables it
 // has just made, and they end the program. So Open succeeds, and its caller asks the
 // fuse and closes the database, which waits for them.
 type fuse struct {

@@ -27,9 +27,9 @@ func breakCommit(t *testing.T, s *Store, key string) (durable func() error) {
 	return s.apply(batch)
 }
 
-// TestWhatPebbleCallsFatalIsToldToAll: nobody waits for it for ever, neither who
+// TestWhatPebbleCallsFatalFailsAll: nobody waits for it for ever, neither who
 // commits, nor who shares the sync or reads, nor a backup, nor Close.
-func TestWhatPebbleCallsFatalIsToldToAll(t *testing.T) {
+func TestWhatPebbleCallsFatalFailsAll(t *testing.T) {
 	inBubble(t, func(t *testing.T, d *disk, s *Store) {
 		release := d.logs.hold()
 		errs := make(chan error, 4)
@@ -86,9 +86,9 @@ func TestWhatPebbleCallsFatalIsNotKept(t *testing.T) {
 	})
 }
 
-// TestCloseTellsOfWhatIsLost: a disk that fails behind the last commit costs nothing
+// TestCloseReportsWhatIsLost: a disk that fails behind the last commit costs nothing
 // that was acknowledged, unless that was so before it was written.
-func TestCloseTellsOfWhatIsLost(t *testing.T) {
+func TestCloseReportsWhatIsLost(t *testing.T) {
 	cases := []struct {
 		durability   Durability
 		closed, hint string

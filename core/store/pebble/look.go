@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Presence is what can be told of a directory without opening the store in it.
+// Presence is what is known of a directory without opening the store in it.
 type Presence struct {
 	// Exists is whether there is a store.
 	Exists bool

@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func TestLookTellsOfAStoreWithoutOpeningIt(t *testing.T) {
+func TestLookReportsOnAStoreWithoutOpeningIt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	if p, err := Look(dir); err != nil || p.Exists || p.Holder != nil {
 		t.Errorf("without a folder: %+v %v", p, err)

@@ -25,7 +25,7 @@ import (
 	"github.com/reflectory/reflectory/policy"
 )
 
-// points are those of the policies, whose defaults take a while to compile.
+// points are the policy points, whose defaults take a while to compile.
 var points = sync.OnceValue(policy.NewPoints)
 
 // memoryWorld is memories with all the parts that the host gives them.
@@ -101,7 +101,7 @@ func playMemories(ctx context.Context, s core.Store, tell func(commits int) erro
 	return nil
 }
 
-// dumpMemories is everything that a store holds, but for what the engine keeps
+// dumpMemories is everything that a store holds, except what the engine keeps
 // there.
 func dumpMemories(ctx context.Context, s core.Store) (map[string]string, error) {
 	all := map[string]string{}

@@ -8,27 +8,27 @@ import (
 )
 
 // maxRecent is how many commits are remembered for transactions that still run.
-// A transaction older than that is told that it conflicts and starts afresh.
+// An older transaction gets a conflict and runs again.
 const maxRecent = 1 << 16
 
-// history is what committed lately: what running transactions are checked
-// against. A commit is added before Pebble makes it visible, so that whoever
-// finds what it wrote finds it here. The zero value is not ready: see newHistory.
+// history is the recent commits, against which running transactions are checked. A
+// commit is added before Pebble makes it visible, so any transaction that can read its
+// writes also finds it here. The zero value is not ready: see newHistory.
 type history struct {
 	// seq counts the commits. It is changed under mu.
 	seq atomic.Uint64
 
 	mu sync.Mutex
-	// applied is the newest commit that is visible, with all before it. risen tells
-	// of its growth.
+	// applied is the newest commit that is visible, with all before it. risen signals
+	// when it grows.
 	applied uint64
 	risen   *sync.Cond
 	// recent are the newest commits, in order; the last is number seq. written has
 	// their keys, with the newest commit of each.
 	recent  []commit
 	written map[string]uint64
-	// kept are values as of commit seq.
-	kept kept
+	// hot are values as of commit seq.
+	hot hotKeys
 	// running holds the moment of each running transaction, in order: the commit up
 	// to which it sees everything.
 	running list.List
@@ -46,7 +46,7 @@ func newHistory() *history {
 	return h
 }
 
-// moment is a running transaction's.
+// moment is the moment of a running transaction.
 func moment(e *list.Element) uint64 { return e.Value.(uint64) }
 
 // begin notes a transaction that sees everything committed so far.
@@ -63,7 +63,7 @@ func (h *history) end(e *list.Element) {
 	h.leave(e)
 }
 
-// leave is end for who holds mu.
+// leave is end; the caller holds mu.
 func (h *history) leave(e *list.Element) {
 	h.running.Remove(e)
 	oldest := h.applied
@@ -88,7 +88,7 @@ func (h *history) add(e *list.Element, reads *readSet, writes *writeSet, keys []
 	}
 	h.note(keys)
 	for i := range writes.list {
-		h.kept.change(&writes.list[i])
+		h.hot.change(&writes.list[i])
 	}
 	return false
 }
@@ -129,9 +129,9 @@ func (h *history) forget(n int) {
 	}
 }
 
-// move gives a transaction that met something newer than its moment the newest
-// moment instead, once that is visible. It reports whether it can: not where
-// something that it read was written in between.
+// move advances a transaction that found something newer than its moment to the newest
+// visible moment. It first waits until all commits so far are visible. It reports false,
+// and changes nothing, if something that the transaction read was written since.
 func (h *history) move(e *list.Element, reads *readSet) (moved bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,32 +147,32 @@ func (h *history) move(e *list.Element, reads *readSet) (moved bool) {
 	return true
 }
 
-// look returns what is kept of a key, if it is that of a transaction's moment.
-func (h *history) look(e *list.Element, key string) (v held, known bool) {
+// look returns what is kept of a key, if it is what a transaction sees at its moment.
+func (h *history) look(e *list.Element, key string) (v hotValue, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if v, known = h.kept.get(key); known && h.wrote(moment(e), key) {
-		return held{}, false
+	if v, known = h.hot.get(key); known && h.wrote(moment(e), key) {
+		return hotValue{}, false
 	}
 	return v, known
 }
 
 // keep keeps what Pebble has of a key, unless that may be newer than a transaction's
 // moment.
-func (h *history) keep(e *list.Element, key string, v held) (outdated bool) {
+func (h *history) keep(e *list.Element, key string, v hotValue) (outdated bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if outdated = h.wrote(moment(e), key); !outdated {
-		h.kept.put(key, v)
+		h.hot.put(key, v)
 	}
 	return outdated
 }
 
-// lose gives up what is kept, since Pebble may not have taken the newest commit.
+// lose drops the kept values, since Pebble may not have taken the newest commit.
 func (h *history) lose() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.kept = kept{}
+	h.hot = hotKeys{}
 }
 
 // crossed reports whether a range may hold something newer than a transaction's

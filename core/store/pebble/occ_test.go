@@ -95,9 +95,9 @@ func TestATransactionMovesOnUnlessItReadWhatChanged(t *testing.T) {
 }
 
 func TestKeptValuesAreTheNewest(t *testing.T) {
-	var k kept
-	k.put("a", held{[]byte("1"), true})
-	k.put("gone", held{})
+	var k hotKeys
+	k.put("a", hotValue{[]byte("1"), true})
+	k.put("gone", hotValue{})
 	k.change(&write{key: "a", value: []byte("2")})
 	k.change(&write{key: "gone", value: []byte("3")})
 	k.change(&write{key: "unread", value: []byte("4")})
@@ -107,23 +107,23 @@ func TestKeptValuesAreTheNewest(t *testing.T) {
 		}
 	}
 	if _, known := k.get("unread"); known {
-		t.Error("a key that nobody read is kept")
+		t.Error("a key that nobody read is cached")
 	}
 	k.change(&write{key: "a", deleted: true})
 	if v, known := k.get("a"); !known || v.found {
 		t.Errorf("a deleted key: found %t, known %t", v.found, known)
 	}
-	k.change(&write{key: "gone", value: make([]byte, maxKeptBytes+1)})
+	k.change(&write{key: "gone", value: make([]byte, maxHotBytes+1)})
 	if _, known := k.get("gone"); known {
-		t.Error("a large value is kept")
+		t.Error("a large value is cached")
 	}
-	for i := range 10 * maxKept {
+	for i := range 10 * maxHotKeys {
 		if _, known := k.get("a"); !known {
 			t.Fatalf("what is read all the time is forgotten after %d others", i)
 		}
-		k.put(strconv.Itoa(i), held{})
+		k.put(strconv.Itoa(i), hotValue{})
 	}
-	if n := len(k.young) + len(k.old); n > 2*maxKept {
-		t.Errorf("%d are kept", n)
+	if n := len(k.young) + len(k.old); n > 2*maxHotKeys {
+		t.Errorf("%d are cached", n)
 	}
 }

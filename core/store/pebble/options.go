@@ -11,9 +11,9 @@
 // writes wait in memory. To commit, it takes a short mutex, is checked against the
 // keys that others committed since its moment, and is handed to Pebble, which makes
 // it visible. On a conflict it runs again. The wait for the disk happens outside the
-// mutex, so that many writers share one sync, those of one key as well: see group.
+// mutex, so that many writers share one sync, writers of one key as well: see group.
 //
-// What transactions read again and again is kept in memory, see kept.
+// What transactions read again and again is kept in memory, see hotKeys.
 //
 // # Durability
 //
@@ -26,7 +26,7 @@
 // # Failure
 //
 // The first write that the disk refuses stops all later ones: see fuse. Reads go
-// on and show what memory holds, which includes commits whose callers were told
+// on and show what memory holds, which includes commits whose callers were informed
 // that the disk failed: whether those last shows only after the next open.
 package pebble
 
@@ -90,7 +90,7 @@ func (o *Options) Validate() error {
 	case o.LockWait < 0:
 		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: a wait of %s for the lock", o.LockWait)
 	case o.MemTableBytes > 1<<30:
-		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: a memtable of %d bytes, of at most 1 GiB", o.MemTableBytes)
+		return sdk.Errorf(sdk.Invalid, "store_options_invalid", "store options: a memtable of %d bytes (limit 1 GiB)", o.MemTableBytes)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func fillMemory(ctx context.Context, s *Store, written *int) error {
 }
 
 // TestADamagedFileHoldsNoWriterForEver: files that can't be read can't be merged, and
-// once too many wait for that, writers are told why.
+// once too many wait for that, writers get an error that says why.
 func TestADamagedFileHoldsNoWriterForEver(t *testing.T) {
 	mem, _ := filled(t)
 	damage(t, mem, ".sst", false)
@@ -78,7 +78,7 @@ func TestADamagedFileHoldsNoWriterForEver(t *testing.T) {
 			last = i
 		}
 	}
-	for range 2 { // the next one is told, too
+	for range 2 { // the next one gets it, too
 		if sdk.ReasonOf(err) != "store_corrupt" {
 			t.Errorf("error %v (%s)", err, sdk.ReasonOf(err))
 		}

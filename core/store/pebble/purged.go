@@ -13,7 +13,7 @@ import (
 
 // A purge is done once its transaction is committed, but the files are scrubbed after
 // that, which may fail, or be cut short by a kill. So the transaction itself leaves a mark
-// that names its keys, and whatever scrubs next goes by the marks: the purge, the close,
+// that names its keys, and the next scrub works from the marks: the purge, the close,
 // or the next open. In memory nothing has to be kept.
 //
 // Keys tell something too: an index's key has a tag in it. So a mark goes the way of

@@ -57,7 +57,7 @@ func hasSecret(t *testing.T, s core.Store) (there bool) {
 }
 
 // checkOpened opens what a purge left that was cut short: once its transaction is on disk
-// no file has the secret after the next open, but for the list of tables, and that
+// no file has the secret after the next open, except the list of tables, which
 // hasn't after the open that follows. It reports whether the purge happened.
 func checkOpened(t *testing.T, fs vfs.FS) (purged bool) {
 	t.Helper()

@@ -89,7 +89,7 @@ func TestAFullDiskLosesNothingAndGoesOnOnceThereIsRoom(t *testing.T) {
 	for room := int64(100 << 10); room < 600<<10; room += 7001 {
 		q := &quota{FS: vfs.NewMem(), left: room}
 		acknowledged := fillUp(t, q)
-		for range 2 { // as whoever doesn't read the hint
+		for range 2 { // as a user does who doesn't read the hint
 			if s, err := open(t.Context(), smallTables(), q); err != nil {
 				refused++
 				checkFull(t, err)

@@ -22,14 +22,14 @@ import (
 //	DIR.ready      is complete
 //	DIR.replaced   was DIR, and goes
 //
-// Whoever opens DIR and finds it gone, but DIR.ready there, ends what was begun.
+// An open that finds DIR gone, but DIR.ready there, ends what was begun.
 const (
 	stagedSuffix   = ".staged-"
 	readySuffix    = ".ready"
 	replacedSuffix = ".replaced"
 )
 
-// Staged is a store that is made beside another, whose place it takes once it is
+// Staged is a store that is made next to another, which it replaces once it is
 // complete. Until then nobody can open that place.
 type Staged struct {
 	// Dir is where it is made: an empty folder at first, of the owner only.
@@ -55,7 +55,7 @@ func Stage(ctx context.Context, o Options, overwrite bool) (*Staged, error) {
 	if err := s.hold(ctx, o, overwrite); err != nil {
 		return nil, err
 	}
-	// Whoever made others was killed: it held the lock.
+	// The process that made others was killed: it held the lock.
 	left, _ := filepath.Glob(s.target + stagedSuffix + "*") // fails only for a bad pattern
 	for _, dir := range append(left, s.target+readySuffix, s.target+replacedSuffix) {
 		_ = os.RemoveAll(dir) // what can't be removed harms nobody
@@ -141,7 +141,7 @@ func (s *Staged) Install() error {
 		_ = os.RemoveAll(s.target + readySuffix)
 		return ioError("rename "+s.target, err)
 	}
-	_ = s.lock.Close() // it is that of the old store, which nobody opens any more
+	_ = s.lock.Close() // it is the old store's, which nobody opens any more
 	s.lock = nil
 	if err := finishReplace(vfs.Default, s.target); err != nil {
 		return ioError("take the place of "+s.target, err)

@@ -108,7 +108,7 @@ func (s *Store) emptyLogs() error {
 // againAtOnce is how many keys are looked up while no commit comes in between.
 const againAtOnce = 64
 
-// deleteAgain deletes those of the keys that aren't there. To readers that changes
+// deleteAgain deletes the keys that aren't there. To readers that changes
 // nothing, so it is no commit.
 func (s *Store) deleteAgain(keys [][]byte) error {
 	for some := range slices.Chunk(keys, againAtOnce) {

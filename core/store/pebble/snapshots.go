@@ -84,7 +84,7 @@ func (s *snapshots) renew() map[*snapshot]time.Time {
 	return maps.Clone(s.open)
 }
 
-// held names one of the readers of earlier snapshots that still reads; "" for none.
+// hotValue names one of the readers of earlier snapshots that still reads; "" for none.
 func (s *snapshots) held(earlier map[*snapshot]time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,13 +20,13 @@ type Store struct {
 	fs      vfs.FS
 	fuse    *fuse
 	lock    *pebble.Lock
-	// keepsLock is whether Close leaves the lock to whoever set it.
+	// keepsLock is whether Close leaves the lock to the part that set it.
 	keepsLock bool
 	db        *pebble.DB
 	// compactions tells whether Pebble's can go on.
 	compactions *compactions
 	snapshots   *snapshots
-	turns       *store.Turns
+	retries     *store.Retries
 
 	// gate guards closed, after which users only falls.
 	gate   sync.Mutex
@@ -40,7 +40,7 @@ type Store struct {
 	// unchecked is how many bytes were written since holdBack looked.
 	unchecked atomic.Int64
 	// newest is the newest group of commits, which may be visible and not yet
-	// durable. It is changed under mu, but for a group that failed.
+	// durable. It is changed under mu, except for a group that failed.
 	newest atomic.Pointer[group]
 
 	// scrubbing lets one scrub at a time, and guards whether Close has to write the
@@ -73,7 +73,7 @@ func open(ctx context.Context, o Options, fs vfs.FS) (*Store, error) {
 // openLocked opens a store whose directory is locked.
 func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s *Store, err error) {
 	f := newFuse(o.Durability)
-	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: &compactions{}, turns: store.NewTurns(), history: newHistory()}
+	s = &Store{options: o, fs: fs, fuse: f, lock: lock, compactions: &compactions{}, retries: store.NewRetries(), history: newHistory()}
 	if err = checkMarker(fs, o.Dir); err == nil {
 		s.db, err = pebble.Open(o.Dir, o.engine(fuseFS{fs, f, o.Dir}, f, lock, s.compactions))
 	}
@@ -131,7 +131,7 @@ func (s *Store) Update(ctx context.Context, fn func(core.Tx) error) error {
 	}
 	defer s.users.Done()
 	var durable func() error
-	err := s.turns.Run(ctx, func() (conflict bool, err error) {
+	err := s.retries.Run(ctx, func() (conflict bool, err error) {
 		durable, conflict, err = s.try(ctx, fn)
 		return conflict, err
 	})
@@ -158,7 +158,7 @@ func (s *Store) close() error {
 		_, _ = s.scrubMarked(context.Background()) // its marks stay where it fails; the fuse tells of the disk
 	}
 	s.snapshots.renew()
-	// The call that met a failure told of it, and lost nothing but its own commit;
+	// The call that met a failure reported it, and lost nothing but its own commit;
 	// Relaxed lost what it had acknowledged.
 	reported := s.options.Durability == Full && s.fuse.err() != nil
 	s.fuse.close()

@@ -59,7 +59,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-func TestSecondProcessIsToldTheHolder(t *testing.T) {
+func TestSecondProcessLearnsTheHolder(t *testing.T) {
 	dir := t.TempDir()
 	holder := exec.Command(os.Args[0])
 	holder.Env = append(os.Environ(), holderEnv+"="+dir)
@@ -93,7 +93,7 @@ func TestSecondProcessIsToldTheHolder(t *testing.T) {
 	openTest(t, Options{Dir: dir}, vfs.Default)
 }
 
-func TestSameProcessIsTold(t *testing.T) {
+func TestSameProcessIsRefused(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Program: "twice"}
 	openTest(t, o, vfs.Default)
 	_, err := Open(t.Context(), o)

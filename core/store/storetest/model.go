@@ -21,7 +21,7 @@ const StressEnv = "REFLECTORY_STRESS"
 const modelOps = 1000
 
 // Model runs the same random operations on a reference and on an engine, and
-// compares everything that they return. Both must be empty but for "meta/" keys.
+// compares everything that they return. Both must be empty except for "meta/" keys.
 // Reopen, where not nil, closes the engine and opens it again now and then.
 func Model(t *testing.T, reference, engine core.Store, reopen func(core.Store) core.Store) {
 	ops := modelOps

@@ -34,7 +34,7 @@ func (r *render) item(n *nodes.GetItem) (any, error) {
 }
 
 // get looks into a value. What isn't there is undefined, by its own name or by
-// that of the outermost part that isn't.
+// the one of the outermost part that isn't.
 func get(of, key any, name func() string) any {
 	switch of := of.(type) {
 	case undefined:

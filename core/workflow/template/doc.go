@@ -17,6 +17,6 @@
 // macro sees its arguments and the template's variables only.
 //
 // In text, a string is written as it stands and anything else as JSON. A name
-// that isn't defined is an error that names it, but for the default filter and
+// that isn't defined is an error that names it, except with the default filter and
 // the tests defined and undefined.
 package template

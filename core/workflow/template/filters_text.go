@@ -53,7 +53,7 @@ func title(s string) string {
 	}, s)
 }
 
-// indent indents a text's lines but for the first and empty ones.
+// indent indents a text's lines, except the first line and empty ones.
 func indent(r *render, in any, args []any) (any, error) {
 	text, ok := in.(string)
 	if !ok {

@@ -9,6 +9,13 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// gonja's own evaluator isn't used, since it calls methods of Go values, reads files and
+// has no bound: a template of 40 bytes can multiply a text until memory is gone. This one
+// counts a step for each node that it evaluates, and for each element and piece of text
+// that a filter touches, and stops at a bound (maxWork). A clock would do as little: the same
+// template would pass on one machine and fail on another, and a resumed run has to render
+// what the first one did.
+
 // render is one rendering: the names in reach, what is written, and what has
 // been spent.
 type render struct {
@@ -31,9 +38,9 @@ type undefined struct {
 
 func (u undefined) err() error {
 	name := u.name()
-	otherwise := "give it a value, or a default: {{ " + name + ` | default("") }}`
+	fallback := "give it a value, or a default: {{ " + name + ` | default("") }}`
 	return sdk.Errorf(sdk.Invalid, "template_undefined", "%s is not defined", name).WithDetail("name", name).
-		WithHint("%s", sdk.DidYouMean(u.key, sortedKeys(u.among), otherwise))
+		WithHint("%s", sdk.DidYouMean(u.key, sortedKeys(u.among), fallback))
 }
 
 // spend counts work and stops a template that takes too much.
@@ -167,7 +174,7 @@ func (r *render) tag(n nodes.Node) error {
 	return nil
 }
 
-// bind adds names to a copy of those in reach, so that whoever holds the outer
+// bind adds names to a copy of those in reach, so that a holder of the outer
 // ones gets them back unchanged.
 func (r *render) bind(names map[string]any) {
 	vars := make(map[string]any, len(r.vars)+len(names))

@@ -20,7 +20,7 @@ const (
 	// maxWork bounds a rendering, in steps of the evaluator and blocks of 64
 	// bytes handled: less than a second.
 	maxWork = 2_000_000
-	// maxBrackets bounds the nesting of brackets, and maxBlocks that of blocks,
+	// maxBrackets bounds the nesting of brackets, and maxBlocks the nesting of blocks,
 	// since both are parsed by recursion.
 	maxBrackets = 50
 	maxBlocks   = 50
@@ -50,7 +50,7 @@ type Problem struct {
 	Hint string
 }
 
-// Compile parses and checks a template. The names are those of the variables
+// Compile parses and checks a template. The names are the ones of the variables
 // that it may use. It returns all problems that it finds, or none.
 func Compile(source string, names []string) (*Template, []Problem) {
 	if len(source) > MaxSource {

@@ -17,7 +17,7 @@ CONFIG_SCHEMA = {
 
 
 def prepare(config):
-    """Checks the config, once, and returns what judges the outputs."""
+    """Checks the config once, and returns the function that judges outputs."""
     docstrings = config.get("docstrings", True)
     forbidden = config.get("forbidden_imports", [])
     known = {"docstrings", "forbidden_imports"}
@@ -42,7 +42,7 @@ def prepare(config):
 
 
 def judge(tree, docstrings, forbidden):
-    """Judges code that parses: the score is the share of what was looked at that is right."""
+    """Judges code that parses: the score is the share of checks that passed."""
     looked_at, errors = 1, []
     for node in ast.walk(tree):
         if docstrings and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name[0] != "_":

@@ -36,7 +36,7 @@ import plugin_pb2 as pb
 
 CONTRACT = 1
 COOKIE = ("REFLECTORY_PLUGIN", "a0c0c2e7-3d3f-4f0e-9a51-6b8f4f0f7d1e")
-MESSAGE_BYTES = 8 << 20  # what one message may be, unless the host says otherwise
+MESSAGE_BYTES = 8 << 20  # limit of one message, unless the host sets another
 PREPARED = 64  # how many configs are kept prepared
 
 
@@ -61,14 +61,14 @@ class Request:
     node: str = ""
     iteration: int = 0
     role: str = ""
-    idempotency_key: str = ""  # the same whenever the same step is asked again
+    idempotency_key: str = ""  # the same whenever the same step is repeated
     ended: threading.Event = None  # set once nobody waits for the answer
     emit: object = None  # takes pieces of a generator's output, or None
 
 
 @dataclasses.dataclass
 class Plugin:
-    """What the plugin is. evaluator, generator and corrector each take a config
+    """A plugin as data. evaluator, generator and corrector each take a config
     and return a function that takes a Request."""
 
     name: str
@@ -130,13 +130,13 @@ def serve(plugin):
         server.add_insecure_port("unix:" + path)
     server.start()
     print(f"1|1|unix|{path}|grpc|", flush=True)
-    sys.stdin.read()  # it ends when the host does
+    sys.stdin.read()  # ends when the host ends
     server.stop(0)
-    os._exit(0)  # a call that hangs keeps nobody
+    os._exit(0)  # even if a call hangs
 
 
 class Host:
-    """The one host that the plugin serves."""
+    """Serves the one host of the plugin."""
 
     def __init__(self, plugin, limit, parallel):
         self.plugin, self.limit = plugin, limit
@@ -214,7 +214,7 @@ class Host:
         return lambda piece: replies.put(pb.Reply(id=call, chunk=pb.Chunk(item=index, text=text(piece))))
 
     def prepare(self, kind, config):
-        """Returns what the plugin made of a config, from those kept where it can."""
+        """Returns the plugin's result for a config, from the cache if it is there."""
         key = (kind, config.digest)
         with self.lock:
             if key in self.prepared:
@@ -234,7 +234,7 @@ class Host:
 
 
 def one(result, function, item, event, respond, emit=None):
-    """Makes one item's result: a response, or an error that leaves the others."""
+    """Makes one item's result: a response, or an error that doesn't affect others."""
     try:
         request = Request(
             run_id=item.run_id, node=item.node, iteration=item.iteration, role=item.role,
@@ -253,7 +253,7 @@ def one(result, function, item, event, respond, emit=None):
 def evaluated(verdict):
     errors = [pb.Finding(**{k: text(v) for k, v in e.items()}) for e in verdict.get("errors", ())]
     out = pb.Verdict(score=float(verdict.get("score", 0)), feedback=text(verdict.get("feedback", "")), errors=errors)
-    if "valid" in verdict:  # left out, it is no verdict: the host says so
+    if "valid" in verdict:  # without it, the host refuses the verdict
         out.valid = bool(verdict["valid"])
     if "output" in verdict:
         out.output = encode(verdict["output"])
@@ -273,7 +273,7 @@ def usage(answer):
 
 
 def failure(e):
-    """Makes an exception an error that keeps its class and reason."""
+    """Turns an exception into an error that keeps its class and reason."""
     if isinstance(e, Refused):
         return pb.Error(code=e.code, reason=e.reason, message=text(e), hint=text(e.hint))
     traceback.print_exception(type(e), e, e.__traceback__)
@@ -292,12 +292,12 @@ def encode(value):
 
 
 def text(value):
-    """Makes a value fit a protobuf string: lone surrogates have no UTF-8."""
+    """Makes a value valid for a protobuf string: lone surrogates have no UTF-8."""
     return str(value).encode("utf-8", "replace").decode()
 
 
 class JSONLines(logging.Formatter):
-    """Formats as the host's log keeps levels: hclog's JSON lines."""
+    """Formats lines as hclog's JSON, so that the host's log keeps levels."""
 
     def format(self, record):
         level = {"CRITICAL": "error", "WARNING": "warn"}.get(record.levelname, record.levelname.lower())

@@ -12,8 +12,8 @@ import (
 // finishLength is the finish reason of a reply that was cut off.
 const finishLength = "length"
 
-// caller is a generator and a corrector: both put the config's messages to the
-// model and return what it says.
+// caller is a generator and a corrector: both send the config's messages to the model
+// and return its reply.
 type caller struct {
 	config *callConfig
 	client *client
@@ -29,7 +29,8 @@ func (c *caller) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.G
 	return &sdk.GenerateResponse{Output: output, Usage: r.usage, Metadata: r.metadata()}, nil
 }
 
-// Correct is as [caller.Generate]: what is to be repaired stands in the prompt.
+// Correct does the same as [caller.Generate]: the prompt contains what must be
+// repaired.
 func (c *caller) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
 	output, r, err := c.call(ctx, req.IdempotencyKey, nil)
 	if err != nil {
@@ -51,18 +52,18 @@ func (c *caller) call(ctx context.Context, idempotencyKey string, emit func(stri
 	}
 	output, err := c.output(r)
 	if err != nil {
-		// The tokens are spent all the same, and a corrector may still make something
-		// of what they gave.
+		// The tokens are spent in any case, and a corrector may still be able to use
+		// the reply.
 		return nil, nil, sdk.AsError(err).WithDetail(sdk.UsageDetail, r.usage).WithDetail(sdk.RawDetail, raw(r))
 	}
 	return output, r, nil
 }
 
-// rawBytes bounds what an error quotes of a reply whole: its details have 64 KiB as
+// rawBytes limits how much of a reply an error quotes: its details may have 64 KiB as
 // JSON, which may take six bytes for one.
 const rawBytes = 8 << 10
 
-// raw is what the model said in place of an output.
+// raw is the model's reply when it isn't an output.
 func raw(r *reply) string {
 	text := r.text
 	if r.refusal != "" {
@@ -71,7 +72,7 @@ func raw(r *reply) string {
 	return strings.ToValidUTF8(text[:min(len(text), rawBytes)], "")
 }
 
-// output is what the reply says, or why it is no output.
+// output is the reply's output, or the reason why it has none.
 func (c *caller) output(r *reply) (json.RawMessage, error) {
 	model, url := c.config.endpoint.model, c.config.endpoint.url
 	switch {

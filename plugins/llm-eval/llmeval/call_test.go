@@ -48,8 +48,8 @@ func TestGeneratedOutput(t *testing.T) {
 	}
 }
 
-// An output is valid UTF-8 whatever the endpoint sends, or the host would refuse it
-// as the plugin's fault.
+// An output is valid UTF-8 whatever the endpoint sends; otherwise the host would refuse
+// it as a fault in the plugin.
 func TestReplyThatIsNotUTF8(t *testing.T) {
 	for parse, want := range map[string]string{"": `"{\"a\":\"\ufffd\"}"`, "json": "{\"a\":\"\ufffd\"}"} {
 		server := llmtest.New(t, llmtest.Body(200, "application/json", `{"choices":[{"message":{"content":"{\"a\":\"`+"\xff"+`\"}"}}]}`))

@@ -13,47 +13,49 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// question is what a model is asked.
+// question is a request to a model.
 type question struct {
 	messages []message
 	sampling sampling
-	// defaultTemperature says that the temperature is the plugin's choice, so
-	// that a model which refuses it is asked without.
+	// defaultTemperature says that the plugin chose the temperature, so a model that
+	// refuses it is asked again without it.
 	defaultTemperature bool
-	// form, where not nil, is what the reply is asked to be.
+	// form, if not nil, is the requested form of the reply.
 	form *form
-	// idempotencyKey is sent along where it is set.
+	// idempotencyKey is sent if it is set.
 	idempotencyKey string
-	// emit, where not nil, takes the reply's pieces. None is emitted twice.
+	// emit, if not nil, gets the reply's pieces. No piece is emitted twice.
 	emit func(chunk string)
 }
 
-// form is the JSON that a reply is asked to be, by the endpoint's structured output.
+// form is the JSON that a reply should have, requested as the endpoint's structured
+// output.
 type form struct {
 	name   string
 	schema json.RawMessage
-	// strict has the endpoint keep to the schema, which has to name every property.
+	// strict makes the endpoint follow the schema exactly; the schema must then list
+	// every property.
 	strict bool
-	// words ask for it where the endpoint has no structured output; "" where the
-	// messages do already.
+	// words request the form in the prompt if the endpoint has no structured output; ""
+	// if the messages already do.
 	words string
 }
 
-// reply is what the model said, without the key.
+// reply is the model's reply, without the key.
 type reply struct {
 	text string
-	// refusal is said in place of text.
+	// refusal is set instead of text if the model refuses.
 	refusal string
 	// finish is why it ended: "stop", "length" (cut off), "content_filter".
 	finish string
 	model  string
 	usage  sdk.Usage
 	tries  int
-	// note says what parsing took off the text.
+	// note says what parsing removed from the text.
 	note string
 }
 
-// client puts questions to one endpoint's model. It is safe for concurrent use.
+// client sends questions to one endpoint's model. It is safe for concurrent use.
 type client struct {
 	endpoint *endpoint
 	chat     openai.ChatCompletionService
@@ -73,12 +75,12 @@ func newClient(m *maker, e *endpoint) *client {
 	return &client{endpoint: e, chat: openai.NewChatCompletionService(opts...), dialects: m.dialects}
 }
 
-// ask puts a question, again where a fault may pass, and in another dialect
-// where the endpoint refuses this one.
+// ask sends a question. It tries again if a fault may be temporary, and in another
+// dialect if the endpoint refuses this one.
 func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 	total := 0
 	known := c.dialects.of(c.endpoint)
-	var lost sdk.Usage // of tries that gave no reply
+	var lost sdk.Usage // by tries without a reply
 	for d := known; ; {
 		x := &exchange{client: c, question: q, dialect: d, lost: &lost}
 		tries, err := c.endpoint.retry(ctx, func() error { return x.run(ctx) })
@@ -113,7 +115,7 @@ type exchange struct {
 	question *question
 	dialect  dialect
 	emitted  bool       // a broken stream has shown a part of the reply
-	lost     *sdk.Usage // what tries that gave no reply were counted, all the same
+	lost     *sdk.Usage // usage by tries without a reply, which counts too
 	reply    *reply
 }
 
@@ -122,7 +124,8 @@ func (x *exchange) run(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, x.endpoint.timeout)
 	defer cancel()
 	var err error
-	// Once pieces were shown, the next try asks for the whole: none is repeated.
+	// Once pieces were shown, the next try requests the whole reply, so that no piece
+	// is repeated.
 	if x.question.emit != nil && !x.dialect.noStream && !x.emitted {
 		err = x.stream(limited)
 	} else {
@@ -163,7 +166,7 @@ func (x *exchange) take(res *openai.ChatCompletion) error {
 	return nil
 }
 
-// classify tells the guard's own errors from those of a body that is JSON but
+// classify distinguishes the guard's own errors from errors of a body that is JSON but
 // not a reply.
 func (x *exchange) classify(err error) error {
 	var f *fault
@@ -189,7 +192,7 @@ func (x *exchange) options() []option.RequestOption {
 	return []option.RequestOption{option.WithHeader("Idempotency-Key", x.question.idempotencyKey)}
 }
 
-// params puts the question into the protocol's words.
+// params translates the question into the protocol's parameters.
 func (x *exchange) params() openai.ChatCompletionNewParams {
 	q := x.question
 	p := openai.ChatCompletionNewParams{Model: x.endpoint.model}
@@ -237,7 +240,7 @@ func (m message) param() openai.ChatCompletionMessageParamUnion {
 	return openai.UserMessage(m.content)
 }
 
-// metadata is what a response says beside its output.
+// metadata is what a response contains in addition to its output.
 func (r *reply) metadata() map[string]string {
 	m := map[string]string{}
 	if r.model != "" {

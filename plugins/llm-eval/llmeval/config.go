@@ -10,20 +10,19 @@ import (
 
 // sampling is how a model picks its words.
 type sampling struct {
-	// temperature is from 0 to 2 (the protocol's range); nil leaves it to the
-	// endpoint.
+	// temperature is from 0 to 2 (the protocol's range); nil means the endpoint's
+	// default.
 	temperature *float64
-	// maxTokens bounds the reply; 0 leaves it to the endpoint.
+	// maxTokens limits the reply; 0 means the endpoint's default.
 	maxTokens int64
-	// topP is from 0 to 1 and seed any integer; nil leaves them to the endpoint.
+	// topP is from 0 to 1 and seed any integer; nil means the endpoint's default.
 	topP *float64
 	seed *int64
 	// stop are texts at which the reply ends.
 	stop []string
 }
 
-// maxStops bounds the texts at which a reply ends, which is more than any endpoint
-// takes.
+// maxStops limits the texts at which a reply ends. No endpoint accepts as many.
 const maxStops = 16
 
 // message is one turn of a conversation.
@@ -46,7 +45,7 @@ type judgeConfig struct {
 	examples []example
 }
 
-// example is a judgement that the judge is shown.
+// example is a judgement that is shown to the judge.
 type example struct {
 	output   json.RawMessage
 	pass     bool
@@ -105,7 +104,7 @@ func decodeCall(raw json.RawMessage, getenv func(string) string) (*callConfig, e
 	if f.Take("response_schema", "JSON", &schema) {
 		var err error
 		if c.schema, err = compileSchema(schema); err != nil {
-			f.Report("response_schema is no JSON Schema: %v", err)
+			f.Report("response_schema is not a JSON Schema: %v", err)
 		}
 	}
 	c.parse = parse == "json" || c.schema != nil
@@ -194,7 +193,7 @@ func decodeStop(f *jsonconfig.Object) []string {
 	return several
 }
 
-// finish returns what is wrong with a config, or else reads the endpoint's key.
+// finish returns the problems of a config, or else reads the endpoint's key.
 func finish(f *jsonconfig.Object, e *endpoint, getenv func(string) string) error {
 	hint := "correct the config; the README of llm-eval lists its keys"
 	if e.url == "" || e.model == "" {

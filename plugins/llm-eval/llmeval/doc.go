@@ -1,14 +1,14 @@
-// Package llmeval asks language models over OpenAI-compatible endpoints, those
-// of Ollama included: as a judge of outputs (an evaluator), and as a generator
-// or corrector (the workflow action llm.call).
+// Package llmeval asks language models over OpenAI-compatible endpoints, including
+// Ollama's: as a judge of outputs (an evaluator), and as a generator or corrector (the
+// workflow action llm.call).
 //
 // A call goes through four layers, one file each:
 //
-//	judge.go, call.go   what is asked, and what the reply means
+//	judge.go, call.go   the question, and what the reply means
 //	client.go           one question: dialects of endpoints, retries, usage
 //	retry.go            which faults are tried again, and when
 //	guard.go            one HTTP exchange: sizes, statuses, truncation, secrets
-//	                    (essentials.go: what of a reply is decoded at all)
+//	                    (essentials.go: which parts of a reply are decoded at all)
 //
-// Configs arrive rendered: templates are the host's business.
+// Configs arrive rendered: the host renders templates.
 package llmeval

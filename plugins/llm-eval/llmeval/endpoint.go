@@ -19,17 +19,17 @@ const (
 	providerOllama = "ollama" // Ollama, which serves that protocol under /v1
 )
 
-// Bounds of llm.timeout, the time that one HTTP exchange may take. The default
-// leaves room for a retry within the 120 s of a judge.
+// Limits of llm.timeout, the time that one HTTP exchange may take. The default leaves
+// room for a retry within the 120 s of a judge.
 const (
 	defaultTimeout = 60 * time.Second
 	maxTimeout     = time.Hour
 )
 
-// settingsHint shows what to write where the endpoint is missing.
+// settingsHint shows what to write if the endpoint is missing.
 const settingsHint = `write in the workflow: settings: {llm: {provider: ollama, base_url: "http://127.0.0.1:11434", model: "llama3.2"}}`
 
-// endpoint is where a model is asked, and what that costs.
+// endpoint is the address of a model, with its prices.
 type endpoint struct {
 	// url is the base of the protocol's paths, such as "http://h/v1".
 	url     string
@@ -41,7 +41,7 @@ type endpoint struct {
 	inPrice, outPrice float64
 }
 
-// cost is a usage with its price.
+// cost adds the price to a usage.
 func (e *endpoint) cost(in, out int64) sdk.Usage {
 	const maxTokens = 1 << 40 // a lying endpoint must not overflow or shrink a budget
 	u := sdk.Usage{TokensIn: min(max(in, 0), maxTokens), TokensOut: min(max(out, 0), maxTokens)}
@@ -49,7 +49,7 @@ func (e *endpoint) cost(in, out int64) sdk.Usage {
 	return u
 }
 
-// envName is a variable's name, as workflow files take it.
+// envName matches the names of variables that workflow files accept.
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // decodeEndpoint reads the keys llm and model of a config.
@@ -151,8 +151,8 @@ func (e *endpoint) keyMissing(why string) error {
 		WithDetail(sdk.PermanentDetail, true)
 }
 
-// variable names the key's variable in messages. Some keys would pass as a name
-// (gsk_1aB…), so one that isn't in capitals isn't shown.
+// variable names the key's variable in messages. Some keys look like a name (gsk_1aB…),
+// so a name that isn't in capitals isn't shown.
 func (e *endpoint) variable() string {
 	if e.keyEnv != strings.ToUpper(e.keyEnv) {
 		return "the variable that llm.api_key_env names (not shown, since it isn't in capitals and might be a key)"

@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// essentials are the parts of a reply that this plugin reads. Only they reach
-// the client library, whose values take some 280 times the bytes of the JSON
-// that a hostile endpoint can make them from.
+// essentials are the parts of a reply that this plugin reads. Only they reach the
+// client library. A hostile endpoint can send JSON for which the library's values take
+// about 280 times as many bytes.
 type essentials struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 	Model   json.RawMessage `json:"model"`
@@ -20,7 +20,8 @@ type essentials struct {
 	} `json:"usage"`
 }
 
-// firstChoice is a list of which the first item counts: one is asked for.
+// firstChoice is a list in which only the first item counts, since only one is
+// requested.
 type firstChoice []choice
 
 type choice struct {
@@ -31,7 +32,7 @@ type choice struct {
 	} `json:"message"`
 }
 
-// UnmarshalJSON decodes the first item. What isn't a list has none.
+// UnmarshalJSON decodes the first item. A value that isn't a list has none.
 func (f *firstChoice) UnmarshalJSON(list []byte) error {
 	d := json.NewDecoder(bytes.NewReader(list))
 	if start, err := d.Token(); err != nil || start != json.Delim('[') || !d.More() {
@@ -45,20 +46,20 @@ func (f *firstChoice) UnmarshalJSON(list []byte) error {
 	return nil
 }
 
-// maxEventBytes bounds one event of a stream. It is a few words of a reply;
-// an endpoint that sends a whole reply as one may send 60,000 tokens.
+// maxEventBytes limits one event of a stream. An event is usually a few words; an
+// endpoint that sends a whole reply as one event may send 60,000 tokens.
 const maxEventBytes = 256 << 10
 
-// errLongEvent ends a stream with an event past [maxEventBytes].
+// errLongEvent ends a stream with an event over [maxEventBytes].
 var errLongEvent = errors.New("an event of the stream is too long")
 
-// eventLimiter bounds the events of a stream, which end with an empty line.
+// eventLimiter limits the events of a stream. An event ends with an empty line.
 type eventLimiter struct {
 	io.ReadCloser
 	event int    // bytes of the event so far
 	line  int    // bytes of the line so far
 	done  bool   // the stream has said that it is complete
-	begin []byte // the line's first bytes, as many as streamEnd has
+	begin []byte // the line's first len(streamEnd) bytes
 }
 
 // streamEnd is the line that ends a complete stream, without its optional space.

@@ -16,13 +16,13 @@ import (
 	"github.com/reflectory/reflectory/sdk/httpfault"
 )
 
-// fault is why one exchange gave no reply: an answer that refuses (status is
-// set), or a broken exchange (err is set).
+// fault is why one exchange gave no reply: the answer is a refusal (status is set), or
+// the exchange failed (err is set).
 type fault struct {
 	status int
-	// code, param and text are what the endpoint says of its refusal, scrubbed.
+	// code, param and text come from the endpoint's refusal, without the key.
 	code, param, text string
-	// wait is how long the endpoint asks to wait; 0 where it doesn't.
+	// wait is how long the endpoint asks to wait, or 0.
 	wait time.Duration
 	err  error
 }
@@ -41,11 +41,11 @@ func (f *fault) Error() string {
 	return "error in the stream" + said
 }
 
-// class is what the fault means for the next try.
+// class says what the fault means for the next try.
 func (f *fault) class() sdk.Code { return httpfault.Code(f.status, f.err) }
 
-// broken makes a fault of an error that the transport returned. The URL that
-// net/http adds is left out, since messages name the endpoint already.
+// broken makes a fault of an error from the transport. It leaves out the URL that
+// net/http adds, since messages name the endpoint already.
 func broken(err error) *fault {
 	var located *url.Error
 	if errors.As(err, &located) {
@@ -54,8 +54,8 @@ func broken(err error) *fault {
 	return &fault{err: err}
 }
 
-// refusal reads a fault from the body of an answer that isn't 200. The protocol
-// says {"error": {message, code, param}}; anything else is quoted.
+// refusal reads a fault from the body of an answer that isn't 200. The protocol's form
+// is {"error": {message, code, param}}; anything else is quoted.
 func refusal(status int, body []byte, key secret) *fault {
 	f := &fault{status: status}
 	var answer struct {
@@ -82,7 +82,7 @@ func refusal(status int, body []byte, key secret) *fault {
 	return f
 }
 
-// plain undoes JSON's escapes, so that a key can't hide behind them.
+// plain decodes JSON's escapes, so that a key can't hide in them.
 func plain(body []byte) string {
 	var value any
 	if json.Unmarshal(body, &value) != nil {
@@ -100,12 +100,12 @@ func plain(body []byte) string {
 	return b.String()
 }
 
-// excerptRunes is how much of an endpoint's words a message quotes: about three
-// lines of a terminal.
+// excerptRunes is how much of an endpoint's text a message quotes: about three lines of
+// a terminal.
 const excerptRunes = 240
 
-// excerpt is the start of a text on one line, without the key. A key that the
-// text's end cuts in two goes too.
+// excerpt is the start of a text on one line, without the key. A part of the key at the
+// end of the text is removed too.
 func excerpt(text string, key secret) string {
 	text = key.scrub(text[:min(len(text), maxRefusalBytes)])
 	text = text[:len(text)-key.tail(text)]
@@ -115,7 +115,7 @@ func excerpt(text string, key secret) string {
 	return cut(strings.ToValidUTF8(text, "\uFFFD"), excerptRunes)
 }
 
-// cut shortens a text to a number of characters.
+// cut truncates a text to a number of characters.
 func cut(text string, runes int) string {
 	if len(text) <= runes {
 		return text
@@ -129,7 +129,7 @@ func cut(text string, runes int) string {
 	return text
 }
 
-// explain turns what ended a question into the error that callers see.
+// explain turns the reason why a question failed into the error that callers see.
 func (e *endpoint) explain(ctx context.Context, err error, tries int) error {
 	if ctx.Err() != nil {
 		return e.stopped(ctx, err, tries)

@@ -179,7 +179,7 @@ func TestUntrustedCertificateIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// spellings are the key as JSON may spell it.
+// spellings are the forms in which JSON may write the key.
 func spellings() map[string]string {
 	var all strings.Builder
 	for _, c := range testKey {

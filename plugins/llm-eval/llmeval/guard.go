@@ -14,26 +14,26 @@ import (
 	"github.com/reflectory/reflectory/sdk/httpfault"
 )
 
-// Bounds of what an endpoint may send.
+// Limits for what an endpoint may send.
 const (
-	// maxReplyBytes bounds a reply, streamed or not: the cap of one plugin
-	// message, in which a reply has to fit anyway.
+	// maxReplyBytes limits a reply, streamed or not. It is the limit of one plugin
+	// message, in which a reply must fit anyway.
 	maxReplyBytes = 8 << 20
-	// maxRefusalBytes bounds what is read of a refusal, of which a message
-	// quotes a few lines.
+	// maxRefusalBytes limits how much of a refusal is read; a message quotes a few
+	// lines of it.
 	maxRefusalBytes = 64 << 10
 )
 
 const (
 	typeEvents = "text/event-stream"
-	// acceptStream is the Accept header of a request for a stream, by which the
-	// guard knows one.
+	// acceptStream is the Accept header of a request for a stream; the guard recognises
+	// such a request by it.
 	acceptStream = typeEvents + ", application/json"
 )
 
-// guard is the one place that looks at HTTP answers. It lets pass a complete
-// JSON reply or a stream of events, both bounded, and turns anything else into
-// a [fault] or a final error. It is the client's middleware.
+// guard is the only place that looks at HTTP answers. It accepts a complete JSON reply
+// or a stream of events, both limited in size, and turns anything else into a [fault]
+// or a final error. It is the client's middleware.
 func (e *endpoint) guard(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	res, err := next(req)
 	if err != nil {
@@ -56,7 +56,7 @@ func (e *endpoint) guard(req *http.Request, next func(*http.Request) (*http.Resp
 	if body, err = e.reduce(res, body); err != nil {
 		return nil, err
 	}
-	// The type that was sent doesn't matter once the body is what was asked for.
+	// The content type doesn't matter if the body has the requested form.
 	res.Header.Set("Content-Type", "application/json")
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, nil
@@ -68,7 +68,7 @@ func (e *endpoint) refused(res *http.Response) error {
 			e.url, res.StatusCode, excerpt(res.Header.Get("Location"), e.key)).
 			WithHint("if that is right, write the new address as llm.base_url").WithDetail(sdk.PermanentDetail, true)
 	}
-	// What can't be read of a refusal is done without: the status says enough.
+	// The parts of a refusal that can't be read are ignored: the status says enough.
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusalBytes))
 	f := refusal(res.StatusCode, body, e.key)
 	f.wait = httpfault.RetryAfter(res.Header.Get("Retry-After"), time.Now())
@@ -85,8 +85,8 @@ func (e *endpoint) unread(err error) error {
 	return broken(err)
 }
 
-// reduce reduces a reply to its essentials. It tells a truncated one, which is
-// tried again, from one that is something else.
+// reduce reduces a reply to its essentials. It distinguishes a truncated reply, which
+// is tried again, from a body that isn't a reply.
 func (e *endpoint) reduce(res *http.Response, body []byte) ([]byte, error) {
 	var reply essentials
 	err := json.Unmarshal(body, &reply)
@@ -108,7 +108,7 @@ func (e *endpoint) reduce(res *http.Response, body []byte) ([]byte, error) {
 	return json.Marshal(&reply)
 }
 
-// malformed reports a reply that isn't one in the protocol.
+// malformed reports a reply that doesn't follow the protocol.
 func (e *endpoint) malformed(what string) error {
 	return sdk.Errorf(sdk.Invalid, "llm_reply_malformed", "the reply of %s %s", e.url, what).
 		WithHint("check that llm.base_url is the base of an OpenAI-compatible endpoint; it usually ends in /v1").

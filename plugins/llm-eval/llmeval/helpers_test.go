@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testKey is what the environment of these tests holds under TEST_KEY.
+// testKey is the value of TEST_KEY in the environment of these tests.
 const testKey = "sk-test+0123/456789=abcdef"
 
 func getenv(name string) string {
@@ -25,7 +25,7 @@ func getenv(name string) string {
 // object is a config, or a part of one.
 type object = map[string]any
 
-// configFor is a config that asks at an URL, with more keys.
+// configFor is a config with an endpoint's URL and additional keys.
 func configFor(url string, more object) json.RawMessage {
 	config := object{"llm": object{"provider": "openai", "base_url": url + "/v1", "model": "test-model", "api_key_env": "TEST_KEY"}}
 	maps.Copy(config, more)
@@ -40,7 +40,7 @@ func mustJSON(value any) json.RawMessage {
 	return text
 }
 
-// plugin is the plugin under test, with connections of its own.
+// plugin is the plugin under test, with its own connections.
 func plugin(t *testing.T) sdk.Plugin {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()

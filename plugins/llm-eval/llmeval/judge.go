@@ -12,8 +12,8 @@ type judge struct {
 	client *client
 }
 
-// Evaluate asks for a verdict on the output. A reply that isn't a verdict is an
-// invalid attempt with the reply as feedback: never a pass, and no failure.
+// Evaluate asks for a verdict on the output. A reply that isn't a verdict is an invalid
+// attempt with the reply as feedback. It is never a pass, and not an error.
 func (j *judge) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 	q := &question{
 		messages:           j.config.messages(req.Output),

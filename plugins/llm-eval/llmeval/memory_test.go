@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestHostileRepliesTakeLittleMemory holds replies of the greatest size to a
-// fraction of the 256 MiB that a plugin's process may have. What is
-// counted is all that is ever allocated, by the scripted server too.
+// TestHostileRepliesTakeLittleMemory checks that replies of the greatest size take only
+// a fraction of the 256 MiB that a plugin's process may have. It counts every
+// allocation, including those by the scripted server.
 func TestHostileRepliesTakeLittleMemory(t *testing.T) {
 	const size = 8<<20 - 1<<10
 	fill := func(begin, item, end string) string {

@@ -14,16 +14,14 @@ import (
 // Version is the plugin's version.
 const Version = "0.1.0"
 
-// parallel is how many calls one instance takes at a time. A call is almost
-// only waiting; 8 is what a local Ollama queues without refusing and what the
-// smallest paid tiers admit.
+// parallel is how many calls one instance takes at a time. A call mostly waits. A local
+// Ollama queues 8 calls without refusing any, and the smallest paid tiers allow 8.
 const parallel = 8
 
 //go:embed config.schema.json
 var configSchema []byte
 
-// Options connect the plugin to its surroundings. The zero value is what a
-// running plugin uses.
+// Options connect the plugin to its surroundings. A running plugin uses the zero value.
 type Options struct {
 	// Getenv looks up the variable that llm.api_key_env names. Default os.Getenv.
 	Getenv func(name string) string
@@ -33,9 +31,8 @@ type Options struct {
 	Transport http.RoundTripper
 }
 
-// Plugin returns llm-eval: a judge, a generator and a corrector. What is
-// prepared from it is safe for concurrent use and shares connections and what
-// was learned about endpoints.
+// Plugin returns llm-eval: a judge, a generator and a corrector. What it prepares is
+// safe for concurrent use, and shares connections and what was learned about endpoints.
 func Plugin(opts Options) sdk.Plugin {
 	m := newMaker(opts)
 	return sdk.Plugin{
@@ -65,7 +62,7 @@ func newMaker(opts Options) *maker {
 	}
 	return &maker{
 		getenv: opts.Getenv,
-		// The host's network is there once the plugin is served, not before.
+		// The host's network is available only once the plugin is served.
 		http:     sync.OnceValue(func() *http.Client { return newHTTP(opts.Transport) }),
 		dialects: newDialects(),
 	}
@@ -79,8 +76,8 @@ func newHTTP(transport http.RoundTripper) *http.Client {
 	}
 	return &http.Client{
 		Transport: transport,
-		// A redirect is reported, never followed: it would carry the key to
-		// wherever the endpoint says.
+		// A redirect is reported, never followed: it would take the key to an address
+		// of the endpoint's choice.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

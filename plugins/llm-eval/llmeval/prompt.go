@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The parts of the judge's system message. The first may be replaced by the
-// config's system; the others always stand.
+// The parts of the judge's system message. The config's system may replace the first;
+// the others are always included.
 const (
 	judgeRole = `You are a strict and fair judge. Decide whether the output meets its purpose: correct, complete, and as the context asks. Judge what is there, not what was meant.`
 
@@ -20,7 +20,7 @@ const (
 	judgeReply = `Reply with one JSON object and nothing else: {"pass": true or false, "score": a number from 0 (useless) to 1 (perfect), "feedback": "what is wrong and how to correct it, briefly; empty if nothing is"}`
 )
 
-// messages are what the judge is asked about an output.
+// messages are the messages that ask the judge about an output.
 func (c *judgeConfig) messages(output json.RawMessage) []message {
 	parts := []string{cmp.Or(c.system, judgeRole), judgeData}
 	for i, e := range c.examples {
@@ -43,7 +43,7 @@ func (c *judgeConfig) defaultPrompt(output json.RawMessage) string {
 	return b.String()
 }
 
-// render shows an example and the reply that it should get.
+// render shows an example and the reply expected for it.
 func (e *example) render(number int) string {
 	reply := struct {
 		Pass     bool    `json:"pass"`
@@ -60,9 +60,9 @@ func (e *example) render(number int) string {
 	return fmt.Sprintf("Example %d. For this output:\n\n%s\n\nthe right reply is:\n%s", number, fence("EXAMPLE", e.output), text)
 }
 
-// fence puts data between two lines that it can't contain: their name carries
-// the digest of the data, and no data can be made to hold its own digest. Text
-// is shown as it is, other values as JSON.
+// fence puts data between two lines that it can't contain: the lines have the digest of
+// the data, and nobody can make data that contains its own digest. Text is shown
+// unchanged, other values as JSON.
 func fence(label string, value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) != nil {

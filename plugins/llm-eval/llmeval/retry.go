@@ -11,24 +11,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// How passing faults are tried again.
+// How temporary faults are tried again.
 const (
-	// maxTries is how often a question is put at most. With the delays below
-	// that rides out a fault of about 4 s, and leaves longer ones to the host,
-	// which retries an evaluator on its own.
+	// maxTries is how often a question is sent at most. With the delays below, this
+	// survives a fault of about 4 s. It leaves longer faults to the host, which retries
+	// an evaluator by itself.
 	maxTries = 4
-	// The delays grow from firstDelay to maxDelay, twofold, and are spread by
-	// jitter in both directions.
+	// The delays double from firstDelay to maxDelay, and jitter varies them in both
+	// directions.
 	firstDelay = 500 * time.Millisecond
 	maxDelay   = 8 * time.Second
 	jitter     = 0.25
-	// maxWait bounds what an endpoint may ask for in Retry-After where the call
+	// maxWait limits the wait that an endpoint may ask for in Retry-After if the call
 	// has no deadline: the time limit of a judge.
 	maxWait = 120 * time.Second
 )
 
-// retry calls try until it succeeds, fails for good, or has had its tries. It
-// never begins a wait that the call's deadline would cut short.
+// retry calls try until it succeeds, fails permanently, or has used its tries. It never
+// begins a wait that would end after the call's deadline.
 func (e *endpoint) retry(ctx context.Context, try func() error) (tries int, err error) {
 	delays := backoff.ExponentialBackOff{
 		InitialInterval: firstDelay, MaxInterval: maxDelay, Multiplier: 2, RandomizationFactor: jitter,
@@ -63,7 +63,7 @@ func timeLeft(ctx context.Context) time.Duration {
 	return time.Until(deadline)
 }
 
-// tooLong reports a wait that isn't begun.
+// tooLong reports a wait that would be too long to begin.
 func (e *endpoint) tooLong(f *fault, wait, limit time.Duration, tries int) error {
 	reason := fmt.Sprintf("the next try would be in %s", wait.Round(time.Millisecond))
 	if f.wait > 0 {

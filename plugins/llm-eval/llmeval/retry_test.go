@@ -19,8 +19,8 @@ import (
 // exchange is what a scripted transport does with one request.
 type exchange func(*http.Request) (*http.Response, error)
 
-// transport does the exchanges of a script in turn, and the last from there on,
-// without sockets, so that a test's time is its own.
+// transport does the exchanges of a script in order and then repeats the last. It uses
+// no sockets, so a test controls its own time.
 type transport struct {
 	script []exchange
 	times  []time.Time
@@ -64,7 +64,7 @@ func slowBody(r *http.Request) (*http.Response, error) {
 
 var good = answer(200, `{"choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]}`)
 
-// call puts one question through a scripted transport in a test's own time, and
+// call sends one question through a scripted transport in the test's own time, and
 // returns when each try began.
 func call(ctx context.Context, t *testing.T, script ...exchange) ([]time.Duration, *sdk.GenerateResponse, error) {
 	t.Helper()
@@ -108,8 +108,7 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// The host gives a judge 120 s: a try that gets no answer leaves room
-// for another.
+// The host gives a judge 120 s: a try without an answer leaves time for another.
 func TestAJudgesTimeHasRoomForTwoTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)

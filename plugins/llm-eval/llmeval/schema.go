@@ -9,21 +9,22 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// replySchema is the JSON Schema that a reply must fit. Endpoints keep to it more
-// or less, some not at all, so each reply is checked. Its nil is none.
+// replySchema is the JSON Schema that a reply must match. Endpoints follow it more or
+// less, and some not at all, so each reply is checked. A nil replySchema accepts
+// everything.
 type replySchema struct {
 	source   json.RawMessage
 	compiled *jsonschema.Schema
 }
 
-// noDocuments refuses what a schema refers to outside itself.
+// noDocuments refuses references to other documents.
 type noDocuments struct{}
 
 func (noDocuments) Load(string) (any, error) {
 	return nil, errors.New("it refers to another document, and none is fetched")
 }
 
-// compileSchema compiles a schema, of draft 7 where it doesn't say.
+// compileSchema compiles a schema. Its draft is 7 unless it names another.
 func compileSchema(source json.RawMessage) (*replySchema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(source))
 	if err != nil {
@@ -44,8 +45,9 @@ func compileSchema(source json.RawMessage) (*replySchema, error) {
 	return &replySchema{source, compiled}, nil
 }
 
-// form asks an endpoint for it. Strict mode wants every property required and no
-// others, which few schemas say, so endpoints are left to do their best.
+// form requests the schema from an endpoint. Strict mode requires that every property
+// is listed as required and that no others are allowed. Few schemas do this, so strict
+// mode is off and endpoints do their best.
 func (s *replySchema) form() *form {
 	if s == nil {
 		return nil
@@ -53,7 +55,7 @@ func (s *replySchema) form() *form {
 	return &form{name: "reply", schema: s.source, words: "Reply with one JSON value and nothing else. It must fit this JSON Schema:\n" + string(s.source)}
 }
 
-// check says what of a value doesn't fit, with its places.
+// check says which parts of a value don't match, and where they are.
 func (s *replySchema) check(value json.RawMessage) error {
 	if s == nil {
 		return nil

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// redacted stands where the key's value stood.
+// redacted replaces the key's value.
 const redacted = "[redacted]"
 
-// minKeyBytes is the shortest key that is accepted. Real keys have 20 bytes and
-// more; a shorter word than this would be cut out of innocent replies.
+// minKeyBytes is the length of the shortest accepted key. Real keys have 20 bytes and
+// more. A word shorter than this would also be removed from innocent replies.
 const minKeyBytes = 4
 
-// secret is an API key, or "" for none. Everything that an endpoint sends goes
-// through it, because endpoints echo keys.
+// secret is an API key, or "" for none. It filters everything that an endpoint sends,
+// because endpoints echo keys.
 type secret string
 
-// scrub removes the key from a text, also where it is spelled with JSON's
-// escapes: what reads the text as JSON would put it together again.
+// scrub removes the key from a text, even if it is written with JSON's escapes, since a
+// JSON decoder would restore it.
 func (s secret) scrub(text string) string {
 	if s == "" {
 		return text
@@ -51,9 +51,9 @@ func (s secret) spelled(text string) int {
 	return at
 }
 
-// spelling is how many bytes at the start of text spell a character in a JSON
-// string, or 0. Keys have no quotes, backslashes or control characters, whose
-// other spellings need no thought here.
+// spelling is how many bytes at the start of text write a character in a JSON string,
+// or 0. Keys have no quotes, backslashes or control characters, so their other escapes
+// don't matter here.
 func spelling(text string, c byte) int {
 	const unicode = `\u00xx`
 	switch {
@@ -71,7 +71,7 @@ func spelling(text string, c byte) int {
 	return 0
 }
 
-// tail is how many bytes at the end of text may be the begin of the key.
+// tail is how many bytes at the end of text may be the beginning of the key.
 func (s secret) tail(text string) int {
 	for n := min(len(s)-1, len(text)); n > 0; n-- {
 		if strings.HasSuffix(text, string(s[:n])) {
@@ -81,16 +81,16 @@ func (s secret) tail(text string) int {
 	return 0
 }
 
-// usable reports whether the key may stand in a header and can be found again
-// in JSON: printable ASCII without spaces, quotes and backslashes.
+// usable reports whether the key can be sent in a header and be found again in JSON:
+// printable ASCII without spaces, quotes and backslashes.
 func (s secret) usable() bool {
 	return len(s) >= minKeyBytes && !strings.ContainsFunc(string(s), func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '"' || r == '\\'
 	})
 }
 
-// scrubber removes the key from a text that arrives in chunks, also where two
-// chunks share it.
+// scrubber removes the key from a text that arrives in chunks, even if the key is split
+// between two chunks.
 type scrubber struct {
 	secret secret
 	held   string

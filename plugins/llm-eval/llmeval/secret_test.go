@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// spelled draws the key in one of its spellings in JSON, sometimes with a
-// character too few.
+// spelled draws the key in one of the forms that JSON allows, sometimes with one
+// character missing.
 func spelled(key string) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		var b strings.Builder

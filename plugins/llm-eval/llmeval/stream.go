@@ -45,8 +45,8 @@ func (x *exchange) stream(ctx context.Context) error {
 	return nil
 }
 
-// unstreamed takes the whole reply of an endpoint that was asked for a stream: it
-// is paid for already.
+// unstreamed accepts the whole reply of an endpoint that was asked for a stream, since
+// it is already paid for.
 func (x *exchange) unstreamed(res *http.Response) error {
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -64,14 +64,14 @@ func (x *exchange) show(chunk string) {
 	x.question.emit(chunk)
 }
 
-// streamless is as if the endpoint had refused to stream, so that it is asked
-// for whole replies.
+// streamless has the effect of a refusal to stream: the endpoint is then asked for
+// whole replies.
 func streamless(why string) *fault {
 	return &fault{status: http.StatusUnprocessableEntity, param: "stream", text: why}
 }
 
-// streamFault explains a stream that broke: the endpoint says so in an event,
-// or the connection ended.
+// streamFault explains a broken stream: the endpoint reports an error in an event, or
+// the connection ended.
 func (x *exchange) streamFault(err error) error {
 	if errors.Is(err, errLongEvent) {
 		return streamless(errLongEvent.Error())
@@ -96,7 +96,8 @@ func (c *collector) add(chunk openai.ChatCompletionChunk) string {
 	if chunk.Model != "" {
 		c.model = chunk.Model
 	}
-	// The last chunk has the usage of the whole; some endpoints count up to it.
+	// The last chunk has the usage of the whole reply; some endpoints send running
+	// totals before it.
 	c.in = max(c.in, chunk.Usage.PromptTokens)
 	c.out = max(c.out, chunk.Usage.CompletionTokens)
 	if len(chunk.Choices) == 0 {
@@ -112,8 +113,8 @@ func (c *collector) add(chunk openai.ChatCompletionChunk) string {
 	return choice.Delta.Content
 }
 
-// whole reports whether the reply has ended, by any of the signs that endpoints
-// give: its finish reason, the usage, which comes last, or the stream's own end.
+// whole reports whether the reply has ended. Endpoints show this by its finish reason,
+// by the usage, which comes last, or by the end of the stream.
 func (c *collector) whole(done bool) bool { return c.finish != "" || done || c.usage }
 
 func (c *collector) reply(e *endpoint) *reply {

@@ -15,8 +15,9 @@ import (
 	"github.com/reflectory/reflectory/sdk/jsontext"
 )
 
-// verdictSchema is the form of a verdict that endpoints with structured output
-// are held to. Strict mode wants every property required and no others.
+// verdictSchema is the form of a verdict for endpoints with structured output. Strict
+// mode requires that every property is listed as required and that no others are
+// allowed.
 const verdictSchema = `{"type":"object","properties":{"pass":{"type":"boolean"},"score":{"type":"number"},"feedback":{"type":"string"}},"required":["pass","score","feedback"],"additionalProperties":false}`
 
 var verdictForm = &form{name: "verdict", schema: json.RawMessage(verdictSchema), strict: true}
@@ -27,8 +28,8 @@ const (
 	codeReply = "llm_judge_reply" // the judge's reply isn't a verdict
 )
 
-// maxFeedback bounds feedback, in characters: it goes into the history that
-// every later prompt may repeat. 16,000 is about 4,000 tokens.
+// maxFeedback limits feedback, in characters. Feedback goes into the history, which
+// every later prompt may repeat. 16,000 characters are about 4,000 tokens.
 const maxFeedback = 16_000
 
 // verdict reads the reply as a verdict.
@@ -38,7 +39,7 @@ func (r *reply) verdict() sdk.Verdict {
 	if err == nil {
 		return v
 	}
-	message := "the judge's reply is no verdict: " + err.Error()
+	message := "the judge's reply isn't a verdict: " + err.Error()
 	if r.finish == finishLength {
 		message += " (the reply was cut off at its length limit; raise max_tokens)"
 	}
@@ -48,9 +49,9 @@ func (r *reply) verdict() sdk.Verdict {
 	}
 }
 
-// parseVerdict reads {"pass": bool, "score": number, "feedback": string} from a
-// text that is nothing else, or from the one JSON object inside prose. Only
-// pass: true, as a JSON boolean, passes.
+// parseVerdict reads {"pass": bool, "score": number, "feedback": string} from a text
+// that contains nothing else, or from the one JSON object inside prose. Only pass:
+// true, as a JSON boolean, passes.
 func parseVerdict(text string) (sdk.Verdict, error) {
 	object, err := verdictObject(jsontext.AfterThought(text))
 	if err != nil {
@@ -71,8 +72,8 @@ func parseVerdict(text string) (sdk.Verdict, error) {
 	return v, nil
 }
 
-// verdictObject finds the one object in a text. Where a second verdict stands
-// beside it, perhaps quoted from the output, neither counts.
+// verdictObject finds the one object in a text. If there is a second verdict, perhaps
+// quoted from the output, neither counts.
 func verdictObject(text string) (map[string]json.RawMessage, error) {
 	value, note, err := jsontext.ExtractObject(text)
 	if err != nil {
@@ -84,7 +85,7 @@ func verdictObject(text string) (map[string]json.RawMessage, error) {
 	return decodeObject(value)
 }
 
-// decodeObject decodes an object, and refuses one that says a thing twice.
+// decodeObject decodes an object, and refuses one that has a key twice.
 func decodeObject(value json.RawMessage) (map[string]json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(value))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
@@ -109,7 +110,7 @@ func decodeObject(value json.RawMessage) (map[string]json.RawMessage, error) {
 	return object, nil
 }
 
-// scoreOf brings a score into [0,1]. A missing one follows from pass.
+// scoreOf clamps a score to [0,1]. A missing score follows from pass.
 func scoreOf(raw json.RawMessage, pass bool) (float64, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		if pass {
@@ -127,8 +128,8 @@ func scoreOf(raw json.RawMessage, pass bool) (float64, error) {
 	return min(1, max(0, score)), nil
 }
 
-// feedbackText is the feedback; one that isn't text, such as a list, is shown
-// as JSON.
+// feedbackText is the feedback. Feedback that isn't text, such as a list, is shown as
+// JSON.
 func feedbackText(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""

@@ -5,33 +5,32 @@ import (
 	"net/http"
 )
 
-// Usage of a reply that sets none.
+// Usage of a reply that doesn't set it.
 const (
 	TokensIn  = 10
 	TokensOut = 5
 )
 
-// Reply is what the server answers to one request. The zero value is an empty
-// text. Its methods return changed copies, so that replies read as sentences.
+// Reply is the server's answer to one request. The zero value is an empty text. Its
+// methods return changed copies, so calls can be chained.
 type Reply struct {
-	// Text is what the model says.
+	// Text is the model's reply.
 	Text string
-	// Refusal is said in place of it.
+	// Refusal is sent instead of Text.
 	Refusal string
 	// Finish is the finish reason. Default "stop".
 	Finish string
-	// In and Out are the usage. Default TokensIn and TokensOut; negative numbers
-	// are sent as they are.
+	// In and Out are the usage. Default TokensIn and TokensOut; negative numbers are
+	// sent unchanged.
 	In, Out int64
 	// Code is the HTTP status. Default 200.
 	Code int
-	// Raw sends Body as it is, in place of a reply in the protocol.
+	// Raw sends Body unchanged, instead of a reply in the protocol.
 	Raw  bool
 	Body string
-	// Headers are sent too, and win over the server's own.
+	// Headers are sent too, and override the server's own.
 	Headers map[string]string
-	// Hold, where not nil, is waited for before the answer, or until the client
-	// goes away.
+	// Hold, if not nil, delays the answer until it is closed or the client goes away.
 	Hold <-chan struct{}
 	// Cut ends the connection in the middle of the body.
 	Cut bool
@@ -47,7 +46,7 @@ func Status(code int) Reply {
 	return Reply{Code: code, Raw: true, Body: `{"error":{"message":"` + http.StatusText(code) + `"}}`}
 }
 
-// Refuse is a 400 that names the field it refuses, as in param.
+// Refuse is a 400 whose param names the refused field.
 func Refuse(param, message string) Reply {
 	return Reply{Code: http.StatusBadRequest, Raw: true, Body: encode(map[string]any{
 		"error": map[string]any{"message": message, "param": param, "code": "unsupported_value", "type": "invalid_request_error"},
@@ -70,7 +69,7 @@ func (r Reply) Header(name, value string) Reply {
 	return r
 }
 
-// RetryAfter adds the header of that name: seconds or an HTTP date.
+// RetryAfter adds the Retry-After header: seconds or an HTTP date.
 func (r Reply) RetryAfter(value string) Reply { return r.Header("Retry-After", value) }
 
 // Usage sets the tokens that the reply reports.

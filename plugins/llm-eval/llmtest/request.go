@@ -5,12 +5,12 @@ import (
 	"net/http"
 )
 
-// Request is what the server was asked.
+// Request is a request that the server received.
 type Request struct {
-	// Path is such as "/v1/chat/completions".
+	// Path is the request's path, such as "/v1/chat/completions".
 	Path   string
 	Header http.Header
-	// Body is the request as it came; the fields below are decoded from it.
+	// Body is the request as it arrived; the fields below are decoded from it.
 	Body []byte
 	// Model, Messages and the others are the protocol's fields.
 	Model               string          `json:"model"`
@@ -36,7 +36,7 @@ func (r *Request) Prompt() string {
 	return r.Messages[len(r.Messages)-1].Content
 }
 
-// System is the content of the first message if it is the system's.
+// System is the content of the first message if its role is system.
 func (r *Request) System() string {
 	if len(r.Messages) == 0 || r.Messages[0].Role != "system" {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxRequestBytes bounds what the server reads of a request.
+// maxRequestBytes limits how much of a request the server reads.
 const maxRequestBytes = 8 << 20
 
 // T is the part of testing.T that [New] needs.
@@ -48,8 +48,8 @@ func New(t T, replies ...Reply) *Server {
 	return s
 }
 
-// Start is [New] for programs that have no test at hand: the caller closes the
-// server and looks at its problems.
+// Start is [New] for programs without a test: the caller closes the server and checks
+// its problems.
 func Start(replies ...Reply) *Server {
 	s := &Server{script: replies}
 	s.answer = s.next
@@ -68,10 +68,10 @@ func (s *Server) start() *Server {
 	return s
 }
 
-// Close ends the server, once no request is in flight. It is idempotent.
+// Close stops the server once no request is in flight. It is idempotent.
 func (s *Server) Close() { s.http.Close() }
 
-// Requests lists what the server was asked so far, in the order of arrival.
+// Requests lists the requests so far, in the order of arrival.
 func (s *Server) Requests() []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// post asks a server, and returns the answer with its body and the error of
-// reading it.
+// post sends a request to a server, and returns the answer with its body and the error
+// of reading it.
 func post(t *testing.T, url, body string) (*http.Response, string, error) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -114,7 +114,7 @@ func TestHeldReplyWaits(t *testing.T) {
 	}
 }
 
-// recorder is a test that fails without failing this one.
+// recorder is a T that records failures instead of failing this test.
 type recorder struct {
 	*testing.T
 	errors  []string

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// chunkBytes is how much of a text each event of a stream carries: little, so
-// that short texts come in several.
+// chunkBytes is how much text each event of a stream has. It is small, so that even
+// short texts arrive in several events.
 const chunkBytes = 4
 
-// write sends the reply. Where it is cut, the connection ends half-way, so that
-// the client sees a body that isn't complete.
+// write sends the reply. If the reply is to be cut, the connection ends half-way, so
+// that the client sees an incomplete body.
 func (r Reply) write(w http.ResponseWriter, request *Request) {
 	contentType, body := "application/json", r.Body
 	switch {
@@ -79,7 +79,7 @@ func (r Reply) events(model string) string {
 	return b.String() + "data: [DONE]\n\n"
 }
 
-// encode encodes what this package itself built.
+// encode encodes values that this package built.
 func encode(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {

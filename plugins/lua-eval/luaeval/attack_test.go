@@ -13,14 +13,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// An attack is a script that tries to run for ever, to take all memory, or to
-// survive its end. reasons are what it may end with.
+// An attack is a script that tries to run for ever, to take all memory, or to continue
+// after its end. reasons are the errors with which it may end.
 type attack struct {
 	name, code string
 	reasons    string
 }
 
-// What an attack may end with.
+// The errors with which an attack may end.
 const (
 	steps  = "lua_instructions"
 	memory = "lua_memory"
@@ -118,8 +118,8 @@ var attacks = []attack{
 	{"a huge output", `return {x = ("x"):rep(10 << 20)}`, "lua_result"},
 }
 
-// Each attack ends by its quotas, in a small state. Only one that spends its time in
-// few instructions is given a deadline.
+// Each attack is ended by its quotas, in a small state. Only attacks that spend their
+// time in few instructions get a deadline.
 func TestAttacksEndWithAClearError(t *testing.T) {
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAttacksEndWithAClearError(t *testing.T) {
 				ctx = limited
 			}
 			quota := 8_000_000
-			if a.reasons == steps { // as good as more: nothing else ends it
+			if a.reasons == steps { // as good as a larger one: nothing else ends it
 				quota = 1_000_000
 			}
 			g := generatorOf(t, a.code, "instructions", quota)
@@ -144,7 +144,7 @@ func TestAttacksEndWithAClearError(t *testing.T) {
 	}
 }
 
-// What no quota ends, a deadline does. How long after it is a figure of make bench.
+// A deadline ends what no quota ends. How long this takes is a figure of make bench.
 func TestAttacksEndAtTheirDeadline(t *testing.T) {
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
@@ -159,8 +159,8 @@ func TestAttacksEndAtTheirDeadline(t *testing.T) {
 	}
 }
 
-// Others in flight succeed while an attack runs, and so does the next call with
-// the same script.
+// Other calls succeed while an attack runs, and so does the next call with the same
+// script.
 func TestAttacksHarmNobodyElse(t *testing.T) {
 	victim := evaluatorOf(t, `if output == "attack" then while true do pcall(string.rep, "x", 1 << 20) end end return true`)
 	call := func(ctx context.Context, output string) (*sdk.EvaluateResponse, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// seedScript is an evaluator as users first write it.
+// seedScript is a typical first evaluator of a user.
 const seedScript = `
 local output = state.reflection_output
 local valid = output.name ~= nil and #output.name > 0
@@ -53,7 +53,8 @@ func BenchmarkEvaluateWarm(b *testing.B) {
 	}
 }
 
-// BenchmarkEvaluateParallel is the same from as many goroutines as there are processors.
+// BenchmarkEvaluateParallel does the same from as many goroutines as there are
+// processors.
 func BenchmarkEvaluateParallel(b *testing.B) {
 	p := luaeval.Plugin()
 	e, err := p.Evaluator(context.Background(), seedConfig(b))

@@ -9,10 +9,10 @@ import (
 
 // Limits of a config.
 const (
-	// defaultMemory and defaultInstructions hold where a config says nothing. 64
-	// MiB is far above what a judgement on an 8 MiB message needs. 200 million
-	// instructions take 1 to 2 s, well inside the default timeout of 30 s,
-	// so that an endless loop ends by itself.
+	// defaultMemory and defaultInstructions apply if a config doesn't set them. 64 MiB
+	// is far more than a judgement on an 8 MiB message needs. 200 million instructions
+	// take 1 to 2 s, well inside the default timeout of 30 s, so an endless loop ends
+	// by itself.
 	defaultMemory       = 64 << 20
 	defaultInstructions = 200_000_000
 
@@ -21,7 +21,7 @@ const (
 	minInstructions = 1_000
 	maxInstructions = 1_000_000_000_000
 
-	maxCode  = 1 << 20 // bytes; parsing can't be interrupted: 50 ms per MiB, and 0.7 s where gotos are made to be slow
+	maxCode  = 1 << 20 // bytes; parsing can't be interrupted: 50 ms per MiB, or 0.7 s if a script uses gotos to be slow
 	maxChunk = 40      // bytes; Lua shortens longer names in its messages
 )
 
@@ -38,16 +38,16 @@ const configSchema = `{
   }
 }`
 
-// config is what a workflow says of a script.
+// config is what a workflow writes for a script.
 type config struct {
 	// Code is the script's source text.
 	Code string
 	// Chunk names the script in messages, as in "code:3: …". Default "code".
 	Chunk string
-	// MemoryBytes bounds what one evaluation holds. Default 64 MiB.
+	// MemoryBytes limits the memory of one evaluation. Default 64 MiB.
 	MemoryBytes int64
-	// Instructions bounds the steps of one evaluation: virtual machine
-	// instructions, and the inner steps of library functions. Default 2·10⁸.
+	// Instructions limits the steps of one evaluation: virtual machine instructions,
+	// and the inner steps of library functions. Default 2·10⁸.
 	Instructions int64
 }
 
@@ -84,7 +84,7 @@ func takeWithin(o *jsonconfig.Object, key string, into *int64, least, most int64
 	}
 }
 
-// validChunk reports whether a name is safe to stand before ":LINE:".
+// validChunk reports whether a name can safely be written before ":LINE:".
 func validChunk(name string) bool {
 	if name == "" || len(name) > maxChunk {
 		return false

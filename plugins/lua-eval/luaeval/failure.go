@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// failure describes an outcome in which the script gave no value.
+// failure describes an outcome without a value.
 func (s *script) failure(o outcome) error {
 	c := &s.config
 	message := strings.ToValidUTF8(o.message, "\uFFFD")
@@ -39,14 +39,15 @@ func (s *script) failure(o outcome) error {
 	} else {
 		e = withLine(e, o.line)
 	}
-	if o.status != statusRaised { // a mistake in the script, which it will make again
+	if o.status != statusRaised { // a mistake in the script, which will happen again
 		e.WithDetail(sdk.PermanentDetail, true)
 	}
 	return e.
 		WithHint("a script that can't judge should return false or {valid=false, errors={…}} rather than raise an error")
 }
 
-// line reads the line out of Lua's own "chunk:line: text", 0 where there is none.
+// line reads the line number from Lua's "chunk:line: text", or returns 0 if there is
+// none.
 func (s *script) line(message string) int {
 	rest, ok := strings.CutPrefix(message, s.config.Chunk+":")
 	digits, _, found := strings.Cut(rest, ":")

@@ -32,8 +32,8 @@ func TestFigures(t *testing.T) {
 	overtime(t)
 }
 
-// overtime measures by how much an attack delays the end of its time: a collection
-// of its memory may be under way.
+// overtime measures how long after its deadline an attack ends: a garbage collection of
+// its memory may be running.
 func overtime(t *testing.T) {
 	var worst time.Duration
 	var name string

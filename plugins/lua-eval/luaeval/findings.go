@@ -13,8 +13,8 @@ import (
 // the keys of [sdk.Finding].
 type findings []sdk.Finding
 
-// UnmarshalJSON reads the list. Lua's {} has the form of an empty object and
-// reads as an empty list.
+// UnmarshalJSON reads the list. Lua's {} looks like an empty object and is read as an
+// empty list.
 func (f *findings) UnmarshalJSON(data []byte) error {
 	if string(data) == "{}" || string(data) == "null" {
 		return nil
@@ -51,10 +51,10 @@ func finding(item json.RawMessage) (one sdk.Finding, err error) {
 	return one, err
 }
 
-// clip bounds what a message quotes.
+// clip limits how much a message quotes.
 func clip(text []byte) []byte { return text[:min(len(text), 40)] }
 
-// shapeError says in a script's words which key has the wrong type.
+// shapeError says which key has the wrong type, in terms of the script.
 func shapeError(err error) string {
 	var te *json.UnmarshalTypeError
 	if errors.As(err, &te) && te.Field != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// configOf makes a config from a script and pairs of further keys and values.
+// configOf makes a config from a script and pairs of additional keys and values.
 func configOf(tb testing.TB, code string, more ...any) json.RawMessage {
 	tb.Helper()
 	m := map[string]any{"code": code}

@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Each script changes what it can reach and reports what it found. Its second
-// run must find what its first did.
+// Each script changes what it can reach and reports what it found. Its second run must
+// find the same as its first.
 func TestNothingLeaksFromOneEvaluationToTheNext(t *testing.T) {
 	scripts := map[string]string{
 		"globals":            `local was = secret; secret = output; return {valid = was == nil}`,
@@ -48,8 +48,8 @@ func TestNothingLeaksFromOneEvaluationToTheNext(t *testing.T) {
 	}
 }
 
-// The order of pairs and the collector's pace are the same too: a
-// state begins with the same bytes.
+// The order of pairs and the collector's pace are the same too, because a state begins
+// with the same bytes.
 func TestARunRepeatsExactly(t *testing.T) {
 	g := generatorOf(t, `
 		local seen = {}
@@ -75,7 +75,8 @@ func TestARunRepeatsExactly(t *testing.T) {
 	}
 }
 
-// Addresses differ from one process to the next, and so would what holds them.
+// Addresses differ from one process to the next, and so would any text that contains
+// them.
 func TestNoTextShowsAnAddress(t *testing.T) {
 	g := generatorOf(t, `
 		local thread = coroutine.create(function() end)
@@ -98,8 +99,8 @@ func TestNoTextShowsAnAddress(t *testing.T) {
 	}
 }
 
-// What a run leaves in memory beyond the image is never seen: the next run with
-// as many strings doesn't find the secret of the one before.
+// Nothing that a run leaves in memory beyond the image can be seen: the next run with
+// as many strings doesn't find the previous run's secret.
 func TestAFailedRunLeavesNothing(t *testing.T) {
 	e := evaluatorOf(t, `
 		if output == "fail" then secret = ("s"):rep(5e6) error(secret) end

@@ -10,8 +10,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A config that names no quota has the README's, and they end a script by
-// themselves: these calls have no deadline.
+// A config without quotas has the README's defaults. They end a script by themselves:
+// these calls have no deadline.
 func TestDefaultQuotasEndAScript(t *testing.T) {
 	for code, want := range map[string]struct{ reason, says string }{
 		`while true do end`:                          {"lua_instructions", "its 200000000 instructions"},
@@ -28,8 +28,8 @@ func TestDefaultQuotasEndAScript(t *testing.T) {
 	}
 }
 
-// A script of many gotos takes its compiler half a second and does nothing. If each
-// evaluation compiled it, the test wouldn't come to its end for an hour.
+// A script with many gotos takes its compiler half a second and does nothing. If each
+// evaluation compiled it, the test would take an hour.
 func TestAChunkIsCompiledOnce(t *testing.T) {
 	e := evaluatorOf(t, "do "+strings.Repeat("goto done ", 32_000)+"::done:: end return true")
 	for range 10_000 {

@@ -37,7 +37,7 @@ const (
 // it; its memory is freed once nothing refers to it.
 type state struct{ c *C.le_state }
 
-// outcome is what a build or a run left behind.
+// outcome is the result of a build or a run.
 type outcome struct {
 	status  status
 	value   json.RawMessage
@@ -92,7 +92,7 @@ func (s *state) outcome(st status) outcome {
 	return o
 }
 
-// reset makes the state what it was when it was new.
+// reset restores the state to what it was when it was new.
 func (s *state) reset() {
 	C.le_reset(s.c)
 	runtime.KeepAlive(s)
@@ -104,8 +104,8 @@ func (s *state) stop() {
 	runtime.KeepAlive(s)
 }
 
-// text passes bytes to C for the time of a call. Nil bytes become a null
-// pointer; empty ones don't.
+// text passes bytes to C for the duration of a call. Nil bytes become a null pointer;
+// empty ones don't.
 func text(b []byte) (*C.char, C.size_t) {
 	if b == nil {
 		return nil, 0

@@ -4,7 +4,7 @@ package luaeval
 
 import "github.com/reflectory/reflectory/sdk"
 
-// compile refuses: this build has no Lua interpreter.
+// compile always refuses: this build has no Lua interpreter.
 func compile(*config) (runner, error) {
 	return nil, sdk.Errorf(sdk.Unavailable, "lua_missing",
 		"lua-eval was built without Lua 5.4: the build tag lua54, cgo or the library liblua5.4 was missing").

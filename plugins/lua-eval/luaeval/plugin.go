@@ -11,13 +11,13 @@ import (
 // Version is the plugin's version.
 const Version = "0.1.0"
 
-// Plugin returns lua-eval as data. It is an evaluator, a generator and a
-// corrector, and all three take the same config (see README.md). What its
-// prepare functions return is safe for concurrent use.
+// Plugin returns lua-eval as data. It is an evaluator, a generator and a corrector, and
+// all three take the same config (see README.md). The values that its prepare functions
+// return are safe for concurrent use.
 //
-// Errors of a prepare function: Invalid with reason config_invalid or
-// lua_syntax, Exhausted with lua_memory, and Unavailable with lua_missing where
-// the plugin was built without Lua.
+// Errors of a prepare function: Invalid with reason config_invalid or lua_syntax,
+// Exhausted with lua_memory, and Unavailable with lua_missing if the plugin was built
+// without Lua.
 func Plugin() sdk.Plugin {
 	return sdk.Plugin{
 		Manifest: sdk.Manifest{
@@ -52,24 +52,24 @@ func Plugin() sdk.Plugin {
 }
 
 // parallel is how many scripts one instance runs at a time: enough to use every
-// processor while some scripts run away.
+// processor even if some scripts run too long.
 func parallel() int { return max(4, 2*runtime.NumCPU()) }
 
 // runner runs one prepared script. It is safe for concurrent use.
 type runner interface {
-	// run gives the script its globals and returns what the script returned, as
-	// JSON; nil stands for no value. A value that has no JSON form is an error
-	// of reason lua_result.
+	// run sets the script's globals and returns the script's result as JSON, or nil if
+	// it returned no value. A value without a JSON form is an error of reason
+	// lua_result.
 	run(ctx context.Context, g *globals) (json.RawMessage, error)
 }
 
-// globals are what a script is given. State and Output are JSON, "" is nil.
+// globals are a script's inputs. State and Output are JSON; "" is nil.
 type globals struct {
 	Verdict   bool // the return value is a verdict: an infinite score is clamped
 	Iteration int
 	State     json.RawMessage
 	Output    json.RawMessage
-	Errors    json.RawMessage // nil means that there is no global errors, nor feedback
+	Errors    json.RawMessage // nil means that the globals errors and feedback don't exist
 	Feedback  string
 }
 

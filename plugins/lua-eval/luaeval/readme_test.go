@@ -28,8 +28,8 @@ const listGlobals = `
 
 var code = regexp.MustCompile("`([^`]+)`")
 
-// readmeTable returns the rows of the README's table with a given head, as the
-// names in code font: those of the first column, and those of the second.
+// readmeTable returns the rows of the README's table with a given head, as the names in
+// code font in the first and in the second column.
 func readmeTable(t *testing.T, head string) (rows [][2][]string) {
 	t.Helper()
 	data, err := os.ReadFile("../README.md")

@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// script is a prepared script: its config, and the states that wait for their
-// next use. States are made on demand and kept, at most one for each call that
-// the plugin takes at a time.
+// script is a prepared script: its config, and the states that wait for their next use.
+// States are made on demand and kept, at most one for each call that the plugin takes
+// at a time.
 type script struct {
 	config config
 	idle   chan *state
@@ -44,12 +44,12 @@ func (s *script) take() (*state, error) {
 func (s *script) put(st *state) {
 	select {
 	case s.idle <- st:
-	default: // more calls at a time than announced; the state is collected
+	default: // more calls at a time than announced; this state is garbage collected
 	}
 }
 
-// run implements [runner]. When the context ends the script is stopped, and run
-// returns once it has.
+// run implements [runner]. When the context ends, run stops the script and returns
+// after the script has stopped.
 func (s *script) run(ctx context.Context, g *globals) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, s.stopped(err)
@@ -72,8 +72,8 @@ func (s *script) run(ctx context.Context, g *globals) (json.RawMessage, error) {
 	return nil, s.failure(o)
 }
 
-// stopWith stops a state when the context ends. The function that it returns
-// waits until that can no longer happen.
+// stopWith stops a state when the context ends. The function that it returns waits
+// until this can no longer happen.
 func stopWith(ctx context.Context, st *state) (release func()) {
 	if ctx.Done() == nil {
 		return func() {}
@@ -90,7 +90,7 @@ func stopWith(ctx context.Context, st *state) (release func()) {
 	}
 }
 
-// stopped describes a run that the context ended.
+// stopped describes a run that was ended by the context.
 func (s *script) stopped(cause error) *sdk.Error {
 	if sdk.CodeOf(cause) == sdk.Cancelled {
 		return sdk.Errorf(sdk.Cancelled, "lua_cancelled", "script %s was cancelled: %w", s.config.Chunk, cause)

@@ -4,8 +4,8 @@ package luaeval_test
 
 import "testing"
 
-// The sandbox's own library functions answer as Lua's do. Expected values are
-// those of PUC Lua 5.4.4.
+// The sandbox's own library functions give the same results as Lua's. The expected
+// values come from PUC Lua 5.4.4.
 func TestOwnFunctionsAnswerAsLuasDo(t *testing.T) {
 	tests := []struct{ code, want string }{
 		{`return {("hello world"):find("o w")}`, `[5,7]`},

@@ -163,7 +163,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// decode reads JSON as Lua sees it: numbers exact, nulls in objects gone.
+// decode reads JSON as Lua sees it: exact numbers, and no nulls in objects.
 func decode(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()

@@ -8,15 +8,15 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// threshold is the score from which a bare number is valid.
+// threshold is the lowest valid score when a script returns only a number.
 const threshold = 0.5
 
 // accepted is how messages describe what a script may return.
 const accepted = "return a table {valid, score, errors, feedback}, a boolean or a number"
 
-// verdictOf reads what an evaluator's script returned. Anything that isn't a
-// verdict makes the attempt invalid, with an error that says so: a script that
-// ran to its end has judged, however clumsily.
+// verdictOf reads the return value of an evaluator's script. Anything that isn't a
+// verdict makes the attempt invalid, with an error that says so: a script that ran to
+// its end has judged, however clumsily.
 func verdictOf(value json.RawMessage) sdk.Verdict {
 	if value == nil {
 		return refused("the script returned no value; " + accepted)
@@ -36,8 +36,8 @@ func verdictOf(value json.RawMessage) sdk.Verdict {
 	return refused("the script returned null; " + accepted)
 }
 
-// refused is the verdict on an attempt whose script returned something else
-// than a verdict.
+// refused is the verdict on an attempt whose script returned something other than a
+// verdict.
 func refused(message string) sdk.Verdict {
 	return sdk.Verdict{Errors: []sdk.Finding{{Message: message, Code: reasonResult, Type: sdk.TypeEvaluatorError}}}
 }

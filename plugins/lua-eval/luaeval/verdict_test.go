@@ -119,7 +119,7 @@ func TestMissingStateIsAnEmptyObject(t *testing.T) {
 	}
 }
 
-// An evaluator as users first write it.
+// A typical first evaluator of a user.
 func TestSeedExample(t *testing.T) {
 	e := evaluatorOf(t, seedScript)
 	for state, valid := range map[string]bool{
@@ -206,7 +206,7 @@ func TestFailuresNameTheirLine(t *testing.T) {
 	}
 }
 
-// What a script raises on purpose may be otherwise the next time; its mistakes won't.
+// What a script raises on purpose may differ the next time; its mistakes won't.
 func TestAMistakeOfTheScriptIsPermanentAndWhatItRaisesIsNot(t *testing.T) {
 	for code, want := range map[string]bool{
 		"error('not yet')":                      false,

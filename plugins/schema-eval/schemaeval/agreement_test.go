@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Every schema of the suite that gojsonschema serves meets every value of its
-// draft's tests, on both engines: the verdicts must be the same.
+// Every schema of the suite that gojsonschema handles is tried with every value of its
+// draft's tests on both engines: the verdicts must be equal.
 func TestEnginesAgreeOnTheWholeSuite(t *testing.T) {
 	root := suiteFolder(t)
 	for _, draft := range []string{"draft4", "draft6", "draft7"} {
@@ -53,7 +53,7 @@ func suiteContents(t *testing.T, folder string) (schemas, outputs []string) {
 }
 
 // compareEngines returns how many verdicts it compared: none for a schema that
-// gojsonschema doesn't serve.
+// gojsonschema doesn't handle.
 func compareEngines(t *testing.T, draft, schema string, outputs []string) int {
 	t.Helper()
 	one, err := evaluator(map[string]any{"draft": draft, "schema": json.RawMessage(schema)})
@@ -81,7 +81,7 @@ func compareEngines(t *testing.T, draft, schema string, outputs []string) int {
 	return len(outputs)
 }
 
-// The rule that the README states, by the engine that judged.
+// This table is the rule in the README, by the engine that judged.
 func TestTheEngineIsChosenByTheRule(t *testing.T) {
 	const own, other = "gojsonschema", "santhosh-tekuri"
 	tests := []struct{ schema, draft, engine string }{

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// maxRounds bounds how often a converted value is looked at again: a round
-	// helps only where one conversion uncovers another, as under a then.
+	// maxRounds limits how often a converted value is checked again. Another round
+	// helps only if one conversion uncovers another, as under a then.
 	maxRounds = 8
-	// maxAlternatives bounds how many alternatives of an anyOf or oneOf are
-	// tried: each costs a validation.
+	// maxAlternatives limits how many alternatives of an anyOf or oneOf are tried,
+	// because each costs a validation.
 	maxAlternatives = 16
 )
 
-// coerce converts the strings of a value where the schema demands a number, an
-// integer or a boolean, and says what it did. The schema's own type errors show
-// where, so a conversion always removes one, and a matching value isn't touched.
+// coerce converts the strings of a value where the schema requires a number, an integer
+// or a boolean, and reports what it did. The schema's own type errors show where, so a
+// conversion always removes an error, and a matching value isn't changed.
 //
-// A demand within an anyOf or oneOf counts only if it makes that pass: the
-// strings of one alternative are converted together or not at all.
+// A requirement within an anyOf or oneOf counts only if the conversion makes that
+// choice pass: the strings of one alternative are converted together or not at all.
 func (e *evaluator) coerce(value any) (any, []string) {
 	var notes []string
 	for range maxRounds {
@@ -44,13 +44,14 @@ func (e *evaluator) coerce(value any) (any, []string) {
 	return value, notes
 }
 
-// demand is a type that the schema asks for at a place.
+// demand is a type that the schema requires at a place.
 type demand struct {
 	at   []string
 	want []string
 }
 
-// demands are those of a value: firm ones, and the failed anyOf and oneOf.
+// demands are the requirements on a value: the unconditional ones, and the failed anyOf
+// and oneOf.
 type demands struct {
 	firm    []demand
 	choices map[place]*jsonschema.ValidationError
@@ -78,9 +79,9 @@ func (d *demands) gather(err *jsonschema.ValidationError) {
 	}
 }
 
-// tryAlternatives converts for each failed choice what its first alternative
-// that then passes demands. All choices try an alternative at the same time, so
-// that a long list costs no more validations than a short one.
+// tryAlternatives converts, for each failed choice, what its first alternative requires
+// that passes after the conversion. All choices try an alternative at the same time, so
+// a long list costs no more validations than a short one.
 func (e *evaluator) tryAlternatives(value any, choices map[place]*jsonschema.ValidationError) (any, []string) {
 	var notes []string
 	for i := range maxAlternatives {
@@ -150,8 +151,9 @@ func quoteValue(at []string) string {
 	return pointerTo(at)
 }
 
-// convert makes a text a value of one of the wanted types. Numbers are written
-// as in JSON ("007" and "0x7" are none); true and false in any case.
+// convert turns a text into a value of one of the wanted types. Numbers are written as
+// in JSON ("007" and "0x7" aren't numbers); true and false may be in upper or lower
+// case.
 func convert(text string, want []string) (any, bool) {
 	text = strings.TrimSpace(text)
 	if slices.Contains(want, "boolean") && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")) {

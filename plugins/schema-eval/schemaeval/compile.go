@@ -12,8 +12,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// prepare makes the evaluator of one config: everything that can be wrong with
-// its schema is found here, before the first attempt.
+// prepare makes the evaluator of one config. All mistakes in its schema are found here,
+// before the first attempt.
 func prepare(data json.RawMessage) (*evaluator, error) {
 	c, err := parseConfig(data)
 	if err != nil {
@@ -30,7 +30,7 @@ func prepare(data json.RawMessage) (*evaluator, error) {
 	if err := checkLoops(compiled, c.Base); err != nil {
 		return nil, err
 	}
-	text := wantsText(compiled) // before reportAll moves what it looks at
+	text := wantsText(compiled) // before reportAll moves the parts that wantsText reads
 	for _, s := range reachable(compiled) {
 		if c.Formats == "annotate" {
 			s.Format = nil
@@ -84,7 +84,7 @@ type documents map[string]json.RawMessage
 
 var errUnknownDocument = errors.New("not among the documents")
 
-// Load finds a document, and decodes it only now that it is needed.
+// Load finds a document. It decodes the document only now, when it is needed.
 func (d documents) Load(uri string) (any, error) {
 	for _, name := range []string{uri, uri + "#"} {
 		if data, ok := d[name]; ok {
@@ -123,7 +123,7 @@ func schemaError(err error, c *config, doc any) error {
 	return sdk.Errorf(sdk.Invalid, "schema_invalid", "the schema is not valid: %w", err)
 }
 
-// schemaErrorAt is an error at a JSON Pointer into the schema.
+// schemaErrorAt makes an error with a JSON Pointer into the schema.
 func schemaErrorAt(at, format string, args ...any) *sdk.Error {
 	e := sdk.Errorf(sdk.Invalid, "schema_invalid", format, args...)
 	e.Message = "the schema is not valid at " + quotePointer(at) + ": " + e.Message
@@ -137,7 +137,7 @@ func quotePointer(p string) string {
 	return p
 }
 
-// metaschemaError reports all that the metaschema finds wrong.
+// metaschemaError reports everything that the metaschema finds wrong.
 func metaschemaError(uri string, failed *jsonschema.ValidationError, base string) error {
 	found, _, _ := collect(failed, "")
 	var lines []string
@@ -161,11 +161,11 @@ func remoteRefError(uri string, c *config, doc any) error {
 	e := sdk.Errorf(sdk.Invalid, "remote_ref_refused", "%q, which the schema refers to at %s, is not known and never fetched",
 		uri, quotePointer(at))
 	return e.WithDetail("ref", uri).WithDetail("path", at).
-		WithHint("save it beside the workflow and name it: documents: {%q: file}", uri)
+		WithHint("save it next to the workflow and name it: documents: {%q: file}", uri)
 }
 
-// placeOfRef finds the $ref or $schema that leads to a URI: its JSON Pointer,
-// "" if it stands in another document.
+// placeOfRef finds the $ref or $schema that leads to a URI. It returns its JSON
+// Pointer, or "" if it is in another document.
 func placeOfRef(uri, base string, doc any) string {
 	target, err := url.Parse(uri)
 	if err != nil {
@@ -220,7 +220,7 @@ func resolve(base *url.URL, ref string) *url.URL {
 	return base.ResolveReference(u)
 }
 
-// leadsTo compares two URIs; without a fragment in the target, any fits.
+// leadsTo compares two URIs. If the target has no fragment, any fragment matches.
 func leadsTo(u, target *url.URL) bool {
 	a, b := *u, *target
 	if b.Fragment == "" {

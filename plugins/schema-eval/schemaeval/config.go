@@ -12,8 +12,8 @@ import (
 // defaultBase is the URI of a schema whose config names none.
 const defaultBase = "workflow:///schema.json"
 
-// config is what a workflow says under this evaluator, after the host put
-// schema files and documents in place. See configSchema.
+// config is what a workflow writes under this evaluator, after the host has inserted
+// schema files and documents. See configSchema.
 type config struct {
 	Schema    json.RawMessage
 	Draft     string

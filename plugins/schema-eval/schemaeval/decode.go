@@ -11,25 +11,25 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Limits of what is read. They protect the process from inputs that are small
-// to send and large to judge.
+// These limits protect the process from inputs that are small to send and expensive to
+// judge.
 const (
 	maxOutputBytes = 8 << 20 // one plugin message
 	maxSchemaBytes = 4 << 20 // schema and documents, each
 	maxDepth       = 256     // nesting, as everywhere in Reflectory
-	maxValues      = 500_000 // values in one document: about 100 MB once decoded
-	// maxSubschemas bounds the objects of a schema: the compiler compares each
-	// with all others, and 20,000 take about a second.
+	maxValues      = 500_000 // values in one document: about 100 MB when decoded
+	// maxSubschemas limits the objects of a schema: the compiler compares each with all
+	// others, and 20,000 take about a second.
 	maxSubschemas  = 20_000
-	maxNumberChars = 1_000 // digits of one number: arithmetic is exact, so costly
+	maxNumberChars = 1_000 // digits of one number: exact arithmetic is expensive
 	maxExponent    = 400   // just past what a float64 reaches (±308, subnormal −324)
 )
 
-// decode decodes one JSON document with exact numbers. An error of reason
-// "json_limit" means that a limit was passed, "json_invalid" that it isn't JSON.
+// decode decodes one JSON document with exact numbers. The reason "json_limit" means
+// that the document exceeds a limit, and "json_invalid" that it isn't JSON.
 func decode(data []byte, maxBytes int) (any, error) {
 	if len(data) > maxBytes {
-		return nil, limit("%d bytes; at most %d are read", len(data), maxBytes)
+		return nil, limit("%d bytes (limit %d)", len(data), maxBytes)
 	}
 	if depth, values := measure(data); depth > maxDepth {
 		return nil, limit("nested deeper than %d levels", maxDepth)
@@ -52,8 +52,8 @@ func limit(format string, args ...any) *sdk.Error {
 	return sdk.Errorf(sdk.Invalid, "json_limit", format, args...)
 }
 
-// measure reads the nesting and the number of values off the punctuation,
-// before anything is allocated for them.
+// measure finds the nesting and the number of values from the punctuation, before any
+// memory is allocated for them.
 func measure(data []byte) (depth, values int) {
 	level, values := 0, 1
 	for i := 0; i < len(data); i++ {
@@ -77,8 +77,8 @@ func measure(data []byte) (depth, values int) {
 	return depth, values
 }
 
-// tameNumbers refuses numbers whose exact form would be huge, and writes a
-// negative zero as 0: it equals 0, but gojsonschema's enum and uniqueItems see
+// tameNumbers refuses numbers whose exact form would be huge, and writes a negative
+// zero as 0. The two are equal, but gojsonschema's enum and uniqueItems treat them as
 // two values.
 func tameNumbers(v any) (any, error) {
 	var err error
@@ -111,7 +111,7 @@ func isZero(n string) bool {
 
 func checkNumber(n string) error {
 	if len(n) > maxNumberChars {
-		return limit("a number of %d digits; at most %d are read", len(n), maxNumberChars)
+		return limit("a number of %d digits (limit %d)", len(n), maxNumberChars)
 	}
 	i := strings.IndexAny(n, "eE")
 	if i < 0 {
@@ -123,7 +123,7 @@ func checkNumber(n string) error {
 	return nil
 }
 
-// countObjects counts the objects of a document: what may be subschemas.
+// countObjects counts the objects of a document, since each may be a subschema.
 func countObjects(v any) int {
 	n := 0
 	switch v := v.(type) {
@@ -140,14 +140,14 @@ func countObjects(v any) int {
 	return n
 }
 
-// decodeSchema decodes a schema document; what names it in messages.
+// decodeSchema decodes a schema document. Messages call it by the parameter what.
 func decodeSchema(what string, data []byte) (any, error) {
 	doc, err := decode(data, maxSchemaBytes)
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Invalid, "schema_invalid", "%s: %w", what, err)
 	}
 	if n := countObjects(doc); n > maxSubschemas {
-		return nil, sdk.Errorf(sdk.Invalid, "schema_invalid", "%s has %d subschemas; at most %d are read", what, n, maxSubschemas)
+		return nil, sdk.Errorf(sdk.Invalid, "schema_invalid", "%s has %d subschemas (limit %d)", what, n, maxSubschemas)
 	}
 	return doc, nil
 }

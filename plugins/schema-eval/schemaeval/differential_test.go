@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// On what gojsonschema serves, both engines must say the same.
+// Both engines must agree on the schemas that gojsonschema handles.
 func TestEnginesAgreeOnWhatGojsonschemaServes(t *testing.T) { rapid.Check(t, enginesAgree) }
 
 func FuzzEnginesAgree(f *testing.F) { f.Fuzz(rapid.MakeFuzz(enginesAgree)) }
@@ -50,8 +50,8 @@ func mustJSON(t *rapid.T, v any) json.RawMessage {
 	return data
 }
 
-// schemaGen draws schemas of drafts 4, 6 and 7, and instances near them: both
-// from few names and values, so that they often meet.
+// schemaGen draws schemas of drafts 4, 6 and 7, and instances similar to them. Both are
+// drawn from few names and values, so that they often match.
 type schemaGen struct {
 	t     *rapid.T
 	draft string

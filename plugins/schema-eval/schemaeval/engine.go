@@ -16,27 +16,27 @@ const (
 	maxExactKeyword = 1 << 31 // gojsonschema keeps limits as int
 )
 
-// chooseGate is the one place where the engine is chosen: gojsonschema, or the
-// other one where it returns nil.
+// chooseGate is the only place where the engine is chosen: gojsonschema, or the other
+// one if it returns nil.
 //
-// gojsonschema judges wherever it agrees with the official test suite. Drafts
-// 2019-09 and 2020-12 it doesn't know, and in drafts 4, 6 and 7 a schema goes to
-// the other engine if any of its subschemas has
+// gojsonschema judges wherever it agrees with the official test suite. It doesn't know
+// drafts 2019-09 and 2020-12. In drafts 4, 6 and 7, a schema goes to the other engine
+// if any of its subschemas has one of these:
 //
 //   - format: gojsonschema checks string formats on numbers too;
-//   - a size limit written as a float ("maxItems": 2.0), which it refuses, or
-//     past 2³¹, which it doesn't hold;
-//   - $ref beside other keywords, or a $ref other than "#" and "#/definitions/…":
-//     the first it gets wrong in two cases of the suite, the second it would fetch;
-//   - $id, id or $schema below the root, which rebase what is underneath.
+//   - a size limit written as a float ("maxItems": 2.0), which gojsonschema refuses, or
+//     beyond 2³¹, which it can't store;
+//   - $ref next to other keywords, or a $ref other than "#" and "#/definitions/…": it
+//     gets the first wrong in two cases of the suite, and would fetch the second;
+//   - $id, id or $schema below the root, which change the base URI underneath.
 //
-// What it can't compile goes to the other engine as well. The rule is held by
-// the suite and by a differential test of the two engines.
+// Schemas that gojsonschema can't compile go to the other engine as well. The suite and
+// a differential test of the two engines check this rule.
 //
-// A verdict's findings don't depend on the choice. gojsonschema's errors carry
-// no place in the schema, and name one branch of an anyOf only; so it decides,
-// and the other engine (which passes the suite everywhere) explains an output
-// that it refused. Should the two ever differ there, the other's word stands.
+// A verdict's findings don't depend on the choice. gojsonschema's errors have no place
+// in the schema and name only one branch of an anyOf. So gojsonschema decides, and the
+// other engine (which passes the whole suite) explains an output that was refused. If
+// the two ever differ there, the other engine's verdict counts.
 func chooseGate(raw json.RawMessage, doc any, draft string) *goJudge {
 	version, known := goDraft(doc, draft)
 	if !known || unfitForGo(doc, true) != "" {
@@ -67,7 +67,7 @@ func goDraft(doc any, draft string) (gojsonschema.Draft, bool) {
 	return 0, false
 }
 
-// draftOf is the draft that a $schema names, "" if it is another metaschema.
+// draftOf is the draft that a $schema names, or "" for another metaschema.
 func draftOf(uri string) string {
 	_, name, _ := strings.Cut(strings.TrimSuffix(uri, "#"), "://json-schema.org/")
 	switch name {
@@ -81,7 +81,7 @@ func draftOf(uri string) string {
 	return ""
 }
 
-// unfitForGo says why gojsonschema can't serve a schema, "" if it can.
+// unfitForGo says why gojsonschema can't handle a schema, or "" if it can.
 func unfitForGo(node any, root bool) string {
 	m, ok := node.(map[string]any)
 	if !ok {
@@ -116,7 +116,7 @@ func unfitForGo(node any, root bool) string {
 func unfitRef(ref any, keywords int) string {
 	target, ok := ref.(string)
 	if !ok || keywords > 1 {
-		return "$ref beside other keywords"
+		return "$ref next to other keywords"
 	}
 	name, local := strings.CutPrefix(target, "#/definitions/")
 	if target == "#" || local && !strings.Contains(name, "/") {
@@ -125,8 +125,8 @@ func unfitRef(ref any, keywords int) string {
 	return "$ref to " + target
 }
 
-// subschemas lists the values of a draft 4, 6 or 7 schema object that are
-// schemas themselves.
+// subschemas lists those values of a draft 4, 6 or 7 schema object that are themselves
+// schemas.
 func subschemas(m map[string]any) []any {
 	var out []any
 	for _, key := range []string{"additionalItems", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"} {
@@ -154,14 +154,14 @@ func subschemas(m map[string]any) []any {
 // goJudge is a schema compiled by gojsonschema.
 type goJudge struct{ schema *gojsonschema.Schema }
 
-// matches says whether a value matches the schema.
+// matches reports whether a value matches the schema.
 func (j *goJudge) matches(v any) bool {
 	result, err := j.schema.Validate(newLoader(v))
 	return err == nil && result.Valid()
 }
 
-// compileGo compiles a copy of its own, because gojsonschema rewrites the
-// references in the document that it is given.
+// compileGo compiles its own copy, because gojsonschema rewrites the references in the
+// document that it gets.
 func compileGo(raw json.RawMessage, draft gojsonschema.Draft) (*gojsonschema.Schema, error) {
 	doc, err := decode(raw, maxSchemaBytes)
 	if err != nil {
@@ -172,8 +172,8 @@ func compileGo(raw json.RawMessage, draft gojsonschema.Draft) (*gojsonschema.Sch
 	return loader.Compile(newLoader(doc))
 }
 
-// loader hands gojsonschema a value that is decoded already, and keeps it from
-// the file system and the network.
+// loader gives gojsonschema a value that is already decoded, and keeps it away from the
+// file system and the network.
 type loader struct {
 	gojsonschema.JSONLoader
 	value any
@@ -184,7 +184,7 @@ func newLoader(v any) loader { return loader{gojsonschema.NewGoLoader(nil), v} }
 func (l loader) LoadJSON() (any, error)                        { return l.value, nil }
 func (l loader) LoaderFactory() gojsonschema.JSONLoaderFactory { return refusal{} }
 
-// refusal makes loaders that load nothing.
+// refusal creates loaders that load nothing.
 type refusal struct{}
 
 func (refusal) New(source string) gojsonschema.JSONLoader {

@@ -13,15 +13,15 @@ import (
 	"github.com/reflectory/reflectory/sdk/jsontext"
 )
 
-// evaluator judges outputs by one prepared schema. It is safe for concurrent
-// use: nothing in it changes.
+// evaluator judges outputs by one prepared schema. It never changes, so it is safe for
+// concurrent use.
 type evaluator struct {
-	gate    *goJudge           // lets pass what matches; nil where it can't serve
+	gate    *goJudge           // accepts what matches; nil if it can't handle the schema
 	schema  *jsonschema.Schema // judges the rest, explains and guides conversion
 	base    string
 	strict  bool
 	coerces bool
-	text    bool // the schema names strings as what it accepts
+	text    bool // the schema explicitly accepts strings
 }
 
 // engine names the engine that judges.
@@ -32,19 +32,19 @@ func (e *evaluator) engine() string {
 	return engineSanthosh
 }
 
-// outcome is what was found out about one value.
+// outcome is the result for one value.
 type outcome struct {
 	value    any             // after conversion
 	changed  bool            // by conversion
-	replaced json.RawMessage // the value as it stood in a text
+	replaced json.RawMessage // the value as it was written in a text
 	findings []sdk.Finding
 	weight   int // what the findings count in the score
 	notes    []string
 	unread   bool // there was no JSON value to judge
 }
 
-// Evaluate judges one output. An output past a limit is a bad output, not a
-// failure to judge it.
+// Evaluate judges one output. An output beyond a limit is a bad output, not an error of
+// the evaluation.
 func (e *evaluator) Evaluate(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 	value, err := decode(req.Output, maxOutputBytes)
 	if err != nil {
@@ -69,7 +69,7 @@ func unreadable(message string) *outcome {
 	return &outcome{findings: []sdk.Finding{{Message: message, Code: "json"}}, unread: true}
 }
 
-// examine judges a value, converting it first where that is asked for.
+// examine judges a value, and converts it first if the config asks for that.
 func (e *evaluator) examine(value any) (*outcome, error) {
 	found := &outcome{value: value}
 	if e.gate != nil && e.gate.matches(value) {
@@ -88,8 +88,8 @@ func (e *evaluator) examine(value any) (*outcome, error) {
 	return found, nil
 }
 
-// examineText judges a text output: as the JSON in it, and where the schema
-// names strings as what it accepts, also as it stands.
+// examineText judges a text output: as the JSON in it, and also as a string if the
+// schema explicitly accepts strings.
 func (e *evaluator) examineText(text string) (*outcome, error) {
 	value, raw, note, parseErr := parse(text)
 	var parsed *outcome
@@ -116,7 +116,7 @@ func (e *evaluator) examineText(text string) (*outcome, error) {
 	return parsed, nil
 }
 
-// parse finds the JSON value in a text, and says how.
+// parse finds the JSON value in a text, and says how it was found.
 func parse(text string) (value any, raw json.RawMessage, note string, err error) {
 	raw, note, err = jsontext.Extract(text)
 	if err != nil {
@@ -155,9 +155,10 @@ func (e *evaluator) respond(found *outcome) (*sdk.EvaluateResponse, error) {
 	return &sdk.EvaluateResponse{Verdict: v, Metadata: map[string]string{metadataEngine: e.engine()}}, nil
 }
 
-// score is a fifth off for each error and for each member that is missing or not
-// allowed, or all or nothing. It is rounded so that three errors give 0.4 and not 0.3999…. What can't be read
-// scores 0: no assertion was tried, and it must never be the best attempt.
+// score subtracts a fifth for each error and for each member that is missing or not
+// allowed; with strict scoring it is 1 or 0. It is rounded so that three errors give
+// 0.4 and not 0.3999…. Text that can't be read scores 0: no assertion was tried, and it
+// must never be the best attempt.
 func (e *evaluator) score(found *outcome) float64 {
 	if found.unread || e.strict && len(found.findings) > 0 {
 		return 0
@@ -165,7 +166,7 @@ func (e *evaluator) score(found *outcome) float64 {
 	return max(0, math.Round(100-20*float64(found.weight))/100)
 }
 
-// listed caps the list, and says how much it leaves out.
+// listed limits the list, and says how many findings it leaves out.
 func listed(findings []sdk.Finding) []sdk.Finding {
 	if len(findings) <= maxFindings {
 		return findings

@@ -48,8 +48,8 @@ func finding(path, schemaPath, code, message string) sdk.Finding {
 	return sdk.Finding{Path: path, SchemaPath: schemaPath, Code: code, Message: message}
 }
 
-// Each case runs on both engines: the unused definition's format sends the
-// same schema to the other one.
+// Each case runs on both engines: the format in an unused definition sends the same
+// schema to the other one.
 func TestFindingsNameThePlaceTheRuleAndTheReason(t *testing.T) {
 	tests := []struct {
 		name, schema, output string
@@ -116,7 +116,7 @@ func TestFindingsNameThePlaceTheRuleAndTheReason(t *testing.T) {
 	}
 }
 
-// detour adds what gojsonschema doesn't serve and nothing uses.
+// detour adds something that gojsonschema doesn't handle and that nothing uses.
 func detour(t *testing.T, schema string) string {
 	t.Helper()
 	var m map[string]any
@@ -176,8 +176,8 @@ func TestDraftsAndTheirFormats(t *testing.T) {
 	}
 }
 
-// What one draft asserts and another ignores or refuses tells which one judged.
-// No keyword here keeps gojsonschema from serving drafts 4, 6 and 7.
+// A keyword that one draft asserts and another ignores or refuses shows which draft
+// judged. No keyword here prevents gojsonschema from handling drafts 4, 6 and 7.
 func TestSchemaKeywordDecidesOverDraftOnBothEngines(t *testing.T) {
 	const uri = `"$schema": "http://json-schema.org/draft-0%s/schema#", `
 	const newest = `"$schema": "https://json-schema.org/draft/2020-12/schema", `

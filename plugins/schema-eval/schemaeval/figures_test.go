@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// TestFigures measures an evaluation in the plugin against the validator alone.
+// TestFigures compares an evaluation in the plugin with the validator alone.
 func TestFigures(t *testing.T) {
 	for _, c := range benchCases() {
 		e, err := prepare(json.RawMessage(`{"schema": ` + c.schema + `}`))

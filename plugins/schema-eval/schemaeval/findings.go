@@ -13,24 +13,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxFindings bounds how many findings a verdict lists: far more than anyone
-// corrects at once, and well within one message.
+// maxFindings limits how many findings a verdict lists: far more than anyone corrects
+// at once, and they easily fit one message.
 const maxFindings = 1_000
 
-// maxJoined bounds how many messages are put into one line.
+// maxJoined limits how many messages are joined in one line.
 const maxJoined = 10
 
-// place is what a finding is counted by: once per value and rule.
+// place identifies a finding when findings are counted: once per value and rule.
 type place struct{ path, schemaPath string }
 
-// collection gathers findings, one per message at first.
+// collection gathers findings, at first one per message.
 type collection struct {
 	base  string
 	found []weighed
 	cycle *kind.RefCycle
 }
 
-// weighed is a finding and how much it counts in the score.
+// weighed is a finding with its weight in the score.
 type weighed struct {
 	sdk.Finding
 	weight int
@@ -38,15 +38,15 @@ type weighed struct {
 
 // collect turns an error tree into findings, sorted by path and schema path.
 //
-// A finding is one failing assertion. Keywords that only pass on what their
-// subschemas say (allOf, $ref, if/then/else, properties, items) have none of
-// their own. anyOf and oneOf are assertions over alternatives, none of which is
-// demanded by itself: each is one finding, and its message sums them up. The
-// same goes for contains and propertyNames.
+// A finding is one failing assertion. Keywords that only pass on the results of their
+// subschemas (allOf, $ref, if/then/else, properties, items) have no findings of their
+// own. anyOf and oneOf are assertions over alternatives, and no single alternative is
+// required: each is one finding, whose message summarises the alternatives. The same
+// applies to contains and propertyNames.
 //
-// weight is what they count together in the score: one each, but for members that
-// are missing or not allowed, which count each. Else an object that lacks all of
-// them would score better than one in which two are wrong.
+// weight is the sum of the findings' weights in the score. A finding counts as one,
+// except that each missing or disallowed member counts separately. Otherwise an object
+// that lacks all members would score better than one with two wrong members.
 func collect(err *jsonschema.ValidationError, base string) (findings []sdk.Finding, weight int, failure error) {
 	c := collection{base: base}
 	c.add(err)
@@ -77,8 +77,8 @@ func (c *collection) add(err *jsonschema.ValidationError) {
 	}
 }
 
-// weight is how many members an assertion found missing or not allowed, 1 for any
-// other.
+// weight is how many members an assertion found missing or not allowed, and 1 for any
+// other assertion.
 func weight(k jsonschema.ErrorKind) int {
 	switch k := k.(type) {
 	case *kind.Required:
@@ -93,8 +93,8 @@ func weight(k jsonschema.ErrorKind) int {
 	return 1
 }
 
-// onePerPlace joins the messages of sorted findings at the same place, which count
-// once in the sum of their weights.
+// onePerPlace joins the messages of sorted findings at the same place, which count only
+// once in the sum of the weights.
 func onePerPlace(sorted []weighed) (out []sdk.Finding, weight int) {
 	for i := 0; i < len(sorted); {
 		first, most := sorted[i].Finding, sorted[i].weight
@@ -155,8 +155,8 @@ func falseKeyword(at string) string {
 	return "false"
 }
 
-// schemaPath makes a compiled schema's location a JSON Pointer into the schema,
-// or "URI#pointer" for another document.
+// schemaPath turns a compiled schema's location into a JSON Pointer into the schema, or
+// "URI#pointer" for another document.
 func schemaPath(location, base string) string {
 	uri, fragment, _ := strings.Cut(location, "#")
 	if decoded, err := url.PathUnescape(fragment); err == nil {

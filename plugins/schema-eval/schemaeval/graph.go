@@ -25,8 +25,8 @@ func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.DeleteFunc(out, isNil)
 }
 
-// below lists the subschemas that judge parts of s's value, and those that only
-// a run can tell ($recursiveRef, $dynamicRef).
+// below lists the subschemas that judge parts of s's value, and those that can only be
+// determined at run time ($recursiveRef, $dynamicRef).
 func below(s *jsonschema.Schema) []*jsonschema.Schema {
 	out := []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.UnevaluatedItems, s.Contains,
 		s.Items2020, s.ContentSchema, s.RecursiveRef}
@@ -55,7 +55,7 @@ func isNil(s *jsonschema.Schema) bool { return s == nil }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// reachable lists s and every subschema that it can lead to, once.
+// reachable lists s and every subschema that can be reached from it, each once.
 func reachable(s *jsonschema.Schema) []*jsonschema.Schema {
 	seen := map[*jsonschema.Schema]bool{s: true}
 	list := []*jsonschema.Schema{s}
@@ -70,8 +70,8 @@ func reachable(s *jsonschema.Schema) []*jsonschema.Schema {
 	return list
 }
 
-// checkLoops refuses a schema that leads back to itself without going into the
-// value: it has no meaning, and an engine that follows it never ends.
+// checkLoops refuses a schema that leads back to itself without going into the value:
+// it has no meaning, and an engine that follows it never stops.
 func checkLoops(root *jsonschema.Schema, base string) error {
 	done := map[*jsonschema.Schema]bool{}
 	var path []*jsonschema.Schema
@@ -110,8 +110,8 @@ func loopError(loop []*jsonschema.Schema, base string) error {
 		abbreviate(strings.Join(names, " → "))).WithHint("put the $ref under properties or items, or remove it")
 }
 
-// wantsText tells whether a schema names strings as what it accepts. One that
-// merely doesn't exclude them, such as {"required": […]}, describes JSON.
+// wantsText reports whether a schema explicitly accepts strings. A schema that merely
+// doesn't exclude them, such as {"required": […]}, describes JSON.
 func wantsText(s *jsonschema.Schema) bool {
 	seen := map[*jsonschema.Schema]bool{}
 	var visit func(s *jsonschema.Schema) bool
@@ -139,13 +139,13 @@ func namesText(s *jsonschema.Schema) bool {
 	return slices.ContainsFunc(values, func(v any) bool { _, ok := v.(string); return ok })
 }
 
-// reportAll changes a compiled schema so that every failing assertion is
-// reported. The engine stops at the first of type, const, enum and format, and
-// reports propertyNames at a place that later siblings overwrite; as extensions
-// they do neither.
+// reportAll changes a compiled schema so that every failing assertion is reported. The
+// engine stops at the first failure of type, const, enum and format, and it reports
+// propertyNames at a place that later siblings overwrite. Neither happens if these
+// keywords are extensions.
 func reportAll(s *jsonschema.Schema) {
 	if s.Bool != nil || s.Ref != nil && s.DraftVersion < 2019 {
-		return // there is nothing else: before 2019-09, $ref stands alone
+		return // before 2019-09, other keywords next to $ref are ignored
 	}
 	if s.PropertyNames != nil {
 		s.Extensions = append(s.Extensions, propertyNames{s.PropertyNames})

@@ -120,7 +120,7 @@ func alternativesMessage(err *jsonschema.ValidationError) string {
 	return ""
 }
 
-// reasons sums up why alternatives failed, numbered from 0 as in the schema.
+// reasons summarises why alternatives failed, numbered from 0 as in the schema.
 func reasons(alternatives []*jsonschema.ValidationError) string {
 	const most = 5 // alternatives; the finding stays readable
 	var parts []string
@@ -183,7 +183,7 @@ func showAll(values []any) string {
 	return joinSome(shown)
 }
 
-// joinSome joins up to 20 texts, which one line holds.
+// joinSome joins up to 20 texts, which fit in one line.
 func joinSome(texts []string) string {
 	const most = 20
 	if len(texts) > most {
@@ -192,7 +192,7 @@ func joinSome(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// show is a value as JSON, shortened.
+// show writes a value as shortened JSON.
 func show(v any) string {
 	data, err := encode(v)
 	if err != nil {

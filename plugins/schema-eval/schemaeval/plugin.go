@@ -22,8 +22,8 @@ func Plugin() sdk.Plugin {
 			Version:      "0.1.0",
 			Description:  "Judges outputs by a JSON Schema",
 			ConfigSchema: json.RawMessage(configSchema),
-			// Evaluations share nothing but the compiled schema, which is only
-			// read. Four keep the cores of a small machine busy.
+			// Evaluations share only the compiled schema, which is read-only. Four keep
+			// the cores of a small machine busy.
 			Parallel: 4,
 		},
 		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) {

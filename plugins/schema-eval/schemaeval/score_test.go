@@ -5,8 +5,8 @@ import "testing"
 const sixMembers = `{"type": "object", "required": ["a", "b", "c", "d", "e", "f"],
 	"properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "string"}, "d": {"type": "string"}, "e": {"type": "string"}, "f": {"type": "string"}}}`
 
-// An object in which little is wrong scores better than one in which there is
-// little: otherwise {} would be the best attempt of a loop.
+// An object with few mistakes scores better than a nearly empty one; otherwise {} would
+// be the best attempt of a loop.
 func TestScoreCountsMembersThatAreMissingOrNotAllowed(t *testing.T) {
 	for _, c := range []struct {
 		schema, output string
@@ -24,7 +24,7 @@ func TestScoreCountsMembersThatAreMissingOrNotAllowed(t *testing.T) {
 		{`{"properties": {"x": false, "y": false}}`, `{"x": 1, "y": 2}`, 0.6, 2},
 		// The same assertion reached in two ways counts once.
 		{`{"definitions": {"r": {"required": ["a", "b"]}}, "allOf": [{"$ref": "#/definitions/r"}, {"$ref": "#/definitions/r"}]}`, `{}`, 0.6, 1},
-		// Alternatives demand nothing by themselves: they are one assertion.
+		// No single alternative is required: they are one assertion together.
 		{`{"anyOf": [{"required": ["a", "b"]}, {"required": ["c"]}]}`, `{}`, 0.8, 1},
 	} {
 		for _, schema := range []string{c.schema, detour(t, c.schema)} { // one for each engine

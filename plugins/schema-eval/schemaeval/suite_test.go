@@ -107,8 +107,8 @@ func (s *suite) runGroup(file string, group suiteGroup) {
 	s.served[engine]++
 }
 
-// asOutput gives a string as the text that holds it as JSON, since a text output
-// is parsed first.
+// asOutput wraps a string as the text of its JSON, because a text output is parsed
+// first.
 func asOutput(data json.RawMessage) json.RawMessage {
 	if data[0] != '"' {
 		return data
@@ -120,8 +120,8 @@ func asOutput(data json.RawMessage) json.RawMessage {
 	return text
 }
 
-// suiteFolder is the suite's place in the module cache, or a newer checkout of it that
-// REFLECTORY_SCHEMA_SUITE names (github.com/json-schema-org/JSON-Schema-Test-Suite).
+// suiteFolder is the suite's folder in the module cache, or a newer checkout named by
+// REFLECTORY_SCHEMA_SUITE (github.com/json-schema-org/JSON-Schema-Test-Suite).
 func suiteFolder(t *testing.T) string {
 	t.Helper()
 	if checkout := os.Getenv("REFLECTORY_SCHEMA_SUITE"); checkout != "" {

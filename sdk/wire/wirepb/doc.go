@@ -1,5 +1,5 @@
-// Package wirepb is generated from plugin.proto, which is the contract for
-// plugins in any language. Package wire is how Go programs use it.
+// Package wirepb is generated from plugin.proto, which is the contract for plugins in
+// any language. Go programs use it through package wire.
 //
 // go generate needs protoc 3.21 or newer, protoc-gen-go v1.36.12 and
 // protoc-gen-go-grpc v1.6.2 in PATH.

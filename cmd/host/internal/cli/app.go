@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 
 	"github.com/reflectory/reflectory/core/host"
@@ -20,39 +19,36 @@ type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
+	// Base is what samples and tests change of the host.
+	Base host.Config
 
 	// folder is where reflectory.yaml is looked for; "" is the working folder.
 	folder string
-	// base is what samples and tests change of the host.
-	base host.Config
 
 	// completionTime is how long the store is read for a completion's offers; 0 is the default.
 	completionTime time.Duration
 
-	// commands is the command tree that runs, nil before.
-	commands *cobra.Command
-
 	flags  flags
 	config *config.Config
 	host   *host.Host // nil until the command needs it
-	term   *term.Printer
-	input  inputs
+	// server is the one that has the store; nil where the command opens it. serving is
+	// whether this program is that server.
+	server  *client.Remote
+	serving bool
+	out     *output // nil until there is a command tree
+	input   inputs
 	// understood is whether the command line was: a command has begun.
 	understood bool
 	// asksJSON is whether the command line, understood or not, has --json.
 	asksJSON bool
-	// result is the command's as JSON, once there is one.
-	result []byte
 }
 
 // flags are what every command takes.
 type flags struct {
-	json       bool
 	dataDir    string
 	pluginDir  string
 	lock       string
 	policyDir  string
-	namespace  string
 	sandbox    string
 	logLevel   string
 	agent      string
@@ -65,29 +61,36 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	a.input = inputs{ctx, a.Stdin}
 	a.asksJSON = slices.Contains(args, "--json")
 	root := a.root()
-	a.commands = root
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	if err := unknownRoot(root, args); err != nil {
-		a.term = term.New(a.Stderr)
+		a.out.term = term.New(a.out.Stderr)
 		return a.exit(root, err)
 	}
 	c, err := root.ExecuteContextC(ctx)
 	if closed := a.closeHost(); err == nil {
 		err = closed
 	}
-	if a.term != nil {
-		defer a.term.Clear()
+	if a.out.term != nil {
+		defer a.out.term.Clear()
 	}
 	return a.exit(c, err)
 }
 
+// begin makes the output.
+func (a *App) begin() {
+	if a.out == nil {
+		a.out = &output{Stdout: a.Stdout, Stderr: a.Stderr}
+	}
+}
+
 // load reads the configuration. It runs before every command.
 func (a *App) load() error {
-	a.term = term.New(a.Stderr)
-	a.Stdout, a.Stderr = a.term.Over(a.Stdout), a.term.Over(a.Stderr)
+	a.begin()
+	a.out.term = term.New(a.out.Stderr)
+	a.out.Stdout, a.out.Stderr = a.out.term.Over(a.out.Stdout), a.out.term.Over(a.out.Stderr)
 	return a.loadConfig()
 }
 

@@ -17,23 +17,24 @@ import (
 // maxHeadBytes bounds a file with a head.
 const maxHeadBytes = 1 << 10
 
-func (a *App) auditCommand() *cobra.Command {
+func auditCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "audit", Short: "Prove that the journal is as it was written, and read it",
-		Long: `Prove that the journal is as it was written, and read it. Events stand in streams,
+		Long: `Prove that the journal is as it was written, and read it. Events are in streams,
 one for each run and each namespace, in which each entry holds the hash of the one
 before. The stream root records the heads of all others.`,
 		RunE: needsCommand,
 	}
-	c.AddCommand(a.auditHeadCommand(), a.auditVerifyCommand(), a.auditShowCommand())
+	c.AddCommand(auditHeadCommand(a), auditVerifyCommand(a), auditShowCommand(a))
 	return c
 }
 
-func (a *App) auditHeadCommand() *cobra.Command {
+func auditHeadCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "head", Short: "Print the head of the root, to be kept elsewhere",
-		Long: `Print the head of the root, which stands for every event so far. Kept where whoever
-writes the data folder doesn't, it proves later that nothing was changed or cut off.`,
+		Long: `Print the head of the root, which stands for every event so far. Kept where
+nobody who writes the data folder can write, it proves later that nothing was changed
+or cut off.`,
 		Example: "  reflectory audit head > head.txt",
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.noteNewStore()
@@ -41,7 +42,7 @@ writes the data folder doesn't, it proves later that nothing was changed or cut 
 			if err != nil {
 				return err
 			}
-			return a.printResult(head, "%s", head.Text)
+			return a.out.printResult(head, "%s", head.Text)
 		},
 	}
 }
@@ -59,7 +60,7 @@ type auditedFile struct {
 	store.CheckedSegments
 }
 
-func (a *App) auditVerifyCommand() *cobra.Command {
+func auditVerifyCommand(a *App) *cobra.Command {
 	var kept string
 	var segments []string
 	c := &cobra.Command{
@@ -83,8 +84,8 @@ that it went to. Exit codes: 0 the journal is whole, 3 it isn't.`,
 			in.Head = &text
 		}
 		a.noteNewStore()
-		a.term.Status("reading the journal …")
-		return a.verify(c.Context(), in, segments)
+		a.out.term.Status("reading the journal …")
+		return verifyJournal(c.Context(), a, in, segments)
 	}
 	return c
 }
@@ -99,7 +100,7 @@ func headText(text string) (string, error) {
 	return string(data), err
 }
 
-func (a *App) verify(ctx context.Context, in *operation.AuditVerify, segments []string) error {
+func verifyJournal(ctx context.Context, a *App, in *operation.AuditVerify, segments []string) error {
 	audited, err := do[operation.Audited](ctx, a, "audit_verify", in)
 	if err != nil {
 		return err
@@ -109,15 +110,15 @@ func (a *App) verify(ctx context.Context, in *operation.AuditVerify, segments []
 		if !done.Valid {
 			break
 		}
-		if err := a.verifySegment(ctx, file, &done); err != nil {
+		if err := verifySegment(ctx, a, file, &done); err != nil {
 			return err
 		}
 	}
-	return exitNotValidUnless(done.Valid, a.printAudited(done))
+	return exitNotValidUnless(done.Valid, printAudited(a.out, done))
 }
 
 // verifySegment proves a file that a pruning wrote.
-func (a *App) verifySegment(ctx context.Context, path string, done *auditDone) error {
+func verifySegment(ctx context.Context, a *App, path string, done *auditDone) error {
 	in, err := a.input.open(path)
 	if err != nil {
 		return err
@@ -133,28 +134,28 @@ func (a *App) verifySegment(ctx context.Context, path string, done *auditDone) e
 	return nil
 }
 
-func (a *App) printAudited(done auditDone) error {
-	if a.flags.json {
-		return a.printJSON(done)
+func printAudited(out *output, done auditDone) error {
+	if out.json {
+		return out.printJSON(done)
 	}
 	if done.Valid {
-		a.term.Line("%s", a.term.Good("the journal is whole"))
+		out.term.Line("%s", out.term.Good("the journal is whole"))
 		pruned := ""
 		if done.Segments > 0 {
 			pruned = fmt.Sprintf(", %d pruned behind %s", done.Pruned, plural(int(done.Segments), "seal", "seals"))
 		}
-		fmt.Fprintf(a.Stdout, "%d streams, %d entries, %d recorded heads, root %s%s\n", done.Streams, done.Entries, done.Recorded, done.Root, pruned)
+		out.lines("  ", "%d streams, %d entries, %d recorded heads, root %s%s", done.Streams, done.Entries, done.Recorded, done.Root, pruned)
 		for _, f := range done.Files {
-			fmt.Fprintf(a.Stdout, "%s: %s, %s, as sealed\n", term.Clean(f.File), plural(f.Entries, "entry", "entries"), plural(f.Records, "record", "records"))
+			out.lines("  ", "%s: %s, %s, as sealed", term.Clean(f.File), plural(f.Entries, "entry", "entries"), plural(f.Records, "record", "records"))
 		}
 		return nil
 	}
-	a.term.Line("%s", a.term.Bad("the journal isn't whole"))
-	_, err := fmt.Fprintf(a.Stdout, "%s\n%s\n", term.Lines(done.Problem.Message), term.Clean(a.hint(done.Problem)))
-	return err
+	out.term.Line("%s", out.term.Bad("the journal isn't whole"))
+	out.lines("  ", "%s\n%s", term.Lines(done.Problem.Message), term.Clean(out.hint(done.Problem)))
+	return nil
 }
 
-func (a *App) auditShowCommand() *cobra.Command {
+func auditShowCommand(a *App) *cobra.Command {
 	in := &operation.AuditEntries{}
 	var types bool
 	c := &cobra.Command{
@@ -167,66 +168,67 @@ are run/RUN, namespace/NAMESPACE, and others by name. Entries hold digests, neve
 	}
 	c.Flags().Uint64Var(&in.From, "from", 0, "the first entry's `number` (default: so that the last is shown)")
 	pagingFlags(c, &in.Paging)
+	c.Flags().StringSliceVar(&in.Types, "type", nil, "only entries of this `type` (may be repeated)")
 	c.Flags().BoolVar(&types, "types", false, "list the types of events with their fields instead")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if types {
-			return a.showTypes()
+			return showTypes(a.out)
 		}
 		a.noteNewStore()
 		if len(args) == 0 {
-			return a.showStreams(c.Context(), in.Paging)
+			return showStreams(c.Context(), a, in.Paging)
 		}
 		in.Stream = args[0]
-		return a.showEntries(c.Context(), in)
+		return showEntries(c.Context(), a, in)
 	}
 	return c
 }
 
-func (a *App) showStreams(ctx context.Context, paging operation.Paging) error {
+func showStreams(ctx context.Context, a *App, paging operation.Paging) error {
 	page, err := do[operation.Page[journal.StreamHead]](ctx, a, "audit_streams", &operation.AuditStreams{Paging: paging})
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(page)
+	if a.out.json {
+		return a.out.printJSON(page)
 	}
 	rows := make([][]string, len(page.Items))
 	for i, s := range page.Items {
 		rows[i] = []string{term.Clean(s.Stream), fmt.Sprint(s.Seq), term.Clean(s.Hash)}
 	}
-	if err := a.table([]string{"STREAM", "ENTRIES", "HEAD"}, rows); err != nil {
+	if err := a.out.table([]string{"STREAM", "ENTRIES", "HEAD"}, rows); err != nil {
 		return err
 	}
-	a.hintNext(page.NextPageToken)
+	a.out.hintNext(page.NextPageToken)
 	return nil
 }
 
-func (a *App) showEntries(ctx context.Context, in *operation.AuditEntries) error {
+func showEntries(ctx context.Context, a *App, in *operation.AuditEntries) error {
 	shown, err := do[operation.StreamEntries](ctx, a, "audit_entries", in)
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(shown)
+	if a.out.json {
+		return a.out.printJSON(shown)
 	}
 	if seal := shown.Pruned; seal != nil && (len(shown.Items) == 0 || shown.Items[0].Seq == seal.Last+1) {
-		a.term.Line("the first %s went to files: entry %d of %s names the last, %s", plural(int(seal.Last), "entry", "entries"), seal.Entry, journal.PrunedStream, term.Clean(seal.File))
+		a.out.term.Line("the first %s went to files: entry %d of %s names the last, %s", plural(int(seal.Last), "entry", "entries"), seal.Entry, journal.PrunedStream, term.Clean(seal.File))
 	}
 	rows := make([][]string, len(shown.Items))
 	for i, e := range shown.Items {
 		rows[i] = []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), cell(string(e.Data))}
 	}
-	if err := a.table([]string{"ENTRY", "AT", "TYPE", "DATA"}, rows); err != nil {
+	if err := a.out.table([]string{"ENTRY", "AT", "TYPE", "DATA"}, rows); err != nil {
 		return err
 	}
-	a.hintNext(shown.NextPageToken)
+	a.out.hintNext(shown.NextPageToken)
 	return nil
 }
 
-func (a *App) showTypes() error {
+func showTypes(out *output) error {
 	catalogue := journal.Catalogue()
-	if a.flags.json {
-		return a.printJSON(operation.Page[journal.EventInfo]{Items: catalogue})
+	if out.json {
+		return out.printJSON(operation.Page[journal.EventInfo]{Items: catalogue})
 	}
 	var rows [][]string
 	for _, t := range catalogue {
@@ -240,5 +242,5 @@ func (a *App) showTypes() error {
 		}
 		rows = append(rows, []string{t.Type, strings.Join(fields, ", ")})
 	}
-	return a.prose([]string{"TYPE", "FIELDS"}, rows)
+	return out.prose([]string{"TYPE", "FIELDS"}, rows)
 }

@@ -22,7 +22,7 @@ func tampered(t *testing.T, change func(tx core.Tx, key func(seq byte) []byte) e
 	err = db.Update(t.Context(), func(tx core.Tx) error {
 		return change(tx, func(seq byte) []byte { return append([]byte("event/namespace/n\x00\x00\x00\x00\x00\x00\x00\x00"), seq) })
 	})
-	if err := core.Together(err, db.Close()); err != nil {
+	if err := core.JoinErrors(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -110,7 +110,7 @@ func TestACheckFindsWhatAnIndexMissesAndMendsIt(t *testing.T) {
 				t.Errorf("there is nothing below %s", start)
 			}
 			for _, key := range keys {
-				err = core.Together(err, tx.Delete(key))
+				err = core.JoinErrors(err, tx.Delete(key))
 			}
 			return err
 		})

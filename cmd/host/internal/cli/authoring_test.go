@@ -16,7 +16,7 @@ var indentedBlock = regexp.MustCompile("(?ms)^ *```(sh|yaml)\n(.*?)^ *```$")
 
 var codeBlock = regexp.MustCompile("(?ms)^```(go|json|python)\n(.*?)^```$")
 
-// Every snippet of the authors' guide stands in an example, which is compiled and
+// Every snippet of the authors' guide is in an example, which is compiled and
 // run by its own tests.
 func TestTheAuthorsGuideShowsWhatIsTested(t *testing.T) {
 	guide := readText(t, "../../../../sdk/AUTHORING.md")

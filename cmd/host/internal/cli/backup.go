@@ -21,7 +21,7 @@ func absolutePath(path string) (string, error) {
 	return abs, nil
 }
 
-func (a *App) storeBackupCommand() *cobra.Command {
+func storeBackupCommand(a *App) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "backup DIR", Short: "Copy the store, as it is now, to a new folder",
@@ -39,33 +39,32 @@ What is left out is named.`,
 			return err
 		}
 		a.noteNewStore()
-		a.term.Status("copying …")
+		a.out.term.Status("copying …")
 		done, err := do[operation.Backup](c.Context(), a, "store_backup", &operation.StoreBackup{Folder: dir, All: all})
 		if err != nil {
 			return err
 		}
-		done.Folder = args[0]
-		return a.printBackup(done)
+		return printBackup(a.out, done)
 	}
 	return c
 }
 
-func (a *App) printBackup(done *operation.Backup) error {
+func printBackup(out *output, done *operation.Backup) error {
 	names := make([]string, len(done.LeftOut))
 	for i, part := range done.LeftOut {
 		names[i] = part.Name + " (" + part.Path + ")"
 	}
-	if a.flags.json {
-		return a.printJSON(done)
+	if out.json {
+		return out.printJSON(done)
 	}
-	a.term.Line("the store is in %s", term.Clean(done.Folder))
+	out.term.Line("the store is in %s", term.Clean(done.Folder))
 	if len(names) > 0 {
-		a.term.Line("left out: %s", strings.Join(names, ", "))
+		out.term.Line("left out: %s", strings.Join(names, ", "))
 	}
 	return nil
 }
 
-func (a *App) storeRestoreCommand() *cobra.Command {
+func storeRestoreCommand(a *App) *cobra.Command {
 	var replace bool
 	c := &cobra.Command{
 		Use: "restore DIR", Short: "Put a backup in the place of the store",
@@ -75,11 +74,11 @@ policies, lock, trust file and packages are put where the settings say.`,
 		Example: "  reflectory store restore backups/monday --data-dir restored",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			a.term.Status("copying …")
+			a.out.term.Status("copying …")
 			if err := host.Restore(c.Context(), a.config, args[0], replace); err != nil {
 				return err
 			}
-			return a.printDone(map[string]any{"folder": host.StoreDir(a.config)}, "the store in %s is that of %s", host.StoreDir(a.config), args[0])
+			return a.out.printDone(map[string]any{"folder": host.StoreDir(a.config)}, "the store in %s is the one of %s", host.StoreDir(a.config), args[0])
 		},
 	}
 	replaceFlag(c, &replace)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
 )
 
 // Completion offers what exists at every position of a command line. A key press must
@@ -21,7 +22,7 @@ import (
 const (
 	// maxOffers is how many values are offered: more than a person reads.
 	maxOffers = 100
-	// maxLooked is how many things of a kind are looked at for those that fit.
+	// maxLooked is how many things of a kind are looked at for the ones that fit.
 	maxLooked = 1000
 	// completionTime is how long the store is read for offers by default.
 	completionTime = 100 * time.Millisecond
@@ -105,6 +106,7 @@ func (a *App) offers(ctx context.Context, o offer, begun string, given []string)
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	ctx = core.WithCaller(ctx, core.Operator(a.config.Agent.Value))
 	ctx, done := context.WithTimeout(ctx, cmp.Or(a.completionTime, completionTime))
 	defer done()
 	var fit []string
@@ -118,10 +120,10 @@ func (a *App) offers(ctx context.Context, o offer, begun string, given []string)
 }
 
 // silent reads the configuration for a completion, which says nothing: what is wrong is
-// told once the command runs.
+// reported once the command runs.
 func (a *App) silent() bool {
-	a.term = term.New(io.Discard)
-	a.Stderr = io.Discard
+	a.out.term = term.New(io.Discard)
+	a.out.Stderr = io.Discard
 	return a.loadConfig() == nil
 }
 

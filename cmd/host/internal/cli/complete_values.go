@@ -8,9 +8,9 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
-	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
@@ -35,43 +35,58 @@ var (
 		core.RelationDerivedFrom, core.RelationConsolidatedFrom, core.RelationRelatedTo)
 )
 
-// fromStore offers what the store holds: nothing where there is none, or where another
-// program has it open.
-func fromStore(fn func(ctx context.Context, db core.Store, a *App) []string) func(context.Context, *App) []string {
+// fromStore offers what operations list that read the store: nothing where there is none,
+// or where another program has it open.
+func fromStore(list func(ctx context.Context, a *App) []string) func(context.Context, *App) []string {
 	return func(ctx context.Context, a *App) []string {
 		if presence, err := pebble.Look(host.StoreDir(a.config)); err != nil || !presence.Exists || presence.Holder != nil {
 			return nil
 		}
-		db, err := pebble.Open(ctx, pebble.Options{Dir: host.StoreDir(a.config)})
-		if err != nil {
-			return nil
-		}
-		defer func() { _ = db.Close() }() // nothing was written
-		return fn(ctx, db, a)
+		return list(ctx, a)
 	}
 }
 
-// orNone are values, or none where they couldn't be read.
-func orNone[T any](list []T, err error, value func(T) string) []string {
-	if err != nil {
-		return nil
-	}
-	values := make([]string, len(list))
-	for i, item := range list {
-		values[i] = value(item)
+// paged are the values of what an operation lists, from the first pages up to maxLooked:
+// the ones so far where one can't be had.
+func paged[T any](value func(T) string, page func(operation.Paging) ([]T, string, error)) (values []string) {
+	paging := operation.Paging{Limit: operation.MaxLimit}
+	for len(values) < maxLooked {
+		items, next, err := page(paging)
+		if err != nil {
+			return values
+		}
+		for _, item := range items {
+			values = append(values, value(item))
+		}
+		if paging.PageToken = next; next == "" {
+			return values
+		}
 	}
 	return values
 }
 
-func offerRuns(ctx context.Context, db core.Store, _ *App) []string {
-	runs, _, err := run.NewRepository(db, core.SystemClock{}).List(ctx, run.ListFilter{Limit: maxLooked})
-	return orNone(runs, err, func(r core.Run) string { return described(r.ID, r.Workflow+", "+string(r.Status)) })
+// pageItems are a page's items and what follows.
+func pageItems[T any](p *operation.Page[T], err error) ([]T, string, error) {
+	if err != nil {
+		return nil, "", err
+	}
+	return p.Items, p.NextPageToken, nil
 }
 
-func offerWorkflows(ctx context.Context, db core.Store, _ *App) []string {
-	runs, _, err := run.NewRepository(db, core.SystemClock{}).List(ctx, run.ListFilter{Limit: maxLooked})
+// runValues offers something of runs, the newest first.
+func runValues(ctx context.Context, a *App, value func(operation.RunSummary) string) []string {
+	return paged(value, func(p operation.Paging) ([]operation.RunSummary, string, error) {
+		return pageItems(do[operation.Page[operation.RunSummary]](ctx, a, "run_list", &operation.RunList{Paging: p}))
+	})
+}
+
+func offerRuns(ctx context.Context, a *App) []string {
+	return runValues(ctx, a, func(r operation.RunSummary) string { return described(r.RunID, r.Workflow+", "+string(r.Status)) })
+}
+
+func offerWorkflows(ctx context.Context, a *App) []string {
 	seen := map[string]bool{}
-	return orNone(runs, err, func(r core.Run) string {
+	return runValues(ctx, a, func(r operation.RunSummary) string {
 		if seen[r.Workflow] {
 			return ""
 		}
@@ -80,81 +95,77 @@ func offerWorkflows(ctx context.Context, db core.Store, _ *App) []string {
 	})
 }
 
-// onMemories offers what the memory knows.
-func onMemories[T any](db core.Store, value func(T) string, list func(*memory.Memories) ([]T, error)) []string {
-	m, err := memory.New(memory.Options{Store: db})
-	if err != nil {
-		return nil
-	}
-	defer m.Close()
-	found, err := list(m)
-	return orNone(found, err, value)
-}
-
-func offerMemories(ctx context.Context, db core.Store, _ *App) []string {
-	return onMemories(db, func(m *core.Memory) string { return described(m.ID, m.Title) }, func(m *memory.Memories) ([]*core.Memory, error) {
-		page, err := m.List(ctx, memory.ListFilter{Subtree: true, Limit: maxLooked})
+func offerMemories(ctx context.Context, a *App) []string {
+	return paged(func(m *core.Memory) string { return described(m.ID, m.Title) }, func(p operation.Paging) ([]*core.Memory, string, error) {
+		found, err := do[operation.Memories](ctx, a, "memory_list", &operation.MemoryList{Subtree: true, Paging: p})
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		return page.Memories, nil
+		return found.Items, found.NextPageToken, nil
 	})
 }
 
-func offerPending(ctx context.Context, db core.Store, _ *App) []string {
-	return onMemories(db, func(p *memory.Pending) string { return described(p.ID, p.Request.Title) }, func(m *memory.Memories) ([]*memory.Pending, error) {
-		return m.Pending(ctx, memory.PendingFilter{})
+func offerPending(ctx context.Context, a *App) []string {
+	return paged(func(p *memory.Pending) string { return described(p.ID, p.Request.Title) }, func(p operation.Paging) ([]*memory.Pending, string, error) {
+		return pageItems(do[operation.Page[*memory.Pending]](ctx, a, "memory_pending", &operation.MemoryPending{Paging: p}))
 	})
 }
 
-func offerKnowledge(ctx context.Context, db core.Store, _ *App) []string {
-	return onMemories(db, func(k *core.Knowledge) string { return described(k.ID, k.Title) }, func(m *memory.Memories) (all []*core.Knowledge, err error) {
-		spaces, err := m.Namespaces(ctx)
-		for _, n := range spaces {
-			list, _, err := m.ListKnowledge(ctx, memory.KnowledgeFilter{Namespace: n.Namespace, Limit: maxOffers})
-			if err != nil || len(all) > maxLooked {
-				return all, err
-			}
-			all = append(all, list...)
-		}
-		return all, err
-	})
-}
-
-func offerNamespaces(ctx context.Context, db core.Store, _ *App) []string {
-	return onMemories(db, func(n memory.NamespaceCount) string {
-		return described(n.Namespace, plural(int(n.Memories), "memory", "memories"))
-	}, func(m *memory.Memories) ([]memory.NamespaceCount, error) { return m.Namespaces(ctx) })
-}
-
-func offerSessions(ctx context.Context, db core.Store, _ *App) []string {
-	return onMemories(db, func(name string) string { return name }, func(m *memory.Memories) ([]string, error) {
-		return m.SessionNames(ctx, maxLooked)
-	})
-}
-
-func offerStreams(ctx context.Context, db core.Store, _ *App) []string {
-	var all []string
-	err := db.View(ctx, func(r core.Reader) error {
-		return journal.Streams(r, func(s journal.StreamHead) (bool, error) {
-			all = append(all, described(s.Stream, plural(int(s.Seq), "entry", "entries")))
-			return len(all) < maxLooked, ctx.Err()
+func offerKnowledge(ctx context.Context, a *App) (all []string) {
+	for _, n := range namespaceCounts(ctx, a) {
+		page, err := do[operation.Page[*core.Knowledge]](ctx, a, "knowledge_list", &operation.KnowledgeList{
+			Namespace: n.Namespace, Paging: operation.Paging{Limit: maxOffers},
 		})
-	})
-	return orNone(all, err, func(s string) string { return s })
-}
-
-func offerPlugins(_ context.Context, a *App) []string {
-	set, err := a.openSet()
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = set.Close() }() // only reads
-	var all []string
-	for _, p := range set.Plugins() {
-		all = append(all, described(p.Name, p.Version))
+		if err != nil || len(all) > maxLooked {
+			return all
+		}
+		for _, k := range page.Items {
+			all = append(all, described(k.ID, k.Title))
+		}
 	}
 	return all
+}
+
+// namespaceCounts are the namespaces with memories.
+func namespaceCounts(ctx context.Context, a *App) []memory.NamespaceCount {
+	page, err := do[operation.Page[memory.NamespaceCount]](ctx, a, "memory_namespaces", &operation.MemoryNamespaces{})
+	if err != nil {
+		return nil
+	}
+	return page.Items
+}
+
+func offerNamespaces(ctx context.Context, a *App) (all []string) {
+	for _, n := range namespaceCounts(ctx, a) {
+		all = append(all, described(n.Namespace, plural(int(n.Memories), "memory", "memories")))
+	}
+	return all
+}
+
+// offerSessions asks the host: no operation lists sessions.
+func offerSessions(ctx context.Context, a *App) []string {
+	h, err := a.openHost(ctx)
+	if err != nil {
+		return nil
+	}
+	names, err := h.Memories.SessionNames(ctx, maxLooked)
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+func offerStreams(ctx context.Context, a *App) []string {
+	return paged(func(s journal.StreamHead) string { return described(s.Stream, plural(int(s.Seq), "entry", "entries")) },
+		func(p operation.Paging) ([]journal.StreamHead, string, error) {
+			return pageItems(do[operation.Page[journal.StreamHead]](ctx, a, "audit_streams", &operation.AuditStreams{Paging: p}))
+		})
+}
+
+func offerPlugins(ctx context.Context, a *App) []string {
+	return paged(func(p host.PluginSummary) string { return described(p.Name, p.Version) }, func(p operation.Paging) ([]host.PluginSummary, string, error) {
+		return pageItems(do[operation.Page[host.PluginSummary]](ctx, a, "plugin_list", &operation.PluginList{Paging: p}))
+	})
 }
 
 func offerPoints(context.Context, *App) []string {

@@ -9,7 +9,7 @@ import (
 // given are the settings that the command line has, by their flags' names.
 func (f *flags) given() map[string]string {
 	return map[string]string{
-		"data-dir": f.dataDir, "plugin-dir": f.pluginDir, "lock": f.lock, "policy-dir": f.policyDir, "namespace": f.namespace,
+		"data-dir": f.dataDir, "plugin-dir": f.pluginDir, "lock": f.lock, "policy-dir": f.policyDir,
 		"sandbox": f.sandbox, "log-level": f.logLevel, "agent": f.agent, "lock-wait": f.lockWait, "durability": f.durability,
 	}
 }
@@ -27,13 +27,13 @@ func (a *App) loadConfig() error {
 	return err
 }
 
-func (a *App) configCommand() *cobra.Command {
+func configCommand(a *App) *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Show the settings, and what they may be", RunE: needsCommand}
-	c.AddCommand(a.configShowCommand(), a.configSchemaCommand())
+	c.AddCommand(configShowCommand(a), configSchemaCommand(a.out))
 	return c
 }
 
-func (a *App) configShowCommand() *cobra.Command {
+func configShowCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Print each setting, its value and where it comes from",
 		Long: `Print each setting, its value, where it comes from and the environment variable
@@ -41,19 +41,19 @@ that sets it. A flag beats the environment, which beats the nearest
 reflectory.yaml upwards, which beats the default.`,
 		Example: "  reflectory config show",
 		RunE: func(*cobra.Command, []string) error {
-			if a.flags.json {
-				return a.printJSON(a.config)
+			if a.out.json {
+				return a.out.printJSON(a.config)
 			}
 			var rows [][]string
 			for _, s := range a.config.List() {
 				rows = append(rows, []string{s.Name, s.Value, s.Origin, s.Variable})
 			}
-			return a.table([]string{"SETTING", "VALUE", "ORIGIN", "VARIABLE"}, rows)
+			return a.out.table([]string{"SETTING", "VALUE", "ORIGIN", "VARIABLE"}, rows)
 		},
 	}
 }
 
-func (a *App) configSchemaCommand() *cobra.Command {
+func configSchemaCommand(out *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of reflectory.yaml, for editors",
 		Long: `Print the JSON Schema of reflectory.yaml, for editors. Save it, and have the file
@@ -61,6 +61,6 @@ begin with: # yaml-language-server: $schema=reflectory.schema.json`,
 		Example: "  reflectory config schema > reflectory.schema.json",
 		// It is printed whatever is wrong with the settings: it helps to fix them.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		RunE:              func(*cobra.Command, []string) error { return a.printJSON(config.Schema()) },
+		RunE:              func(*cobra.Command, []string) error { return out.printJSON(config.Schema()) },
 	}
 }

@@ -10,35 +10,38 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
-func (a *App) evaluateCommand() *cobra.Command {
+func evaluateCommand(a *App) *cobra.Command {
+	in := &operation.Evaluate{}
 	var evaluator, stateFile string
 	c := &cobra.Command{
 		Use: "evaluate --evaluator FILE [OUTPUT]", Short: "Judge one output",
-		Long: `Judge one output with an evaluator. The evaluator's file holds what stands under
+		Long: `Judge one output with an evaluator. The evaluator's file holds what is under
 evaluator: in a workflow. OUTPUT is a file, or - for standard input: JSON if it
 parses, else text. Without OUTPUT the state's reflection_output is judged, else its
 output. Exit codes: 0 valid, 3 not valid.`,
 		Example: `  reflectory evaluate --evaluator examples/extract-contact/evaluator.yaml examples/extract-contact/contact.json`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.evaluate(c.Context(), evaluator, stateFile, args)
+			in.Namespace = a.orConfigured(c, in.Namespace)
+			return evaluateOutput(c.Context(), a, in, evaluator, stateFile, args)
 		},
 	}
-	a.namespaceFlag(c)
+	namespaceFlag(c, &in.Namespace)
 	c.Flags().StringVar(&evaluator, "evaluator", "", "YAML `file` of the evaluator (required)")
 	c.Flags().StringVar(&stateFile, "state-file", "", "JSON object `file` that the evaluator sees as the state; it may hold reflection_* keys, as a recorded state does")
 	required(c, "evaluator")
 	return c
 }
 
-func (a *App) evaluate(ctx context.Context, file, stateFile string, output []string) error {
+func evaluateOutput(ctx context.Context, a *App, in *operation.Evaluate, file, stateFile string, output []string) error {
 	source, err := workflow.Read(file)
 	if err != nil {
 		return err
 	}
-	in := &operation.Evaluate{Evaluator: source.Text, SourceFiles: filesOf(source), Namespace: a.config.Namespace.Value}
+	in.Evaluator, in.SourceFiles = source.Text, filesOf(source)
 	if len(output) > 0 {
 		if in.Output, err = a.input.value(output[0], true); err != nil {
 			return err
@@ -49,33 +52,34 @@ func (a *App) evaluate(ctx context.Context, file, stateFile string, output []str
 			return err
 		}
 	}
-	verdict, err := do[core.EvaluateResult](ctx, a, "evaluate", in)
+	verdict, err := do[action.EvaluateResult](ctx, a, "evaluate", in)
 	if err != nil {
 		return err
 	}
-	return a.printVerdict(verdict)
+	return printVerdict(a.out, verdict)
 }
 
-func (a *App) printVerdict(v *core.EvaluateResult) error {
-	if a.flags.json {
-		return exitNotValidUnless(v.Valid, a.printJSON(v))
+func printVerdict(out *output, v *action.EvaluateResult) error {
+	if out.json {
+		return exitNotValidUnless(v.Valid, out.printJSON(v))
 	}
 	word := map[bool]string{true: "valid", false: "not valid"}[v.Valid]
-	fmt.Fprintf(a.Stdout, "%s %.2f  %s\n", term.Bar(v.Score), v.Score, word)
+	fmt.Fprintf(out.Stdout, "%s %.2f  %s\n", term.Bar(v.Score), v.Score, word)
 	for i := range v.Errors {
-		fmt.Fprintf(a.Stdout, "- %s\n", firstError(v.Errors[i:i+1]))
+		fmt.Fprintf(out.Stdout, "- %s\n", firstError(v.Errors[i:i+1]))
 	}
 	if v.Feedback != "" {
-		fmt.Fprintf(a.Stdout, "feedback: %s\n", term.Clean(v.Feedback))
+		fmt.Fprintf(out.Stdout, "feedback: %s\n", term.Clean(v.Feedback))
 	}
 	return exitNotValidUnless(v.Valid, nil)
 }
 
-func (a *App) correctCommand() *cobra.Command {
+func correctCommand(a *App) *cobra.Command {
+	in := &operation.Correct{}
 	var corrector, errorsFile string
 	c := &cobra.Command{
 		Use: "correct --corrector FILE OUTPUT", Short: "Repair one output",
-		Long: `Repair one output with a corrector. The corrector's file holds what stands under
+		Long: `Repair one output with a corrector. The corrector's file holds what is under
 corrector: in a workflow. OUTPUT is a file, or - for standard input: JSON if it
 parses, else text. The errors are a JSON list of texts or of findings, or a
 verdict that holds one, as evaluate --json prints it.`,
@@ -83,22 +87,23 @@ verdict that holds one, as evaluate --json prints it.`,
   reflectory correct --corrector examples/extract-contact/corrector.yaml --errors verdict.json draft.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.correct(c.Context(), corrector, errorsFile, args[0])
+			in.Namespace = a.orConfigured(c, in.Namespace)
+			return correctOutput(c.Context(), a, in, corrector, errorsFile, args[0])
 		},
 	}
-	a.namespaceFlag(c)
+	namespaceFlag(c, &in.Namespace)
 	c.Flags().StringVar(&corrector, "corrector", "", "YAML `file` of the corrector (required)")
 	c.Flags().StringVar(&errorsFile, "errors", "", "JSON `file` of what is wrong")
 	required(c, "corrector")
 	return c
 }
 
-func (a *App) correct(ctx context.Context, file, errorsFile, output string) error {
+func correctOutput(ctx context.Context, a *App, in *operation.Correct, file, errorsFile, output string) error {
 	source, err := workflow.Read(file)
 	if err != nil {
 		return err
 	}
-	in := &operation.Correct{Corrector: source.Text, SourceFiles: filesOf(source), Namespace: a.config.Namespace.Value}
+	in.Corrector, in.SourceFiles = source.Text, filesOf(source)
 	if in.Output, err = a.input.value(output, true); err != nil {
 		return err
 	}
@@ -107,12 +112,12 @@ func (a *App) correct(ctx context.Context, file, errorsFile, output string) erro
 			return err
 		}
 	}
-	result, err := do[core.CorrectResult](ctx, a, "correct", in)
+	result, err := do[action.CorrectResult](ctx, a, "correct", in)
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(result)
+	if a.out.json {
+		return a.out.printJSON(result)
 	}
-	return a.printOutput(core.MustJSON(result))
+	return printOutput(a.out, core.MustJSON(result))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) evidenceCommand() *cobra.Command {
+func evidenceCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "evidence", Short: "Record evidence of what memories are worth",
 		Long: `Record evidence of what memories are worth, which the gate decides by: outcomes
@@ -21,11 +21,11 @@ of tool calls, the graphs of workflows, and what else is known of a memory. It h
 names, numbers and references, never content.`,
 		RunE: needsCommand,
 	}
-	c.AddCommand(a.evidenceToolCommand(), a.evidenceDAGCommand(), a.evidenceOmegaCommand())
+	c.AddCommand(evidenceToolCommand(a), evidenceDAGCommand(a), evidenceOmegaCommand(a))
 	return c
 }
 
-func (a *App) evidenceToolCommand() *cobra.Command {
+func evidenceToolCommand(a *App) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "tool", Short: "Record outcomes of tool calls that memories had to do with",
@@ -34,7 +34,7 @@ of them, or one a line, of
 {memory_id, session, turn, tool, ok, recovered?, ref?}. An outcome counts once per
 memory, session, turn, tool and ref, so a file may be recorded again.`,
 		Example: "  reflectory evidence tool --file outcomes.jsonl",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.evidenceTool(c.Context(), file) },
+		RunE:    func(c *cobra.Command, _ []string) error { return evidenceTool(c.Context(), a, file) },
 	}
 	evidenceFlag(c, &file)
 	return c
@@ -44,7 +44,7 @@ func evidenceFlag(c *cobra.Command, file *string) {
 	c.Flags().StringVar(file, "file", "", "JSON `file`, or - for standard input (required)")
 }
 
-func (a *App) evidenceTool(ctx context.Context, file string) error {
+func evidenceTool(ctx context.Context, a *App, file string) error {
 	list, err := readEvidence(a, file, gate.ReadTools)
 	if err != nil {
 		return err
@@ -53,10 +53,10 @@ func (a *App) evidenceTool(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.printResult(done, "recorded %d outcomes, %d were there before", done.Recorded, done.Duplicates)
+	return a.out.printResult(done, "recorded %d outcomes, %d were there before", done.Recorded, done.Duplicates)
 }
 
-// readEvidence reads a file of evidence, and says on which line it is wrong.
+// readEvidence reads a file of evidence.
 func readEvidence[E any](a *App, file string, read func([]byte) (E, error)) (evidence E, err error) {
 	if file == "" {
 		return evidence, usageError{sdk.Errorf(sdk.Invalid, "usage", "--file is missing").WithHint("name a JSON file, or - for standard input")}
@@ -65,11 +65,10 @@ func readEvidence[E any](a *App, file string, read func([]byte) (E, error)) (evi
 	if err != nil {
 		return evidence, err
 	}
-	evidence, err = read(data)
-	return evidence, sdk.Wrap(sourceName(file), err)
+	return read(data)
 }
 
-func (a *App) evidenceDAGCommand() *cobra.Command {
+func evidenceDAGCommand(a *App) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "dag", Short: "Record a workflow's graph, and where memories are in it",
@@ -77,13 +76,13 @@ func (a *App) evidenceDAGCommand() *cobra.Command {
 {workflow, entry: [node], exits: [node], edges: [[from, to]], memories: {id: [node]}}.
 It takes the place of the workflow's graph before. One with a cycle is refused.`,
 		Example: "  reflectory evidence dag --file graph.json",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.evidenceDAG(c.Context(), file) },
+		RunE:    func(c *cobra.Command, _ []string) error { return evidenceDAG(c.Context(), a, file) },
 	}
 	evidenceFlag(c, &file)
 	return c
 }
 
-func (a *App) evidenceDAG(ctx context.Context, file string) error {
+func evidenceDAG(ctx context.Context, a *App, file string) error {
 	dag, err := readEvidence(a, file, gate.ReadDAG)
 	if err != nil {
 		return err
@@ -92,14 +91,14 @@ func (a *App) evidenceDAG(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(done)
+	if a.out.json {
+		return a.out.printJSON(done)
 	}
-	a.showDAG(done)
+	showDAG(a.out, done)
 	return nil
 }
 
-func (a *App) evidenceOmegaCommand() *cobra.Command {
+func evidenceOmegaCommand(a *App) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use: "omega", Short: "Record what else is known of a memory",
@@ -108,13 +107,13 @@ whether the code bears it out, and whether it is of more and more use: a JSON ob
 {memory_id, upstream_status?, codebase_verification?, runtime_utility_trend?, note?}. It
 takes the place of all that was recorded of the memory before.`,
 		Example: "  reflectory evidence omega --file known.json",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.evidenceOmega(c.Context(), file) },
+		RunE:    func(c *cobra.Command, _ []string) error { return evidenceOmega(c.Context(), a, file) },
 	}
 	evidenceFlag(c, &file)
 	return c
 }
 
-func (a *App) evidenceOmega(ctx context.Context, file string) error {
+func evidenceOmega(ctx context.Context, a *App, file string) error {
 	known, err := readEvidence(a, file, gate.ReadOmega)
 	if err != nil {
 		return err
@@ -123,20 +122,20 @@ func (a *App) evidenceOmega(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.printResult(done, "recorded what is known of %s (number %d)", done.MemoryID, done.Seq)
+	return a.out.printResult(done, "recorded what is known of %s (number %d)", done.MemoryID, done.Seq)
 }
 
-func (a *App) showDAG(done *gate.DAGRecorded) {
+func showDAG(out *output, done *gate.DAGRecorded) {
 	word := "recorded"
 	if done.Unchanged {
 		word = "unchanged"
 	}
-	fmt.Fprintf(a.Stdout, "%s: the graph of workflow %s, with %d nodes, %d edges, %d memories (%s)\n",
+	fmt.Fprintf(out.Stdout, "%s: the graph of workflow %s, with %d nodes, %d edges, %d memories (%s)\n",
 		word, term.Clean(done.Workflow), done.Nodes, done.Edges, done.Memories, done.Digest)
 	if len(done.Unknown) > 0 {
-		a.term.Line("warn: there is no memory %s: a graph names them by their whole ids", strings.Join(done.Unknown, ", "))
+		out.term.Line("warn: there is no memory %s: a graph names them by their whole ids", strings.Join(done.Unknown, ", "))
 	}
 	if len(done.Unreachable) > 0 {
-		a.term.Line("warn: no entry leads to the nodes of %s", strings.Join(done.Unreachable, ", "))
+		out.term.Line("warn: no entry leads to the nodes of %s", strings.Join(done.Unreachable, ", "))
 	}
 }

@@ -63,7 +63,7 @@ func (e usageError) Unwrap() error { return e.error }
 func (a *App) exit(c *cobra.Command, err error) int {
 	var status statusError
 	if err == nil || errors.As(err, &status) {
-		if err = a.flush(); err == nil {
+		if err = a.out.flush(); err == nil {
 			return status.code
 		}
 	}
@@ -86,7 +86,7 @@ func (a *App) exit(c *cobra.Command, err error) int {
 
 // report prints an error: as JSON on standard output, with the members of the result that
 // there is all the same, or, also where that can't be written, as a line of cause and a
-// line of hint. It tells whether all that is wrong is the values of flags.
+// line of hint. It reports whether all that is wrong is the values of flags.
 func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 	info := core.NewErrorInfo(err)
 	message, aboutFlags := a.inFlags(c, info)
@@ -97,17 +97,17 @@ func (a *App) report(c *cobra.Command, err error) (aboutFlags bool) {
 			info.Hint = usageHint(c)
 		}
 	}
-	if a.flags.json || a.asksJSON && !a.understood {
+	if a.out.json || a.asksJSON && !a.understood {
 		shown := map[string]any{}
-		_ = json.Unmarshal(a.result, &shown) // a result that is no object isn't shown
+		_ = json.Unmarshal(a.out.result, &shown) // a result that is no object isn't shown
 		shown["error"] = info
-		if a.printJSON(shown) == nil && a.flush() == nil {
+		if a.out.printJSON(shown) == nil && a.out.flush() == nil {
 			return aboutFlags
 		}
 	}
-	_ = term.Message(a.Stderr, "error: "+term.Lines(message)) // the exit code says it too
-	if hint := a.hint(info); hint != "" {
-		_ = term.Message(a.Stderr, "hint: "+term.Clean(hint))
+	_ = term.Message(a.out.Stderr, "error: "+term.Lines(message)) // the exit code says it too
+	if hint := a.out.hint(info); hint != "" {
+		_ = term.Message(a.out.Stderr, "hint: "+term.Clean(hint))
 	}
 	return aboutFlags
 }

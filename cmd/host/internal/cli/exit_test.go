@@ -118,8 +118,8 @@ func TestAResultIsShownNextToItsError(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		a := &App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" }}
 		c := a.root()
-		a.flags.json = asJSON
-		show := func() error { return a.printResult(decision, "%s: %s", decision.MemoryID, decision.NextAction) }
+		a.out.json = asJSON
+		show := func() error { return a.out.printResult(decision, "%s: %s", decision.MemoryID, decision.NextAction) }
 		code := a.exit(c, showWith(failed, show))
 		if code != exitFailure {
 			t.Errorf("exit %d", code)

@@ -68,8 +68,8 @@ func TestFigures(t *testing.T) {
 	allocations(t, functions)
 }
 
-// allocations counts the engine's own: those of a loop of 20 iterations less
-// those of one of 10, whose steps allocate next to nothing.
+// allocations counts the engine's own: the allocations of a loop of 20 iterations
+// minus the allocations of a loop of 10, whose steps allocate next to nothing.
 func allocations(t *testing.T, o loop.Options) {
 	o.Evaluator = sdk.EvaluatorFunc(func(context.Context, *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 		return &sdk.EvaluateResponse{}, nil

@@ -110,7 +110,7 @@ func (w *fullWorld) ends(code int, said *fullAnswer) bool {
 	return false
 }
 
-// fill fills the disk but for some pages.
+// fill fills the disk and leaves some pages free.
 func (w *fullWorld) fill(pages int64) {
 	w.t.Helper()
 	ballast, err := os.Create(filepath.Join(w.dir, "ballast"))

@@ -14,14 +14,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) gateCommand() *cobra.Command {
+func gateCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "gate", Short: "Decide whether memories are kept, purged or promoted",
 		Long: `Decide whether memories are kept, purged or promoted to knowledge, by evidence of
 tool calls and workflows, and by policy.`,
 		RunE: needsCommand,
 	}
-	c.AddCommand(a.gateRunCommand(), a.gateExplainCommand(), a.gateRequestCommand())
+	c.AddCommand(gateRunCommand(a), gateExplainCommand(a), gateRequestCommand(a))
 	return c
 }
 
@@ -48,7 +48,7 @@ func (f *factorFlags) factors(c *cobra.Command) core.OmegaFactors {
 	}
 }
 
-func (a *App) gateRunCommand() *cobra.Command {
+func gateRunCommand(a *App) *cobra.Command {
 	var factors factorFlags
 	var dryRun bool
 	c := &cobra.Command{
@@ -60,7 +60,7 @@ it decides and writes nothing.`,
   reflectory gate run deploy-notes --upstream-status 0.9 --note 'the build is green'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.gateRun(c.Context(), &operation.GateRun{
+			return gateRun(c.Context(), a, &operation.GateRun{
 				ID: args[0], OmegaFactors: factors.factors(c), Notes: factors.notes, DryRun: dryRun,
 			})
 		},
@@ -70,7 +70,7 @@ it decides and writes nothing.`,
 	return c
 }
 
-func (a *App) gateRun(ctx context.Context, in *operation.GateRun) error {
+func gateRun(ctx context.Context, a *App, in *operation.GateRun) error {
 	d, err := do[core.GateDecision](ctx, a, "gate_run", in)
 	if d == nil {
 		return err
@@ -80,8 +80,8 @@ func (a *App) gateRun(ctx context.Context, in *operation.GateRun) error {
 		dry = " (nothing was written)"
 	}
 	return showWith(err, func() error {
-		a.showGivenTo(d.GivenTo)
-		return a.printResult(d, "%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
+		showGivenTo(a.out, d.GivenTo)
+		return a.out.printResult(d, "%s: %s, confidence %.3f%s\n%s", d.MemoryID, d.Verdict, d.Confidence, dry, term.Clean(d.Reason))
 	})
 }
 
@@ -90,8 +90,8 @@ func (a *App) gateRun(ctx context.Context, in *operation.GateRun) error {
 const maxGiven = 10
 
 // showGivenTo says for people who was given a memory that was purged; nil is none.
-func (a *App) showGivenTo(given *core.GivenTo) {
-	if given == nil || a.flags.json {
+func showGivenTo(out *output, given *core.GivenTo) {
+	if given == nil || out.json {
 		return
 	}
 	for _, to := range []struct {
@@ -103,13 +103,13 @@ func (a *App) showGivenTo(given *core.GivenTo) {
 			if len(to.ids) > maxGiven {
 				more = ", …"
 			}
-			a.term.Line("%s was given to %d %s, whose own words may repeat it: %s%s", given.MemoryID,
+			out.term.Line("%s was given to %d %s, whose own words may repeat it: %s%s", given.MemoryID,
 				len(to.ids), to.what, strings.Join(to.ids[:min(maxGiven, len(to.ids))], ", "), more)
 		}
 	}
 }
 
-func (a *App) gateExplainCommand() *cobra.Command {
+func gateExplainCommand(a *App) *cobra.Command {
 	var factors factorFlags
 	var now bool
 	c := &cobra.Command{
@@ -121,7 +121,7 @@ behind what it would decide now. Nothing is written.`,
   reflectory gate explain deploy-notes --upstream-status 0.9`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.gateExplain(c.Context(), &operation.GateExplain{
+			return gateExplain(c.Context(), a, &operation.GateExplain{
 				ID: args[0], OmegaFactors: factors.factors(c), Notes: factors.notes, Now: now,
 			})
 		},
@@ -131,24 +131,24 @@ behind what it would decide now. Nothing is written.`,
 	return c
 }
 
-func (a *App) gateExplain(ctx context.Context, in *operation.GateExplain) error {
+func gateExplain(ctx context.Context, a *App, in *operation.GateExplain) error {
 	e, err := do[gate.Explanation](ctx, a, "gate_explain", in)
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(e)
+	if a.out.json {
+		return a.out.printJSON(e)
 	}
 	if e.Decision.ID == "" {
-		fmt.Fprintln(a.Stdout, "not decided: this is what the gate would decide now")
+		fmt.Fprintln(a.out.Stdout, "not decided: this is what the gate would decide now")
 	}
 	for _, line := range e.Lines() {
-		fmt.Fprintln(a.Stdout, term.Clean(line))
+		fmt.Fprintln(a.out.Stdout, term.Clean(line))
 	}
 	return nil
 }
 
-func (a *App) gateRequestCommand() *cobra.Command {
+func gateRequestCommand(a *App) *cobra.Command {
 	var erase bool
 	var reason string
 	c := &cobra.Command{
@@ -166,7 +166,7 @@ the error says why, and the next command that opens the store goes on.`,
 			if !erase {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--erase is missing").WithHint("nothing else can be requested of the gate yet")}
 			}
-			return a.gateErase(c.Context(), &operation.GateRequest{ID: args[0], Erase: true, Reason: reason})
+			return gateErase(c.Context(), a, &operation.GateRequest{ID: args[0], Erase: true, Reason: reason})
 		},
 	}
 	c.Flags().BoolVar(&erase, "erase", false, "erase the memory")
@@ -175,13 +175,13 @@ the error says why, and the next command that opens the store goes on.`,
 	return c
 }
 
-func (a *App) gateErase(ctx context.Context, in *operation.GateRequest) error {
+func gateErase(ctx context.Context, a *App, in *operation.GateRequest) error {
 	d, err := do[core.GateDecision](ctx, a, "gate_request", in)
 	if d == nil {
 		return err
 	}
 	return showWith(err, func() error {
-		a.showGivenTo(d.GivenTo)
-		return a.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
+		showGivenTo(a.out, d.GivenTo)
+		return a.out.printResult(d, "%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
 	})
 }

@@ -12,7 +12,7 @@ type worked struct {
 	tools string
 	// dag is a graph without its workflow and memories, and node the memory's.
 	dag, node string
-	// factors are flags, settings those of the namespace.
+	// factors are flags; settings are the settings of the namespace.
 	factors, settings string
 
 	verdict    string

@@ -11,37 +11,41 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-func (a *App) governanceCommand() *cobra.Command {
+func governanceCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "governance", Short: "Set and explain what holds in a namespace",
-		Long: `Set and explain what holds in a namespace. Settings stand at levels: '*' for all
+		Long: `Set and explain what holds in a namespace. Settings are at levels: '*' for all
 namespaces, then a, a/b and so on. Each field holds by itself, from the most
 specific level that sets it. A field that a level locks can't be set below it.`,
 		RunE: needsCommand,
 	}
-	c.AddCommand(a.governanceSetCommand(), a.governanceUnsetCommand(), a.governanceGetCommand(), a.governanceExplainCommand())
+	c.AddCommand(governanceSetCommand(a), governanceUnsetCommand(a), governanceGetCommand(a), governanceExplainCommand(a))
 	return c
 }
 
-func (a *App) governanceSetCommand() *cobra.Command {
+func governanceSetCommand(a *App) *cobra.Command {
 	var fields strings.Builder
 	for _, f := range governance.Fields() {
 		fmt.Fprintf(&fields, "  %-30s  %s (default %s)\n", f.Name, f.What, setting(f.Default))
 	}
 	return &cobra.Command{
 		Use: "set NAMESPACE FIELD=VALUE…", Short: "Set fields of a namespace, or of '*' for all",
-		Long: "Set fields of a namespace, or of '*' for all. All problems are told together, and then\nnothing is changed. The fields:\n\n" +
+		Long: "Set fields of a namespace, or of '*' for all. All problems are reported together, and then\nnothing is changed. The fields:\n\n" +
 			fields.String() + "  locked                          fields, or groups such as retention, with commas between them, that no level below sets",
 		Example: "  reflectory governance set team/a max_reflection_depth=2 limits.max_memories=1000\n" +
 			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.printSettings(do[governance.Record](c.Context(), a, "governance_set", &operation.GovernanceSet{Namespace: args[0], Assignments: args[1:]}))
+			record, err := do[governance.Record](c.Context(), a, "governance_set", &operation.GovernanceSet{Namespace: args[0], Assignments: args[1:]})
+			if err != nil {
+				return err
+			}
+			return printSettings(a.out, record)
 		},
 	}
 }
 
-func (a *App) governanceUnsetCommand() *cobra.Command {
+func governanceUnsetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "unset NAMESPACE [FIELD…]", Short: "Leave fields of a namespace, or all, to the levels above",
 		Long: `Leave fields of a namespace to the levels above. Without fields, all that the
@@ -49,33 +53,38 @@ level sets is dropped, also where it can't be read.`,
 		Example: "  reflectory governance unset team/a limits.max_memories",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.printSettings(do[governance.Record](c.Context(), a, "governance_unset", &operation.GovernanceUnset{Namespace: args[0], Fields: args[1:]}))
+			record, err := do[governance.Record](c.Context(), a, "governance_unset", &operation.GovernanceUnset{Namespace: args[0], Fields: args[1:]})
+			if err != nil {
+				return err
+			}
+			return printSettings(a.out, record)
 		},
 	}
 }
 
-func (a *App) governanceGetCommand() *cobra.Command {
+func governanceGetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get NAMESPACE", Short: "Print what one level sets itself",
 		Example: "  reflectory governance get team/a",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.printSettings(do[governance.Record](c.Context(), a, "governance_get", &operation.GovernanceGet{Namespace: args[0]}))
+			record, err := do[governance.Record](c.Context(), a, "governance_get", &operation.GovernanceGet{Namespace: args[0]})
+			if err != nil {
+				return err
+			}
+			return printSettings(a.out, record)
 		},
 	}
 }
 
 // printSettings prints what a level sets.
-func (a *App) printSettings(record *governance.Record, err error) error {
-	if err != nil {
-		return err
-	}
-	if a.flags.json {
-		return a.printJSON(record)
+func printSettings(out *output, record *governance.Record) error {
+	if out.json {
+		return out.printJSON(record)
 	}
 	values := record.Values()
 	if len(values) == 0 && len(record.Locked) == 0 {
-		a.term.Line("%s sets nothing itself: governance explain tells what holds", term.Clean(record.Namespace))
+		out.term.Line("%s sets nothing itself: governance explain shows what holds", term.Clean(record.Namespace))
 		return nil
 	}
 	var rows [][]string
@@ -85,10 +94,10 @@ func (a *App) printSettings(record *governance.Record, err error) error {
 	if len(record.Locked) > 0 {
 		rows = append(rows, []string{"locked", strings.Join(record.Locked, ", ")})
 	}
-	return a.table([]string{"FIELD", "VALUE"}, rows)
+	return out.table([]string{"FIELD", "VALUE"}, rows)
 }
 
-func (a *App) governanceExplainCommand() *cobra.Command {
+func governanceExplainCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "explain NAMESPACE", Short: "Print what holds in a namespace, and which level gave it",
 		Long: `Print each field, its value and the level that gave it. Settings that can't be read
@@ -100,24 +109,24 @@ fail closed: nothing is then reflected on or changes its state, and the exit cod
 			if err != nil {
 				return err
 			}
-			return exitNotValidUnless(e.Failure == nil, a.printExplanation(e))
+			return exitNotValidUnless(e.Failure == nil, printExplanation(a.out, e))
 		},
 	}
 }
 
-func (a *App) printExplanation(e *governance.Explanation) error {
-	if a.flags.json {
-		return a.printJSON(e)
+func printExplanation(out *output, e *governance.Explanation) error {
+	if out.json {
+		return out.printJSON(e)
 	}
 	var rows [][]string
 	for _, v := range e.Fields {
 		rows = append(rows, []string{v.Field, setting(v.Value), v.Level, notes(v)})
 	}
-	if err := a.table([]string{"FIELD", "VALUE", "LEVEL", ""}, rows); err != nil {
+	if err := out.table([]string{"FIELD", "VALUE", "LEVEL", ""}, rows); err != nil {
 		return err
 	}
 	if e.Failure != nil {
-		fmt.Fprintf(a.Stdout, "\n%s\n%s\n", term.Lines(e.Failure.Message), term.Clean(a.hint(e.Failure)))
+		fmt.Fprintf(out.Stdout, "\n%s\n%s\n", term.Lines(e.Failure.Message), term.Clean(out.hint(e.Failure)))
 	}
 	return nil
 }

@@ -24,10 +24,10 @@ var groups = []struct {
 	commands  []string
 }{
 	{"run", "Run workflows", []string{"init", "run", "resume", "replay", "runs", "evaluate", "correct"}},
-	{"remember", "Remember what was learnt", []string{"memory", "knowledge"}},
-	{"govern", "Govern what is remembered", []string{"governance", "policy", "gate", "evidence"}},
+	{"remember", "Remember what was learnt", []string{"memory", "session", "knowledge"}},
+	{"govern", "Govern what is remembered", []string{"governance", "policy", "decisions", "gate", "evidence"}},
 	{"extend", "Extend with plugins", []string{"plugin"}},
-	{"operate", "Operate the host", []string{"status", "config", "store", "audit", "version", "completion", "help"}},
+	{"operate", "Operate the host", []string{"serve", "status", "config", "store", "audit", "token", "version", "completion", "help"}},
 }
 
 // flagsTopic is the page of the flags that every command takes.
@@ -95,7 +95,7 @@ func (p page) title(text string) {
 	fmt.Fprintf(p.w, "\n%s\n", text)
 }
 
-// paragraphs writes a text whose lines are broken again, but for those that are indented.
+// paragraphs writes a text whose lines are broken again, except indented ones.
 func (p page) paragraphs(text string) {
 	var block, indent string
 	flush := func() {
@@ -184,7 +184,7 @@ func (p page) command(line string) {
 	fmt.Fprintln(p.w, out)
 }
 
-// quotedWords splits a command line at its spaces, but for those within quotes; a flag
+// quotedWords splits a command line at its spaces, except spaces within quotes; a flag
 // stays with its value.
 func quotedWords(line string) (words []string) {
 	quote := rune(0)

@@ -42,7 +42,7 @@ func TestHelp_EveryPageFits80Columns(t *testing.T) {
 	}
 }
 
-// allCommands are the commands with those of the library.
+// allCommands are the commands, with the library's own.
 func allCommands() *cobra.Command {
 	root := (&App{}).root()
 	root.InitDefaultHelpCmd()

@@ -4,6 +4,8 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,7 +46,18 @@ func runLine(t *testing.T, env map[string]string, line string) {
 		t.Fatalf("example %q is no command line of reflectory", line)
 	}
 	var stdout, stderr bytes.Buffer
-	code := runProgram(t.Context(), words[1:], strings.NewReader(""), &stdout, &stderr, func(k string) string { return env[k] })
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	// A server works until it is stopped, which is as soon as it says where it is.
+	until := func(said *bytes.Buffer) io.Writer {
+		return writerFunc(func(p []byte) (int, error) {
+			if words[1] == "serve" && (bytes.Contains(p, []byte("serving on")) || bytes.Contains(p, []byte(`"listen"`))) {
+				defer stop()
+			}
+			return said.Write(p)
+		})
+	}
+	code := runProgram(ctx, words[1:], strings.NewReader(""), until(&stdout), until(&stderr), func(k string) string { return env[k] })
 	answer := refusals[line]
 	if code != exitPassed && code != exitNotValid && (answer == "" || !strings.Contains(stderr.String(), answer)) {
 		t.Errorf("%s: exit %d\n%s%s", line, code, &stdout, &stderr)
@@ -57,13 +70,16 @@ func runLine(t *testing.T, env map[string]string, line string) {
 }
 
 // refusals are the answers to examples that name what no new project has: an archived
-// memory, which only a pass of housekeeping makes, and knowledge, which many turns make.
+// memory, which only a pass of housekeeping makes, knowledge, which many turns make, and a
+// token, whose id is random.
 var refusals = map[string]string{
-	"reflectory memory restore 01939f2c": "there is no memory",
-	"reflectory knowledge get 01939f2c":  "there is no knowledge",
+	"reflectory memory restore 01939f2c":               "there is no memory",
+	"reflectory knowledge get 01939f2c":                "there is no knowledge",
+	"reflectory knowledge supersede 01939f2c 01939f3d": "there is no knowledge",
+	"reflectory token revoke 65f0a1b2":                 "there is no token",
 }
 
-// splitWords splits a line at its spaces, but for those in quotes.
+// splitWords splits a line at its spaces, except spaces in quotes.
 func splitWords(line string) []string {
 	var words []string
 	for line != "" {

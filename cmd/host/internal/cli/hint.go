@@ -13,7 +13,9 @@ import (
 )
 
 // hint is what an error says to do, with the command that does it; "" where there is none.
-func (a *App) hint(info *core.ErrorInfo) string { return hintLine(a.commands, info.Hint, info.Try) }
+func (out *output) hint(info *core.ErrorInfo) string {
+	return hintLine(out.commands, info.Hint, info.Try)
+}
 
 // hintLine puts the command of an action behind a hint. root is the program's command; nil
 // is taken for one that has no such command.

@@ -93,7 +93,7 @@ func TestHint_TextAndJSONSayTheSame(t *testing.T) {
 	}
 }
 
-// sources walks the Go files below folders of the repository, but for tests.
+// sources walks the Go files below folders of the repository, except tests.
 func sources(t *testing.T, folders []string, visit func(file *ast.File, at func(ast.Node) string)) (files int) {
 	t.Helper()
 	set := token.NewFileSet()

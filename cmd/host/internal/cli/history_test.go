@@ -12,10 +12,10 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
-	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -71,7 +71,7 @@ func (l *largeRun) plugins() *coretest.Plugins {
 	}
 }
 
-// output is that of an iteration.
+// output is the output of an iteration.
 func (l *largeRun) output(iteration int) string {
 	return fmt.Sprintf("%d%s", iteration, strings.Repeat(".", l.outputBytes))
 }
@@ -96,7 +96,7 @@ func (l *largeRun) goOn() *core.Run {
 	ctx, cancel := context.WithCancel(l.t.Context())
 	defer cancel()
 	l.cancel = cancel
-	runner := &workflow.Runner{Actions: &loop.Actions{Plugins: l.plugins()}, Recorder: runs.Recorder(run)}
+	runner := &workflow.Runner{Actions: &action.Actions{Plugins: l.plugins()}, Recorder: runs.Recorder(run)}
 	if err := runner.Run(ctx, plan, run, progress); err != nil && !l.failAfter {
 		l.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -19,9 +20,9 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 	if a.host != nil {
 		return a.host, nil
 	}
-	c := a.base
-	c.Version, c.Settings, c.Getenv, c.Notices, c.PluginLogs, c.Subscribers = version, a.config, a.Getenv, a.notice, a.pluginLog, a.subscribers()
-	c.Activity = a.activity
+	c := a.Base
+	c.Version, c.Settings, c.Getenv = cmp.Or(c.Version, version), a.config, a.Getenv
+	c.Notices, c.Activity, c.PluginLogs, c.Subscribers = a.notice, a.activity, a.pluginLog, a.subscribers()
 	h, err := host.Open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -40,22 +41,29 @@ func doCall[Out any](ctx context.Context, a *App, call operation.Call, name stri
 	if call.Progress == nil {
 		call.Progress = a.progress
 	}
-	defer a.term.Clear()
-	return client.Do[Out](ctx, client.Local{Open: a.openHost}, call, name, in)
+	defer a.out.term.Clear()
+	c, err := a.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return client.Do[Out](ctx, c, call, name, in)
 }
 
 // progress shows how far an operation is.
 func (a *App) progress(p operation.Progress) {
 	if text := workTexts()[p.Doing]; text != "" {
-		a.term.Doing("%s …", text)
+		a.out.term.Doing("%s …", text)
 	}
 	if p.Done > 0 || p.Total > 0 {
-		a.term.Step(p.Done, p.Total, units()[p.What])
+		a.out.term.Step(p.Done, p.Total, units()[p.What])
 	}
 }
 
 // closeHost closes the host, if the command opened it.
 func (a *App) closeHost() error {
+	if a.server != nil {
+		return a.server.Close()
+	}
 	if a.host == nil {
 		return nil
 	}
@@ -66,26 +74,29 @@ func (a *App) closeHost() error {
 // notice shows what no call returns.
 func (a *App) notice(n host.Notice) {
 	if n.Level == "info" {
-		a.term.Line("%s", term.Lines(n.Message))
+		a.out.term.Line("%s", term.Lines(n.Message))
 		return
 	}
-	a.term.Line("%s: %s", n.Level, term.Lines(n.Message))
-	if hint := hintLine(a.commands, n.Hint, n.Try); hint != "" {
-		a.term.Line("hint: %s", term.Clean(hint))
+	a.out.term.Line("%s: %s", n.Level, term.Lines(n.Message))
+	if hint := hintLine(a.out.commands, n.Hint, n.Try); hint != "" {
+		a.out.term.Line("hint: %s", term.Clean(hint))
 	}
 }
 
 // activity shows what the host waits for.
 func (a *App) activity(what host.Activity) {
+	if a.serving {
+		return // of many calls at once
+	}
 	switch what {
 	case host.OpeningStore:
 		a.opening()
 	case host.StartingPlugins:
-		a.term.Meanwhile("starting the plugins")
+		a.out.term.Meanwhile("starting the plugins")
 	case host.CallingPlugins:
-		a.term.Meanwhile("waiting for the plugins")
+		a.out.term.Meanwhile("waiting for the plugins")
 	default:
-		a.term.Resume()
+		a.out.term.Resume()
 	}
 }
 
@@ -99,19 +110,19 @@ func (a *App) subscribers() []journal.Subscriber {
 		for i := 0; i+1 < len(args); i += 2 {
 			line += fmt.Sprintf(" %v=%v", args[i], args[i+1])
 		}
-		a.term.Note("%s", term.Cut(line, 600))
+		a.out.term.Note("%s", term.Cut(line, 600))
 	})}
 }
 
 // namespaceFlag adds the flag that says where a command's work is.
-func (a *App) namespaceFlag(c *cobra.Command) {
-	c.Flags().StringVar(&a.flags.namespace, "namespace", "", "where this is done, such as team/project: policies decide by it (default \"default\")")
+func namespaceFlag(c *cobra.Command, namespace *string) {
+	c.Flags().StringVar(namespace, "namespace", "", "where this is done, such as team/project: policies decide by it (default \"default\")")
 }
 
 // noteNewStore says that there is no store yet, for commands that are of no use on a new
 // one: the folder may be misspelt.
 func (a *App) noteNewStore() {
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists { // what is wrong, the open reports
-		a.term.Line("warn: there was no store in %s: this one is new and empty", term.Clean(host.StoreDir(a.config)))
+		a.out.term.Line("warn: there was no store in %s: this one is new and empty", term.Clean(host.StoreDir(a.config)))
 	}
 }

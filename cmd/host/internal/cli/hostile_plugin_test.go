@@ -115,7 +115,7 @@ func (m misdeed) act() error {
 func (m misdeed) spend(r *sdk.EvaluateResponse) error {
 	switch m.Do {
 	case "fork":
-		// The children outlive whoever only waits for the plugin.
+		// The children outlive the plugin if the host waits for the plugin only.
 		return forks(5)
 	case "fork on":
 		_ = forks(300) // it goes on until it is refused

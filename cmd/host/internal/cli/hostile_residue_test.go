@@ -94,7 +94,7 @@ func openFiles(t *testing.T) map[string]string {
 	return files
 }
 
-// noteCells notes the names of the plugins' private folders, which are those of
+// noteCells notes the names of the plugins' private folders, which are also the names of
 // their control groups.
 func (s *suite) noteCells() {
 	s.t.Helper()

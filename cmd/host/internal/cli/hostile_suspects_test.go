@@ -36,7 +36,7 @@ const guests = "../../../../testdata/modules"
 // late is a deadline that is meant to pass.
 const late = 300 * time.Millisecond
 
-// racing is whether the race detector is on, which maps its own memory: that of
+// racing is whether the race detector is on, which maps its own memory: the memory of
 // plugins isn't limited then, and the host keeps more.
 const racing = sandbox.MinMemory > plugin.DefaultProcessMemory
 

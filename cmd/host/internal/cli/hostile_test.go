@@ -198,8 +198,8 @@ func (w *killWorld) awaitTally() {
 	until(w.t, "the run doesn't get under way", func() bool { _, err := os.Stat(w.tally); return err == nil })
 }
 
-// shown is what a command prints: all to standard error, and to standard output
-// but for a result that is no JSON, which goes to a file as it is.
+// shown is what a command prints: all to standard error, and to standard output,
+// except a result that is no JSON, which goes to a file as it is.
 func (w *killWorld) shown(args ...string) []byte {
 	w.t.Helper()
 	cmd := exec.Command(w.self, args...)

@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) initCommand() *cobra.Command {
+func initCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "init [DIR]", Short: "Begin a project that works offline",
 		Long: `Begin a project: write a workflow, settings, a plugin and what else the examples
@@ -27,34 +27,34 @@ there. Nothing that is there already is overwritten.`,
 		Example: "  reflectory init hello",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.beginProject(c.Context(), append(args, "")[0])
+			return beginProject(c.Context(), a, append(args, "")[0])
 		},
 	}
 }
 
-func (a *App) beginProject(ctx context.Context, dir string) error {
+func beginProject(ctx context.Context, a *App, dir string) error {
 	files, err := scaffold.Begin(dir)
 	if err != nil {
 		return err
 	}
-	a.term.Status("running the examples …")
-	skipped := a.liveSamples(ctx, dir)
+	a.out.term.Status("running the examples …")
+	skipped := liveSamples(ctx, a, dir)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"dir": filepath.Clean(dir), "files": files, "samples": skipped == nil})
+	if a.out.json {
+		return a.out.printJSON(map[string]any{"dir": filepath.Clean(dir), "files": files, "samples": skipped == nil})
 	}
 	for _, name := range files {
-		fmt.Fprintln(a.Stdout, filepath.Join(dir, filepath.FromSlash(name)))
+		fmt.Fprintln(a.out.Stdout, filepath.Join(dir, filepath.FromSlash(name)))
 	}
 	if skipped != nil {
-		a.term.Line("no sample run was made: %v", skipped)
+		a.out.term.Line("no sample run was made: %v", skipped)
 	}
 	if dir != "" {
-		a.term.Line("next: cd %s", dir)
+		a.out.term.Line("next: cd %s", dir)
 	}
-	a.term.Line("next: reflectory run workflow.yaml")
+	a.out.term.Line("next: reflectory run workflow.yaml")
 	return nil
 }
 
@@ -91,18 +91,18 @@ func samples() []sample {
 }
 
 // liveSamples runs the samples in a project.
-func (a *App) liveSamples(ctx context.Context, dir string) error {
+func liveSamples(ctx context.Context, a *App, dir string) error {
 	ids := &sampleIDs{}
 	for i, s := range samples() {
 		ids.begin(i)
-		if err := a.liveSample(ctx, dir, s, ids); err != nil {
+		if err := liveSample(ctx, a, dir, s, ids); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *App) liveSample(ctx context.Context, dir string, s sample, ids core.IDs) error {
+func liveSample(ctx context.Context, a *App, dir string, s sample, ids core.IDs) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var said strings.Builder
@@ -115,7 +115,7 @@ func (a *App) liveSample(ctx context.Context, dir string, s sample, ids core.IDs
 			return len(p), nil
 		})
 	}
-	app := &App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: stderr, Getenv: a.Getenv, folder: dir, base: host.Config{IDs: ids, DeferGate: s.waits}}
+	app := &App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: stderr, Getenv: a.Getenv, folder: dir, Base: host.Config{IDs: ids, DeferGate: s.waits}}
 	args := sampleArgs(s.line)
 	if args[0] == "run" {
 		args[1] = filepath.Join(dir, args[1])
@@ -128,7 +128,7 @@ func (a *App) liveSample(ctx context.Context, dir string, s sample, ids core.IDs
 	return sdk.Errorf(sdk.Unavailable, "sample_failed", "%s: %s", s.line, cause)
 }
 
-// sampleArgs splits a line at its spaces, but for those in quotes.
+// sampleArgs splits a line at its spaces, except spaces in quotes.
 func sampleArgs(line string) (args []string) {
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {
@@ -150,11 +150,11 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // hexadecimal, a time in December 2024 in the form of UUIDv7.
 const firstSample = 0x01939f2c
 
-// sampleIDs makes the ids of samples: those of one sample begin alike. It is safe for
+// sampleIDs makes the ids of samples: the ids of one sample begin alike. It is safe for
 // concurrent use.
 type sampleIDs struct{ next atomic.Uint64 }
 
-// begin makes the ids to come those of a sample.
+// begin makes the next ids a sample's.
 func (s *sampleIDs) begin(sample int) { s.next.Store(uint64(firstSample+sample) << 16) }
 
 // NewID implements [core.IDs].

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/core/workflow"
+	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // maxInputBytes bounds a file that becomes state or is judged.
-const maxInputBytes = workflow.MaxInput
+const maxInputBytes = state.MaxInput
 
 // stateFlags are the flags that set the initial state.
 type stateFlags struct {
@@ -22,7 +22,7 @@ type stateFlags struct {
 }
 
 // overlay reads what the flags lay over a workflow's own state.
-func (f stateFlags) overlay(in inputs) (o workflow.Overlay, err error) {
+func (f stateFlags) overlay(in inputs) (o state.Overlay, err error) {
 	if f.file != "" {
 		if o.State, err = in.read(f.file, maxInputBytes); err != nil {
 			return o, err
@@ -42,24 +42,9 @@ func (f stateFlags) overlay(in inputs) (o workflow.Overlay, err error) {
 		if !utf8.ValidString(kv) {
 			return o, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not UTF-8 text", kv)}
 		}
-		o.Set = append(o.Set, workflow.StateValue{Path: path, Value: jsonOrText([]byte(text))})
+		o.Set = append(o.Set, state.Value{Path: path, Value: jsonOrText([]byte(text))})
 	}
 	return o, nil
-}
-
-// named puts a refusal of an overlay into the words of the command line.
-func (f stateFlags) named(err error) error {
-	switch sdk.AsError(err).Details["field"] {
-	case "state":
-		return sdk.Wrap(f.file, err)
-	case "input":
-		return sdk.Wrap("--input", err)
-	case "set":
-		e := *sdk.AsError(err)
-		e.Op = "--state" + strings.TrimPrefix(e.Op, "set")
-		return usageError{&e}
-	}
-	return err
 }
 
 // jsonOrText takes data as JSON if it parses, else as a text.

@@ -11,18 +11,18 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-func (a *App) knowledgeCommand() *cobra.Command {
+func knowledgeCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "knowledge", Short: "Look at what the gate promoted", RunE: needsCommand,
 		Long: `Look at what the gate promoted. Knowledge is long-term: an entry comes into being
 only by a decision of the gate on a memory, and doesn't change, but a later one may
 supersede it.`,
 	}
-	c.AddCommand(a.knowledgeListCommand(), a.knowledgeGetCommand(), a.knowledgeRecallCommand())
+	c.AddCommand(knowledgeListCommand(a), knowledgeGetCommand(a), knowledgeRecallCommand(a), knowledgeSupersedeCommand(a))
 	return c
 }
 
-func (a *App) knowledgeListCommand() *cobra.Command {
+func knowledgeListCommand(a *App) *cobra.Command {
 	f := &operation.KnowledgeList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List knowledge, the newest first",
@@ -33,7 +33,7 @@ func (a *App) knowledgeListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printKnowledge(page, f.Namespace)
+			return printKnowledge(a.out, page, f.Namespace)
 		},
 	}
 	c.Flags().StringVar(&f.Namespace, "namespace", "", "the namespace to look in (default: the configured one; see config show)")
@@ -41,27 +41,27 @@ func (a *App) knowledgeListCommand() *cobra.Command {
 	return c
 }
 
-func (a *App) printKnowledge(page *operation.Page[*core.Knowledge], namespace string) error {
-	if a.flags.json {
-		return a.printJSON(page)
+func printKnowledge(out *output, page *operation.Page[*core.Knowledge], namespace string) error {
+	if out.json {
+		return out.printJSON(page)
 	}
 	list := page.Items
 	if len(list) == 0 {
-		a.nothingIn("no knowledge", namespace, false)
+		out.nothingIn("no knowledge", namespace, false)
 		return nil
 	}
 	rows := make([][]string, len(list))
 	for i, k := range list {
 		rows[i] = []string{k.ID, cell(k.Namespace), term.Time(k.CreatedAt), cell(k.Title)}
 	}
-	if err := a.table([]string{"KNOWLEDGE", "NAMESPACE", "PROMOTED", "TITLE"}, rows); err != nil {
+	if err := out.table([]string{"KNOWLEDGE", "NAMESPACE", "PROMOTED", "TITLE"}, rows); err != nil {
 		return err
 	}
-	a.hintNext(page.NextPageToken)
+	out.hintNext(page.NextPageToken)
 	return nil
 }
 
-func (a *App) knowledgeGetCommand() *cobra.Command {
+func knowledgeGetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "Show an entry whole",
 		Example: "  reflectory knowledge get 01939f2c",
@@ -71,17 +71,17 @@ func (a *App) knowledgeGetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(k)
+			if a.out.json {
+				return a.out.printJSON(k)
 			}
-			fmt.Fprintf(a.Stdout, "knowledge  %s\nnamespace  %s\nfrom       %s, decision %s\ntitle      %s\nsummary    %s\n\n",
+			fmt.Fprintf(a.out.Stdout, "knowledge  %s\nnamespace  %s\nfrom       %s, decision %s\ntitle      %s\nsummary    %s\n\n",
 				k.ID, oneLine(k.Namespace), k.PromotedFrom, k.DecisionID, oneLine(k.Title), oneLine(k.Summary))
-			return a.say("%s", term.Lines(k.Content))
+			return a.out.say("%s", term.Lines(k.Content))
 		},
 	}
 }
 
-func (a *App) knowledgeRecallCommand() *cobra.Command {
+func knowledgeRecallCommand(a *App) *cobra.Command {
 	q := &memory.KnowledgeQuery{}
 	c := &cobra.Command{
 		Use: "recall QUERY", Short: "Find the knowledge that fits a text best",
@@ -93,15 +93,15 @@ func (a *App) knowledgeRecallCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(found)
+			if a.out.json {
+				return a.out.printJSON(found)
 			}
 			for _, k := range found.Knowledge {
-				fmt.Fprintf(a.Stdout, "%s %.2f  %s\n   %s\n   %s\n", term.Bar(k.Score), k.Score, k.Knowledge.ID,
-					a.preview(3, k.Knowledge.Title), a.preview(3, k.Knowledge.Summary))
+				fmt.Fprintf(a.out.Stdout, "%s %.2f  %s\n   %s\n   %s\n", term.Bar(k.Score), k.Score, k.Knowledge.ID,
+					a.out.preview(3, k.Knowledge.Title), a.out.preview(3, k.Knowledge.Summary))
 			}
 			if len(found.Knowledge) == 0 {
-				a.nothingIn("nothing fits", q.Namespace, q.Subtree)
+				a.out.nothingIn("nothing fits", q.Namespace, q.Subtree)
 			}
 			return nil
 		},

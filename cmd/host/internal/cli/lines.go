@@ -31,15 +31,15 @@ func (l jsonLine) String() string { return fmt.Sprintf("%s: line %d", l.source, 
 
 // jsonLines yields the lines of a file, or of standard input for "-", that aren't
 // blank, and at most one error, last.
-func (a *App) jsonLines(path string) iter.Seq2[jsonLine, error] {
+func (in inputs) jsonLines(path string) iter.Seq2[jsonLine, error] {
 	return func(yield func(jsonLine, error) bool) {
-		in, err := a.input.open(path)
+		file, err := in.open(path)
 		if err != nil {
 			yield(jsonLine{}, err)
 			return
 		}
-		defer func() { _ = in.Close() }() // only reads
-		lines := bufio.NewScanner(in)
+		defer func() { _ = file.Close() }() // only reads
+		lines := bufio.NewScanner(file)
 		lines.Buffer(make([]byte, 64<<10), maxLineBytes)
 		line := jsonLine{source: sourceName(path)}
 		for lines.Scan() {

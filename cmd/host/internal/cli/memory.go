@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) memoryCommand() *cobra.Command {
+func memoryCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "memory", Short: "Write, recall and govern memories", RunE: needsCommand,
 		Long: `Write, recall and govern memories. A memory belongs to a namespace, whose settings
@@ -18,10 +18,11 @@ recall offers it, feedback says how it went, and the gate decides what is purged
 becomes knowledge. An ID is a memory's, or at least its first 8 characters.`,
 	}
 	c.AddCommand(
-		a.memoryObserveCommand(), a.memoryReflectCommand(), a.memoryRecallCommand(), a.memoryFeedbackCommand(),
-		a.memoryGetCommand(), a.memoryListCommand(), a.memoryNamespacesCommand(), a.memoryLinkCommand(), a.memoryExplainCommand(),
-		a.memoryRestoreCommand(), a.memorySweepCommand(), a.memoryReembedCommand(),
-		a.memoryPendingCommand(), a.memoryApproveCommand(), a.memoryRejectCommand(),
+		memoryObserveCommand(a), memoryReflectCommand(a), memoryRecallCommand(a), memoryFeedbackCommand(a),
+		memoryGetCommand(a), memoryListCommand(a), memoryNamespacesCommand(a), memoryLinkCommand(a), memoryExplainCommand(a),
+		memoryLineageCommand(a), memoryHistoryCommand(a),
+		memoryRestoreCommand(a), memorySweepCommand(a), memoryReembedCommand(a),
+		memoryPendingCommand(a), memoryApproveCommand(a), memoryRejectCommand(a),
 	)
 	return c
 }
@@ -42,7 +43,7 @@ func (f *memoryFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.tags, "tag", nil, "a `tag`; may be repeated")
 	c.Flags().IntVar(&f.priority, "priority", 0, "1 to 10 (default 5)")
 	c.Flags().Float64Var(&f.importance, "importance", 0, "0 to 1 (default 0.5)")
-	c.Flags().StringVar(&f.occurred, "occurred-at", "", "when what it tells of happened, such as 2026-03-01T09:30:00+01:00")
+	c.Flags().StringVar(&f.occurred, "occurred-at", "", "when what it describes happened, such as 2026-03-01T09:30:00+01:00")
 	c.Flags().Float64Var(&f.confidence, "confidence", 0, "0 to 1 (default 1)")
 	c.Flags().StringVar(&f.metadata, "metadata", "", "a `JSON` object")
 }

@@ -16,14 +16,14 @@ import (
 
 // observeFile stores a memory for each line of a file, a batch in a transaction.
 // What was stored before an error stays, and the error says how far it came.
-func (a *App) observeFile(c *cobra.Command, path string, f memoryFlags) error {
+func observeFile(a *App, c *cobra.Command, path string, f memoryFlags) error {
 	if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "occurred-at", "id", "idempotency-key"); err != nil {
 		return err
 	}
 	ctx := c.Context()
 	in := &intake{app: a}
-	a.term.Status("storing …")
-	for line, err := range a.jsonLines(path) {
+	a.out.term.Status("storing …")
+	for line, err := range a.input.jsonLines(path) {
 		if err == nil {
 			err = in.add(ctx, line, f)
 		}
@@ -34,15 +34,15 @@ func (a *App) observeFile(c *cobra.Command, path string, f memoryFlags) error {
 	if err := in.flush(ctx); err != nil {
 		return in.failed(err)
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"observed": in.stored, "repeated": in.repeated})
+	if a.out.json {
+		return a.out.printJSON(map[string]any{"observed": in.stored, "repeated": in.repeated})
 	}
 	if in.repeated > 0 {
-		a.term.Line("%s stored, %d were there before", plural(in.stored, "memory", "memories"), in.repeated)
+		a.out.term.Line("%s stored, %d were there before", plural(in.stored, "memory", "memories"), in.repeated)
 	} else {
-		a.term.Line("%s stored", plural(in.stored, "memory", "memories"))
+		a.out.term.Line("%s stored", plural(in.stored, "memory", "memories"))
 	}
-	a.warnVectors(in.bare)
+	warnVectors(a, in.bare)
 	return nil
 }
 
@@ -52,8 +52,8 @@ type intake struct {
 	batch []*core.ObserveRequest
 	// first and last are the lines of the batch, done the last one that is stored.
 	first, last, done jsonLine
-	// stored counts new memories, repeated those that were there before by their keys,
-	// and bare those that got no vector.
+	// stored counts new memories, repeated the ones that were there before by their keys,
+	// and bare the ones that got no vector.
 	stored, repeated, bare int
 }
 
@@ -87,7 +87,7 @@ func (in *intake) flush(ctx context.Context) error {
 	}
 	in.stored, in.repeated, in.bare = in.stored+done.Observed, in.repeated+done.Repeated, in.bare+done.WithoutVector
 	in.batch, in.done = in.batch[:0], in.last
-	in.app.term.Step(int64(in.stored+in.repeated), 0, memories)
+	in.app.out.term.Step(int64(in.stored+in.repeated), 0, memories)
 	return nil
 }
 
@@ -100,9 +100,9 @@ func (in *intake) failed(err error) error {
 }
 
 // warnVectors says how many memories are found by their words alone.
-func (a *App) warnVectors(bare int) {
+func warnVectors(a *App, bare int) {
 	if bare > 0 {
-		a.term.Line("warn: no vector came from %s for %d of them: only words find those, until: reflectory memory reembed NAMESPACE",
+		a.out.term.Line("warn: no vector came from %s for %d of them: only words find those, until: reflectory memory reembed NAMESPACE",
 			term.Clean(a.config.EmbeddingsModel.Value), bare)
 	}
 }
@@ -110,39 +110,39 @@ func (a *App) warnVectors(bare int) {
 // recallFile recalls for each line of a file, and prints a line for each. With --json
 // it prints all results as one value, before an error too: a turn that began isn't
 // recalled again.
-func (a *App) recallFile(c *cobra.Command, path string, common *core.RecallRequest) error {
+func recallFile(a *App, c *cobra.Command, path string, common *core.RecallRequest) error {
 	ctx := c.Context()
-	a.term.Status("recalling …")
+	a.out.term.Status("recalling …")
 	results := []*operation.Recalled{}
-	for line, err := range a.jsonLines(path) {
+	for line, err := range a.input.jsonLines(path) {
 		var result *operation.Recalled
 		if err == nil {
-			result, err = a.recallLine(ctx, line, *common)
+			result, err = recallLine(ctx, a, line, *common)
 		}
-		if err != nil && a.flags.json && len(results) > 0 {
-			_ = a.printJSON(map[string]any{"results": results}) // they are JSON already
+		if err != nil && a.out.json && len(results) > 0 {
+			_ = a.out.printJSON(map[string]any{"results": results}) // they are JSON already
 		}
 		if err != nil {
 			return err
 		}
 		results = append(results, result)
-		a.term.Step(int64(len(results)), 0, term.Unit{One: "query", Many: "queries"})
-		if a.flags.json {
+		a.out.term.Step(int64(len(results)), 0, term.Unit{One: "query", Many: "queries"})
+		if a.out.json {
 			continue
 		}
 		results[len(results)-1] = nil // it is printed
-		if _, err := a.Stdout.Write(append(term.JSON(core.MustJSON(result)), '\n')); err != nil {
+		if _, err := a.out.Stdout.Write(append(term.JSON(core.MustJSON(result)), '\n')); err != nil {
 			return err
 		}
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"results": results})
+	if a.out.json {
+		return a.out.printJSON(map[string]any{"results": results})
 	}
 	return nil
 }
 
 // recallLine recalls for a line, which goes over what is common to all.
-func (a *App) recallLine(ctx context.Context, line jsonLine, r core.RecallRequest) (*operation.Recalled, error) {
+func recallLine(ctx context.Context, a *App, line jsonLine, r core.RecallRequest) (*operation.Recalled, error) {
 	r.Kinds, r.Tags, r.States = slices.Clone(r.Kinds), slices.Clone(r.Tags), slices.Clone(r.States)
 	if err := line.decode(&r); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (a *App) recallLine(ctx context.Context, line jsonLine, r core.RecallReques
 	return result, nil
 }
 
-func (a *App) memoryReembedCommand() *cobra.Command {
+func memoryReembedCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "reembed NAMESPACE", Short: "Make the vectors of a namespace again, with the model that is set",
 		Long: `Make the vectors of a namespace again, with the model that is set; config show names
@@ -171,15 +171,15 @@ contents and queries are sent there, over https or to this machine only.`,
 		Example: "  reflectory memory reembed team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			a.term.Status("making vectors …")
+			a.out.term.Status("making vectors …")
 			result, err := do[memory.ReembedProgress](c.Context(), a, "memory_reembed", &operation.MemoryReembed{Namespace: args[0]})
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(result)
+			if a.out.json {
+				return a.out.printJSON(result)
 			}
-			a.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
+			a.out.term.Line("%d of %d memories got vectors of %s", result.Changed, result.Looked, term.Clean(result.Model))
 			return nil
 		},
 	}

@@ -25,7 +25,7 @@ func TestWhatTheMemoryRefusesHasItsExitCode(t *testing.T) {
 		w.line(exitPassed, "", line)
 	}
 	const veto = `rule: {match: [{output: '{"allow": false, "code": "gossip", "reason": "no gossip"}'}]}`
-	if err := core.Together(os.MkdirAll("policies/reflect", 0o755), os.WriteFile("policies/reflect/n.yaml", []byte(veto), 0o600)); err != nil {
+	if err := core.JoinErrors(os.MkdirAll("policies/reflect", 0o755), os.WriteFile("policies/reflect/n.yaml", []byte(veto), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	damage(t, "governance/shut", "{")
@@ -101,7 +101,7 @@ func damage(t *testing.T, key, value string) {
 		t.Fatal(err)
 	}
 	err = db.Update(t.Context(), func(tx core.Tx) error { return tx.Put([]byte(key), []byte(value)) })
-	if err := core.Together(err, db.Close()); err != nil {
+	if err := core.JoinErrors(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-func (a *App) memoryNamespacesCommand() *cobra.Command {
+func memoryNamespacesCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "namespaces", Short: "List the namespaces that hold memories",
 		Example: "  reflectory memory namespaces",
@@ -21,31 +21,31 @@ func (a *App) memoryNamespacesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(page)
+			if a.out.json {
+				return a.out.printJSON(page)
 			}
 			if len(page.Items) == 0 {
-				a.term.Line("no namespace holds memories yet: store one with: reflectory memory observe")
+				a.out.term.Line("no namespace holds memories yet: store one with: reflectory memory observe")
 				return nil
 			}
 			rows := make([][]string, len(page.Items))
 			for i, n := range page.Items {
 				rows[i] = []string{cell(n.Namespace), fmt.Sprint(n.Memories), fmt.Sprint(n.Bytes)}
 			}
-			return a.table([]string{"NAMESPACE", "MEMORIES", "BYTES"}, rows)
+			return a.out.table([]string{"NAMESPACE", "MEMORIES", "BYTES"}, rows)
 		},
 	}
 }
 
 // hintElsewhere says where memories are.
-func (a *App) hintElsewhere(list []memory.NamespaceCount) {
+func hintElsewhere(out *output, list []memory.NamespaceCount) {
 	if len(list) == 0 {
-		a.term.Line("hint: there are no memories at all yet: store one with: reflectory memory observe")
+		out.term.Line("hint: there are no memories at all yet: store one with: reflectory memory observe")
 		return
 	}
 	names := make([]string, len(list))
 	for i, c := range list {
 		names[i] = fmt.Sprintf("%s (%d)", oneLine(c.Namespace), c.Memories)
 	}
-	a.term.Line("hint: memories are in %s: give --namespace, or see: reflectory memory namespaces", term.Clean(strings.Join(names, ", ")))
+	out.term.Line("hint: memories are in %s: give --namespace, or see: reflectory memory namespaces", term.Clean(strings.Join(names, ", ")))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-func (a *App) memoryPendingCommand() *cobra.Command {
+func memoryPendingCommand(a *App) *cobra.Command {
 	in := &operation.MemoryPending{}
 	c := &cobra.Command{
 		Use: "pending", Short: "List the reflections that wait for an approval",
@@ -20,31 +20,31 @@ func (a *App) memoryPendingCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(page)
+			if a.out.json {
+				return a.out.printJSON(page)
 			}
 			list := page.Items
 			if len(list) == 0 {
-				a.term.Line("nothing waits")
+				a.out.term.Line("nothing waits")
 				return nil
 			}
 			rows := make([][]string, len(list))
 			for i, p := range list {
 				rows[i] = []string{p.ID, cell(p.Namespace), fmt.Sprint(p.Depth), cell(p.AgentID), cell(p.Request.Title)}
 			}
-			if err := a.table([]string{"PENDING", "NAMESPACE", "DEPTH", "AGENT", "TITLE"}, rows); err != nil {
+			if err := a.out.table([]string{"PENDING", "NAMESPACE", "DEPTH", "AGENT", "TITLE"}, rows); err != nil {
 				return err
 			}
-			a.hintNext(page.NextPageToken)
+			a.out.hintNext(page.NextPageToken)
 			return nil
 		},
 	}
 	pagingFlags(c, &in.Paging)
-	c.Flags().StringVar(&in.Namespace, "namespace", "", "only those of this namespace")
+	c.Flags().StringVar(&in.Namespace, "namespace", "", "only what waits in this namespace")
 	return c
 }
 
-func (a *App) memoryApproveCommand() *cobra.Command {
+func memoryApproveCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "approve PENDING", Short: "Approve a reflection that waits: it is checked again, and written",
 		Example: "  reflectory memory approve 01939f33",
@@ -54,12 +54,12 @@ func (a *App) memoryApproveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printResult(result, "%s", result.ID)
+			return a.out.printResult(result, "%s", result.ID)
 		},
 	}
 }
 
-func (a *App) memoryRejectCommand() *cobra.Command {
+func memoryRejectCommand(a *App) *cobra.Command {
 	var reason string
 	c := &cobra.Command{
 		Use: "reject PENDING", Short: "Reject a reflection that waits",
@@ -70,7 +70,7 @@ func (a *App) memoryRejectCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printResult(p, "%s is rejected", p.ID)
+			return a.out.printResult(p, "%s is rejected", p.ID)
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why; the journal keeps its digest")

@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) memoryGetCommand() *cobra.Command {
+func memoryGetCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "Show a memory whole",
 		Example: "  reflectory memory get deploy-notes --json",
@@ -25,15 +25,15 @@ func (a *App) memoryGetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(found)
+			if a.out.json {
+				return a.out.printJSON(found)
 			}
-			return a.printMemory(found.Memory, slices.Concat(found.LinksFrom, found.LinksTo))
+			return printMemory(a.out, found.Memory, slices.Concat(found.LinksFrom, found.LinksTo))
 		},
 	}
 }
 
-func (a *App) printMemory(m *core.Memory, links []core.Link) error {
+func printMemory(out *output, m *core.Memory, links []core.Link) error {
 	rows := [][2]string{
 		{"memory", m.ID}, {"namespace", m.Namespace}, {"kind", string(m.Kind)}, {"state", string(m.State)},
 		{"depth", fmt.Sprint(m.ReflectionDepth)}, {"agent", m.AgentID}, {"tags", strings.Join(m.Tags, ", ")},
@@ -44,16 +44,16 @@ func (a *App) printMemory(m *core.Memory, links []core.Link) error {
 	}
 	for _, row := range rows {
 		if row[1] != "" {
-			fmt.Fprintf(a.Stdout, "%-10s %s\n", row[0], term.Clean(row[1]))
+			fmt.Fprintf(out.Stdout, "%-10s %s\n", row[0], term.Clean(row[1]))
 		}
 	}
 	for _, l := range links {
-		fmt.Fprintf(a.Stdout, "%-10s %s %s %s\n", "link", term.Clean(l.From), l.Relation, term.Clean(l.To))
+		fmt.Fprintf(out.Stdout, "%-10s %s %s %s\n", "link", term.Clean(l.From), l.Relation, term.Clean(l.To))
 	}
-	return a.say("\n%s", term.Lines(m.Content))
+	return out.say("\n%s", term.Lines(m.Content))
 }
 
-// occurred is when what a memory tells of happened, by the clock of all other times.
+// occurred is when what a memory describes happened, by the clock of all other times.
 func occurred(m *core.Memory) string {
 	if m.OccurredAt == nil {
 		return ""
@@ -61,7 +61,7 @@ func occurred(m *core.Memory) string {
 	return term.Time(*m.OccurredAt)
 }
 
-func (a *App) memoryListCommand() *cobra.Command {
+func memoryListCommand(a *App) *cobra.Command {
 	var f filterFlags
 	var paging operation.Paging
 	c := &cobra.Command{
@@ -77,7 +77,7 @@ func (a *App) memoryListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printMemories(page, sel)
+			return printMemories(a.out, page, sel)
 		},
 	}
 	f.add(c)
@@ -91,14 +91,14 @@ func pagingFlags(c *cobra.Command, p *operation.Paging) {
 	c.Flags().StringVar(&p.PageToken, "page-token", "", "go on after an earlier page: its `next_page_token`")
 }
 
-func (a *App) printMemories(page *operation.Memories, sel core.RecallFilter) error {
-	if a.flags.json {
-		return a.printJSON(page)
+func printMemories(out *output, page *operation.Memories, sel core.RecallFilter) error {
+	if out.json {
+		return out.printJSON(page)
 	}
 	list := page.Items
 	if len(list) == 0 && page.NextPageToken == "" {
-		a.nothingIn("no such memories", sel.Namespace, sel.Subtree)
-		a.hintElsewhere(page.Namespaces)
+		out.nothingIn("no such memories", sel.Namespace, sel.Subtree)
+		hintElsewhere(out, page.Namespaces)
 		return nil
 	}
 	rows := make([][]string, len(list))
@@ -106,33 +106,33 @@ func (a *App) printMemories(page *operation.Memories, sel core.RecallFilter) err
 		rows[i] = []string{m.ID, cell(m.Namespace), string(m.Kind), string(m.State), fmt.Sprint(m.ReflectionDepth),
 			fmt.Sprintf("%d/%d", m.Signals.Uses(), m.Signals.RelevantTurns), cell(m.Title)}
 	}
-	if err := a.table([]string{"MEMORY", "NAMESPACE", "KIND", "STATE", "DEPTH", "USED", "TITLE"}, rows); err != nil {
+	if err := out.table([]string{"MEMORY", "NAMESPACE", "KIND", "STATE", "DEPTH", "USED", "TITLE"}, rows); err != nil {
 		return err
 	}
-	a.hintNext(page.NextPageToken)
+	out.hintNext(page.NextPageToken)
 	return nil
 }
 
 // hintNext says how to go on with a list that has more.
-func (a *App) hintNext(next string) {
+func (out *output) hintNext(next string) {
 	if next != "" {
-		a.term.Line("hint: there are more: --page-token %s", next)
+		out.term.Line("hint: there are more: --page-token %s", next)
 	}
 }
 
 // nothingIn says that a namespace has nothing of what was looked for.
-func (a *App) nothingIn(what, namespace string, subtree bool) {
+func (out *output) nothingIn(what, namespace string, subtree bool) {
 	switch {
 	case subtree && namespace == "":
-		a.term.Line("%s in any namespace", what)
+		out.term.Line("%s in any namespace", what)
 	case subtree:
-		a.term.Line("%s in %s and below", what, term.Clean(namespace))
+		out.term.Line("%s in %s and below", what, term.Clean(namespace))
 	default:
-		a.term.Line("%s in %s", what, term.Clean(namespace))
+		out.term.Line("%s in %s", what, term.Clean(namespace))
 	}
 }
 
-func (a *App) memoryRecallCommand() *cobra.Command {
+func memoryRecallCommand(a *App) *cobra.Command {
 	var f filterFlags
 	r := &core.RecallRequest{}
 	var queries string
@@ -147,7 +147,7 @@ the session's next turn, which it names, or is one more of the --turn given: it 
 as an offer of each memory, and memory feedback says how the turn went. Without a
 session it only reads. With --queries, one recall for each line of JSON: {"query", "namespace"?,
 "session"?, "turn"?, "limit"?, …}, and one line of JSON for each result; with --json
-{"results"} as a whole, where an error may stand beside those before it.`,
+{"results"} as a whole, where an error may follow the results before it.`,
 		Example: `  reflectory memory recall --namespace team/mail "whose name comes first?"
   reflectory memory recall --session mail --namespace team/mail "whose name comes first?"
   reflectory memory recall --namespace team/mail --queries queries.jsonl`,
@@ -160,10 +160,10 @@ session it only reads. With --queries, one recall for each line of JSON: {"query
 				return err
 			}
 			if c.Flags().Changed("queries") {
-				return a.recallFile(c, queries, r)
+				return recallFile(a, c, queries, r)
 			}
 			r.Query = args[0]
-			return a.recall(c.Context(), r)
+			return recallOne(c.Context(), a, r)
 		},
 	}
 	f.add(c)
@@ -191,35 +191,35 @@ func checkRecallArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *App) recall(ctx context.Context, r *core.RecallRequest) error {
+func recallOne(ctx context.Context, a *App, r *core.RecallRequest) error {
 	result, err := do[operation.Recalled](ctx, a, "memory_recall", r)
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(result)
+	if a.out.json {
+		return a.out.printJSON(result)
 	}
 	if result.EmbeddingFailure != "" {
-		a.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
+		a.out.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
 	}
 	for i := range result.Memories {
-		a.printRecalled(&result.Memories[i])
+		printRecalled(a.out, &result.Memories[i])
 	}
 	if len(result.Memories) == 0 {
-		a.nothingIn("nothing fits", r.Namespace, r.Subtree)
-		a.hintElsewhere(result.Namespaces)
+		a.out.nothingIn("nothing fits", r.Namespace, r.Subtree)
+		hintElsewhere(a.out, result.Namespaces)
 	}
 	if r.Session != "" && r.Turn == 0 {
-		a.term.Line("turn %d of session %s", result.Turn, term.Clean(result.Session))
+		a.out.term.Line("turn %d of session %s", result.Turn, term.Clean(result.Session))
 	}
 	return nil
 }
 
 // printRecalled prints a recalled memory and why it is there.
-func (a *App) printRecalled(r *core.Recalled) {
-	fmt.Fprintf(a.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, a.preview(3, r.Title))
+func printRecalled(out *output, r *core.Recalled) {
+	fmt.Fprintf(out.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, out.preview(3, r.Title))
 	if r.Content != r.Title {
-		fmt.Fprintf(a.Stdout, "   %s\n", a.preview(3, r.Content))
+		fmt.Fprintf(out.Stdout, "   %s\n", out.preview(3, r.Content))
 	}
 	why := []string{fmt.Sprintf("q %.2f", r.Why.Q)}
 	if r.Why.Similarity != nil {
@@ -234,7 +234,7 @@ func (a *App) printRecalled(r *core.Recalled) {
 	if r.FailureRate != nil && r.Why.FailureFactor != 1 {
 		why = append(why, fmt.Sprintf("%.0f %% of uses failed ×%.2f", 100**r.FailureRate, r.Why.FailureFactor))
 	}
-	fmt.Fprintf(a.Stdout, "   %s\n", a.term.Faint(strings.Join(why, ", ")))
+	fmt.Fprintf(out.Stdout, "   %s\n", out.term.Faint(strings.Join(why, ", ")))
 	for _, other := range []struct {
 		how string
 		ids []string
@@ -242,15 +242,15 @@ func (a *App) printRecalled(r *core.Recalled) {
 		{"superseded by", r.SupersededBy}, {"contradicted by", r.ContradictedBy}, {"the same as", r.SameAs},
 	} {
 		if len(other.ids) > 0 {
-			fmt.Fprintf(a.Stdout, "   %s %s\n", other.how, a.preview(4+len(other.how), strings.Join(other.ids, ", ")))
+			fmt.Fprintf(out.Stdout, "   %s %s\n", other.how, out.preview(4+len(other.how), strings.Join(other.ids, ", ")))
 		}
 	}
 	if r.KnowledgeID != "" {
-		fmt.Fprintf(a.Stdout, "   became knowledge %s\n", r.KnowledgeID)
+		fmt.Fprintf(out.Stdout, "   became knowledge %s\n", r.KnowledgeID)
 	}
 }
 
-func (a *App) memoryExplainCommand() *cobra.Command {
+func memoryExplainCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "explain ID", Short: "Say why a memory is in its state",
 		Long: `Say why a memory is in its state: its signals, its links, the decisions of the
@@ -262,30 +262,30 @@ gate, and what happened to it, from the journal of its namespace.`,
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(e)
+			if a.out.json {
+				return a.out.printJSON(e)
 			}
-			return a.printMemoryWhy(e)
+			return printMemoryWhy(a.out, e)
 		},
 	}
 }
 
-func (a *App) printMemoryWhy(e *memory.Explanation) error {
-	fmt.Fprintf(a.Stdout, "memory     %s\nnamespace  %s\nstate      %s, at turn %d\n\n", e.ID, oneLine(e.Namespace), e.State, e.Turn)
+func printMemoryWhy(out *output, e *memory.Explanation) error {
+	out.lines("           ", "memory     %s\nnamespace  %s\nstate      %s, at turn %d\n", e.ID, term.Clean(e.Namespace), e.State, e.Turn)
 	for _, line := range e.Why {
-		fmt.Fprintf(a.Stdout, "%s\n", term.Clean(line))
+		out.lines("  ", "%s", term.Clean(line))
 	}
 	for _, l := range slices.Concat(e.LinksFrom, e.LinksTo) {
-		fmt.Fprintf(a.Stdout, "link: %s %s %s\n", l.From, l.Relation, l.To)
+		out.lines("  ", "link: %s %s %s", l.From, l.Relation, l.To)
 	}
 	if len(e.History) > 0 {
-		fmt.Fprintln(a.Stdout)
+		fmt.Fprintln(out.Stdout)
 	}
 	for _, entry := range e.History {
-		fmt.Fprintf(a.Stdout, "%s  %s\n", term.Time(entry.At), entry.Type)
+		fmt.Fprintf(out.Stdout, "%s  %s\n", term.Time(entry.At), entry.Type)
 	}
 	for _, d := range e.Decisions {
-		fmt.Fprintf(a.Stdout, "decision %s: %s, confidence %.2f: %s\n", d.ID, d.NextAction, d.Confidence, oneLine(d.Reason))
+		out.lines("  ", "decision %s: %s, confidence %.2f: %s", d.ID, d.NextAction, d.Confidence, term.Clean(d.Reason))
 	}
 	return nil
 }

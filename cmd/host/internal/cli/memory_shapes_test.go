@@ -33,7 +33,7 @@ func seedKnowledge(t *testing.T, dataDir, id string) {
 	if err == nil {
 		_, err = memories.Revalidate(t.Context(), id, memory.RevalidateRequest{})
 	}
-	if err := core.Together(err, db.Close()); err != nil {
+	if err := core.JoinErrors(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,7 +47,7 @@ const (
 	pendingKeys   = "above agent_id created_at depth id namespace request"
 	knowledgeKeys = "content created_at decision_id id namespace promoted_from reusable_pattern_summary title"
 	decisionKeys  = "confidence decision_id evidence graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict"
-	movedKeys     = "bytes file records"
+	movedKeys     = "bytes records"
 )
 
 // shapes are command lines, in the order in which they are run, with the keys of

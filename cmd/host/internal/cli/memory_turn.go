@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-func (a *App) memoryFeedbackCommand() *cobra.Command {
+func memoryFeedbackCommand(a *App) *cobra.Command {
 	r := &core.FeedbackRequest{}
 	var outcome string
 	c := &cobra.Command{
@@ -25,7 +25,7 @@ better than what a text says: then the turn's credit is taken back and given aga
 		Example: "  reflectory memory feedback --session s1 --turn 1 --outcome success --used build-notes",
 		RunE: func(c *cobra.Command, _ []string) error {
 			r.Outcome = core.Outcome(outcome)
-			return a.feedback(c.Context(), r)
+			return giveFeedback(c.Context(), a, r)
 		},
 	}
 	c.Flags().StringVar(&r.Session, "session", "", "the recall's session")
@@ -39,39 +39,39 @@ better than what a text says: then the turn's credit is taken back and given aga
 	return c
 }
 
-func (a *App) feedback(ctx context.Context, r *core.FeedbackRequest) error {
+func giveFeedback(ctx context.Context, a *App, r *core.FeedbackRequest) error {
 	result, err := do[core.FeedbackResult](ctx, a, "memory_feedback", r)
 	if result == nil {
 		return err
 	}
-	return showWith(err, func() error { return a.showFeedback(result) })
+	return showWith(err, func() error { return showFeedback(a.out, result) })
 }
 
-func (a *App) showFeedback(result *core.FeedbackResult) error {
-	if a.flags.json {
-		return a.printJSON(result)
+func showFeedback(out *output, result *core.FeedbackResult) error {
+	if out.json {
+		return out.printJSON(result)
 	}
 	if result.Duplicate {
-		a.term.Line("turn %d of session %s had its feedback before; this is what it did", result.Turn, term.Clean(result.Session))
+		out.term.Line("turn %d of session %s had its feedback before; this is what it did", result.Turn, term.Clean(result.Session))
 	}
 	rows := make([][]string, len(result.Items))
 	for i, item := range result.Items {
 		rows[i] = []string{item.ID, fmt.Sprint(item.Used), fmt.Sprintf("%.2f", item.Q), fmt.Sprintf("%.3f", item.TTLScore),
 			string(item.Before), string(item.After)}
 	}
-	if err := a.table([]string{"MEMORY", "USED", "Q", "TTL", "BEFORE", "AFTER"}, rows); err != nil {
+	if err := out.table([]string{"MEMORY", "USED", "Q", "TTL", "BEFORE", "AFTER"}, rows); err != nil {
 		return err
 	}
 	for _, id := range result.Revalidate {
-		a.term.Line("gate: asked about %s; what it decided: reflectory gate explain %s", id, id)
+		out.term.Line("gate: asked about %s; what it decided: reflectory gate explain %s", id, id)
 	}
 	for i := range result.Purged {
-		a.showGivenTo(&result.Purged[i])
+		showGivenTo(out, &result.Purged[i])
 	}
 	return nil
 }
 
-func (a *App) memoryRestoreCommand() *cobra.Command {
+func memoryRestoreCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "restore ID", Short: "Make an archived or consolidated memory active again",
 		Example: "  reflectory memory restore 01939f2c",
@@ -81,49 +81,49 @@ func (a *App) memoryRestoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printResult(restored, "%s is %s", restored.ID, restored.State)
+			return a.out.printResult(restored, "%s is %s", restored.ID, restored.State)
 		},
 	}
 }
 
-func (a *App) memorySweepCommand() *cobra.Command {
+func memorySweepCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "sweep NAMESPACE", Short: "Have the retention policy look at every memory of a namespace",
 		Example: "  reflectory memory sweep team/mail",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			a.term.Status("looking at the memories …")
+			a.out.term.Status("looking at the memories …")
 			result, err := do[memory.SweepResult](c.Context(), a, "memory_sweep", &operation.MemorySweep{Namespace: args[0]})
 			if result == nil {
 				return err
 			}
 			return showWith(err, func() error {
-				if a.flags.json {
-					return a.printJSON(result)
+				if a.out.json {
+					return a.out.printJSON(result)
 				}
-				a.showSweep(result)
+				showSweep(a.out, result)
 				return nil
 			})
 		},
 	}
 }
 
-func (a *App) showSweep(result *memory.SweepResult) {
-	a.term.Line("%s looked at, %d scored again, at turn %d", plural(int(result.Evaluated), "memory", "memories"), result.Changed, result.Turn)
+func showSweep(out *output, result *memory.SweepResult) {
+	out.term.Line("%s looked at, %d scored again, at turn %d", plural(int(result.Evaluated), "memory", "memories"), result.Changed, result.Turn)
 	for _, state := range core.MemoryStates() {
 		if n := result.Transitions[state]; n > 0 {
-			a.term.Line("%d became %s", n, state)
+			out.term.Line("%d became %s", n, state)
 		}
 	}
 	for _, next := range []string{core.NextRetain, core.NextPromote, core.NextPurge} {
 		if n := result.Gated[next]; n > 0 {
-			a.term.Line("gate: %s of %d", next, n)
+			out.term.Line("gate: %s of %d", next, n)
 		}
 	}
 	if n := len(result.Pending); n > 0 {
-		a.term.Line("%d wait for the gate", n)
+		out.term.Line("%d wait for the gate", n)
 	}
 	for i := range result.Purged {
-		a.showGivenTo(&result.Purged[i])
+		showGivenTo(out, &result.Purged[i])
 	}
 }

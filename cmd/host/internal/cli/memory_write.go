@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-func (a *App) memoryObserveCommand() *cobra.Command {
+func memoryObserveCommand(a *App) *cobra.Command {
 	var f memoryFlags
 	var file, id, key string
 	c := &cobra.Command{
@@ -29,13 +29,13 @@ stored before changes nothing, so a file with keys can be given again after a cr
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.namespace = a.orConfigured(c, f.namespace)
 			if c.Flags().Changed("file") {
-				return a.observeFile(c, file, f)
+				return observeFile(a, c, file, f)
 			}
 			content, metadata, err := f.read(a)
 			if err != nil {
 				return err
 			}
-			return a.observe(c.Context(), &core.ObserveRequest{
+			return observeOne(c.Context(), a, &core.ObserveRequest{
 				ID: id, Namespace: f.namespace, Kind: core.MemoryKind(f.kind),
 				Title: f.title, Content: content, Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
 				Priority: given(c, "priority", f.priority), Importance: given(c, "importance", f.importance),
@@ -51,22 +51,22 @@ stored before changes nothing, so a file with keys can be given again after a cr
 	return c
 }
 
-func (a *App) observe(ctx context.Context, r *core.ObserveRequest) error {
+func observeOne(ctx context.Context, a *App, r *core.ObserveRequest) error {
 	memory, err := do[core.Memory](ctx, a, "memory_observe", r)
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(memory)
+	if a.out.json {
+		return a.out.printJSON(memory)
 	}
 	if memory.EmbeddingModel == "" {
-		a.term.Line("warn: no vector came from %s: only words find it, until: reflectory memory reembed %s",
+		a.out.term.Line("warn: no vector came from %s: only words find it, until: reflectory memory reembed %s",
 			term.Clean(a.config.EmbeddingsModel.Value), term.Clean(memory.Namespace))
 	}
-	return a.say("%s", memory.ID)
+	return a.out.say("%s", memory.ID)
 }
 
-func (a *App) memoryReflectCommand() *cobra.Command {
+func memoryReflectCommand(a *App) *cobra.Command {
 	var f memoryFlags
 	var sources []string
 	var depth int
@@ -83,7 +83,7 @@ pending: reflectory memory pending.`,
 			if err != nil {
 				return err
 			}
-			return a.reflect(c.Context(), &core.ReflectRequest{
+			return reflectOn(c.Context(), a, &core.ReflectRequest{
 				SourceIDs: sources, Title: f.title, Content: content, Kind: core.MemoryKind(f.kind), Namespace: f.namespace,
 				Tags: f.tags, Metadata: metadata, IdempotencyKey: key,
 				Priority: given(c, "priority", f.priority), Confidence: given(c, "confidence", f.confidence),
@@ -99,23 +99,23 @@ pending: reflectory memory pending.`,
 	return c
 }
 
-func (a *App) reflect(ctx context.Context, r *core.ReflectRequest) error {
+func reflectOn(ctx context.Context, a *App, r *core.ReflectRequest) error {
 	result, err := do[core.ReflectResult](ctx, a, "memory_reflect", r)
 	if err != nil {
 		return err
 	}
 	switch {
-	case a.flags.json:
-		return a.printJSON(result)
+	case a.out.json:
+		return a.out.printJSON(result)
 	case result.PendingID != "":
-		a.term.Line("it needs an approval: reflectory memory approve %s", result.PendingID)
-		return a.say("%s", result.PendingID)
+		a.out.term.Line("it needs an approval: reflectory memory approve %s", result.PendingID)
+		return a.out.say("%s", result.PendingID)
 	}
-	a.term.Line("depth %d in %s", result.ReflectionDepth, result.Namespace)
-	return a.say("%s", result.ID)
+	a.out.term.Line("depth %d in %s", result.ReflectionDepth, result.Namespace)
+	return a.out.say("%s", result.ID)
 }
 
-func (a *App) memoryLinkCommand() *cobra.Command {
+func memoryLinkCommand(a *App) *cobra.Command {
 	var metadata string
 	c := &cobra.Command{
 		Use: "link FROM RELATION TO", Short: "Link two memories",
@@ -128,17 +128,17 @@ consolidated_from, related_to, or any word of a-z, 0-9 and _.`,
 			if err != nil {
 				return err
 			}
-			return a.link(c.Context(), args[0], args[1], args[2], object)
+			return linkMemories(c.Context(), a, args[0], args[1], args[2], object)
 		},
 	}
 	c.Flags().StringVar(&metadata, "metadata", "", "a `JSON` object")
 	return c
 }
 
-func (a *App) link(ctx context.Context, from, relation, to string, metadata json.RawMessage) error {
+func linkMemories(ctx context.Context, a *App, from, relation, to string, metadata json.RawMessage) error {
 	link, err := do[core.Link](ctx, a, "memory_link", &memory.LinkRequest{From: from, Relation: relation, To: to, Metadata: metadata})
 	if err != nil {
 		return err
 	}
-	return a.printResult(link, "%s", strings.Join([]string{link.From, link.Relation, link.To}, " "))
+	return a.out.printResult(link, "%s", strings.Join([]string{link.From, link.Relation, link.To}, " "))
 }

@@ -18,7 +18,7 @@ type written struct {
 	// Op is observed, reflected, fed, purged or promoted; ID is the memory's.
 	Op string `json:"op"`
 	ID string `json:"id"`
-	// Session and Turn are those of a feedback.
+	// Session and Turn are the session and turn of a feedback.
 	Session string `json:"session,omitempty"`
 	Turn    int64  `json:"turn,omitempty"`
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // moduleRows are the facts for people.
-func (a *App) moduleRows(m *host.Module) [][2]string {
+func moduleRows(out *output, m *host.Module) [][2]string {
 	if m.Problem != nil {
-		return [][2]string{{"file", m.File}, {"problem", m.Problem.Message}, {"hint", a.hint(m.Problem)}}
+		return [][2]string{{"file", m.File}, {"problem", m.Problem.Message}, {"hint", out.hint(m.Problem)}}
 	}
 	pure := "no: " + m.Impure
 	if m.Pure {

@@ -13,7 +13,7 @@ import (
 // plain file, and what is named for it as an input may be a stream.
 func TestFilesAreBoundedAndInputsMayBePipes(t *testing.T) {
 	w := newPlainWorld(t)
-	if err := core.Together(syscall.Mkfifo("pipe", 0o600), os.Mkdir("folder", 0o700)); err != nil {
+	if err := core.JoinErrors(syscall.Mkfifo("pipe", 0o600), os.Mkdir("folder", 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	piped := func(text, line string) {

@@ -15,23 +15,23 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) pluginCommand() *cobra.Command {
+func pluginCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "plugin", Short: "Add, look at and check plugins",
 		Long: `Add, look at and check plugins. A plugin is a folder with a plugin.yaml. It runs
 only as it was pinned: reflectory.lock holds the SHA-256 of each of its files, and
-what it was granted. The lock lies beside the nearest reflectory.yaml upwards;
+what it was granted. The lock is next to the nearest reflectory.yaml upwards;
 without one, in the data folder. The shipped plugins have a lock of their own,
-beside the program; the first counts where both pin a name.`,
+next to the program; the first counts where both pin a name.`,
 		RunE: needsCommand,
 	}
-	c.AddCommand(a.pluginListCommand(), a.pluginAddCommand(), a.pluginRemoveCommand(), a.pluginPruneCommand(),
-		a.pluginInspectCommand(), a.pluginVerifyCommand(), a.pluginLogsCommand(), a.pluginSignCommand(),
-		a.pluginNewCommand(), a.pluginTestCommand())
+	c.AddCommand(pluginListCommand(a), pluginAddCommand(a), pluginRemoveCommand(a), pluginPruneCommand(a),
+		pluginInspectCommand(a), pluginVerifyCommand(a), pluginLogsCommand(a), pluginSignCommand(a.out),
+		pluginNewCommand(a.out), pluginTestCommand(a))
 	return c
 }
 
-func (a *App) pluginListCommand() *cobra.Command {
+func pluginListCommand(a *App) *cobra.Command {
 	in := &operation.PluginList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List the installed plugins",
@@ -41,19 +41,19 @@ func (a *App) pluginListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.listPlugins(page)
+			return listPlugins(a.out, page)
 		},
 	}
 	pagingFlags(c, &in.Paging)
 	return c
 }
 
-func (a *App) listPlugins(page *operation.Page[host.PluginSummary]) error {
-	if a.flags.json {
-		return a.printJSON(page)
+func listPlugins(out *output, page *operation.Page[host.PluginSummary]) error {
+	if out.json {
+		return out.printJSON(page)
 	}
 	if len(page.Items) == 0 {
-		a.term.Line("no plugin is installed; add one from its folder: reflectory plugin add PATH")
+		out.term.Line("no plugin is installed; add one from its folder: reflectory plugin add PATH")
 		return nil
 	}
 	rows := make([][]string, len(page.Items))
@@ -64,10 +64,10 @@ func (a *App) listPlugins(page *operation.Page[host.PluginSummary]) error {
 		}
 		rows[i] = []string{p.Name, p.Version, joinKinds(p.Kinds), p.From, state, orNothing(p.Granted)}
 	}
-	if err := a.table([]string{"PLUGIN", "VERSION", "KINDS", "FROM", "STATE", "GRANTED"}, rows); err != nil {
+	if err := out.table([]string{"PLUGIN", "VERSION", "KINDS", "FROM", "STATE", "GRANTED"}, rows); err != nil {
 		return err
 	}
-	a.hintNext(page.NextPageToken)
+	out.hintNext(page.NextPageToken)
 	return nil
 }
 
@@ -87,12 +87,12 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func (a *App) pluginVerifyCommand() *cobra.Command {
+func pluginVerifyCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify [NAME…]", Short: "Compare plugins with their lock, byte by byte",
 		Long: `Compare every file of the installed plugins, or of those named, with what the
 lock pins, and check signatures and grants. Exit codes: 0 all are as pinned, 3 some
-are not, 1 it couldn't be told.`,
+are not, 1 that couldn't be found out.`,
 		Example: "  reflectory plugin verify\n  reflectory plugin verify --json",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -104,7 +104,7 @@ are not, 1 it couldn't be told.`,
 			if err != nil {
 				return err
 			}
-			return a.verifyPlugins(c.Context(), plugins)
+			return verifyPlugins(c.Context(), a.out, plugins)
 		},
 	}
 }
@@ -137,7 +137,7 @@ type verifiedPlugin struct {
 	Differences []install.Difference `json:"differences,omitempty"`
 }
 
-func (a *App) verifyPlugins(ctx context.Context, plugins []*install.Plugin) error {
+func verifyPlugins(ctx context.Context, out *output, plugins []*install.Plugin) error {
 	results, all := make([]verifiedPlugin, len(plugins)), true
 	for i, p := range plugins {
 		v := verifiedPlugin{Name: p.Name, Version: p.Version}
@@ -164,21 +164,21 @@ func (a *App) verifyPlugins(ctx context.Context, plugins []*install.Plugin) erro
 		}
 		results[i] = v
 	}
-	return a.printVerified(results, all)
+	return printVerified(out, results, all)
 }
 
-func (a *App) printVerified(results []verifiedPlugin, all bool) error {
-	if a.flags.json {
-		return exitNotValidUnless(all, a.printJSON(map[string]any{"ok": all, "plugins": results}))
+func printVerified(out *output, results []verifiedPlugin, all bool) error {
+	if out.json {
+		return exitNotValidUnless(all, out.printJSON(map[string]any{"ok": all, "plugins": results}))
 	}
 	for _, v := range results {
 		if v.OK {
-			fmt.Fprintf(a.Stdout, "ok      %s %s (%d files)\n", v.Name, v.Version, v.Files)
+			fmt.Fprintf(out.Stdout, "ok      %s %s (%d files)\n", v.Name, v.Version, v.Files)
 			continue
 		}
-		fmt.Fprintf(a.Stdout, "FAILED  %s %s: %s\n", v.Name, v.Version, term.Lines(v.Problem.Message))
-		if hint := a.hint(v.Problem); hint != "" {
-			fmt.Fprintf(a.Stdout, "        hint: %s\n", term.Clean(hint))
+		fmt.Fprintf(out.Stdout, "FAILED  %s %s: %s\n", v.Name, v.Version, term.Lines(v.Problem.Message))
+		if hint := out.hint(v.Problem); hint != "" {
+			fmt.Fprintf(out.Stdout, "        hint: %s\n", term.Clean(hint))
 		}
 	}
 	return exitNotValidUnless(all, nil)

@@ -25,7 +25,7 @@ type addFlags struct {
 	purge   bool
 }
 
-func (a *App) pluginAddCommand() *cobra.Command {
+func pluginAddCommand(a *App) *cobra.Command {
 	var f addFlags
 	c := &cobra.Command{
 		Use: "add PATH", Short: "Install the plugin in a folder and pin it",
@@ -39,7 +39,7 @@ version's copy stays, since other locks may pin it, unless --purge deletes it
 (plugin prune deletes every copy that no lock names).`,
 		Example: `  reflectory plugin add words`,
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return a.addPlugin(c.Context(), args[0], f) },
+		RunE:    func(c *cobra.Command, args []string) error { return addPlugin(c.Context(), a, args[0], f) },
 	}
 	c.Flags().StringSliceVar(&f.grant, "grant", nil, "the `capabilities` that it asks for, such as network:example.org:443,fs:system")
 	c.Flags().BoolVar(&f.inPlace, "in-place", false, "use the folder where it is, below the lock's, instead of a copy")
@@ -47,7 +47,7 @@ version's copy stays, since other locks may pin it, unless --purge deletes it
 	return c
 }
 
-func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
+func addPlugin(ctx context.Context, a *App, path string, f addFlags) error {
 	place, err := host.ProjectPlace(a.config)
 	if err != nil {
 		return err
@@ -61,10 +61,10 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 		Place: place, InPlace: f.inPlace, Purge: f.purge, Trust: trust,
 		Approve: func(r install.Request) error {
 			added.Replaced, added.signer = r.Replaced(), r.Signer
-			return a.approve(ctx, r, f.grant)
+			return approvePlugin(ctx, a, r, f.grant)
 		},
 		Check: func(ctx context.Context, p *install.Plugin) error {
-			module, undescribed, err := a.tryPlugin(ctx, p)
+			module, undescribed, err := tryPlugin(ctx, a, p)
 			added.tried(module, undescribed)
 			return err
 		},
@@ -73,8 +73,8 @@ func (a *App) addPlugin(ctx context.Context, path string, f addFlags) error {
 		return err
 	}
 	added.PluginSummary, added.Limits, added.files = host.Summarize(p), host.LimitsOf(p.Package), len(p.Locked.Files)
-	if a.flags.json {
-		return a.printJSON(added)
+	if a.out.json {
+		return a.out.printJSON(added)
 	}
 	added.print(a)
 	return nil
@@ -110,19 +110,19 @@ func (p *addedPlugin) tried(module *wasm.Info, undescribed error) {
 
 // print shows it to people.
 func (p *addedPlugin) print(a *App) {
-	fmt.Fprintf(a.Stdout, "added %s %s (%d files), granted %s\nlimits %s\n", p.Name, p.Version, p.files, orNothing(p.Granted), limitsLine(p.Limits))
+	fmt.Fprintf(a.out.Stdout, "added %s %s (%d files), granted %s\nlimits %s\n", p.Name, p.Version, p.files, orNothing(p.Granted), limitsLine(p.Limits))
 	if p.module != nil {
-		fmt.Fprintf(a.Stdout, "metered %s\n", meteredText(p.module))
+		fmt.Fprintf(a.out.Stdout, "metered %s\n", meteredText(p.module))
 	}
 	if len(p.Replaced) > 0 {
-		fmt.Fprintf(a.Stdout, "replaces %s\n", strings.Join(p.Replaced, "; "))
+		fmt.Fprintf(a.out.Stdout, "replaces %s\n", strings.Join(p.Replaced, "; "))
 	}
 	if p.undescribed != nil {
-		a.term.Line("note: it couldn't be asked what it is, so only its plugin.yaml is known: %v", p.undescribed)
+		a.out.term.Line("note: it couldn't be asked what it is, so only its plugin.yaml is known: %v", p.undescribed)
 	}
-	fmt.Fprintf(a.Stdout, "pinned in %s\n", p.Lock)
+	fmt.Fprintf(a.out.Stdout, "pinned in %s\n", p.Lock)
 	if p.signer != "" {
-		fmt.Fprintf(a.Stdout, "signed by key %s\n", p.signer)
+		fmt.Fprintf(a.out.Stdout, "signed by key %s\n", p.signer)
 	}
 }
 
@@ -131,20 +131,20 @@ func (p *addedPlugin) print(a *App) {
 // is, so that one that lies in its plugin.yaml isn't pinned either. A plugin that can't be
 // started here, for want of its interpreter perhaps, may be right elsewhere: undescribed
 // says why.
-func (a *App) tryPlugin(ctx context.Context, p *install.Plugin) (module *wasm.Info, undescribed, err error) {
+func tryPlugin(ctx context.Context, a *App, p *install.Plugin) (module *wasm.Info, undescribed, err error) {
 	drivers, err := host.OpenDrivers(a.config, []plugin.Installed{{Runtime: p.Package.Runtime}}, host.DriverOptions{Log: func(plugin.LogLine) {}})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer closing(&err, drivers)
 	if p.Package.Module() != "" {
-		a.term.Status("compiling %s, which is done once …", term.Clean(p.Name))
+		a.out.term.Status("compiling %s, which is done once …", term.Clean(p.Name))
 	}
-	defer a.term.Clear()
+	defer a.out.term.Clear()
 	if module, err = drivers.Compile(ctx, p); err != nil {
 		return nil, nil, err
 	}
-	a.term.Status("asking %s what it is …", term.Clean(p.Name))
+	a.out.term.Status("asking %s what it is …", term.Clean(p.Name))
 	err = install.Describe(ctx, p, process.TempDir(), drivers)
 	if err == nil || ctx.Err() != nil || sdk.ReasonOf(err) == "manifest_mismatch" {
 		return module, nil, err
@@ -152,22 +152,22 @@ func (a *App) tryPlugin(ctx context.Context, p *install.Plugin) (module *wasm.In
 	return module, err, nil
 }
 
-// approve shows what a plugin asks for and finds out whether it is granted.
-func (a *App) approve(ctx context.Context, r install.Request, grant []string) error {
+// approvePlugin shows what a plugin asks for and finds out whether it is granted.
+func approvePlugin(ctx context.Context, a *App, r install.Request, grant []string) error {
 	names := r.Package.Capabilities.List()
-	if len(names) == 0 || len(grant) > 0 || !term.IsTerminal(a.Stdin) || a.flags.json {
+	if len(names) == 0 || len(grant) > 0 || !term.IsTerminal(a.Stdin) || a.out.json {
 		return install.Exactly(r.Package, grant)
 	}
-	a.term.Line("%s %s asks for:", r.Package.Name, r.Package.Version)
+	a.out.term.Line("%s %s asks for:", r.Package.Name, r.Package.Version)
 	for _, name := range names {
 		note := ""
 		if r.Before != nil && slices.Contains(r.New(), name) {
 			note = "  (new)"
 		}
-		a.term.Line("  %s%s", term.Clean(name), note)
+		a.out.term.Line("  %s%s", term.Clean(name), note)
 	}
-	fmt.Fprint(a.Stderr, "grant that? [y/N] ")
-	answer, err := a.answer(ctx)
+	fmt.Fprint(a.out.Stderr, "grant that? [y/N] ")
+	answer, err := readAnswer(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -177,15 +177,15 @@ func (a *App) approve(ctx context.Context, r install.Request, grant []string) er
 	return nil
 }
 
-// answer reads a line of a person, who may also give up.
-func (a *App) answer(ctx context.Context) (string, error) {
+// readAnswer reads a line of a person, who may also give up.
+func readAnswer(ctx context.Context, a *App) (string, error) {
 	return await(ctx, "an answer", func() (string, error) {
 		text, _ := bufio.NewReader(a.Stdin).ReadString('\n')
 		return strings.TrimSpace(text), nil
 	})
 }
 
-func (a *App) pluginRemoveCommand() *cobra.Command {
+func pluginRemoveCommand(a *App) *cobra.Command {
 	var purge bool
 	c := &cobra.Command{
 		Use: "remove NAME", Short: "Take a plugin out of the lock",
@@ -201,10 +201,10 @@ other locks may pin them too, unless --purge deletes them.`,
 			if err := install.Remove(place, args[0], purge); err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(map[string]string{"removed": args[0], "lock": place.Lock})
+			if a.out.json {
+				return a.out.printJSON(map[string]string{"removed": args[0], "lock": place.Lock})
 			}
-			_, err = fmt.Fprintf(a.Stdout, "removed %s from %s\n", args[0], place.Lock)
+			_, err = fmt.Fprintf(a.out.Stdout, "removed %s from %s\n", args[0], place.Lock)
 			return err
 		},
 	}
@@ -212,7 +212,7 @@ other locks may pin them too, unless --purge deletes them.`,
 	return c
 }
 
-func (a *App) pluginSignCommand() *cobra.Command {
+func pluginSignCommand(out *output) *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use: "sign --key FILE PATH", Short: "Sign the plugin in a folder",
@@ -227,10 +227,10 @@ between its lines, into their trust file: publishers: {acme: [MCowBQYDK2VwAyEA�
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(map[string]string{"signer": signer, "folder": args[0]})
+			if out.json {
+				return out.printJSON(map[string]string{"signer": signer, "folder": args[0]})
 			}
-			_, err = fmt.Fprintf(a.Stdout, "signed %s with key %s\n", args[0], signer)
+			_, err = fmt.Fprintf(out.Stdout, "signed %s with key %s\n", args[0], signer)
 			return err
 		},
 	}

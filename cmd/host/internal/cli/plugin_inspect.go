@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) pluginInspectCommand() *cobra.Command {
+func pluginInspectCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "inspect NAME|PATH", Short: "Show all that is known of a plugin",
 		Long: `Show all that is known of an installed plugin, or of one in a folder that isn't
@@ -45,21 +45,21 @@ With --json:
   reflectory plugin inspect words --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			i, err := a.inspect(c.Context(), args[0])
+			i, err := inspectPlugin(c.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(i)
+			if a.out.json {
+				return a.out.printJSON(i)
 			}
-			return a.printInspection(i)
+			return printInspection(a.out, i)
 		},
 	}
 }
 
-// inspect is what is known of the installed plugin of a name, or of the plugin in a folder
+// inspectPlugin is what is known of the installed plugin of a name, or of the plugin in a folder
 // of this machine.
-func (a *App) inspect(ctx context.Context, name string) (*host.Inspection, error) {
+func inspectPlugin(ctx context.Context, a *App, name string) (*host.Inspection, error) {
 	i, err := do[host.Inspection](ctx, a, "plugin_get", &operation.PluginGet{Name: name})
 	if sdk.ReasonOf(err) != "plugin_not_found" {
 		return i, err
@@ -76,7 +76,7 @@ func (a *App) inspect(ctx context.Context, name string) (*host.Inspection, error
 }
 
 // printInspection shows an inspection to people.
-func (a *App) printInspection(i *host.Inspection) error {
+func printInspection(out *output, i *host.Inspection) error {
 	rows := [][2]string{
 		{"version", i.Version}, {"description", i.Description}, {"kinds", joinKinds(i.Kinds)}, {"runtime", i.Runtime},
 		{"from", i.From}, {"lock", i.Lock}, {"folder", i.Folder}, {"signed by", i.Signer},
@@ -91,20 +91,20 @@ func (a *App) printInspection(i *host.Inspection) error {
 		rows = append(rows, [2]string{"granted", orNothing(i.Granted)})
 	}
 	if i.Problem != nil {
-		rows = append(rows, [2]string{"problem", i.Problem.Message}, [2]string{"hint", a.hint(i.Problem)})
+		rows = append(rows, [2]string{"problem", i.Problem.Message}, [2]string{"hint", out.hint(i.Problem)})
 	}
-	a.printSection(i.Name, rows)
+	out.printSection(i.Name, rows)
 	if i.Sandbox != nil {
-		a.printSection("its sandbox here", confinementRows(i.Sandbox))
+		out.printSection("its sandbox here", confinementRows(i.Sandbox))
 	}
 	if i.Module != nil {
-		a.printSection("its module", a.moduleRows(i.Module))
+		out.printSection("its module", moduleRows(out, i.Module))
 	}
 	if len(i.Files) > 0 {
-		fmt.Fprintln(a.Stdout, "its files, by SHA-256")
+		fmt.Fprintln(out.Stdout, "its files, by SHA-256")
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Files)) {
-		fmt.Fprintf(a.Stdout, "  %s  %s\n", i.Files[name], filepath.FromSlash(name))
+		fmt.Fprintf(out.Stdout, "  %s  %s\n", i.Files[name], filepath.FromSlash(name))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) pluginLogsCommand() *cobra.Command {
+func pluginLogsCommand(a *App) *cobra.Command {
 	in := &operation.PluginLogs{}
 	var follow bool
 	c := &cobra.Command{
@@ -26,17 +26,17 @@ func (a *App) pluginLogsCommand() *cobra.Command {
 		Long: `Show what a plugin has logged in all runs, the newest line last. Lines are kept
 from level info on, or from --log-level where that is less, in
 <data-dir>/logs/plugins, some 16 MiB for each plugin. The values of environment
-variables that the plugin was granted stand as *** in them.`,
+variables that the plugin was granted are *** in them.`,
 		Example: `  reflectory plugin logs reflectory/schema-eval
   reflectory plugin logs reflectory/schema-eval --lines 500 --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if follow && a.flags.json {
+			if follow && a.out.json {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--follow has no end, and --json prints one value").
 					WithHint("leave one of them out")}
 			}
 			in.Name = args[0]
-			return a.pluginLogs(c.Context(), in, follow)
+			return pluginLogs(c.Context(), a, in, follow)
 		},
 	}
 	c.Flags().IntVar(&in.Lines, "lines", 0, fmt.Sprintf("how many lines at most (default %d)", operation.DefaultLogLines))
@@ -44,7 +44,7 @@ variables that the plugin was granted stand as *** in them.`,
 	return c
 }
 
-func (a *App) pluginLogs(ctx context.Context, in *operation.PluginLogs, follow bool) error {
+func pluginLogs(ctx context.Context, a *App, in *operation.PluginLogs, follow bool) error {
 	asked := ctx
 	if follow {
 		asked = context.WithoutCancel(ctx) // interrupting ends the following, not what is there already
@@ -54,27 +54,27 @@ func (a *App) pluginLogs(ctx context.Context, in *operation.PluginLogs, follow b
 		return err
 	}
 	if len(tail.Lines) == 0 {
-		a.term.Line("plugin %s has logged nothing: a log begins with the first line that it writes in a run", term.Clean(tail.Plugin))
+		a.out.term.Line("plugin %s has logged nothing: a log begins with the first line that it writes in a run", term.Clean(tail.Plugin))
 	}
-	if a.flags.json {
-		return a.printJSON(tail)
+	if a.out.json {
+		return a.out.printJSON(tail)
 	}
 	for _, l := range tail.Lines {
-		if err := a.printLogLine(l); err != nil {
+		if err := printLogLine(a.out, l); err != nil {
 			return err
 		}
 	}
 	if !follow {
 		return nil
 	}
-	return logfile.Follow(ctx, host.PluginLogDir(a.config), in.Name, a.printLogLine)
+	return logfile.Follow(ctx, host.PluginLogDir(a.config), in.Name, func(l plugin.LogLine) error { return printLogLine(a.out, l) })
 }
 
 // printLogLine prints a line as "time level run message name=value …".
-func (a *App) printLogLine(l plugin.LogLine) error {
+func printLogLine(out *output, l plugin.LogLine) error {
 	at := term.Time(l.Time)
 	if l.Dropped > 0 {
-		if _, err := fmt.Fprintf(a.Stdout, "%s  warn   %d lines were dropped here: the plugin wrote too many\n", at, l.Dropped); err != nil {
+		if _, err := fmt.Fprintf(out.Stdout, "%s  warn   %d lines were dropped here: the plugin wrote too many\n", at, l.Dropped); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (a *App) printLogLine(l plugin.LogLine) error {
 	if l.RunID != "" {
 		run = "run " + l.RunID[:min(len(l.RunID), shortRunID)] + "  "
 	}
-	_, err := fmt.Fprintf(a.Stdout, "%s  %-5s  %s%s\n", at, term.Clean(l.Level), term.Clean(run), term.Clean(logText(l)))
+	_, err := fmt.Fprintf(out.Stdout, "%s  %-5s  %s%s\n", at, term.Clean(l.Level), term.Clean(run), term.Clean(logText(l)))
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/scaffold"
 )
 
-func (a *App) pluginNewCommand() *cobra.Command {
+func pluginNewCommand(out *output) *cobra.Command {
 	var o scaffold.Options
 	c := &cobra.Command{
 		Use: "new NAME --lang LANGUAGE", Short: "Begin a plugin that works",
@@ -29,7 +29,7 @@ publisher it is local/name. The languages and their runtimes:
 			if err := checkWord("runtime", o.Runtime, []string{"process", "wasm"}); err != nil {
 				return err
 			}
-			return a.newPlugin(o)
+			return newPlugin(out, o)
 		},
 	}
 	c.Flags().StringVar(&o.Language, "lang", "", "`language` of the plugin (required)")
@@ -50,20 +50,20 @@ func languageTable() string {
 }
 
 // newPlugin writes a new plugin and says what to do with it.
-func (a *App) newPlugin(o scaffold.Options) error {
+func newPlugin(out *output, o scaffold.Options) error {
 	dir, files, err := scaffold.Write(o)
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"dir": dir, "files": files})
+	if out.json {
+		return out.printJSON(map[string]any{"dir": dir, "files": files})
 	}
 	for _, name := range files {
-		fmt.Fprintln(a.Stdout, filepath.Join(dir, filepath.FromSlash(name)))
+		fmt.Fprintln(out.Stdout, filepath.Join(dir, filepath.FromSlash(name)))
 	}
-	a.term.Line("next: %s says how to build, test and add it", filepath.Join(dir, "README.md"))
+	out.term.Line("next: %s says how to build, test and add it", filepath.Join(dir, "README.md"))
 	for line := range strings.Lines(o.Lacks()) {
-		a.term.Line("%s", strings.TrimSuffix(line, "\n"))
+		out.term.Line("%s", strings.TrimSuffix(line, "\n"))
 	}
 	return nil
 }

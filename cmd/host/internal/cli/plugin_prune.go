@@ -10,12 +10,12 @@ import (
 	"github.com/reflectory/reflectory/core/plugin/install"
 )
 
-func (a *App) pluginPruneCommand() *cobra.Command {
+func pluginPruneCommand(a *App) *cobra.Command {
 	var dryRun bool
 	c := &cobra.Command{
 		Use: "prune", Short: "Delete the copies of plugins that no lock names",
 		Long: `Delete the copies in the plugin folder that no lock in use names: neither this
-project's, nor that of any other project that added a plugin to the folder and
+project's, nor any other project's that added a plugin to the folder and
 still has its lock. --dry-run only lists them.`,
 		Example: "  reflectory plugin prune --dry-run",
 		RunE: func(*cobra.Command, []string) error {
@@ -27,24 +27,24 @@ still has its lock. --dry-run only lists them.`,
 			if err != nil {
 				return err
 			}
-			return a.printPruned(pruned, dryRun)
+			return printPruned(a.out, pruned, dryRun)
 		},
 	}
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted, and delete nothing")
 	return c
 }
 
-func (a *App) printPruned(pruned *install.Pruned, dryRun bool) error {
-	if a.flags.json {
-		return a.printJSON(pruned)
+func printPruned(out *output, pruned *install.Pruned, dryRun bool) error {
+	if out.json {
+		return out.printJSON(pruned)
 	}
 	for _, folder := range pruned.Removed {
-		fmt.Fprintln(a.Stdout, term.Clean(folder))
+		fmt.Fprintln(out.Stdout, term.Clean(folder))
 	}
 	did := "deleted"
 	if dryRun {
 		did = "would delete"
 	}
-	a.term.Line("%s %s of %s; kept what %s", did, plural(len(pruned.Removed), "copy", "copies"), term.Size(pruned.Bytes), plural(len(pruned.Locks), "lock pins", "locks pin"))
+	out.term.Line("%s %s of %s; kept what %s", did, plural(len(pruned.Removed), "copy", "copies"), term.Size(pruned.Bytes), plural(len(pruned.Locks), "lock pins", "locks pin"))
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/reflectory/reflectory/sdk/sdktest"
 )
 
-func (a *App) pluginTestCommand() *cobra.Command {
+func pluginTestCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "test DIR", Short: "Check a plugin against the contract",
 		Long: `Check a plugin, in any language and over either runtime, against the contract. DIR
@@ -22,17 +22,17 @@ is a package: the folder with its plugin.yaml. It needn't be installed: it is ru
 as it is there, and granted all that it asks for. Its fixtures, DIR/tests/*.json,
 each hold a config, a request and what is wanted of the answer.
 
-Exit codes: 0 every case passed, 3 some failed, 1 it couldn't be told.`,
+Exit codes: 0 every case passed, 3 some failed, 1 that couldn't be found out.`,
 		Example: "  reflectory plugin test words\n  reflectory plugin test words --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.testPlugin(c.Context(), args[0])
+			return testPlugin(c.Context(), a, args[0])
 		},
 	}
 }
 
 // testPlugin runs the conformance kit on a package.
-func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
+func testPlugin(ctx context.Context, a *App, dir string) (err error) {
 	set, err := install.Open(install.Options{Dev: []string{dir}, TempDir: process.TempDir()})
 	if err != nil {
 		return err
@@ -58,12 +58,12 @@ func (a *App) testPlugin(ctx context.Context, dir string) (err error) {
 		return plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: set.Driver(drivers)})
 	})
 	defer closing(&err, s)
-	results := sdktest.Check(ctx, s, fixtures, sdktest.Options{Report: func(r sdktest.Result) { a.term.Status("%s: %s", r.Case, r.Status) }})
-	a.term.Status("")
+	results := sdktest.Check(ctx, s, fixtures, sdktest.Options{Report: func(r sdktest.Result) { a.out.term.Status("%s: %s", r.Case, r.Status) }})
+	a.out.term.Status("")
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return a.printConformance(installed[0].Name, results)
+	return printConformance(a.out, installed[0].Name, results)
 }
 
 // conformance is what plugin test prints as JSON.
@@ -76,7 +76,7 @@ type conformance struct {
 }
 
 // printConformance prints the table, and ends with exit 3 if a case failed.
-func (a *App) printConformance(name string, results []sdktest.Result) error {
+func printConformance(out *output, name string, results []sdktest.Result) error {
 	report := conformance{Plugin: name, Results: results}
 	rows := make([][]string, len(results))
 	for i, r := range results {
@@ -94,13 +94,13 @@ func (a *App) printConformance(name string, results []sdktest.Result) error {
 		rows[i] = []string{r.Case, string(r.Status), says}
 	}
 	passed := report.Failed == 0
-	if a.flags.json {
-		return exitNotValidUnless(passed, a.printJSON(report))
+	if out.json {
+		return exitNotValidUnless(passed, out.printJSON(report))
 	}
-	if err := a.prose([]string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
+	if err := out.prose([]string{"CASE", "RESULT", "RULE, OR WHAT WAS FOUND"}, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "\n%s: %d passed, %d failed, %d skipped\n", name, report.Passed, report.Failed, report.Skipped)
+	fmt.Fprintf(out.Stdout, "\n%s: %d passed, %d failed, %d skipped\n", name, report.Passed, report.Failed, report.Skipped)
 	return exitNotValidUnless(passed, nil)
 }
 

@@ -150,7 +150,7 @@ func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
 }
 
 // A purge has nothing to look for in decisions of the reflect policy: what a policy
-// makes of a title isn't kept, though whoever asked is told.
+// makes of a title isn't kept, though the caller gets it.
 func TestNoDecisionKeepsWhatAPolicySaysOfATitle(t *testing.T) {
 	w := newWorld(t)
 	w.policy("reflect/a.yaml", `rule: {match: [{output: '{"allow": depth < 2, "code": title, "reason": "it is about " + title}', explanation: title}]}`)

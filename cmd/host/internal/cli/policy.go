@@ -16,24 +16,24 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) policyCommand() *cobra.Command {
+func policyCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "policy", Short: "Check, test and compare policies, and tell how they decide",
 		Long: `Check, test and compare policies, and tell how they decide. A policy folder holds
-<point>/<name>.yaml, and cases beside it in <point>/<name>_test.yaml. Where no
+<point>/<name>.yaml, and cases next to it in <point>/<name>_test.yaml. Where no
 file decides, the built-in default does: policy describe POINT prints it.`,
 		RunE: needsCommand,
 	}
 	c.AddCommand(
-		a.policyCheckCommand(), a.policyTestCommand(), a.policyExplainCommand(), a.policyEvalCommand(),
-		a.policyDiffCommand(), a.policyReplayCommand(), a.policyDescribeCommand(),
+		policyListCommand(a), policyCheckCommand(a.out), policyTestCommand(a.out), policyExplainCommand(a), policyEvalCommand(a),
+		policyDiffCommand(a.out), policyReplayCommand(a), policyDescribeCommand(a.out),
 	)
 	return c
 }
 
-// currentPolicies loads the folder that a flag names, else that of the
+// currentPolicies loads the folder that a flag names, else the folder of the
 // configuration.
-func (a *App) currentPolicies(points *policy.Points, dir string) (*policy.Set, error) {
+func currentPolicies(a *App, points *policy.Points, dir string) (*policy.Set, error) {
 	if dir != "" {
 		return host.LoadPolicies(points, dir)
 	}
@@ -43,7 +43,7 @@ func (a *App) currentPolicies(points *policy.Points, dir string) (*policy.Set, e
 
 // policiesFlag adds the flag that names the policy folder.
 func policiesFlag(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "policies", "", "policy `folder` (default: that of --policy-dir)")
+	c.Flags().StringVar(dir, "policies", "", "policy `folder` (default: --policy-dir)")
 }
 
 // policyChecked is what check prints.
@@ -54,7 +54,7 @@ type policyChecked struct {
 	Problems []format.Problem   `json:"problems,omitempty"`
 }
 
-func (a *App) policyCheckCommand() *cobra.Command {
+func policyCheckCommand(out *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "check DIR", Short: "Say everything that is wrong with a policy folder",
 		Long: `Say everything that is wrong with a policy folder: syntax, names, types, branches
@@ -62,11 +62,11 @@ that can't be reached, costs, and policies that hold at the same place. Exit
 codes: 0 it can be used, 3 it can't.`,
 		Example: "  reflectory policy check examples/policy-folder/policies",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.policyCheck(args[0]) },
+		RunE:    func(_ *cobra.Command, args []string) error { return policyCheck(out, args[0]) },
 	}
 }
 
-func (a *App) policyCheck(dir string) error {
+func policyCheck(out *output, dir string) error {
 	set, err := host.LoadPolicies(policy.NewPoints(), dir)
 	checked := policyChecked{Valid: err == nil}
 	if err != nil {
@@ -81,21 +81,49 @@ func (a *App) policyCheck(dir string) error {
 			checked.Policies = append(checked.Policies, operation.PolicyOf(p))
 		}
 	}
-	return exitNotValidUnless(checked.Valid, a.printChecked(checked))
+	return exitNotValidUnless(checked.Valid, printChecked(out, checked))
 }
 
-func (a *App) printChecked(checked policyChecked) error {
-	if a.flags.json {
-		return a.printJSON(checked)
+func printChecked(out *output, checked policyChecked) error {
+	if out.json {
+		return out.printJSON(checked)
 	}
 	for _, problem := range checked.Problems {
-		fmt.Fprintln(a.Stdout, term.Lines(problem.String()))
+		fmt.Fprintln(out.Stdout, term.Lines(problem.String()))
 	}
 	if !checked.Valid {
 		return nil
 	}
+	return printPolicies(out, checked.Policies)
+}
+
+func policyListCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the policies of the folder that decide now",
+		Long: `List the policies of the folder that decide now, by file. Where none does, the
+built-in defaults decide; see reflectory policy explain.`,
+		Example: "  reflectory policy list",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			found, err := do[operation.Policies](c.Context(), a, "policy_list", &operation.PolicyList{})
+			if err != nil {
+				return err
+			}
+			if a.out.json {
+				return a.out.printJSON(found)
+			}
+			if len(found.Items) == 0 {
+				a.out.term.Line("no policy is in the folder: the built-in defaults decide")
+				return nil
+			}
+			return printPolicies(a.out, found.Items)
+		},
+	}
+}
+
+func printPolicies(out *output, list []operation.Policy) error {
 	var rows [][]string
-	for _, p := range checked.Policies {
+	for _, p := range list {
 		kind := "decides"
 		if p.Optional {
 			kind = "decides, or leaves it open"
@@ -109,23 +137,23 @@ func (a *App) printChecked(checked policyChecked) error {
 		}
 		rows = append(rows, []string{p.File, p.Namespace, kind, cost})
 	}
-	return a.table([]string{"POLICY", "NAMESPACE", "WHAT", "COST"}, rows)
+	return out.table([]string{"POLICY", "NAMESPACE", "WHAT", "COST"}, rows)
 }
 
-func (a *App) policyTestCommand() *cobra.Command {
+func policyTestCommand(out *output) *cobra.Command {
 	return &cobra.Command{
-		Use: "test DIR", Short: "Run the cases beside the policies of a folder",
-		Long: `Run the cases beside the policies of a folder. Each policy is tested alone; inputs
+		Use: "test DIR", Short: "Run the cases next to the policies of a folder",
+		Long: `Run the cases next to the policies of a folder. Each policy is tested alone; inputs
 that a case doesn't name are empty, and a case names the outputs that it cares
 for. Conditions that the cases saw only one way are listed. Exit codes: 0 every
 case passed, 3 one didn't.`,
 		Example: "  reflectory policy test examples/policy-folder/policies",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return a.policyTest(c.Context(), args[0]) },
+		RunE:    func(c *cobra.Command, args []string) error { return policyTest(c.Context(), out, args[0]) },
 	}
 }
 
-func (a *App) policyTest(ctx context.Context, dir string) error {
+func policyTest(ctx context.Context, out *output, dir string) error {
 	folder, err := host.PolicyFolder(dir)
 	if err != nil {
 		return err
@@ -135,38 +163,38 @@ func (a *App) policyTest(ctx context.Context, dir string) error {
 		return err
 	}
 	passed := !slices.ContainsFunc(reports, func(r *policytest.Report) bool { return !r.Passed() })
-	if a.flags.json {
-		return exitNotValidUnless(passed, a.printJSON(map[string]any{"passed": passed, "reports": reports}))
+	if out.json {
+		return exitNotValidUnless(passed, out.printJSON(map[string]any{"passed": passed, "reports": reports}))
 	}
 	for _, r := range reports {
-		a.printReport(r)
+		printReport(out, r)
 	}
 	return exitNotValidUnless(passed, nil)
 }
 
-func (a *App) printReport(r *policytest.Report) {
+func printReport(out *output, r *policytest.Report) {
 	covered, of := r.Covered()
 	if r.Suite == "" {
-		fmt.Fprintf(a.Stdout, "%s: no cases\n", term.Clean(r.Policy))
+		fmt.Fprintf(out.Stdout, "%s: no cases\n", term.Clean(r.Policy))
 		return
 	}
 	word := "passed"
 	if !r.Passed() {
 		word = fmt.Sprintf("%d failed", len(r.Failures))
 	}
-	fmt.Fprintf(a.Stdout, "%s: %d cases, %s; %d of %d matches seen both ways\n", term.Clean(r.Policy), r.Cases, word, covered, of)
+	fmt.Fprintf(out.Stdout, "%s: %d cases, %s; %d of %d matches seen both ways\n", term.Clean(r.Policy), r.Cases, word, covered, of)
 	for _, f := range r.Failures {
-		fmt.Fprintf(a.Stdout, "  %s:%d: %s, %s: %s\n", term.Clean(r.Suite), f.Line, term.Clean(f.Section), term.Clean(f.Name), term.Clean(f.Message))
+		fmt.Fprintf(out.Stdout, "  %s:%d: %s, %s: %s\n", term.Clean(r.Suite), f.Line, term.Clean(f.Section), term.Clean(f.Name), term.Clean(f.Message))
 	}
 	for _, c := range r.Coverage {
 		switch {
 		case c.Covered():
 		case c.Held == 0 && c.Failed == 0:
-			fmt.Fprintf(a.Stdout, "  line %d: %s was never reached\n", c.Line, c.Path)
+			fmt.Fprintf(out.Stdout, "  line %d: %s was never reached\n", c.Line, c.Path)
 		case c.Held == 0:
-			fmt.Fprintf(a.Stdout, "  line %d: %s never held: %s\n", c.Line, c.Path, term.Clean(c.Condition))
+			fmt.Fprintf(out.Stdout, "  line %d: %s never held: %s\n", c.Line, c.Path, term.Clean(c.Condition))
 		default:
-			fmt.Fprintf(a.Stdout, "  line %d: %s never failed: %s\n", c.Line, c.Path, term.Clean(c.Condition))
+			fmt.Fprintf(out.Stdout, "  line %d: %s never failed: %s\n", c.Line, c.Path, term.Clean(c.Condition))
 		}
 	}
 }

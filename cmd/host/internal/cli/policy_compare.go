@@ -17,18 +17,18 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) policyDiffCommand() *cobra.Command {
+func policyDiffCommand(out *output) *cobra.Command {
 	return &cobra.Command{
 		Use: "diff A B", Short: "Show where two policy folders differ",
 		Long: `Show where two policy folders differ, by point and namespace. Names of files,
 comments and descriptions make no difference. Exit codes: 0 none, 3 they differ.`,
 		Example: "  reflectory policy diff examples/policy-folder/policies examples/policy-folder/candidate",
 		Args:    cobra.ExactArgs(2),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.policyDiff(args[0], args[1]) },
+		RunE:    func(_ *cobra.Command, args []string) error { return policyDiff(out, args[0], args[1]) },
 	}
 }
 
-func (a *App) policyDiff(before, after string) error {
+func policyDiff(out *output, before, after string) error {
 	points := policy.NewPoints()
 	old, err := host.LoadPolicies(points, before)
 	if err != nil {
@@ -39,58 +39,59 @@ func (a *App) policyDiff(before, after string) error {
 		return sdk.Wrap(after, err)
 	}
 	differences := policy.Diff(old, candidate)
-	if a.flags.json {
-		err = a.printJSON(map[string]any{"differences": differences})
+	if out.json {
+		err = out.printJSON(map[string]any{"differences": differences})
 	} else {
 		for _, d := range differences {
-			a.printDifference(d)
+			printDifference(out, d)
 		}
 	}
 	return exitNotValidUnless(len(differences) == 0, err)
 }
 
-func (a *App) printDifference(d policy.Difference) {
-	fmt.Fprintf(a.Stdout, "%s in %s", d.Point, d.Namespace)
+func printDifference(out *output, d policy.Difference) {
+	fmt.Fprintf(out.Stdout, "%s in %s", d.Point, d.Namespace)
 	if d.Shadow {
-		fmt.Fprint(a.Stdout, ", shadow")
+		fmt.Fprint(out.Stdout, ", shadow")
 	}
 	switch {
 	case d.Before == "":
-		fmt.Fprintf(a.Stdout, ": new, %s\n", term.Clean(d.After))
+		fmt.Fprintf(out.Stdout, ": new, %s\n", term.Clean(d.After))
 	case d.After == "":
-		fmt.Fprintf(a.Stdout, ": gone, %s\n", term.Clean(d.Before))
+		fmt.Fprintf(out.Stdout, ": gone, %s\n", term.Clean(d.Before))
 	default:
-		fmt.Fprintf(a.Stdout, ": %s\n", term.Clean(d.After))
+		fmt.Fprintf(out.Stdout, ": %s\n", term.Clean(d.After))
 	}
 	for _, line := range d.Removed {
-		fmt.Fprintf(a.Stdout, "- %s\n", term.Clean(line))
+		fmt.Fprintf(out.Stdout, "- %s\n", term.Clean(line))
 	}
 	for _, line := range d.Added {
-		fmt.Fprintf(a.Stdout, "+ %s\n", term.Clean(line))
+		fmt.Fprintf(out.Stdout, "+ %s\n", term.Clean(line))
 	}
 }
 
-func (a *App) policyReplayCommand() *cobra.Command {
+func policyReplayCommand(a *App) *cobra.Command {
 	var log, since string
 	c := &cobra.Command{
 		Use: "replay NEW", Short: "Decide recorded decisions again under a candidate, and show what would change",
 		Long: `Decide recorded decisions again under a candidate policy folder, and show what
-would have come out otherwise, before it is rolled out: by name, after the host's
-own conditions, and apart from that what the candidate wants and those refuse. The decisions are those of
-the store, or with --log those of a file that policy eval wrote. What was recorded
-without its inputs, since they are masked or too large, is counted and passed over.
+would have come out differently, before it is rolled out: by name, after the
+host's own conditions, and separately what the candidate wants and the conditions
+refuse. The decisions come from the store, or with --log from a file that policy
+eval wrote. What was recorded without its inputs, since they are masked or too
+large, is counted and passed over.
 Exit codes: 0 nothing would change, 3 something would.`,
 		Example: `  reflectory policy replay examples/policy-folder/candidate --since 72h
   reflectory policy replay examples/policy-folder/candidate --log examples/policy-folder/decisions.jsonl --since 2026-11-02`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.policyReplay(c.Context(), args[0], log, since) },
+		RunE: func(c *cobra.Command, args []string) error { return policyReplay(c.Context(), a, args[0], log, since) },
 	}
 	c.Flags().StringVar(&log, "log", "", "decision log `file`, in place of the store")
 	c.Flags().StringVar(&since, "since", "", "how far back: a duration such as 72h, a date, or a time")
 	return c
 }
 
-func (a *App) policyReplay(ctx context.Context, dir, log, since string) error {
+func policyReplay(ctx context.Context, a *App, dir, log, since string) error {
 	from, err := parseSince(since, core.SystemClock{}.Now())
 	if err != nil {
 		return err
@@ -102,28 +103,28 @@ func (a *App) policyReplay(ctx context.Context, dir, log, since string) error {
 	}
 	var replayed *operation.PolicyReplayed
 	if log != "" {
-		replayed, err = a.replayLog(ctx, set, log, from)
+		replayed, err = replayLog(ctx, a, set, log, from)
 	} else {
-		replayed, err = a.replayStore(ctx, points, dir, from)
+		replayed, err = replayStore(ctx, a, points, dir, from)
 	}
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		err = a.printJSON(replayed)
+	if a.out.json {
+		err = a.out.printJSON(replayed)
 	} else {
-		a.printPolicyReplay(replayed.Replay)
+		printPolicyReplay(a.out, replayed.Replay)
 	}
 	return exitNotValidUnless(replayed.Changed == 0, err)
 }
 
-// counting shows how many records were taken.
-func (a *App) counting(records iter.Seq2[*policy.Record, error]) iter.Seq2[*policy.Record, error] {
+// counted shows how many records were taken.
+func counted(out *output, records iter.Seq2[*policy.Record, error]) iter.Seq2[*policy.Record, error] {
 	return func(yield func(*policy.Record, error) bool) {
 		taken := int64(0)
 		for record, err := range records {
 			taken++
-			a.term.Step(taken, 0, decided)
+			out.term.Step(taken, 0, decided)
 			if !yield(record, err) {
 				return
 			}
@@ -132,19 +133,19 @@ func (a *App) counting(records iter.Seq2[*policy.Record, error]) iter.Seq2[*poli
 }
 
 // replayLog decides the decisions of a file again.
-func (a *App) replayLog(ctx context.Context, set *policy.Set, log string, since time.Time) (_ *operation.PolicyReplayed, err error) {
+func replayLog(ctx context.Context, a *App, set *policy.Set, log string, since time.Time) (_ *operation.PolicyReplayed, err error) {
 	f, err := a.input.open(log)
 	if err != nil {
 		return nil, sdk.Wrap("open the decision log", err)
 	}
 	defer closing(&err, f)
-	a.term.Status("deciding again …")
-	replay, err := set.Replay(ctx, a.counting(policy.ReadLog(f)), policy.ReplayOptions{Since: since, Engine: host.Engine})
+	a.out.term.Status("deciding again …")
+	replay, err := set.Replay(ctx, counted(a.out, policy.ReadLog(f)), policy.ReplayOptions{Since: since, Engine: host.Engine})
 	return &operation.PolicyReplayed{Replay: replay}, err
 }
 
 // replayStore has the host decide its own decisions again, by the files of a folder.
-func (a *App) replayStore(ctx context.Context, points *policy.Points, dir string, since time.Time) (*operation.PolicyReplayed, error) {
+func replayStore(ctx context.Context, a *App, points *policy.Points, dir string, since time.Time) (*operation.PolicyReplayed, error) {
 	folder, err := host.PolicyFolder(dir)
 	if err != nil {
 		return nil, err
@@ -153,39 +154,39 @@ func (a *App) replayStore(ctx context.Context, points *policy.Points, dir string
 	if err != nil {
 		return nil, err
 	}
-	a.term.Status("deciding again …")
+	a.out.term.Status("deciding again …")
 	replayed, err := do[operation.PolicyReplayed](ctx, a, "policy_replay", &operation.PolicyReplay{Files: files, Since: since})
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range replayed.Pruned {
-		a.term.Line("note: decisions of %s until %s were pruned, and aren't decided again", p.Point, term.Time(p.Until))
+		a.out.term.Line("note: decisions of %s until %s were pruned, and aren't decided again", p.Point, term.Time(p.Until))
 	}
 	return replayed, nil
 }
 
-func (a *App) printPolicyReplay(r *policy.Replay) {
+func printPolicyReplay(out *output, r *policy.Replay) {
 	for _, c := range r.Changes {
-		fmt.Fprintf(a.Stdout, "%s  %s %s %s\n", term.Time(c.At), c.Point, term.Clean(c.Namespace), term.Clean(c.Subject))
-		fmt.Fprintf(a.Stdout, "  - %s  (%s)\n  + %s  (%s)\n", outputLine(c.Before), term.Clean(c.FileBefore), outputLine(c.After), term.Clean(c.FileAfter))
+		fmt.Fprintf(out.Stdout, "%s  %s %s %s\n", term.Time(c.At), c.Point, term.Clean(c.Namespace), term.Clean(c.Subject))
+		fmt.Fprintf(out.Stdout, "  - %s  (%s)\n  + %s  (%s)\n", outputLine(c.Before), term.Clean(c.FileBefore), outputLine(c.After), term.Clean(c.FileAfter))
 		if len(c.Unmet) > 0 {
-			fmt.Fprintf(a.Stdout, "    it wants %s, which the engine refuses: %s\n", outputLine(c.Wanted), strings.Join(c.Unmet, ", "))
+			fmt.Fprintf(out.Stdout, "    it wants %s, which the engine refuses: %s\n", outputLine(c.Wanted), strings.Join(c.Unmet, ", "))
 		}
 	}
 	if more := r.Changed - len(r.Changes); more > 0 {
-		fmt.Fprintf(a.Stdout, "and %d more\n", more)
+		fmt.Fprintf(out.Stdout, "and %d more\n", more)
 	}
-	fmt.Fprintf(a.Stdout, "%d of %d decisions would change", r.Changed, r.Decided)
+	fmt.Fprintf(out.Stdout, "%d of %d decisions would change", r.Changed, r.Decided)
 	if r.Failed > 0 {
-		fmt.Fprintf(a.Stdout, ", %d of them because the policy fails", r.Failed)
+		fmt.Fprintf(out.Stdout, ", %d of them because the policy fails", r.Failed)
 	}
 	if r.Refused > 0 {
-		fmt.Fprintf(a.Stdout, "; %d more would want something else, which the engine refuses", r.Refused)
+		fmt.Fprintf(out.Stdout, "; %d more would want something else, which the engine refuses", r.Refused)
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(a.Stdout, "; %d more can't be decided again: inputs are masked or weren't kept", r.Skipped)
+		fmt.Fprintf(out.Stdout, "; %d more can't be decided again: inputs are masked or weren't kept", r.Skipped)
 	}
-	fmt.Fprintln(a.Stdout)
+	fmt.Fprintln(out.Stdout)
 }
 
 // parseSince reads a duration before now, a date or a time. "" is the beginning.

@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/policy/format"
 )
 
-func (a *App) policyDescribeCommand() *cobra.Command {
+func policyDescribeCommand(out *output) *cobra.Command {
 	var schema bool
 	c := &cobra.Command{
 		Use: "describe [POINT]", Short: "Print what a point's policies see and give, and its default",
@@ -25,18 +25,18 @@ happens where one fails, and the default. Without a point, list the points.
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case schema:
-				return a.printJSON(format.Schema())
+				return out.printJSON(format.Schema())
 			case len(args) == 0:
-				return a.policyPoints()
+				return describePoints(out)
 			}
-			return a.policyDescribe(core.Point(args[0]))
+			return policyDescribe(out, core.Point(args[0]))
 		},
 	}
 	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of policy files")
 	return c
 }
 
-func (a *App) policyPoints() error {
+func describePoints(out *output) error {
 	points := policy.NewPoints()
 	var all []*policy.Description
 	var rows [][]string
@@ -48,21 +48,21 @@ func (a *App) policyPoints() error {
 		all = append(all, d)
 		rows = append(rows, []string{string(name), d.Doc, d.Failure})
 	}
-	if a.flags.json {
-		return a.printJSON(all)
+	if out.json {
+		return out.printJSON(all)
 	}
-	return a.prose([]string{"POINT", "WHAT IT DECIDES", "IF THE POLICY FAILS"}, rows)
+	return out.prose([]string{"POINT", "WHAT IT DECIDES", "IF THE POLICY FAILS"}, rows)
 }
 
-func (a *App) policyDescribe(point core.Point) error {
+func policyDescribe(out *output, point core.Point) error {
 	d, err := policy.NewPoints().Describe(point)
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(d)
+	if out.json {
+		return out.printJSON(d)
 	}
-	fmt.Fprintf(a.Stdout, "%s: %s\nIf a policy fails: %s.\n\n", d.Point, d.Doc, d.Failure)
+	fmt.Fprintf(out.Stdout, "%s: %s\nIf a policy fails: %s.\n\n", d.Point, d.Doc, d.Failure)
 	tables := []struct {
 		header []string
 		rows   [][]string
@@ -72,12 +72,12 @@ func (a *App) policyDescribe(point core.Point) error {
 		{[]string{"FUNCTION", "WHAT"}, functionRows(d)},
 	}
 	for _, t := range tables {
-		if err := a.prose(t.header, t.rows); err != nil {
+		if err := out.prose(t.header, t.rows); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.Stdout)
+		fmt.Fprintln(out.Stdout)
 	}
-	fmt.Fprintf(a.Stdout, "The default, default/%s.yaml:\n\n%s", d.Point, d.Default)
+	fmt.Fprintf(out.Stdout, "The default, default/%s.yaml:\n\n%s", d.Point, d.Default)
 	return nil
 }
 

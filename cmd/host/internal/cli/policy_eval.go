@@ -23,7 +23,7 @@ type policyFlags struct {
 	policies, namespace, input, log string
 }
 
-func (a *App) policyExplainCommand() *cobra.Command {
+func policyExplainCommand(a *App) *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
 		Use: "explain POINT", Short: "Say which policies hold in a namespace, and how they decide",
@@ -34,7 +34,7 @@ was asked, every variable, and what it cost.`,
   reflectory policy explain gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.policyExplain(c.Context(), core.Point(args[0]), f)
+			return policyExplain(c.Context(), a, core.Point(args[0]), f)
 		},
 	}
 	policiesFlag(c, &f.policies)
@@ -43,15 +43,15 @@ was asked, every variable, and what it cost.`,
 	return c
 }
 
-func (a *App) policyExplain(ctx context.Context, point core.Point, f policyFlags) error {
-	set, err := a.currentPolicies(policy.NewPoints(), f.policies)
+func policyExplain(ctx context.Context, a *App, point core.Point, f policyFlags) error {
+	set, err := currentPolicies(a, policy.NewPoints(), f.policies)
 	if err != nil {
 		return err
 	}
 	if f.input == "" {
-		return a.policyChain(set, point, f.namespace)
+		return policyChain(a.out, set, point, f.namespace)
 	}
-	inputs, err := a.policyInputs(f)
+	inputs, err := policyInputs(a, f)
 	if err != nil {
 		return err
 	}
@@ -59,22 +59,22 @@ func (a *App) policyExplain(ctx context.Context, point core.Point, f policyFlags
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		return a.printJSON(e)
+	if a.out.json {
+		return a.out.printJSON(e)
 	}
 	for i := range e.Asked {
-		a.printEvaluation(&e.Asked[i])
+		printEvaluation(a.out, &e.Asked[i])
 	}
 	for _, file := range e.Rest {
-		fmt.Fprintf(a.Stdout, "%s wasn't asked\n", term.Clean(file))
+		fmt.Fprintf(a.out.Stdout, "%s wasn't asked\n", term.Clean(file))
 	}
 	if e.Shadow != "" {
-		fmt.Fprintf(a.Stdout, "%s decides beside it, and only logs\n", term.Clean(e.Shadow))
+		fmt.Fprintf(a.out.Stdout, "%s decides too, and only logs\n", term.Clean(e.Shadow))
 	}
 	return nil
 }
 
-func (a *App) policyChain(set *policy.Set, point core.Point, namespace string) error {
+func policyChain(out *output, set *policy.Set, point core.Point, namespace string) error {
 	chain, err := set.Chain(point, namespace)
 	if err != nil {
 		return err
@@ -89,15 +89,15 @@ func (a *App) policyChain(set *policy.Set, point core.Point, namespace string) e
 		}
 		rows[i] = []string{p.File(), p.Namespace(), why}
 	}
-	if a.flags.json {
-		return a.printJSON(map[string]any{"point": point, "namespace": namespace, "policies": files})
+	if out.json {
+		return out.printJSON(map[string]any{"point": point, "namespace": namespace, "policies": files})
 	}
-	return a.table([]string{"POLICY", "NAMESPACE", "WHY"}, rows)
+	return out.table([]string{"POLICY", "NAMESPACE", "WHY"}, rows)
 }
 
 // printEvaluation prints how one policy came to its answer.
-func (a *App) printEvaluation(e *policy.Evaluation) {
-	fmt.Fprintf(a.Stdout, "%s\n", term.Clean(e.File))
+func printEvaluation(out *output, e *policy.Evaluation) {
+	fmt.Fprintf(out.Stdout, "%s\n", term.Clean(e.File))
 	for _, s := range e.Steps {
 		word, condition := "no ", s.Condition
 		if s.Holds {
@@ -106,22 +106,22 @@ func (a *App) printEvaluation(e *policy.Evaluation) {
 		if condition == "" {
 			condition = "(always)"
 		}
-		fmt.Fprintf(a.Stdout, "  %s  line %d  %s\n", word, s.Line, term.Clean(condition))
+		fmt.Fprintf(out.Stdout, "  %s  line %d  %s\n", word, s.Line, term.Clean(condition))
 	}
 	for _, v := range e.Variables {
-		fmt.Fprintf(a.Stdout, "  variables.%s = %s\n", v.Name, term.Cut(string(core.MustJSON(v.Value)), 100))
+		fmt.Fprintf(out.Stdout, "  variables.%s = %s\n", v.Name, term.Cut(string(core.MustJSON(v.Value)), 100))
 	}
 	switch {
 	case e.Failure != nil:
-		fmt.Fprintf(a.Stdout, "  failed: %s\n", term.Clean(e.Failure.Message))
+		fmt.Fprintf(out.Stdout, "  failed: %s\n", term.Clean(e.Failure.Message))
 	case !e.Decided:
-		fmt.Fprintf(a.Stdout, "  leaves it open (cost %d)\n", e.Cost)
+		fmt.Fprintf(out.Stdout, "  leaves it open (cost %d)\n", e.Cost)
 		return
 	}
 	if e.Explanation != "" {
-		fmt.Fprintf(a.Stdout, "  because %s\n", term.Clean(e.Explanation))
+		fmt.Fprintf(out.Stdout, "  because %s\n", term.Clean(e.Explanation))
 	}
-	fmt.Fprintf(a.Stdout, "  → %s (cost %d)\n", outputLine(e.Output), e.Cost)
+	fmt.Fprintf(out.Stdout, "  → %s (cost %d)\n", outputLine(e.Output), e.Cost)
 }
 
 // outputLine is an outcome on one line.
@@ -136,7 +136,7 @@ func outputLine(output map[string]any) string {
 	return line
 }
 
-func (a *App) policyEvalCommand() *cobra.Command {
+func policyEvalCommand(a *App) *cobra.Command {
 	var f policyFlags
 	c := &cobra.Command{
 		Use: "eval POINT", Short: "Decide once, for inputs of a file",
@@ -147,7 +147,7 @@ that policy replay reads. Exit codes: 0 decided, 4 decided by a refusal.`,
   reflectory policy eval gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.policyEval(c.Context(), core.Point(args[0]), f)
+			return policyEval(c.Context(), a, core.Point(args[0]), f)
 		},
 	}
 	policiesFlag(c, &f.policies)
@@ -158,12 +158,12 @@ that policy replay reads. Exit codes: 0 decided, 4 decided by a refusal.`,
 	return c
 }
 
-func (a *App) policyEval(ctx context.Context, point core.Point, f policyFlags) error {
-	set, err := a.currentPolicies(policy.NewPoints(), f.policies)
+func policyEval(ctx context.Context, a *App, point core.Point, f policyFlags) error {
+	set, err := currentPolicies(a, policy.NewPoints(), f.policies)
 	if err != nil {
 		return err
 	}
-	inputs, err := a.policyInputs(f)
+	inputs, err := policyInputs(a, f)
 	if err != nil {
 		return err
 	}
@@ -176,10 +176,10 @@ func (a *App) policyEval(ctx context.Context, point core.Point, f policyFlags) e
 			return err
 		}
 	}
-	if a.flags.json {
-		err = a.printJSON(record)
+	if a.out.json {
+		err = a.out.printJSON(record)
 	} else {
-		a.printRecord(record)
+		printRecord(a.out, record)
 	}
 	if err == nil && record.Output["allow"] == false {
 		err = statusError{exitDenied}
@@ -187,23 +187,23 @@ func (a *App) policyEval(ctx context.Context, point core.Point, f policyFlags) e
 	return err
 }
 
-func (a *App) printRecord(r *policy.Record) {
-	fmt.Fprintf(a.Stdout, "%s\nby %s", outputLine(r.Output), term.Clean(r.File))
+func printRecord(out *output, r *policy.Record) {
+	fmt.Fprintf(out.Stdout, "%s\nby %s", outputLine(r.Output), term.Clean(r.File))
 	if r.Path != "" {
-		fmt.Fprintf(a.Stdout, ", %s", r.Path)
+		fmt.Fprintf(out.Stdout, ", %s", r.Path)
 	}
 	if r.Condition != "" {
-		fmt.Fprintf(a.Stdout, ": %s", term.Clean(r.Condition))
+		fmt.Fprintf(out.Stdout, ": %s", term.Clean(r.Condition))
 	}
-	fmt.Fprintln(a.Stdout)
+	fmt.Fprintln(out.Stdout)
 	if r.Explanation != "" {
-		fmt.Fprintf(a.Stdout, "because %s\n", term.Clean(r.Explanation))
+		fmt.Fprintf(out.Stdout, "because %s\n", term.Clean(r.Explanation))
 	}
 	if r.Failure != nil {
-		fmt.Fprintf(a.Stdout, "the safe outcome, since the policy failed: %s\n", term.Clean(r.Failure.Message))
+		fmt.Fprintf(out.Stdout, "the safe outcome, since the policy failed: %s\n", term.Clean(r.Failure.Message))
 	}
 	if r.Shadow != nil {
-		fmt.Fprintf(a.Stdout, "shadow %s would have said %s\n", term.Clean(r.Shadow.File), outputLine(r.Shadow.Output))
+		fmt.Fprintf(out.Stdout, "shadow %s would have said %s\n", term.Clean(r.Shadow.File), outputLine(r.Shadow.Output))
 	}
 }
 
@@ -221,7 +221,7 @@ func appendRecord(ctx context.Context, file string, record *policy.Record) (err 
 }
 
 // policyInputs reads the inputs, with the namespace that the flag names.
-func (a *App) policyInputs(f policyFlags) (map[string]any, error) {
+func policyInputs(a *App, f policyFlags) (map[string]any, error) {
 	text, err := a.input.value(f.input, true)
 	if err != nil {
 		return nil, err

@@ -12,49 +12,49 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// events shows a run as it goes; nil with --json.
-func (a *App) events() func(core.Event) {
-	if a.flags.json {
+// runEvents shows a run as it goes; nil with --json.
+func runEvents(out *output) func(core.Event) {
+	if out.json {
 		return nil
 	}
-	return a.show
+	return func(e core.Event) { showEvent(out, e) }
 }
 
 // doing says what a role does, while it does it.
 var doing = map[sdk.Role]string{sdk.RoleGenerate: "generating", sdk.RoleCorrect: "correcting", sdk.RoleEvaluate: "evaluating"}
 
-func (a *App) show(e core.Event) {
+func showEvent(out *output, e core.Event) {
 	switch e := e.(type) {
 	case core.NodeStarted:
-		a.term.Line("%s %s", e.Node, a.term.Faint("("+e.Action+")"))
-		a.term.Wait("  %s …", e.Action)
+		out.term.Line("%s %s", e.Node, out.term.Faint("("+e.Action+")"))
+		out.term.Wait("  %s …", e.Action)
 	case core.NodeEnded:
-		a.term.Clear()
+		out.term.Clear()
 		if e.Skipped {
-			a.term.Line("  skipped: its when said no")
+			out.term.Line("  skipped: its when said no")
 		}
 	case core.IterationStarted:
-		a.term.Status("  %d/%d  %s …", e.Iteration, e.Max, doing[e.Role])
+		out.term.Status("  %d/%d  %s …", e.Iteration, e.Max, doing[e.Role])
 	case core.OutputChunk:
-		a.term.Stream(e.Text)
+		out.term.Stream(e.Text)
 	case core.AttemptJudged:
-		a.term.Line("%s", a.attemptLine(e))
+		out.term.Line("%s", attemptLine(out, e))
 	case core.CallRetried:
-		a.term.Note("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), term.Clean(e.Err.Error()))
+		out.term.Note("  %d     %s failed, next try in %s: %s", e.Iteration, e.Role, term.Duration(e.Wait), term.Clean(e.Err.Error()))
 	case core.CorrectorFailed:
-		a.term.Note("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
+		out.term.Note("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
 	case core.FeedbackFailed:
-		a.term.Line("warn: the memories learn nothing from the run: %s", term.Clean(e.Err.Error()))
+		out.term.Line("warn: the memories learn nothing from the run: %s", term.Clean(e.Err.Error()))
 	case core.LoopEnded:
-		a.term.Line("%s", a.loopLine(e.Result))
+		out.term.Line("%s", loopLine(out, e.Result))
 	}
 }
 
-func (a *App) attemptLine(e core.AttemptJudged) string {
+func attemptLine(out *output, e core.AttemptJudged) string {
 	at := e.Attempt
-	word, colour := wordFor(at), a.term.Bad
+	word, colour := wordFor(at), out.term.Bad
 	if at.Accepted {
-		colour = a.term.Good
+		colour = out.term.Good
 	}
 	switch {
 	case len(at.Errors) > 0 && at.Accepted: // of a child, perhaps: it passed all the same
@@ -63,11 +63,11 @@ func (a *App) attemptLine(e core.AttemptJudged) string {
 		word = firstError(at.Errors)
 	}
 	return fmt.Sprintf("  %d/%d  %s %.2f  %s  %s", at.Iteration, e.Max, colour(term.Bar(at.Score)), at.Score,
-		word, a.term.Faint(term.Duration(e.Took)))
+		word, out.term.Faint(term.Duration(e.Took)))
 }
 
 // wordFor says how a judged attempt fared: valid is the evaluator's word, and
-// accepted or refused that of the loop's own rule, where it says otherwise.
+// accepted or refused the loop's own rule's, where that differs.
 func wordFor(at *core.Attempt) string {
 	switch {
 	case at.Valid && at.Accepted:
@@ -80,10 +80,10 @@ func wordFor(at *core.Attempt) string {
 	return "not valid"
 }
 
-func (a *App) loopLine(r *core.LoopResult) string {
-	colour := a.term.Bad
+func loopLine(out *output, r *core.LoopResult) string {
+	colour := out.term.Bad
 	if r.Status == core.StatusPassed {
-		colour = a.term.Good
+		colour = out.term.Good
 	}
 	line := fmt.Sprintf("  %s", colour(string(r.Status)))
 	if r.Status != core.StatusPassed {
@@ -133,8 +133,8 @@ func (a *App) pluginLog(l plugin.LogLine) {
 	if !a.shows(l.Level) {
 		return
 	}
-	a.term.Note("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(logText(l), 300))
+	a.out.term.Note("%s: plugin %s: %s", l.Level, l.Plugin, term.Cut(logText(l), 300))
 	if l.Dropped > 0 {
-		a.term.Note("warn: plugin %s: %d log lines were dropped before this one", l.Plugin, l.Dropped)
+		a.out.term.Note("warn: plugin %s: %d log lines were dropped before this one", l.Plugin, l.Dropped)
 	}
 }

@@ -70,6 +70,10 @@ func (c *watched) end() {
 	}
 }
 
+// manyCount is how many memories there are: enough for 1,000 records, at which progress is
+// first counted.
+const manyCount = 350
+
 // manyMemories is a world with a store of some thousand records, and an export of it.
 func manyMemories(t *testing.T) (w *world, export []byte) {
 	t.Helper()
@@ -79,7 +83,7 @@ func manyMemories(t *testing.T) (w *world, export []byte) {
 	w = newWorld(t)
 	t.Chdir(w.dir)
 	var lines strings.Builder
-	for i := range 1200 {
+	for i := range manyCount {
 		fmt.Fprintf(&lines, `{"content": "memory %d"}`+"\n", i)
 	}
 	w.ok("memory", "observe", "--file", w.file("m.jsonl", lines.String()))
@@ -101,7 +105,7 @@ func TestProgress_ImportAndExportMove(t *testing.T) {
 	if _, err := feed.Write(export[:half]); err != nil {
 		t.Fatal(err)
 	}
-	importing.until("importing …", "importing …  1s  3,000 records, ", "importing …  2s  3,000 records, ")
+	importing.until("importing …", "importing …  1s  1,000 records, ", "importing …  2s  1,000 records, ")
 	if _, err := feed.Write(export[half:]); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +113,7 @@ func TestProgress_ImportAndExportMove(t *testing.T) {
 	importing.until("rebuilding what follows from the records …", "checking …", "imported ")
 	importing.end()
 
-	w.watchFile("store import all.jsonl --data-dir another", " KiB of ", "imported ")
+	w.watchFile("store import all.jsonl --data-dir another", "iB of ", "imported ")
 
 	out, stdout := io.Pipe()
 	exporting := w.watch(strings.NewReader(""), stdout, "store export -")
@@ -140,7 +144,7 @@ func TestProgress_ChecksCountWhatTheyRead(t *testing.T) {
 	w.watchFile("store check --repair", "rebuilding what follows from the records …", ",000 records", "checking …", "everything agrees")
 	w.watchFile("audit verify", "reading the journal …")
 	w.watchFile("memory sweep default", "looking at the memories …", "looked at")
-	w.watchFile("memory reembed default", "making vectors …", "% ", " of 1,200 memories", "0 of 1200 memories got")
+	w.watchFile("memory reembed default", "making vectors …", "% ", " of 350 memories", "0 of 350 memories got")
 	if err := os.Mkdir("policies", 0o700); err != nil {
 		t.Fatal(err)
 	}

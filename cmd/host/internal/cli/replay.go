@@ -12,7 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/workflow"
 )
 
-func (a *App) replayCommand() *cobra.Command {
+func replayCommand(a *App) *cobra.Command {
 	in := &operation.RunReplay{}
 	var evaluator string
 	c := &cobra.Command{
@@ -26,7 +26,7 @@ nothing is stored. Exit codes: 0 nothing would change, 3 something would.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]
-			return a.replay(c.Context(), in, evaluator)
+			return replayRun(c.Context(), a, in, evaluator)
 		},
 	}
 	c.Flags().StringVar(&evaluator, "evaluator", "", "YAML `file` of another evaluator")
@@ -34,7 +34,7 @@ nothing is stored. Exit codes: 0 nothing would change, 3 something would.`,
 	return c
 }
 
-func (a *App) replay(ctx context.Context, in *operation.RunReplay, evaluator string) error {
+func replayRun(ctx context.Context, a *App, in *operation.RunReplay, evaluator string) error {
 	if evaluator != "" {
 		source, err := workflow.Read(evaluator)
 		if err != nil {
@@ -46,17 +46,17 @@ func (a *App) replay(ctx context.Context, in *operation.RunReplay, evaluator str
 	if err != nil {
 		return err
 	}
-	if a.flags.json {
-		err = a.printJSON(result)
+	if a.out.json {
+		err = a.out.printJSON(result)
 	} else {
-		err = a.printReplay(result)
+		err = printReplay(a.out, result)
 	}
 	return exitNotValidUnless(result.Changed == 0, err)
 }
 
-func (a *App) printReplay(r *host.Replayed) error {
+func printReplay(out *output, r *host.Replayed) error {
 	for _, l := range r.Loops {
-		fmt.Fprintf(a.Stdout, "%s (visit %d)\n", l.Node, l.Visit)
+		fmt.Fprintf(out.Stdout, "%s (visit %d)\n", l.Node, l.Visit)
 		rows := make([][]string, len(l.Attempts))
 		for i, at := range l.Attempts {
 			rows[i] = []string{fmt.Sprint(at.Iteration), judged(at.Was), judged(at.Now), "same"}
@@ -67,11 +67,11 @@ func (a *App) printReplay(r *host.Replayed) error {
 				rows[i][3] += ": " + firstError(at.Now.Errors)
 			}
 		}
-		if err := a.table([]string{"ITERATION", "WAS", "NOW", ""}, rows); err != nil {
+		if err := out.table([]string{"ITERATION", "WAS", "NOW", ""}, rows); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(a.Stdout, "%d of the run's attempts would be judged otherwise\n", r.Changed)
+	_, err := fmt.Fprintf(out.Stdout, "%d of the run's attempts would be judged differently\n", r.Changed)
 	return err
 }
 

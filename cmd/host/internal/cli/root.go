@@ -23,6 +23,7 @@ Exit codes: 0 passed, 1 failure, 2 usage, 3 not valid, 4 refused, 5 raised,
 
 // root is the command tree, the one list of all commands.
 func (a *App) root() *cobra.Command {
+	a.begin()
 	root := &cobra.Command{
 		Use: "reflectory", Short: "Run reflection workflows on plugins", Long: about,
 		Example: "  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml",
@@ -51,10 +52,10 @@ func (a *App) root() *cobra.Command {
 	root.SetHelpFunc(help)
 	root.SetVersionTemplate("{{.Version}}")
 	f := root.PersistentFlags()
-	f.BoolVar(&a.flags.json, "json", false, "print one JSON value on standard output")
+	f.BoolVar(&a.out.json, "json", false, "print one JSON value on standard output")
 	f.StringVar(&a.flags.dataDir, "data-dir", "", "folder of all state (default: in the user's data home)")
 	f.StringVar(&a.flags.pluginDir, "plugin-dir", "", "folder that added plugins are copied to (default: plugins in the data folder)")
-	f.StringVar(&a.flags.lock, "lock", "", "`file` that pins the plugins (default: reflectory.lock beside reflectory.yaml, else in the data folder)")
+	f.StringVar(&a.flags.lock, "lock", "", "`file` that pins the plugins (default: reflectory.lock next to reflectory.yaml, else in the data folder)")
 	f.StringVar(&a.flags.policyDir, "policy-dir", "", "folder of the policies (default: policies in the data folder, if it is there)")
 	f.StringVar(&a.flags.sandbox, "sandbox", "", "whether plugins must be sandboxed: require, prefer, off (default prefer)")
 	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of logs shown, of plugins and, at info, of the journal's events: trace, debug, info, warn, error, off (default warn)")
@@ -62,12 +63,13 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.agent, "agent", "", "`name` of who acts, which events record (default: your user name)")
 	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(
-		a.initCommand(), a.runCommand(), a.resumeCommand(), a.replayCommand(), a.runsCommand(),
-		a.evaluateCommand(), a.correctCommand(), a.pluginCommand(), a.policyCommand(),
-		a.memoryCommand(), a.knowledgeCommand(), a.governanceCommand(), a.gateCommand(), a.evidenceCommand(),
-		a.auditCommand(), a.storeCommand(),
-		a.statusCommand(), a.configCommand(), a.versionCommand(), environmentTopic(), flagsTopic(),
+		initCommand(a), runCommand(a), resumeCommand(a), replayCommand(a), runsCommand(a),
+		evaluateCommand(a), correctCommand(a), pluginCommand(a), policyCommand(a),
+		memoryCommand(a), knowledgeCommand(a), governanceCommand(a), gateCommand(a), evidenceCommand(a),
+		auditCommand(a), storeCommand(a), decisionsCommand(a), sessionCommand(a), tokenCommand(a),
+		serveCommand(a), statusCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(),
 	)
+	a.out.commands = root
 	for _, c := range root.Commands() {
 		a.marksStart(c)
 	}
@@ -114,6 +116,6 @@ func needsCommand(c *cobra.Command, args []string) error {
 // required marks a flag as one that must be given.
 func required(c *cobra.Command, flag string) {
 	if err := c.MarkFlagRequired(flag); err != nil {
-		panic(err) // the flag is defined beside it
+		panic(err) // the caller defined the flag
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) runCommand() *cobra.Command {
+func runCommand(a *App) *cobra.Command {
 	var flags stateFlags
-	var session string
+	in := &operation.RunStart{}
 	c := &cobra.Command{
 		Use: "run WORKFLOW", Short: "Run a workflow",
 		Long: `Run a workflow. Its progress goes to standard error, its result to standard
@@ -33,31 +33,32 @@ resumed.`,
   reflectory run workflow.yaml --state user.name=Ada --state retries=2 --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.run(c.Context(), args[0], &operation.RunStart{Session: session}, flags)
+			in.Namespace = a.orConfigured(c, in.Namespace)
+			return runWorkflow(c.Context(), a, args[0], in, flags)
 		},
 	}
-	a.namespaceFlag(c)
-	c.Flags().StringVar(&session, "session", "", "`name` of the session that the run's recalls are turns of (default the run's id)")
+	namespaceFlag(c, &in.Namespace)
+	c.Flags().StringVar(&in.Session, "session", "", "`name` of the session that the run's recalls are turns of (default the run's id)")
 	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; dots lead into objects; the value is JSON if it parses, else text")
 	c.Flags().StringVar(&flags.file, "state-file", "", "lay a JSON object `file` over the state")
 	c.Flags().StringVar(&flags.input, "input", "", "put a `file`, or - for standard input, into state.input: parsed if it is named .json, else as text")
 	return c
 }
 
-func (a *App) run(ctx context.Context, path string, in *operation.RunStart, flags stateFlags) error {
+func runWorkflow(ctx context.Context, a *App, path string, in *operation.RunStart, flags stateFlags) error {
 	source, err := workflow.Read(path)
 	if err != nil {
 		return err
 	}
-	in.Workflow, in.SourceFiles, in.Namespace = source.Text, filesOf(source), a.config.Namespace.Value
+	in.Workflow, in.SourceFiles = source.Text, filesOf(source)
 	if in.Overlay, err = flags.overlay(a.input); err != nil {
 		return err
 	}
-	run, err := doCall[operation.RunEnded](ctx, a, a.shownCall(), "run_start", in)
+	run, err := doCall[operation.RunEnded](ctx, a, shownCall(a.out), "run_start", in)
 	if err != nil {
-		return flags.named(err)
+		return err
 	}
-	return a.printRun(run)
+	return printRun(a.out, run)
 }
 
 // filesOf are the files of a source, for a request that has its text.
@@ -66,54 +67,54 @@ func filesOf(source core.Source) operation.SourceFiles {
 }
 
 // shownCall has a run shown as it goes.
-func (a *App) shownCall() operation.Call {
-	return operation.Call{Events: a.events(), Pieces: a.term.Live() && !a.flags.json}
+func shownCall(out *output) operation.Call {
+	return operation.Call{Events: runEvents(out), Pieces: out.term.Live() && !out.json}
 }
 
-func (a *App) resumeCommand() *cobra.Command {
+func resumeCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "resume RUN", Short: "Go on with a run that was killed, cancelled or failed",
 		Long: `Go on with a run that was killed, cancelled or failed, at the first step that it
 did not record. RUN is a run's id, or at least its first 8 characters. The
 workflow is the one that the run was started with, whatever became of its file.
-A run that is done is refused. The exit codes are those of run.`,
+A run that is done is refused. The exit codes are the same as for run.`,
 		Example: "  reflectory resume 01939f2d",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return a.resume(c.Context(), args[0]) },
+		RunE:    func(c *cobra.Command, args []string) error { return resumeRun(c.Context(), a, args[0]) },
 	}
 }
 
-func (a *App) resume(ctx context.Context, id string) error {
-	run, err := doCall[operation.RunEnded](ctx, a, a.shownCall(), "run_resume", &operation.RunResume{ID: id})
+func resumeRun(ctx context.Context, a *App, id string) error {
+	run, err := doCall[operation.RunEnded](ctx, a, shownCall(a.out), "run_resume", &operation.RunResume{ID: id})
 	if err != nil {
 		return err
 	}
-	return a.printRun(run)
+	return printRun(a.out, run)
 }
 
 // printRun prints how a run ended and returns its exit code as an error.
-func (a *App) printRun(run *operation.RunEnded) error {
-	if a.flags.json {
-		if err := a.printJSON(run); err != nil {
+func printRun(out *output, run *operation.RunEnded) error {
+	if out.json {
+		if err := out.printJSON(run); err != nil {
 			return err
 		}
 		return statusExit(run.Status)
 	}
 	if run.Error == nil && (run.Status == core.StatusPassed || run.Status == core.StatusExhausted) {
-		if err := a.printOutput(run.Result); err != nil {
+		if err := printOutput(out, run.Result); err != nil {
 			return err
 		}
 	}
-	a.term.Line("run %s %s", run.ID, run.Status)
+	out.term.Line("run %s %s", run.ID, run.Status)
 	var hints []string
 	if run.Error != nil {
-		a.term.Line("error: %s", term.Lines(run.Error.Message))
-		hints = append(hints, a.hint(run.Error))
+		out.term.Line("error: %s", term.Lines(run.Error.Message))
+		hints = append(hints, out.hint(run.Error))
 	}
 	hints = append(hints, inputHint(run.Run), resumeHint(run.Run))
 	hints = slices.DeleteFunc(hints, func(h string) bool { return h == "" })
 	if len(hints) > 0 {
-		a.term.Line("hint: %s", term.Clean(strings.Join(hints, "; ")))
+		out.term.Line("hint: %s", term.Clean(strings.Join(hints, "; ")))
 	}
 	return statusExit(run.Status)
 }
@@ -142,10 +143,10 @@ func resumeHint(run *core.Run) string {
 	return "go on with: reflectory resume " + run.ID
 }
 
-// printOutput prints a result's output: a text as it is, but for what would
+// printOutput prints a result's output: a text as it is, except what would
 // steer a terminal, and anything else as JSON. A result without output is printed
 // whole, and so is an evaluation's: what it says of the output is the point of it.
-func (a *App) printOutput(result json.RawMessage) error {
+func printOutput(out *output, result json.RawMessage) error {
 	var r struct {
 		Output     json.RawMessage `json:"output"`
 		Valid      *bool           `json:"valid"`
@@ -156,15 +157,15 @@ func (a *App) printOutput(result json.RawMessage) error {
 	}
 	evaluation := r.Valid != nil && r.StopReason == nil
 	if r.Output == nil || evaluation {
-		return a.printJSON(result)
+		return out.printJSON(result)
 	}
 	var text *string // stays nil for null
 	if json.Unmarshal(r.Output, &text) == nil && text != nil {
-		if term.IsTerminal(a.Stdout) {
+		if term.IsTerminal(out.Stdout) {
 			*text = term.Lines(*text)
 		}
-		_, err := fmt.Fprintln(a.Stdout, *text)
+		_, err := fmt.Fprintln(out.Stdout, *text)
 		return err
 	}
-	return a.printJSON(r.Output)
+	return out.printJSON(r.Output)
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-func (a *App) runsCommand() *cobra.Command {
+func runsCommand(a *App) *cobra.Command {
 	c := &cobra.Command{Use: "runs", Short: "Look at stored runs", RunE: needsCommand}
-	c.AddCommand(a.runsListCommand(), a.runsShowCommand())
+	c.AddCommand(runsListCommand(a), runsShowCommand(a), runsDiffCommand(a))
 	return c
 }
 
-func (a *App) runsListCommand() *cobra.Command {
+func runsListCommand(a *App) *cobra.Command {
 	f := &operation.RunList{}
 	c := &cobra.Command{
 		Use: "list", Short: "List runs, the newest first",
@@ -30,7 +30,7 @@ on with it.`,
 			if err != nil {
 				return err
 			}
-			return a.printRuns(page)
+			return printRuns(a, page)
 		},
 	}
 	c.Flags().StringVar((*string)(&f.Status), "status", "", "only runs of this `status`: "+strings.Join(statuses(), ", "))
@@ -49,12 +49,12 @@ func statuses() (names []string) {
 	return names
 }
 
-func (a *App) printRuns(page *operation.Page[operation.RunSummary]) error {
-	if a.flags.json {
-		return a.printJSON(page)
+func printRuns(a *App, page *operation.Page[operation.RunSummary]) error {
+	if a.out.json {
+		return a.out.printJSON(page)
 	}
 	if len(page.Items) == 0 {
-		a.term.Line("no runs in %s", a.config.DataDir.Value)
+		a.out.term.Line("no runs in %s", a.config.DataDir.Value)
 		return nil
 	}
 	rows := make([][]string, len(page.Items))
@@ -62,14 +62,14 @@ func (a *App) printRuns(page *operation.Page[operation.RunSummary]) error {
 		rows[i] = []string{s.RunID, cell(s.Workflow), string(s.Status), fmt.Sprint(s.Iterations),
 			fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
 	}
-	if err := a.table([]string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, rows); err != nil {
+	if err := a.out.table([]string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, rows); err != nil {
 		return err
 	}
-	a.hintNext(page.NextPageToken)
+	a.out.hintNext(page.NextPageToken)
 	return nil
 }
 
-func (a *App) runsShowCommand() *cobra.Command {
+func runsShowCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", Short: "Show a run: every attempt, its score and its errors",
 		Long:    "Show a run. RUN is a run's id, or at least its first 8 characters.",
@@ -80,45 +80,49 @@ func (a *App) runsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printRunDetails(run)
+			return printRunDetails(a.out, run)
 		},
 	}
 }
 
-func (a *App) printRunDetails(run *operation.Run) error {
-	if a.flags.json {
-		return a.printJSON(run)
+func printRunDetails(out *output, run *operation.Run) error {
+	if out.json {
+		return out.printJSON(run)
 	}
-	w := a.Stdout
-	fmt.Fprintf(w, "run       %s\nworkflow  %s (%s)\nstatus    %s", run.RunID, term.Clean(run.Workflow), term.Clean(run.Source.File), run.Status)
+	status := string(run.Status)
 	if run.StopReason != "" {
-		fmt.Fprintf(w, " (%s)", run.StopReason)
+		status += " (" + string(run.StopReason) + ")"
 	}
-	fmt.Fprintf(w, "\nstarted   %s\nactive    %s\n", term.Time(run.StartedAt),
-		term.Duration(time.Duration(run.Usage.WallMillis)*time.Millisecond))
+	rows := [][2]string{
+		{"run", run.RunID}, {"workflow", term.Clean(run.Workflow + " (" + run.Source.File + ")")}, {"status", status},
+		{"started", term.Time(run.StartedAt)}, {"active", term.Duration(time.Duration(run.Usage.WallMillis) * time.Millisecond)},
+	}
 	if run.Error != nil {
-		fmt.Fprintf(w, "error     %s\n", term.Lines(run.Error.Message))
+		rows = append(rows, [2]string{"error", term.Lines(run.Error.Message)})
+	}
+	for _, row := range rows {
+		out.lines("          ", "%-9s %s", row[0], row[1])
 	}
 	for _, l := range run.Loops {
-		fmt.Fprintf(w, "\n%s (visit %d)\n", l.Node, l.Visit)
+		out.lines("  ", "\n%s (visit %d)", l.Node, l.Visit)
 		for i := range l.Attempts {
-			a.printAttempt(&l.Attempts[i])
+			printAttempt(out, &l.Attempts[i])
 		}
 	}
 	if hint := resumeHint(run.Run); hint != "" {
-		a.term.Line("hint: %s", hint)
+		out.term.Line("hint: %s", hint)
 	}
 	return nil
 }
 
-func (a *App) printAttempt(at *core.Attempt) {
+func printAttempt(out *output, at *core.Attempt) {
 	word := "not judged yet"
 	if at.Judged {
 		word = wordFor(at)
 	}
-	fmt.Fprintf(a.Stdout, "  %d  %s %.2f  %s, by %s\n     %s\n", at.Iteration, term.Bar(at.Score), at.Score, word, at.Role,
-		a.preview(5, string(at.Output)))
+	fmt.Fprintf(out.Stdout, "  %d  %s %.2f  %s, by %s\n     %s\n", at.Iteration, term.Bar(at.Score), at.Score, word, at.Role,
+		out.preview(5, string(at.Output)))
 	for i := range at.Errors {
-		fmt.Fprintf(a.Stdout, "     - %s\n", term.Lines(errorText(&at.Errors[i])))
+		out.lines("       ", "     - %s", term.Lines(errorText(&at.Errors[i])))
 	}
 }

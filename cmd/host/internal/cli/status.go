@@ -14,13 +14,13 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-func (a *App) statusCommand() *cobra.Command {
+func statusCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show what this host is and what it can do",
 		Long: `Show what this host is and what it can do: its version, where it keeps its state,
 who has its store open, the installed plugins with what would confine them, the
 parts of the sandbox that this system has, and what is kept of WASM modules. Nothing
-is started, opened for writing, or changed. What is wrong with a part is told there;
+is started, opened for writing, or changed. What is wrong with a part is reported there;
 the exit code is 0.
 
 With --json, each part is an object of its own; later versions add to them:
@@ -40,20 +40,26 @@ they can't be looked at; the whole has one where no command that needs the host 
 work, as with policies that can't decide.`,
 		Example: "  reflectory status\n  reflectory status --json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := a.status(c.Context())
+			s, err := currentStatus(c.Context(), a)
 			if err != nil {
 				return err
 			}
-			if a.flags.json {
-				return a.printJSON(s)
+			if a.out.json {
+				return a.out.printJSON(s)
 			}
-			return a.printStatus(s)
+			return printStatus(a.out, s)
 		},
 	}
 }
 
-// status asks the host, or, where none can be opened, looks at what there is of it.
-func (a *App) status(ctx context.Context) (*host.Status, error) {
+// currentStatus asks the host, or, where none can be opened, looks at what there is of it.
+func currentStatus(ctx context.Context, a *App) (*host.Status, error) {
+	if _, err := a.client(ctx); err != nil {
+		return nil, err
+	}
+	if a.server != nil {
+		return do[host.Status](ctx, a, "status", &operation.StatusGet{})
+	}
 	if _, err := a.openHost(ctx); err != nil {
 		s := host.Look(a.config, version, a.notice)
 		s.Problem = core.NewErrorInfo(err)
@@ -63,8 +69,8 @@ func (a *App) status(ctx context.Context) (*host.Status, error) {
 }
 
 // printStatus shows the status to people.
-func (a *App) printStatus(s *host.Status) error {
-	a.printSection("reflectory "+s.Version.Version, [][2]string{
+func printStatus(out *output, s *host.Status) error {
+	out.printSection("reflectory "+s.Version.Version, [][2]string{
 		{"platform", s.Version.Platform + ", " + s.Version.Go},
 		{"config", cmp.Or(s.Config.File, "no "+config.FileName)},
 		{"data", s.Config.DataDir.Value + " (" + s.Config.DataDir.Origin + ")"},
@@ -73,23 +79,23 @@ func (a *App) printStatus(s *host.Status) error {
 		{"wasm cache", wasmLine(s.WASM)},
 	})
 	if s.Problem != nil {
-		a.printSection("host", [][2]string{{"problem", s.Problem.Message}, {"hint", a.hint(s.Problem)}})
+		out.printSection("host", [][2]string{{"problem", s.Problem.Message}, {"hint", out.hint(s.Problem)}})
 	}
-	a.printSection("sandbox", sandboxRows(s.Sandbox))
+	out.printSection("sandbox", sandboxRows(s.Sandbox))
 	if s.Plugins.Problem != nil {
-		a.printSection("plugins", [][2]string{{"problem", s.Plugins.Problem.Message}, {"hint", a.hint(s.Plugins.Problem)}})
+		out.printSection("plugins", [][2]string{{"problem", s.Plugins.Problem.Message}, {"hint", out.hint(s.Plugins.Problem)}})
 		return nil
 	}
-	fmt.Fprintf(a.Stdout, "plugins (%s)\n", s.Plugins.Lock)
+	fmt.Fprintf(out.Stdout, "plugins (%s)\n", s.Plugins.Lock)
 	if len(s.Plugins.List) == 0 {
-		fmt.Fprintln(a.Stdout, "  none is installed")
+		fmt.Fprintln(out.Stdout, "  none is installed")
 		return nil
 	}
 	rows := make([][]string, len(s.Plugins.List))
 	for i, p := range s.Plugins.List {
 		rows[i] = []string{"  " + p.Name, p.Version, p.Runtime, p.From, p.State, p.Sandbox}
 	}
-	return a.table([]string{"  PLUGIN", "VERSION", "RUNTIME", "FROM", "STATE", "SANDBOX"}, rows)
+	return out.table([]string{"  PLUGIN", "VERSION", "RUNTIME", "FROM", "STATE", "SANDBOX"}, rows)
 }
 
 // storeLine is the store on a line, for people.

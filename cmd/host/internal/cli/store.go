@@ -9,16 +9,16 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
-func (a *App) storeCommand() *cobra.Command {
+func storeCommand(a *App) *cobra.Command {
 	c := &cobra.Command{Use: "store", Short: "Check, back up, restore, export, import and prune the store", RunE: needsCommand}
 	c.AddCommand(
-		a.storeCheckCommand(), a.storeBackupCommand(), a.storeRestoreCommand(),
-		a.storeExportCommand(), a.storeImportCommand(), a.storePruneCommand(),
+		storeCheckCommand(a), storeBackupCommand(a), storeRestoreCommand(a),
+		storeExportCommand(a), storeImportCommand(a), storePruneCommand(a),
 	)
 	return c
 }
 
-func (a *App) storeCheckCommand() *cobra.Command {
+func storeCheckCommand(a *App) *cobra.Command {
 	var repair bool
 	c := &cobra.Command{
 		Use: "check", Short: "Prove that records, indices, links and events agree",
@@ -30,34 +30,34 @@ Exit codes: 0 all agrees, 3 it doesn't.`,
 	c.Flags().BoolVar(&repair, "repair", false, "first rebuild what follows from other records")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		a.noteNewStore()
-		a.term.Status("checking …")
+		a.out.term.Status("checking …")
 		checked, err := do[operation.StoreChecked](c.Context(), a, "store_check", &operation.StoreCheck{Repair: repair})
 		if err != nil {
 			return err
 		}
-		return a.printStoreChecked(checked)
+		return printStoreChecked(a.out, checked)
 	}
 	return c
 }
 
-func (a *App) printStoreChecked(checked *operation.StoreChecked) error {
-	if a.flags.json {
-		return exitNotValidUnless(checked.Valid, a.printJSON(checked))
+func printStoreChecked(out *output, checked *operation.StoreChecked) error {
+	if out.json {
+		return exitNotValidUnless(checked.Valid, out.printJSON(checked))
 	}
 	rebuildable := 0
 	for _, p := range checked.Problems {
-		fmt.Fprintf(a.Stdout, "%s: %s: %s\n", p.Part, term.Clean(p.Key), term.Clean(p.Message))
+		fmt.Fprintf(out.Stdout, "%s: %s: %s\n", p.Part, term.Clean(p.Key), term.Clean(p.Message))
 		if p.Rebuildable {
 			rebuildable++
 		}
 	}
 	switch {
 	case checked.Valid:
-		a.term.Line("%s", a.term.Good("everything agrees"))
+		out.term.Line("%s", out.term.Good("everything agrees"))
 	case rebuildable > 0:
-		a.term.Line("%s, %d of those above can be repaired with: reflectory store check --repair", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
+		out.term.Line("%s, %d of those above can be repaired with: reflectory store check --repair", out.term.Bad(fmt.Sprintf("%d problems", checked.Count)), rebuildable)
 	default:
-		a.term.Line("%s", a.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
+		out.term.Line("%s", out.term.Bad(fmt.Sprintf("%d problems", checked.Count)))
 	}
 	return exitNotValidUnless(checked.Valid, nil)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func (a *App) storeExportCommand() *cobra.Command {
+func storeExportCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "export FILE", Short: "Write all that the store holds as JSON Lines",
 		Long: `Write all that the store holds as JSON Lines, but for what follows from other records.
@@ -28,20 +28,20 @@ like the data folder. Exports of equal stores are equal.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] != "-" {
 				a.noteNewStore()
-				return a.exportTo(c.Context(), args[0])
+				return exportTo(c.Context(), a, args[0])
 			}
-			if a.flags.json {
+			if a.out.json {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--json prints the result where the export goes: name a FILE")}
 			}
 			a.noteNewStore()
-			_, err := a.export(c.Context(), a.Stdout)
+			_, err := exportStore(c.Context(), a, a.out.Stdout)
 			return err
 		},
 	}
 }
 
-// exportTo writes an export beside its file, and then into its place.
-func (a *App) exportTo(ctx context.Context, path string) (err error) {
+// exportTo writes an export next to its file, and then renames it.
+func exportTo(ctx context.Context, a *App, path string) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-") // for the owner only
 	if err != nil {
 		return exportError(path, err)
@@ -50,7 +50,7 @@ func (a *App) exportTo(ctx context.Context, path string) (err error) {
 		_ = file.Close()
 		_ = os.Remove(file.Name()) // unless it was renamed
 	}()
-	moved, err := a.export(ctx, file)
+	moved, err := exportStore(ctx, a, file)
 	if err != nil {
 		return err
 	}
@@ -60,10 +60,10 @@ func (a *App) exportTo(ctx context.Context, path string) (err error) {
 	if err := os.Rename(file.Name(), path); err != nil {
 		return exportError(path, err)
 	}
-	return a.printDone(movedResult(path, moved.Records, moved.Bytes), "exported %s, %s", plural(int(moved.Records), "record", "records"), term.Size(moved.Bytes))
+	return a.out.printDone(moved, "exported %s, %s", plural(int(moved.Records), "record", "records"), term.Size(moved.Bytes))
 }
 
-func (a *App) export(ctx context.Context, to io.Writer) (*store.Moved, error) {
+func exportStore(ctx context.Context, a *App, to io.Writer) (*store.Moved, error) {
 	return doCall[store.Moved](ctx, a, operation.Call{Sink: to, Progress: a.moving("exporting", 0)}, "store_export", &operation.StoreExport{})
 }
 
@@ -71,7 +71,7 @@ func exportError(path string, cause error) error {
 	return sdk.Errorf(sdk.Unavailable, "export_io", "%s can't be written: %w", path, cause).WithHint("name a file in a folder that can be written")
 }
 
-func (a *App) storeImportCommand() *cobra.Command {
+func storeImportCommand(a *App) *cobra.Command {
 	var into, replace bool
 	var namespaces []string
 	c := &cobra.Command{
@@ -102,7 +102,7 @@ settings for all namespaces stay behind. It needs room for a copy of the store.`
 			if err != nil {
 				return err
 			}
-			return a.printImported(done, args[0])
+			return printImported(a.out, done)
 		},
 	}
 	replaceFlag(c, &replace)
@@ -111,17 +111,12 @@ settings for all namespaces stay behind. It needs room for a copy of the store.`
 	return c
 }
 
-func (a *App) printImported(done *host.Imported, path string) error {
+func printImported(out *output, done *host.Imported) error {
 	if len(done.Namespaces) > 0 {
-		result := map[string]any{"namespaces": done.Namespaces, "sessions": done.Sessions, "records": done.Records}
-		return a.printDone(result, "imported %s, with %s: %s", strings.Join(done.Namespaces, ", "),
+		return out.printDone(done, "imported %s, with %s: %s", strings.Join(done.Namespaces, ", "),
 			plural(len(done.Sessions), "session", "sessions"), plural(int(done.Records), "record", "records"))
 	}
-	return a.printDone(movedResult(path, done.Records, done.Bytes), "imported %s, %s", plural(int(done.Records), "record", "records"), term.Size(done.Bytes))
-}
-
-func movedResult(path string, records, bytes int64) map[string]any {
-	return map[string]any{"file": path, "records": records, "bytes": bytes}
+	return out.printDone(done, "imported %s, %s", plural(int(done.Records), "record", "records"), term.Size(done.Bytes))
 }
 
 // checkInto refuses flags that don't go together.

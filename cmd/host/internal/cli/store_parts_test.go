@@ -88,7 +88,7 @@ func TestACheckListsSoManyProblemsAndCountsAll(t *testing.T) {
 	w.line(exitPassed, "", "store check")
 	tampered(t, func(tx core.Tx, _ func(byte) []byte) (err error) {
 		for i := range operation.MaxProblems + 2 {
-			err = core.Together(err, tx.Put(fmt.Appendf(nil, "run-content/nobody-%d", i), []byte("{}")))
+			err = core.JoinErrors(err, tx.Put(fmt.Appendf(nil, "run-content/nobody-%d", i), []byte("{}")))
 		}
 		return err
 	})

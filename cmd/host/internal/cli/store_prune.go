@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/store"
 )
 
-func (a *App) storePruneCommand() *cobra.Command {
+func storePruneCommand(a *App) *cobra.Command {
 	in := &operation.StorePrune{}
 	c := &cobra.Command{
 		Use: "prune", Short: "Move old decisions and finished runs to files",
@@ -27,31 +26,29 @@ remains, and with --segment the file.`,
 	c.Flags().BoolVar(&in.DryRun, "dry-run", false, "only count what would be pruned")
 	c.Flags().StringVar(&in.Folder, "out", "", "the `folder` of the files (default: segments in the data folder)")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
-		given := in.Folder
-		if given != "" {
-			if in.Folder, err = absolutePath(given); err != nil {
+		if in.Folder != "" {
+			if in.Folder, err = absolutePath(in.Folder); err != nil {
 				return err
 			}
 		}
 		a.noteNewStore()
-		a.term.Status("looking for what is old …")
+		a.out.term.Status("looking for what is old …")
 		done, err := do[operation.Pruned](c.Context(), a, "store_prune", in)
 		if err != nil {
 			return err
 		}
-		done.Folder = cmp.Or(given, done.Folder)
-		return a.printStorePruned(done)
+		return printStorePruned(a.out, done)
 	}
 	return c
 }
 
-func (a *App) printStorePruned(done *operation.Pruned) error {
-	if a.flags.json {
-		return a.printJSON(done)
+func printStorePruned(out *output, done *operation.Pruned) error {
+	if out.json {
+		return out.printJSON(done)
 	}
 	if done.Decisions == nil && done.Runs == nil {
-		a.term.Line("nothing is pruned: all decisions and runs are kept for ever")
-		a.term.Line("hint: write keep: {decisions: 90d, runs: 30d} in reflectory.yaml")
+		out.term.Line("nothing is pruned: all decisions and runs are kept for ever")
+		out.term.Line("hint: write keep: {decisions: 90d, runs: 30d} in reflectory.yaml")
 		return nil
 	}
 	verb := "pruned"
@@ -59,21 +56,21 @@ func (a *App) printStorePruned(done *operation.Pruned) error {
 		verb = "would prune"
 	}
 	if p := done.Decisions; p != nil {
-		a.term.Line("%s %s, with %s", verb, plural(p.Records, "decision", "decisions"), plural(p.Entries, "event", "events"))
-		if err := a.printSegments(done.Folder, p.Files); err != nil {
+		out.term.Line("%s %s, with %s", verb, plural(p.Records, "decision", "decisions"), plural(p.Entries, "event", "events"))
+		if err := printSegments(out, done.Folder, p.Files); err != nil {
 			return err
 		}
 	}
 	if p := done.Runs; p != nil {
-		a.term.Line("%s %s, with %s", verb, plural(p.Streams, "run", "runs"), plural(p.Entries, "event", "events"))
-		return a.printSegments(done.Folder, p.Files)
+		out.term.Line("%s %s, with %s", verb, plural(p.Streams, "run", "runs"), plural(p.Entries, "event", "events"))
+		return printSegments(out, done.Folder, p.Files)
 	}
 	return nil
 }
 
-func (a *App) printSegments(dir string, files []store.SegmentFile) error {
+func printSegments(out *output, dir string, files []store.SegmentFile) error {
 	for _, f := range files {
-		if err := a.say("%s", term.Clean(filepath.Join(dir, f.Name))); err != nil {
+		if err := out.say("%s", term.Clean(filepath.Join(dir, f.Name))); err != nil {
 			return err
 		}
 	}

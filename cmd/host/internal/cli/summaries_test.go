@@ -168,7 +168,7 @@ func TestASummaryHasItsTime(t *testing.T) {
 	w, _ := summarizing(t, llmtest.Text("").After(never).Always())
 	flags := w.provenFlags()
 	var out, errs bytes.Buffer
-	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return w.env[k] }, base: host.Config{SummaryTime: time.Second}}
+	a := &App{Stdout: &out, Stderr: &errs, Getenv: func(k string) string { return w.env[k] }, Base: host.Config{SummaryTime: time.Second}}
 	code := a.Run(t.Context(), slices.Concat([]string{"gate", "run", "m", "--json"}, flags))
 	if code != exitPassed || !strings.Contains(out.String(), `"next_action": "promote"`) || !strings.Contains(errs.String(), "no model says what is reusable in memory m") {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)

@@ -38,7 +38,7 @@ var listings = []string{
 	"runs list", "memory list", "memory namespaces", "memory pending", "plugin list", "plugin inspect reflectory/lua-eval",
 	"knowledge list", "governance get NS", "governance explain NS", "policy check policies", "policy describe", "policy describe retention",
 	"policy explain retention --namespace NS", "audit show", "audit show run/RUN", "audit show --types", "config show", "status",
-	"memory recall words --namespace NS", "store check",
+	"memory recall words --namespace NS", "store check", "runs show RUN", "memory explain MEMORY", "audit verify",
 }
 
 // longWorld has a run, memories and a namespace with names as long as they may be.

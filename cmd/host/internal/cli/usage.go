@@ -142,12 +142,12 @@ func (a *App) inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, a
 		field, _ := p.Details["field"].(string)
 		flag := flagOf(c, field)
 		line, rest := p.Message, strings.TrimPrefix(p.Message, field)
-		if flag != nil && rest != p.Message {
+		if flag != nil && rest != p.Message && !strings.HasPrefix(rest, ".") {
 			line = "--" + flag.Name + rest
 		} else {
 			all = false
 		}
-		if hint := a.hint(p); hint != "" && len(problems) > 1 {
+		if hint := a.out.hint(p); hint != "" && len(problems) > 1 {
 			line += " (" + hint + ")"
 		}
 		lines = append(lines, line)
@@ -156,12 +156,21 @@ func (a *App) inFlags(c *cobra.Command, info *core.ErrorInfo) (message string, a
 }
 
 // flagOf is the flag that sets a field, or nil: content is set by --content, agent_id by
-// --agent, states, which may be several, by --state.
+// --agent, states, which may be several, by --state. Where a flag names the file of a
+// state, --state sets single values of it.
 func flagOf(c *cobra.Command, field string) *pflag.Flag {
 	if field == "" {
 		return nil
 	}
 	name := strings.ReplaceAll(field, "_", "-")
+	if file := c.Flags().Lookup("state-file"); file != nil {
+		switch name {
+		case "state":
+			return file
+		case "set":
+			name = "state"
+		}
+	}
 	for _, candidate := range []string{name, strings.TrimSuffix(name, "s"), strings.TrimSuffix(name, "-ids"), strings.TrimSuffix(name, "-id")} {
 		if f := c.Flags().Lookup(candidate); f != nil {
 			return f

@@ -16,7 +16,7 @@ type inputs struct {
 	stdin io.Reader
 }
 
-// open opens an input, of which whoever reads it bounds what is read.
+// open opens an input. The caller bounds what is read.
 func (in inputs) open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return &waiting{ctx: in.ctx, name: sourceName(path), from: io.NopCloser(in.stdin)}, nil
@@ -28,7 +28,7 @@ func (in inputs) open(path string) (io.ReadCloser, error) {
 	return &waiting{ctx: in.ctx, name: path, from: file}, nil
 }
 
-// read reads an input of at most limit bytes.
+// read reads an input of up to limit bytes.
 func (in inputs) read(path string, limit int64) ([]byte, error) {
 	from, err := in.open(path)
 	if err != nil {
@@ -38,7 +38,7 @@ func (in inputs) read(path string, limit int64) ([]byte, error) {
 	return core.ReadAll(sourceName(path), from, limit)
 }
 
-// sourceName is a file's name, or that of standard input for "-".
+// sourceName is a file's name, or "standard input" for "-".
 func sourceName(path string) string {
 	if path == "-" {
 		return "standard input"

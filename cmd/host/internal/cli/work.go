@@ -35,19 +35,19 @@ func workTexts() map[string]string {
 // opening says, once it lasts, that the store is opened, and who keeps it from being.
 func (a *App) opening() {
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && presence.Holder != nil {
-		a.term.Meanwhile("waiting for the store, which %s (pid %d) has open", term.Clean(presence.Holder.Program), presence.Holder.PID)
+		a.out.term.Meanwhile("waiting for the store, which %s (pid %d) has open", term.Clean(presence.Holder.Program), presence.Holder.PID)
 		return
 	}
-	a.term.Meanwhile("opening the store")
+	a.out.term.Meanwhile("opening the store")
 }
 
 // moving shows how far an export or an import has come, of a file of so many bytes; 0 is
 // for one whose size isn't known.
 func (a *App) moving(verb string, size int64) func(operation.Progress) {
-	a.term.Status("%s …", verb)
+	a.out.term.Status("%s …", verb)
 	return func(p operation.Progress) {
 		if size > 0 && p.Doing == string(store.Moving) {
-			a.term.Step(p.Bytes, size, bytesRead)
+			a.out.term.Step(p.Bytes, size, bytesRead)
 			return
 		}
 		a.progress(p)

@@ -13,7 +13,7 @@ import (
 // Client calls operations on one host.
 type Client interface {
 	// Call calls an operation: see [operation.Do]. What c has besides the request is
-	// passed on, but for its Host.
+	// passed on, except its Host.
 	Call(ctx context.Context, c operation.Call, name string, in any) (any, error)
 }
 

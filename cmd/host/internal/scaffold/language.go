@@ -39,7 +39,7 @@ type Language struct {
 	example folder
 }
 
-// file is one file that a README tells of.
+// file is one file that a README describes.
 type file struct{ Name, What string }
 
 // Languages lists the languages, sorted by name.

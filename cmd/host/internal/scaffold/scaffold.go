@@ -19,7 +19,7 @@ import (
 
 //go:generate protoc -I ../../../../sdk/wire/wirepb --python_out=../../../../examples/python-evaluator/package plugin.proto
 
-// templates are the files of each language, and those that all have in common.
+// templates are the files of each language, and the ones that all have in common.
 // A file NAME.tmpl is executed with [[ and ]] around its actions; "gitignore" is
 // written as .gitignore, which go:embed leaves out.
 //

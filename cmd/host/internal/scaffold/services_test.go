@@ -134,7 +134,7 @@ func startAsks(t *testing.T, language string, granted []plugin.Service, o wasm.O
 	}
 }
 
-// sameJSON reports whether two JSON values are the same but for how they are written.
+// sameJSON reports whether two JSON values are the same, however they are written.
 func sameJSON(t *testing.T, got json.RawMessage, want string) bool {
 	t.Helper()
 	var g, w any

@@ -112,10 +112,10 @@ func (p *Printer) hide() {
 	p.streaming, p.stream = false, ""
 }
 
-// Good colours a text that tells of success.
+// Good colours a text about a success.
 func (p *Printer) Good(text string) string { return p.colour("32", text) }
 
-// Bad colours a text that tells of failure.
+// Bad colours a text about a failure.
 func (p *Printer) Bad(text string) string { return p.colour("31", text) }
 
 // Faint dims a text that can be passed over.

@@ -10,7 +10,7 @@ import (
 // A table on a terminal has to fit its width: a line that the terminal wraps tears every
 // column after it apart. So the widest columns are narrowed first, and the last resort
 // is to narrow all. What a reader compares or types is narrowed least: numbers, short
-// words and times stay whole, and ids keep as much as tells them apart, since commands
+// words and times stay whole, and ids keep as much as makes them differ, since commands
 // take the beginning of one. Elsewhere than on a terminal nothing is cut.
 
 const (

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Cut shortens a text to one line of at most n characters, cleaned by [Clean].
+// Cut shortens a text to one line of up to n characters, cleaned by [Clean].
 func Cut(text string, n int) string {
 	runes := []rune(Clean(text))
 	if len(runes) <= n {
@@ -57,7 +57,7 @@ func JSON(data []byte) []byte {
 func steersInJSON(r rune) bool { return steers(r) && r != '\n' }
 
 // steers reports whether a terminal obeys a character rather than showing it:
-// the control characters of ASCII and Latin-1, and those that turn the direction
+// the control characters of ASCII and Latin-1, and the ones that turn the direction
 // of the text around them.
 func steers(r rune) bool {
 	switch {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/width"
 )
 
-// defaultWidth is how wide a terminal is taken to be that doesn't say: that of the
+// defaultWidth is how wide a terminal is taken to be that doesn't say: as wide as the
 // terminals that all later ones imitate.
 const defaultWidth = 80
 

@@ -78,7 +78,7 @@ func (e *Embedder) exchange(ctx context.Context, key string, texts []string, dim
 }
 
 // unreachable is an exchange that didn't come to a reply. The error of the HTTP
-// client is left out but for its kind: it may name proxies with their passwords.
+// client is left out except for its kind: it may name proxies with their passwords.
 func (e *Embedder) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return backoff.Permanent(ctx.Err())

@@ -74,7 +74,7 @@ func TestShortTextsAreSentAFewAtATime(t *testing.T) {
 	}
 }
 
-// TestDimensionsStayTheSame: they are those that were asked for, and those of the
+// TestDimensionsStayTheSame: they are as many as were asked for, and as many as in the
 // exchange before.
 func TestDimensionsStayTheSame(t *testing.T) {
 	for _, c := range []struct {

@@ -82,7 +82,7 @@ func (o *Options) Check() error {
 	if o.MaxText < 0 {
 		add("the most bytes of a text are %d, not 0 or more", o.MaxText)
 	}
-	return core.Together(errs...)
+	return core.JoinErrors(errs...)
 }
 
 func loopback(host string) bool {

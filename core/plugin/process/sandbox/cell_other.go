@@ -41,7 +41,7 @@ func (c *Cell) Start(cmd *exec.Cmd) error { return cmd.Start() }
 // Confine does nothing here.
 func (c *Cell) Confine(int) error { return nil }
 
-// Peer accepts whoever could open a socket in the private folder.
+// Peer accepts any process that could open a socket in the private folder.
 func (c *Cell) Peer(net.Conn, int) error { return nil }
 
 // members is the first process: others aren't looked for here.

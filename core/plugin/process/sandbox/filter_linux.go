@@ -110,7 +110,7 @@ func assemble(r rules) ([]bpf.RawInstruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
 		bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS}, // another architecture's numbers mean other calls
 		bpf.LoadAbsolute{Off: offsetCall, Size: 4},
-		// Newer ones, and on amd64 those of the x32 kind, whose numbers begin at 1<<30.
+		// Newer ones, and on amd64 calls of the x32 kind, whose numbers begin at 1<<30.
 		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: reviewed, SkipTrue: 1},
 		deny(unix.ENOSYS),
 	}
@@ -284,12 +284,12 @@ func only(arg uint32, errno unix.Errno, values ...uint32) []bpf.Instruction {
 
 // match returns one thing where an argument has one of some values, and another
 // where it doesn't.
-func match(arg uint32, values []uint32, then, otherwise bpf.Instruction) []bpf.Instruction {
+func match(arg uint32, values []uint32, then, fallback bpf.Instruction) []bpf.Instruction {
 	list := []bpf.Instruction{argument(arg)}
 	for i, v := range values {
 		list = append(list, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: uint8(len(values) - i)})
 	}
-	return append(list, otherwise, then)
+	return append(list, fallback, then)
 }
 
 // noFlags is the place of the flags of a call that always makes a file.
@@ -317,7 +317,7 @@ func plainMode(flags, mode uint32) []bpf.Instruction {
 // filter sees neither path nor owner. Programs set modes of their own files where they
 // copy, unpack and lock, and give up where that fails; what they would gain by it, in a
 // folder that is closed to others and from which nothing is executed, is nothing. So the
-// call returns success, but for a mode that has the file run as its owner or group.
+// call returns success, except for a mode that has the file run as its owner or group.
 func sameMode(mode uint32) []bpf.Instruction {
 	return []bpf.Instruction{
 		argument(mode),

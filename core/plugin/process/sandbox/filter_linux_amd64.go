@@ -25,7 +25,7 @@ func olderCalls(r rules) []refusal {
 	return list
 }
 
-// olderConditions are those of calls that don't exist on newer architectures.
+// olderConditions are the conditions of calls that don't exist on newer architectures.
 func olderConditions() []condition {
 	return []condition{
 		{unix.SYS_OPEN, plainMode(1, 2)},

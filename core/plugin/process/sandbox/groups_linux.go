@@ -39,7 +39,7 @@ type hierarchies struct {
 const cgroupRoot = "/sys/fs/cgroup"
 
 // findGroups looks where the host may make groups: in v1 below its own, in v2
-// also beside it or one that its own is in, since there a group with processes
+// also next to it or one that its own is in, since there a group with processes
 // can't have others with controllers. systemd gives users such groups.
 func findGroups() hierarchies {
 	own := ownGroups()

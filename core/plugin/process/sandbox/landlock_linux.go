@@ -48,7 +48,7 @@ func libraries() []grant {
 	return append(list, grant{path: "/etc/ld.so.cache", rights: readFile, optional: true})
 }
 
-// certificates are those of the authorities that endpoints are known by.
+// certificates are where systems keep the authorities' certificates by which endpoints are known.
 func certificates() []grant {
 	var list []grant
 	for _, path := range []string{
@@ -105,7 +105,7 @@ func (c *Cell) grants() []grant {
 			list = append(list, system()...)
 			continue
 		}
-		// Whoever can read a program can also load it.
+		// A process that can read a program can also load it.
 		list = append(list, grant{path: path, rights: read | execute})
 		c.access = append(c.access, path)
 	}

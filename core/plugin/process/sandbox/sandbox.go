@@ -77,7 +77,7 @@ func (s *Sandbox) status() Status {
 }
 
 // KeepFD is the descriptor under which a program inherits what
-// [Cell.Command] was told to keep.
+// [Cell.Command] was asked to keep.
 const KeepFD = 4
 
 // Cell is the confinement of one instance. Its methods are called in the order

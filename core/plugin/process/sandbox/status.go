@@ -95,7 +95,7 @@ func readable(spec Spec) bool {
 		return false
 	}
 	program, err := os.Stat(spec.Path)
-	return err != nil || program.Mode().Perm()&0o001 != 0 || program.Mode().Perm()&0o111 == 0 // nobody's program is told of later
+	return err != nil || program.Mode().Perm()&0o001 != 0 || program.Mode().Perm()&0o111 == 0 // one that nobody can execute is reported later
 }
 
 // check refuses to run where the mode demands more than there is.

@@ -18,7 +18,7 @@ import (
 //
 //	run ARG… [budget=N]
 //
-// The result is that of the module as it is, and the fuel is the same with each
+// The result is the result of the unchanged module, and the fuel is the same with each
 // engine of wazero and with slices of any size.
 func TestChargesAreWhatIsExecuted(t *testing.T) {
 	datadriven.Walk(t, "testdata/charge", func(t *testing.T, path string) {
@@ -74,7 +74,7 @@ func runMetered(t *testing.T, engine wazero.RuntimeConfig, module []byte, tk *ta
 	return fmt.Sprintf("%s\nfuel %d\n", call(guest, args), tk.used(guest))
 }
 
-// runPlain returns nothing for a call whose end is that of its budget.
+// runPlain returns nothing for a call that its budget would end.
 func runPlain(t *testing.T, module []byte, args []uint64, budget int64) string {
 	t.Helper()
 	if budget < 1<<40 {

@@ -13,7 +13,7 @@ func custom(name, content string) []byte {
 }
 
 // customNames compiles a module and lists its custom sections with their content,
-// but for the names, which wazero reads itself.
+// except the names, which wazero reads itself.
 func customNames(t *testing.T, module []byte) []string {
 	t.Helper()
 	ctx := context.Background()

@@ -16,7 +16,7 @@ func emitIndex(dst []byte, op opcode, index uint32) []byte {
 // counter is where a function counts: in the global, which is always right. The
 // module's functions keep a copy in a local, since wazero reads a global from
 // memory each time, and waiting for what was just written there takes as long as
-// a small loop's turn.
+// an iteration of a small loop.
 type counter struct {
 	global uint32
 	refill uint32 // the function that asks the host for more
@@ -77,7 +77,7 @@ func (c counter) check(dst []byte) []byte {
 const wrapsOfLoop = 3
 
 // beginLoop and endLoop check at a loop's header, but ask outside: a call within
-// makes wazero spill the loop's registers on every turn, for up to three times
+// makes wazero spill the loop's registers on every iteration, for up to three times
 // the time. The loop is entered again after that, which changes nothing, since it
 // has no parameters.
 //

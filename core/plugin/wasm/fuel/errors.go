@@ -11,5 +11,5 @@ import (
 func unsupported(offset int, format string, args ...any) error {
 	return sdk.Errorf(sdk.Incompatible, "fuel_unsupported", "the module can't be metered: %s at byte %d",
 		fmt.Sprintf(format, args...), offset).
-		WithHint("compile it for WebAssembly 2.0 without that, or run it with a deadline that is checked on every loop turn, which is slower")
+		WithHint("compile it for WebAssembly 2.0 without that, or run it with a deadline that is checked in every iteration of a loop, which is slower")
 }

@@ -9,7 +9,7 @@
 // function's entry, at a loop's header or at an operation on a length, the
 // module calls the import. Every cycle of a program passes one of these, so the
 // host gets control within bounded work, however the guest is written; what is
-// charged stands in meter.go.
+// charged is in meter.go.
 //
 // The import has to bring the global to 0 or above, or to end the call by a panic.
 // With granted as the sum of all that was added so far, the fuel used is granted −

@@ -53,7 +53,7 @@ func FuzzInstrument(f *testing.F) {
 	})
 }
 
-// smallModules are those of the tests on charges.
+// smallModules are the modules of the tests on charges.
 func smallModules(t testing.TB) [][]byte {
 	t.Helper()
 	files, err := filepath.Glob("testdata/charge/*")

@@ -1,7 +1,7 @@
 package fuel
 
-// layout is where things stand in the metered module. What is added stands last
-// in its list, so the indices of the original hold, but for one: the imported
+// layout is where things are in the metered module. What is added is last
+// in its list, so the indices of the original hold, with one exception: the imported
 // function moves every function that the module defines by one.
 //
 //	types      the original's, then refill's, the charger's, the grower's

@@ -2,6 +2,12 @@ package fuel
 
 import "math"
 
+// The count is compiled into the module, and not left to the engine's own deadline: that
+// is checked in every iteration of every loop, which can cost ten times the work, and it
+// stops a guest after a time that depends on the machine. Fuel is the same everywhere, so
+// a call that passed once passes again. What a charge mustn't do is change what the guest
+// computes, or leave a path without one.
+//
 // What is charged, in units of fuel:
 //
 //	an instruction               1; block, else, end and nop 0
@@ -16,7 +22,7 @@ import "math"
 // every path. (Where a trap cuts a piece short, all of it has been charged.)
 //
 // The host is asked at a function's entry and at a loop's header only, and by the
-// operations on a length: between two of these stands a bounded piece of program.
+// operations on a length: between two of these is a bounded piece of program.
 const (
 	eighthsPerByte    = 1
 	eighthsPerPage    = 65536 * eighthsPerByte
@@ -78,7 +84,7 @@ func (m *meter) step(w *rewriter) {
 	case opBlock, opLoop, opIf:
 		m.enter(w)
 	case opElse:
-		m.otherwise(w)
+		m.elseArm(w)
 	case opEnd:
 		m.leave(w)
 	case opUnreachable:
@@ -132,8 +138,8 @@ func (m *meter) loop(w *rewriter) {
 	m.pay(w, 1)
 }
 
-// otherwise goes on from the one arm of an if to the other.
-func (m *meter) otherwise(w *rewriter) {
+// elseArm goes on from the one arm of an if to the other.
+func (m *meter) elseArm(w *rewriter) {
 	f := &m.frames[len(m.frames)-1]
 	if f.kind != opIf {
 		w.fail("an else without an if")

@@ -1,7 +1,7 @@
 package fuel
 
 // reader reads a part of a module. The first error stays, and moves the position
-// to the end, so that whoever reads on gets zeros and stops.
+// to the end, so that a caller that reads on gets zeros and stops.
 type reader struct {
 	data []byte
 	pos  int
@@ -80,7 +80,7 @@ func (r *reader) s33() int64 {
 	return 0
 }
 
-// integer skips an integer of at most n bytes whose value doesn't matter.
+// integer skips an integer of up to n bytes whose value doesn't matter.
 func (r *reader) integer(n int) {
 	for range n {
 		if r.byte() < 0x80 {

@@ -18,7 +18,7 @@ const (
 // program has, and 8 MiB of the host's memory.
 const maxTable = 1 << 20
 
-// State is what of an instance's state a host can reach beside its memory.
+// State is what of an instance's state a host can reach apart from its memory.
 type State struct {
 	// Globals are the names under which all mutable globals are exported.
 	Globals []string

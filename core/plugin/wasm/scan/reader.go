@@ -68,7 +68,7 @@ func (r *reader) u32() uint32 {
 	return 0
 }
 
-// integer skips a LEB128 number of at most n bytes, signed or not.
+// integer skips a LEB128 number of up to n bytes, signed or not.
 func (r *reader) integer(n int) {
 	for range n {
 		if r.byte() < 0x80 {

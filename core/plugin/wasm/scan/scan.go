@@ -19,7 +19,7 @@ package scan
 
 import "github.com/reflectory/reflectory/sdk"
 
-// Bounds of a module. Those of locals, bodies, functions, types, imports, exports,
+// Bounds of a module. The bounds of locals, bodies, functions, types, imports, exports,
 // globals, segments and branch targets are about what the JavaScript API for
 // WebAssembly recommends to its implementations; the others are ours.
 const (

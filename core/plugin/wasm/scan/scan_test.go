@@ -150,7 +150,7 @@ func eachSpecModule(t testing.TB, do func(name string, module []byte)) {
 	}
 }
 
-// What the engine takes the scan takes, but for what waits.
+// The scan accepts what the engine accepts, except modules that wait.
 func TestScan_TakesWhatTheEngineTakes(t *testing.T) {
 	ctx := context.Background()
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features))

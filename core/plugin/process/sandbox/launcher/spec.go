@@ -14,7 +14,7 @@ type Spec struct {
 	User uint32
 	// Ruleset is the descriptor of a Landlock ruleset, 0 for none.
 	Ruleset uint32
-	// Keep is the descriptor, beside the standard ones, that the program
+	// Keep is the descriptor, in addition to the standard ones, that the program
 	// inherits. 0 is none.
 	Keep uint32
 	// Limits are resources and their limits, hard and soft, in this order.
@@ -29,8 +29,8 @@ type Spec struct {
 	Args, Env []string
 }
 
-// maxSpec bounds an encoded spec: arguments and environment of at most that
-// many bytes are more than a plugin needs.
+// maxSpec limits an encoded spec, in bytes. A plugin needs less for its arguments and
+// environment.
 const maxSpec = 1 << 20
 
 // Encode returns the bytes to send, and whether they aren't too many.

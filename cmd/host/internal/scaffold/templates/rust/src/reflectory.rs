@@ -1,12 +1,12 @@
 //! The author's side of a Reflectory plugin in Rust: a WASM reactor, ABI
 //! version 1. A plugin implements [`Plugin`] and names its type in `export!`.
 
-#![allow(dead_code)] // no plugin needs all of it
+#![allow(dead_code)] // no plugin uses all of it
 
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
-/// How many configs are kept prepared, the oldest going first.
+/// How many configs are kept prepared; the oldest are dropped first.
 const KEPT: usize = 64;
 
 /// An error: the plugin could not judge, make or repair.
@@ -25,7 +25,7 @@ impl Refusal {
         Refusal { code: "invalid".into(), reason: reason.into(), message: message.into(), hint: String::new(), details: Value::Null }
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint that says what to do.
     pub fn with_hint(mut self, hint: &str) -> Self {
         self.hint = hint.into();
         self
@@ -46,7 +46,7 @@ impl Refusal {
     }
 }
 
-// What the host does for a plugin, while a call runs.
+// What a plugin can ask of the host while a call runs.
 
 #[link(wasm_import_module = "reflectory:host")]
 extern "C" {
@@ -56,7 +56,7 @@ extern "C" {
     fn import_log(level: i32, ptr: *const u8, size: usize);
 }
 
-/// How much a line of the log matters.
+/// The level of a log line.
 #[derive(Clone, Copy)]
 pub enum Level {
     Trace,
@@ -71,7 +71,7 @@ pub fn log(level: Level, line: &str) {
     unsafe { import_log(level as i32, line.as_ptr(), line.len()) }
 }
 
-// These need a grant, "denied" without it: in plugin.yaml, capabilities: {host: [NAME]},
+// Without a grant these fail with "denied". In plugin.yaml: capabilities: {host: [NAME]},
 // where NAME is llm.complete, memory.recall or cache.
 
 /// Asks the operator's model, and returns its reply.
@@ -85,7 +85,7 @@ pub fn recall(query: &str, limit: u32) -> Result<Value, Refusal> {
     Ok(ask("memory.recall", json!({"query": query, "limit": limit}))?["memories"].take())
 }
 
-/// Reads what was put under a key: null if there is nothing.
+/// Reads the value under a key, or null if there is none.
 pub fn cache_get(key: &str) -> Result<Value, Refusal> {
     Ok(ask("cache", json!({"op": "get", "key": key}))?["value"].take())
 }
@@ -95,11 +95,11 @@ pub fn cache_put(key: &str, value: &Value) -> Result<(), Refusal> {
     ask("cache", json!({"op": "put", "key": key, "value": value})).map(|_| ())
 }
 
-/// Asks for a service as its own JSON has it, with all that a request may say.
+/// Asks for a service with its own JSON, which may have every field of its request.
 pub fn ask(service: &str, request: Value) -> Result<Value, Refusal> {
     let asked = json!({"service": service, "body": request}).to_string();
     let at = unsafe { import_service(asked.as_ptr(), asked.len()) };
-    // The host took room for its reply by alloc.
+    // The host allocated the reply with alloc.
     let reply = unsafe { take((at >> 32) as usize as *mut u8, at as u32 as usize) };
     let mut reply: Value = read(&reply).map_err(|e| Refusal::invalid("reply_invalid", &format!("the host's reply: {e}")))?;
     match reply.get("error") {
@@ -110,12 +110,12 @@ pub fn ask(service: &str, request: Value) -> Result<Value, Refusal> {
 
 // How a plugin is called.
 
-/// Makes room for a message of the host's.
+/// Allocates memory for a message from the host.
 pub fn alloc(size: usize) -> *mut u8 {
     Box::into_raw(vec![0u8; size].into_boxed_slice()) as *mut u8
 }
 
-/// Takes back what alloc gave.
+/// Takes ownership of memory from alloc.
 unsafe fn take(ptr: *mut u8, size: usize) -> Box<[u8]> {
     Box::from_raw(std::ptr::slice_from_raw_parts_mut(ptr, size))
 }
@@ -126,11 +126,11 @@ fn read(bytes: &[u8]) -> serde_json::Result<Value> {
     Value::deserialize(&mut reader)
 }
 
-/// A plugin with one config. It defines what its kinds are asked.
+/// A plugin with one config. It implements the methods of its kinds.
 pub trait Plugin: Sized {
-    /// What the plugin is.
+    /// The plugin's manifest.
     fn manifest() -> Value;
-    /// Checks a config, once.
+    /// Checks a config once.
     fn prepare(config: &Map<String, Value>) -> Result<Self, Refusal>;
     /// Judges one output: returns the verdict.
     fn evaluate(&self, _request: &Value) -> Result<Value, Refusal> {
@@ -157,11 +157,11 @@ impl<P: Plugin> Instance<P> {
         Instance { prepared: Vec::new(), reply: Vec::new() }
     }
 
-    /// Does one call, and returns where the reply lies. It stays until the next.
+    /// Makes one call, and returns where the reply is. It stays there until the next call.
     ///
     /// # Safety
     ///
-    /// The request is what alloc gave, and belongs to this call.
+    /// The request was allocated by alloc, and belongs to this call.
     pub unsafe fn call(&mut self, op: i32, ptr: *mut u8, size: usize) -> u64 {
         let request = take(ptr, size);
         let answer = match read(&request) {

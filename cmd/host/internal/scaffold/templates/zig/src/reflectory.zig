@@ -1,7 +1,7 @@
 //! The author's side of a Reflectory plugin in Zig: a WASM reactor, ABI version
-//! 1. A plugin is a file with manifest, Prepared, prepare and those of evaluate, generate
-//! and correct that its kinds are asked. It hands itself to Instance, and exports the
-//! functions of that.
+//! 1. A plugin is a file with manifest, Prepared, prepare, and evaluate, generate or
+//! correct for each of its kinds. It passes itself to Instance, and exports the
+//! functions of that type.
 
 const std = @import("std");
 const Allocator = std.mem.Allocator;
@@ -23,7 +23,7 @@ pub fn get(object: Value, key: []const u8) Value {
     return object.object.get(key) orelse .null;
 }
 
-/// A text as JSON.
+/// Writes a text as JSON.
 pub fn quote(memory: Allocator, text: []const u8) ![]const u8 {
     const hex = "0123456789abcdef";
     const out = try memory.alloc(u8, 6 * text.len + 2);
@@ -44,7 +44,7 @@ pub fn quote(memory: Allocator, text: []const u8) ![]const u8 {
     return out[0 .. n + 1];
 }
 
-// What the host does for a plugin, while a call runs.
+// What a plugin can ask of the host while a call runs.
 
 const host = struct {
     extern "reflectory:host" fn service(ptr: [*]const u8, size: usize) u64;
@@ -58,11 +58,11 @@ pub fn log(level: Level, line: []const u8) void {
     host.log(@intFromEnum(level), line.ptr, line.len);
 }
 
-// These need a grant, "denied" without it: in plugin.yaml, capabilities: {host: [NAME]},
+// Without a grant these fail with "denied". In plugin.yaml: capabilities: {host: [NAME]},
 // where NAME is llm.complete, memory.recall or cache. They return null and fill in the
-// refusal where the host has no answer.
+// refusal if the host has no answer.
 
-/// Asks the operator's model: its reply is a text.
+/// Asks the operator's model. Its reply is a text.
 pub fn complete(memory: Allocator, prompt: []const u8, refusal: *Refusal) !?Value {
     const request = try std.fmt.allocPrint(memory, "{{\"prompt\":{s}}}", .{try quote(memory, prompt)});
     const response = try ask(memory, "llm.complete", request, refusal) orelse return null;
@@ -76,7 +76,7 @@ pub fn recall(memory: Allocator, query: []const u8, limit: u32, refusal: *Refusa
     return get(response, "memories");
 }
 
-/// Reads what was put under a key: .null if there is nothing.
+/// Reads the value under a key, or .null if there is none.
 pub fn cacheGet(memory: Allocator, key: []const u8, refusal: *Refusal) !?Value {
     const request = try std.fmt.allocPrint(memory, "{{\"op\":\"get\",\"key\":{s}}}", .{try quote(memory, key)});
     const response = try ask(memory, "cache", request, refusal) orelse return null;
@@ -89,7 +89,7 @@ pub fn cachePut(memory: Allocator, key: []const u8, value: []const u8, refusal: 
     return ask(memory, "cache", request, refusal);
 }
 
-/// Asks for a service as its own JSON has it, with all that a request may say.
+/// Asks for a service with its own JSON, which may have every field of its request.
 pub fn ask(memory: Allocator, service: []const u8, request: []const u8, refusal: *Refusal) !?Value {
     const asked = try std.fmt.allocPrint(memory, "{{\"service\":\"{s}\",\"body\":{s}}}", .{ service, request });
     const at = host.service(asked.ptr, asked.len);
@@ -112,7 +112,7 @@ fn textOf(object: Value, key: []const u8) []const u8 {
     return if (value == .string) value.string else "";
 }
 
-/// Of an error's details, those that say whether and when to try again.
+/// The details of an error that say whether and when to try again.
 fn retryDetails(memory: Allocator, details: Value) ![]const u8 {
     const wait = get(details, "retry_after_ms");
     if (wait == .integer) return std.fmt.allocPrint(memory, "{{\"retry_after_ms\":{d}}}", .{wait.integer});
@@ -122,16 +122,16 @@ fn retryDetails(memory: Allocator, details: Value) ![]const u8 {
 
 // How a plugin is called.
 
-/// How many configs are kept prepared, the oldest going first.
+/// How many configs are kept prepared; the oldest are dropped first.
 const kept = 64;
 
-/// What an instance of a plugin keeps, and how it is called.
+/// The state of a plugin's instance, and its calls.
 pub fn Instance(comptime plugin: type) type {
     return struct {
         const Slot = struct { digest: [128]u8 = undefined, size: usize = 0, made: plugin.Prepared = undefined };
         var slots: [kept]Slot = [_]Slot{.{}} ** kept;
         var next: usize = 0;
-        // What belongs to one call, and is freed when the next begins.
+        // Memory of one call, freed when the next call begins.
         var arena = std.heap.ArenaAllocator.init(std.heap.wasm_allocator);
 
         var calling = false;

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func decisionsCommand(a *App) *cobra.Command {
+	c := &cobra.Command{
+		Use: "decisions", Short: "Look at what policies decided", RunE: needsCommand,
+		Long: `Look at what policies decided, and why. Refusals and what changed something are always
+recorded, others now and then.`,
+	}
+	c.AddCommand(decisionsListCommand(a), decisionsShowCommand(a))
+	return c
+}
+
+func decisionsListCommand(a *App) *cobra.Command {
+	in := &operation.DecisionList{}
+	var since string
+	c := &cobra.Command{
+		Use: "list", Short: "List recorded decisions, the oldest first",
+		Example: "  reflectory decisions list --point gate\n  reflectory decisions list --outcome allow=false --since 2026-01-31T00:00:00Z",
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if since != "" {
+				if in.Since, err = time.Parse(time.RFC3339, since); err != nil {
+					return usageError{sdk.Errorf(sdk.Invalid, "since_invalid", "--since %q is no time", core.Cut(since)).WithHint("write it like 2026-01-31T12:00:00Z")}
+				}
+			}
+			page, err := do[operation.Page[operation.Decided]](c.Context(), a, "decision_list", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(page, err)
+			}
+			rows := make([][]string, len(page.Items))
+			for i, d := range page.Items {
+				rows[i] = []string{d.ID, term.Time(d.At), string(d.Point), cell(d.Namespace), cell(outcomeText(d.Output)), cell(d.Rule)}
+			}
+			if err := a.out.table([]string{"DECISION", "AT", "POINT", "NAMESPACE", "OUTCOME", "RULE"}, rows); err != nil {
+				return err
+			}
+			a.out.hintNext(page.NextPageToken)
+			return nil
+		},
+	}
+	c.Flags().StringVar((*string)(&in.Point), "point", "", "the policy point")
+	c.Flags().StringVar(&in.Namespace, "namespace", "", "the namespace to look in (default: all)")
+	c.Flags().BoolVar(&in.Subtree, "subtree", false, "look in the namespaces below as well")
+	c.Flags().StringVar(&since, "since", "", "leave out those before this `time`")
+	c.Flags().StringVar(&in.Outcome, "outcome", "", "a `field=value` of the outcome, such as allow=false")
+	pagingFlags(c, &in.Paging)
+	return c
+}
+
+// jsonOr prints a result as JSON, unless there is an error.
+func (a *App) jsonOr(result any, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.out.printJSON(result)
+}
+
+// outcomeText is an outcome as "field=value", sorted.
+func outcomeText(output map[string]any) string {
+	var list []string
+	for name, value := range output {
+		list = append(list, fmt.Sprintf("%s=%v", name, value))
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
+func decisionsShowCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show a decision: its rule, its inputs and its outcome",
+		Example: "  reflectory decisions show 01939f33",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := do[operation.Decision](c.Context(), a, "decision_get", &operation.DecisionGet{ID: args[0]})
+			if err != nil || a.out.json {
+				return a.jsonOr(d, err)
+			}
+			fmt.Fprintf(a.out.Stdout, "decision   %s\npoint      %s\nnamespace  %s\nat         %s\npolicy     %s\nrule       %s\ncondition  %s\noutcome    %s\n",
+				d.ID, d.Point, oneLine(d.Namespace), term.Time(d.At), oneLine(d.File), oneLine(d.Rule), oneLine(d.Condition), oneLine(outcomeText(d.Output)))
+			if d.Failure != nil {
+				fmt.Fprintf(a.out.Stdout, "failure    %s\n", oneLine(d.Failure.Message))
+			}
+			for _, line := range []string{"", "inputs:", term.Lines(string(core.MustJSON(d.Inputs)))} {
+				if err := a.out.say("%s", line); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/run"
+)
+
+func runsDiffCommand(a *App) *cobra.Command {
+	in := &operation.RunAttemptsDiff{}
+	c := &cobra.Command{
+		Use: "diff RUN", Short: "Compare two attempts of a run",
+		Long:    "Compare two attempts of a run's loop: their outputs line by line, and what of the errors\nwent and came. Without flags these are the last two.",
+		Example: "  reflectory runs diff 01939f2c\n  reflectory runs diff 01939f2c --from 1 --to 2",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			in.ID = args[0]
+			d, err := do[operation.AttemptsDiff](c.Context(), a, "run_attempts_diff", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(d, err)
+			}
+			fmt.Fprintf(a.out.Stdout, "--- attempt %d  score %.2f\n+++ attempt %d  score %.2f\n", d.From.Iteration, d.From.Score, d.To.Iteration, d.To.Score)
+			for _, l := range d.Output {
+				mark := map[string]string{run.SideBoth: " ", run.SideFrom: "-", run.SideTo: "+"}[l.Side]
+				if err := a.out.say("%s%s", mark, term.Clean(l.Text)); err != nil {
+					return err
+				}
+			}
+			for _, f := range d.Fixed {
+				if err := a.out.say("fixed  %s", oneLine(f.Message)); err != nil {
+					return err
+				}
+			}
+			for _, f := range d.New {
+				if err := a.out.say("new    %s", oneLine(f.Message)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().IntVar(&in.From, "from", 0, "the earlier `attempt` (default: the one before --to)")
+	c.Flags().IntVar(&in.To, "to", 0, "the later `attempt` (default: the last)")
+	c.Flags().IntVar(&in.Visit, "visit", 0, "which `visit` of a loop's node (default: the last)")
+	return c
+}

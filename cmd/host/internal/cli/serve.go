@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A server has the store as long as it works, so that a command can't open it. A command
+// then asks the server instead, over the socket in the data folder, and prints what it
+// would have printed without one.
+
+// served is where a server can be reached.
+type served struct {
+	// Listen is the address of TCP, Socket the socket's path, and Token the path of the
+	// operator's token.
+	Listen string `json:"listen"`
+	Socket string `json:"socket"`
+	Token  string `json:"token_file"`
+}
+
+func serveCommand(a *App) *cobra.Command {
+	var listen string
+	c := &cobra.Command{
+		Use: "serve", Short: "Serve the store to commands, and over HTTP",
+		Long: `Serve the store of the data folder until the program is stopped: to the other
+commands, which then need not wait for each other, over the socket host.sock in
+the folder, and over HTTP. Plugins and what is searched stay warm.
+
+HTTP needs a token: the operator's is in operator.token in the data folder, which
+the first start writes. GET /v1/openapi.json describes what there is; /healthz
+and /readyz need none. Nothing but this machine is listened to: for others, have
+a proxy with TLS pass requests on.
+
+A line for each request goes to standard error: who asked for what, and how it was
+answered, without content. With --json, where the server listens is one line on
+standard output. Stopped by SIGTERM or Ctrl-C, it takes nothing more, gives
+requests 25 seconds to end, and exits with 0.`,
+		Example: "  reflectory serve\n  reflectory serve --listen 127.0.0.1:0 --json",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), listen) },
+	}
+	c.Flags().StringVar(&listen, "listen", httpapi.DefaultListen, "`address` for HTTP, of this machine's loopback; port 0 takes a free one")
+	return c
+}
+
+// serve serves until the context ends.
+func (a *App) serve(ctx context.Context, listen string) (err error) {
+	name, err := httpapi.CheckListen(ctx, listen)
+	if err != nil {
+		return usageError{sdk.Wrap("--listen", err)}
+	}
+	dir := a.config.DataDir.Value
+	if err := config.MakeDataDir(dir); err != nil {
+		return err
+	}
+	a.serving = true
+	h, err := a.openHost(ctx)
+	if err != nil {
+		return err
+	}
+	api, err := httpapi.New(httpapi.Config{
+		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{name}, Log: a.requestLog(),
+	})
+	if err != nil {
+		return err
+	}
+	tcp, err := httpapi.Listen(ctx, listen)
+	if err != nil {
+		return err
+	}
+	// Not the command's context: a request has the caller that it names, and ends by itself.
+	server := httpapi.NewServer(context.Background(), api)
+	defer func() { err = core.JoinErrors(err, server.Stop()) }()
+	server.ServeTCP(tcp)
+	if err := api.Ready(ctx); err != nil {
+		return err
+	}
+	if _, err := h.Access.EnsureOperatorToken(ctx); err != nil {
+		return err
+	}
+	socket, err := httpapi.ListenSocket(dir)
+	if err != nil {
+		return err
+	}
+	server.ServeSocket(socket)
+	if err := a.printServed(served{tcp.Addr().String(), filepath.Join(dir, client.SocketName), filepath.Join(dir, access.OperatorFileName)}); err != nil {
+		return err
+	}
+	select {
+	case err := <-server.Failed():
+		return err
+	case <-ctx.Done():
+		a.out.term.Line("stopping: requests have 25 seconds to end")
+		return nil
+	}
+}
+
+// printServed says where the server is. It doesn't wait for the command's end, as other
+// results do.
+func (a *App) printServed(s served) error {
+	if !a.out.json {
+		a.out.term.Line("serving on http://%s and %s", s.Listen, term.Clean(s.Socket))
+		a.out.term.Line("the operator's token is in %s", term.Clean(s.Token))
+		return nil
+	}
+	text, err := core.EncodeJSON(s)
+	if err == nil {
+		_, err = a.out.Stdout.Write(append(text, '\n'))
+	}
+	return err
+}
+
+// requestLog shows a line for each request, from the level info on unless another one is
+// set.
+func (a *App) requestLog() func(httpapi.Line) {
+	var mu sync.Mutex
+	return func(l httpapi.Line) {
+		if !a.config.LogLevel.IsDefault() && !a.shows(l.Level) {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(a.out.Stderr, term.Clean(l.String())) //nolint:errcheck // a log has nowhere to say that it can't be written
+	}
+}
+
+// serverVersion is what a command and its server must have in common.
+func serverVersion() string { return version }
+
+// client is what calls operations: the server that has the store, if there is one, else
+// this program.
+func (a *App) client(ctx context.Context) (client.Client, error) {
+	if a.server != nil {
+		return a.server, nil
+	}
+	if a.host == nil && !a.serving {
+		there, err := client.Serves(ctx, a.config.DataDir.Value)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			a.server = client.NewRemote(a.config.DataDir.Value, serverVersion())
+			a.warnOfServerSettings()
+			return a.server, nil
+		}
+	}
+	return client.Local{Open: a.openHost}, nil
+}
+
+// warnOfServerSettings names the flags that mean nothing where a server works: it has its
+// own settings since its start.
+func (a *App) warnOfServerSettings() {
+	var unused []string
+	for _, s := range a.config.List() {
+		flag, ok := strings.CutPrefix(s.Origin, "flag --")
+		switch {
+		case !ok:
+		case flag == "data-dir", flag == "namespace", flag == "agent", flag == "log-level":
+		default:
+			unused = append(unused, "--"+flag)
+		}
+	}
+	if len(unused) > 0 {
+		a.out.term.Line("warn: the server on the data folder has its own settings since its start: %s isn't used", strings.Join(unused, ", "))
+	}
+}

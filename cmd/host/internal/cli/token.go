@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A token is printed alone on standard output, so that a script can keep it in a variable,
+// and no command takes one as an argument or a flag, where a list of processes would show it.
+
+func tokenCommand(a *App) *cobra.Command {
+	c := &cobra.Command{
+		Use: "token", Short: "Make, list and revoke the tokens of clients",
+		Long: `Make, list and revoke the tokens of clients. A token lets a client of the server
+ask for what its scopes allow, in its namespaces. It is shown once: the store has
+its SHA-256 only.`,
+		RunE: needsCommand,
+	}
+	c.AddCommand(tokenNewCommand(a), tokenListCommand(a), tokenRevokeCommand(a))
+	return c
+}
+
+func tokenNewCommand(a *App) *cobra.Command {
+	in := &operation.TokenNew{}
+	var scopes []string
+	var expires string
+	var operator bool
+	c := &cobra.Command{
+		Use: "new [SUBJECT]", Short: "Make a token, and print it this once",
+		Long: `Make a token for a subject, who asks with it, and print it this once. The scopes are
+` + strings.Join(scopeNames(), ", ") + `.
+A namespace is a/b for that one, a/** for it and all below it, or '**' for all.
+With --operator, replace the local operator's own token, which is in the file
+` + access.OperatorFileName + ` of the data folder and doesn't expire.`,
+		Example: "  reflectory token new ci --scope run --scope memory:read --namespace team/mail/** --expires-in 30d\n" +
+			"  reflectory token new --operator",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if operator {
+				return a.replaceOperator(c, args)
+			}
+			if len(args) == 1 {
+				in.Subject = args[0]
+			}
+			for _, s := range scopes {
+				in.Scopes = append(in.Scopes, core.Scope(s))
+			}
+			seconds, err := parseLifetime(expires)
+			if err != nil {
+				return err
+			}
+			in.ExpiresIn = seconds
+			made, err := do[operation.NewToken](c.Context(), a, "token_new", in)
+			if err != nil {
+				return err
+			}
+			a.out.term.Line("token %s of %s holds until %s; it isn't shown again", made.ID, term.Clean(made.Subject), term.Time(made.ExpiresAt))
+			return a.printToken(made, made.Secret)
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&scopes, "scope", nil, "a `scope` that it has; may be repeated")
+	f.StringArrayVar(&in.Namespaces, "namespace", nil, "a `pattern` of namespaces that it reaches; may be repeated")
+	f.StringVar(&in.Label, "label", "", "what it is for, for people")
+	f.StringVar(&expires, "expires-in", "", fmt.Sprintf("`time` for which it holds, such as 30d or 12h, up to %dd (default %dd)", days(access.MaxLifetime), days(access.DefaultLifetime)))
+	f.BoolVar(&operator, "operator", false, "replace the local operator's token")
+	return c
+}
+
+func days(d time.Duration) int { return int(d.Hours() / 24) }
+
+// replaceOperator makes another operator's token.
+func (a *App) replaceOperator(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--operator takes no subject: it is the operator's")}
+	}
+	if err := refuseFlags(c, "operator", "scope", "namespace", "label", "expires-in"); err != nil {
+		return err
+	}
+	made, err := do[operation.OperatorToken](c.Context(), a, "token_operator", &operation.TokenOperator{})
+	if err != nil {
+		return err
+	}
+	a.out.term.Line("this is the operator's token now: the one before holds no more, nor do logins that came from it")
+	return a.printToken(made, made.Secret)
+}
+
+// refuseFlags refuses flags that go with another one nowhere.
+func refuseFlags(c *cobra.Command, with string, flags ...string) error {
+	for _, flag := range flags {
+		if c.Flags().Changed(flag) {
+			return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s can't be given with --%s", flag, with)}
+		}
+	}
+	return nil
+}
+
+// printToken prints an answer that shows a secret: as JSON, or the secret alone.
+func (a *App) printToken(answer any, secret access.Secret) error {
+	if a.out.json {
+		return a.out.printJSON(answer)
+	}
+	return a.out.say("%s", string(secret))
+}
+
+// parseLifetime reads a time such as 30d or 12h, in seconds; "" is 0.
+func parseLifetime(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if number, is := strings.CutSuffix(text, "d"); is {
+		if n, err := strconv.ParseUint(number, 10, 16); err == nil {
+			return int64(n) * int64(24*time.Hour/time.Second), nil
+		}
+	} else if d, err := time.ParseDuration(text); err == nil {
+		return int64(d / time.Second), nil
+	}
+	return 0, usageError{sdk.Errorf(sdk.Invalid, "usage", "--expires-in %q is no time", text).
+		WithHint("write it with a unit, such as 30d or 12h")}
+}
+
+func tokenListCommand(a *App) *cobra.Command {
+	in := &operation.TokenList{}
+	c := &cobra.Command{
+		Use: "list", Short: "List the tokens, without their secrets",
+		Long: fmt.Sprintf(`List the tokens in the order in which they were made, without their secrets. Those that
+expired or were revoked are listed for %d days.`, days(access.KeepEnded)),
+		Example: "  reflectory token list",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			page, err := do[operation.Page[operation.Token]](c.Context(), a, "token_list", in)
+			if err != nil {
+				return err
+			}
+			if a.out.json {
+				return a.out.printJSON(page)
+			}
+			if len(page.Items) == 0 {
+				a.out.term.Line("there are no tokens")
+				return nil
+			}
+			rows := make([][]string, len(page.Items))
+			for i := range page.Items {
+				rows[i] = tokenRow(&page.Items[i])
+			}
+			if err := a.out.table([]string{"TOKEN", "SUBJECT", "STATE", "EXPIRES", "LAST USED", "SCOPES", "NAMESPACES", "LABEL"}, rows); err != nil {
+				return err
+			}
+			a.out.hintNext(page.NextPageToken)
+			return nil
+		},
+	}
+	pagingFlags(c, &in.Paging)
+	return c
+}
+
+func tokenRow(t *operation.Token) []string {
+	scopes, used := make([]string, len(t.Scopes)), "never"
+	for i, s := range t.Scopes {
+		scopes[i] = string(s)
+	}
+	if !t.LastUsedAt.IsZero() {
+		used = term.Time(t.LastUsedAt)
+	}
+	return []string{
+		t.ID, cell(t.Subject), string(t.State), term.Time(t.ExpiresAt), used, strings.Join(scopes, " "), cell(strings.Join(t.Namespaces, " ")), cell(t.Label),
+	}
+}
+
+func tokenRevokeCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke TOKEN", Short: "End a token, and the logins that came from it",
+		Long: `End a token, named by its id or the beginning of that, and the logins that came from
+it. From the next request on it lets nobody in.`,
+		Example: "  reflectory token revoke 65f0a1b2",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			t, err := do[operation.Token](c.Context(), a, "token_revoke", &operation.TokenRevoke{ID: args[0]})
+			if err != nil {
+				return err
+			}
+			return a.out.printResult(t, "%s of %s is revoked", t.ID, cell(t.Subject))
+		},
+	}
+}
+
+// scopeNames are the scopes that there are.
+func scopeNames() []string {
+	var all []string
+	for _, s := range core.Scopes() {
+		all = append(all, string(s))
+	}
+	return all
+}
+
+// What is offered of tokens.
+var (
+	tokenIDs = offer{values: fromStore(offerTokens)}
+	scopes   = offer{values: func(context.Context, *App) []string { return scopeNames() }}
+)
+
+// offerTokens are the tokens that can be revoked.
+func offerTokens(ctx context.Context, a *App) []string {
+	values := paged(func(t operation.Token) string {
+		if t.State != access.Active {
+			return ""
+		}
+		return described(t.ID, t.Subject)
+	}, func(p operation.Paging) ([]operation.Token, string, error) {
+		return pageItems(do[operation.Page[operation.Token]](ctx, a, "token_list", &operation.TokenList{Paging: p}))
+	})
+	return slices.DeleteFunc(values, func(v string) bool { return v == "" })
+}

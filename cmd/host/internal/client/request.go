@@ -1,0 +1,95 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A request becomes the route of its operation by its JSON, as a server reads it: the
+// members that the path names are put there, and the others into the query or the body.
+
+// NewRequest is a call of an operation over HTTP. base is where the server is, such as
+// "http://127.0.0.1:7842"; body is what the call brings besides its request.
+func NewRequest(ctx context.Context, base string, o *operation.Operation, in any, body io.Reader) (*http.Request, error) {
+	text, err := core.EncodeJSON(in)
+	if err != nil {
+		return nil, err
+	}
+	path := o.Path
+	var rest []core.Member
+	query := url.Values{}
+	inQuery := o.Body || o.Method == http.MethodGet || o.Method == http.MethodDelete
+	for _, m := range core.Members(text) {
+		place := "{" + m.Key + "}"
+		switch {
+		case strings.Contains(path, place):
+			var value string
+			if err := json.Unmarshal(m.Value, &value); err != nil {
+				return nil, err
+			}
+			if value == "" {
+				return nil, sdk.Errorf(sdk.Invalid, m.Key+"_missing", "%s is empty", m.Key).WithDetail("field", m.Key)
+			}
+			path = strings.Replace(path, place, url.PathEscape(value), 1)
+		case inQuery:
+			if err := addQuery(query, m); err != nil {
+				return nil, err
+			}
+		default:
+			rest = append(rest, m)
+		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	mediaType := ""
+	switch {
+	case o.Body:
+		mediaType = LinesType
+		if body == nil {
+			body = bytes.NewReader(nil)
+		}
+	case !inQuery:
+		mediaType, body = "application/json", bytes.NewReader(core.JoinMembers(rest))
+	default:
+		body = nil
+	}
+	r, err := http.NewRequestWithContext(ctx, o.Method, base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if mediaType != "" {
+		r.Header.Set("Content-Type", mediaType)
+	}
+	return r, nil
+}
+
+// addQuery adds a member to a query: a list as often as it has items, a text without its
+// quotes, and anything else as it is.
+func addQuery(query url.Values, m core.Member) error {
+	values := []json.RawMessage{m.Value}
+	if m.Value[0] == '[' {
+		if err := json.Unmarshal(m.Value, &values); err != nil {
+			return err
+		}
+	}
+	for _, value := range values {
+		text := string(value)
+		if value[0] == '"' {
+			if err := json.Unmarshal(value, &text); err != nil {
+				return err
+			}
+		}
+		query.Add(m.Key, text)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// A socket's path has hardly more than 100 bytes, and a data folder's may have more. Where
+// it has, the socket is named through the open folder.
+
+// maxSocketPath is how many bytes every system takes as a socket's path.
+const maxSocketPath = 103
+
+// AtSocket calls do with a path of the socket in a data folder that is short enough.
+func AtSocket(dataDir string, do func(path string) error) error {
+	path := filepath.Join(dataDir, SocketName)
+	if len(path) <= maxSocketPath {
+		return do(path)
+	}
+	dir, err := os.Open(dataDir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), SocketName))
+}
+
+// dial connects to the server of a data folder.
+func dial(ctx context.Context, dataDir string) (c net.Conn, err error) {
+	err = AtSocket(dataDir, func(path string) (err error) {
+		c, err = new(net.Dialer).DialContext(ctx, "unix", path)
+		return err
+	})
+	return c, err
+}
+
+// Serves reports whether a server has the store of a data folder, by its socket. A socket
+// that was left behind by a server that was killed is none.
+func Serves(ctx context.Context, dataDir string) (bool, error) {
+	c, err := dial(ctx, dataDir)
+	switch {
+	case err == nil:
+		return true, c.Close()
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENOTSOCK):
+		return false, nil
+	}
+	return false, err
+}

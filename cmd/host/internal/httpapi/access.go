@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Who asks is found out before anything else of a request is looked at, the path too: to
+// somebody unknown every path looks the same. A page of a browser on this machine is
+// somebody else: the host's name in the request keeps a name that was bound to this
+// machine's address from being used, and the origin keeps other pages out.
+
+// Authenticator says who asks.
+type Authenticator interface {
+	// Authenticate returns the caller of a request. An error that [access.IsUnauthenticated]
+	// knows is answered with 401, and mustn't say which part of a credential is wrong; any
+	// other, such as a store that can't be read, with 503.
+	Authenticate(r *http.Request) (core.Caller, error)
+}
+
+// nobody knows no caller.
+type nobody struct{}
+
+// Authenticate implements [Authenticator].
+func (nobody) Authenticate(*http.Request) (core.Caller, error) {
+	return core.Caller{}, unauthenticated()
+}
+
+// unauthenticated is the one answer to missing and wrong credentials.
+func unauthenticated() error {
+	return sdk.Errorf(sdk.Denied, "unauthenticated", "the request has no valid credentials").
+		WithHint("send Authorization: Bearer and a token; the operator's is in operator.token in the server's data folder")
+}
+
+// authenticate finds out who asks. An address that sends many wrong credentials is slowed, but
+// right ones from it are let in: else anybody behind an address could lock out all others.
+// With 256 random bits, being told that a guess was wrong helps nobody.
+func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
+	caller, err := a.config.Authenticator.Authenticate(r.http)
+	if err == nil {
+		if r.failure = caller.Validate(); r.failure != nil {
+			err = unauthenticated()
+		}
+	}
+	switch {
+	case err == nil:
+		r.caller = caller
+		return true
+	case !access.IsUnauthenticated(err): // its words are for the log: the caller isn't known
+		r.failure = err
+		err = sdk.Errorf(sdk.Unavailable, "access_unavailable", "the credentials can't be checked now").WithHint("try again")
+	case r.http.Header.Get("Authorization") != "":
+		if slowed := a.rates.failedLogin(addressOf(r.http)); slowed != nil {
+			err = slowed
+		}
+	}
+	a.refuse(w, r, err)
+	return false
+}
+
+// authenticateAgain is how often the credentials of an open stream of events are checked
+// again: half of the 2 s within which a revoked token's streams end.
+const authenticateAgain = time.Second
+
+// stillKnown reports whether the caller that opened a stream would be let in now. If the
+// credentials can't be checked, the stream goes on until they can.
+func (a *API) stillKnown(r *request) bool {
+	if r.local {
+		return true
+	}
+	_, err := a.config.Authenticator.Authenticate(r.http)
+	return !access.IsUnauthenticated(err)
+}
+
+// admit refuses what is more, or more often, than a subject may send.
+func (a *API) admit(w http.ResponseWriter, r *request) bool {
+	err := a.rates.admit(r.caller.Subject, r.http.Method == http.MethodGet || r.http.Method == http.MethodHead)
+	if err == nil {
+		err = a.checkHeaders(r)
+	}
+	if err != nil {
+		a.refuse(w, r, err)
+	}
+	return err == nil
+}
+
+// checkHeaders refuses more headers than there may be.
+func (a *API) checkHeaders(r *request) error {
+	size := len(r.http.RequestURI)
+	for name, values := range r.http.Header {
+		for _, value := range values {
+			size += len(name) + len(value) + 4
+		}
+	}
+	if size <= a.limits.Headers {
+		return nil
+	}
+	return sdk.Errorf(sdk.Exhausted, "headers_too_large", "the request's line and headers have %d bytes (limit %d)", size, a.limits.Headers)
+}
+
+// local makes the peer of the socket the caller: the operator, with the name that it uses.
+func (a *API) local(r *request) error {
+	if version := r.http.Header.Get(client.VersionHeader); version != "" && version != a.config.Version {
+		return client.OtherVersion(version, a.config.Version)
+	}
+	r.caller = core.Operator(r.http.Header.Get(client.AgentHeader))
+	return r.caller.Validate()
+}
+
+// checkOrigin refuses what a page from elsewhere sends.
+func (a *API) checkOrigin(r *request) error {
+	if !r.local && !a.hosts[hostOf(r.http.Host)] {
+		return sdk.Errorf(sdk.Denied, "host_unknown", "this server isn't known by the host's name in the request").
+			WithHint("use the address that the server listens on")
+	}
+	if err := a.origins.Check(r.http); err != nil {
+		return sdk.Errorf(sdk.Denied, "cross_origin", "a page of another origin may not ask for this")
+	}
+	return nil
+}
+
+// hostOf is a host's name without its port, in lower case.
+func hostOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}
+
+// addressOf is the address that a request came from.
+func addressOf(r *http.Request) string { return hostOf(r.RemoteAddr) }

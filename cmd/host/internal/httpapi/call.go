@@ -1,0 +1,243 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// operation calls an operation of the table.
+func (a *API) operation(rt *route) http.Handler {
+	return a.handle(rt.Name, func(w http.ResponseWriter, r *request) {
+		r.taken = rt.taken
+		if r.local && r.http.Header.Get("Accept") == client.FramesType {
+			a.framed(w, r, rt)
+			return
+		}
+		media := "application/json"
+		if rt.Sink {
+			media = client.LinesType
+		}
+		if err := r.mustAccept(media); err != nil {
+			a.refuse(w, r, err)
+			return
+		}
+		if rt.Sink {
+			a.streamed(w, r, rt)
+			return
+		}
+		out, err := a.call(w, r, rt, operation.Call{})
+		if err != nil {
+			a.refuseWith(w, r, err, out)
+			return
+		}
+		text, err := core.PrintJSON(out)
+		if err != nil {
+			a.refuse(w, r, err)
+			return
+		}
+		if done := a.versioned(w, r, rt, out); !done {
+			r.write(w, http.StatusOK, "application/json", text)
+		}
+	})
+}
+
+// call reads the request and does what it asks for. What a caller lacks the scope for is
+// refused before the request is looked at, whatever is wrong with that.
+func (a *API) call(w http.ResponseWriter, r *request, rt *route, c operation.Call) (any, error) {
+	in := reflect.New(rt.In()).Interface()
+	if r.caller.Has(rt.Scope) {
+		if err := a.read(w, r, rt, in); err != nil {
+			return nil, err
+		}
+	}
+	if rt.Body {
+		c.Body = a.stream(w, r)
+	}
+	if err := a.conditions(r, rt, in, &c); err != nil {
+		return nil, err
+	}
+	c.Host = a.config.Host
+	out, err := rt.Do(core.WithCaller(r.http.Context(), r.caller), c, in)
+	if r.replayed {
+		w.Header().Set(replayedHeader, "true")
+	}
+	return out, err
+}
+
+// read fills a request from its path, and its query or body.
+func (a *API) read(w http.ResponseWriter, r *request, rt *route, in any) error {
+	var err error
+	if rt.inQuery() {
+		err = decodeQuery(r.http.URL.RawQuery, in, rt.taken)
+	} else {
+		if r.http.URL.RawQuery != "" {
+			return sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query").WithHint("put its fields into the body")
+		}
+		if r.body, err = a.body(w, r, a.limits.Body); err == nil && len(r.body) > 0 {
+			err = decodeBody(r.body, in, rt.taken)
+		}
+	}
+	if err == nil && rt.Body {
+		err = mediaTypeOf(r, client.LinesType, "application/x-ndjson", "application/octet-stream")
+	}
+	return core.JoinErrors(err, setPath(r, rt, in))
+}
+
+// setPath sets the fields that are in the path.
+func setPath(r *request, rt *route, in any) error {
+	v, known := reflect.ValueOf(in).Elem(), fieldsOf(rt.In())
+	var faults faults
+	for _, name := range rt.taken {
+		value := r.http.PathValue(name)
+		if !utf8.ValidString(value) {
+			faults.add("field_type_invalid", "/"+name, "isn't UTF-8 text")
+			continue
+		}
+		fieldAt(v, known[name].index).SetString(value)
+	}
+	return faults.err()
+}
+
+// body is a request's JSON, nil where it has none.
+func (a *API) body(w http.ResponseWriter, r *request, limit int64) ([]byte, error) {
+	if r.http.ContentLength == 0 && r.http.Header.Get("Content-Type") == "" {
+		return nil, nil
+	}
+	if err := mediaTypeOf(r, "application/json"); err != nil {
+		return nil, err
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(a.limits.BodyTime)) // a writer of a test has none
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.http.Body, limit))
+	if err == nil { // else net/http reads the rest before it answers
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	return data, unread(err, a.limits.BodyTime)
+}
+
+// boundBody limits how long a body may take that nobody reads: net/http reads it before it
+// sends an answer.
+func (a *API) boundBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(a.limits.BodyTime))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// unread says why a body couldn't be read.
+func unread(err error, limit time.Duration) error {
+	var large *http.MaxBytesError
+	var slow net.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &large):
+		return sdk.Errorf(sdk.Exhausted, "body_too_large", "the body has more than %d bytes", large.Limit).WithDetail("limit", large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &slow) && slow.Timeout():
+		return sdk.Errorf(sdk.Timeout, "body_timeout", "the body took longer than %s to arrive", limit)
+	}
+	return sdk.Errorf(sdk.Invalid, "body_unreadable", "the body ended too early")
+}
+
+// mediaTypeOf refuses a body of another media type.
+func mediaTypeOf(r *request, types ...string) error {
+	name, params, err := mime.ParseMediaType(r.http.Header.Get("Content-Type"))
+	charset := params["charset"]
+	if err == nil && slices.Contains(types, name) && (charset == "" || charset == "utf-8" || charset == "UTF-8") &&
+		r.http.Header.Get("Content-Encoding") == "" {
+		return nil
+	}
+	return sdk.Errorf(sdk.Invalid, "content_type_unsupported", "the body isn't sent as %s", types[0]).
+		WithHint("set Content-Type: %s, without Content-Encoding", types[0])
+}
+
+// stream is a body that is read as it comes: as long as something does.
+func (a *API) stream(w http.ResponseWriter, r *request) io.Reader {
+	limit := a.limits.ImportBody
+	if r.local {
+		limit = 1 << 40 // who sends it could write it into the state folder as well
+	}
+	return &slowReader{http.MaxBytesReader(w, r.http.Body, limit), http.NewResponseController(w), a.limits.BodyTime}
+}
+
+// slowReader reads a body that may take long, but not without a byte.
+type slowReader struct {
+	io.Reader
+	control *http.ResponseController
+	limit   time.Duration
+}
+
+// Read implements [io.Reader].
+func (s *slowReader) Read(p []byte) (int, error) {
+	_ = s.control.SetReadDeadline(time.Now().Add(s.limit))
+	n, err := s.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = unread(err, s.limit)
+	}
+	if err == io.EOF {
+		_ = s.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// resultTrailer has the result of an answer that is a stream, as JSON.
+const resultTrailer = "Reflectory-Result"
+
+// streamed answers with what the operation writes. An error before the first byte is a
+// problem like any other; after it the answer breaks off, so that nobody takes it for whole.
+func (a *API) streamed(w http.ResponseWriter, r *request, rt *route) {
+	sink := &sink{w: w, r: r, control: http.NewResponseController(w)}
+	out, err := a.call(w, r, rt, operation.Call{Sink: sink})
+	switch {
+	case err != nil && !sink.begun:
+		a.refuse(w, r, err)
+	case err != nil:
+		r.code, r.failure = sdk.ReasonOf(err), err
+		panic(http.ErrAbortHandler) // the connection ends without the last chunk
+	default:
+		sink.begin()
+		w.Header().Set(resultTrailer, string(core.MustJSON(out)))
+	}
+}
+
+// sink takes what is streamed.
+type sink struct {
+	w       http.ResponseWriter
+	r       *request
+	control *http.ResponseController
+	begun   bool
+}
+
+func (s *sink) begin() {
+	if s.begun {
+		return
+	}
+	s.begun = true
+	h := s.w.Header()
+	h.Set("Content-Type", client.LinesType)
+	h.Set("Trailer", resultTrailer)
+	s.r.status = http.StatusOK
+	s.w.WriteHeader(http.StatusOK)
+}
+
+// Write implements [io.Writer].
+func (s *sink) Write(p []byte) (int, error) {
+	s.begin()
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
+	return s.w.Write(p)
+}

@@ -1,0 +1,245 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A request's JSON is looked at three times. First as text: whether it is JSON at all, not
+// too deep, and without a name that is repeated, of which encoding/json would silently take
+// the last. Then against the type of the request, so that every unknown field and every
+// value of a wrong type is reported at once, by its place; encoding/json stops at the
+// first. And then it is decoded, where types that read their own JSON have their say.
+
+// decodeBody fills a request, a pointer to a struct, from JSON. taken are the fields that
+// the path has.
+func decodeBody(data []byte, in any, taken []string) error {
+	if err := checkText(data); err != nil {
+		return err
+	}
+	var faults faults
+	faults.check(data, reflect.TypeOf(in).Elem(), "", taken)
+	if err := faults.err(); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, in); err != nil {
+		var known *sdk.Error
+		if errors.As(err, &known) {
+			return known
+		}
+		return sdk.Errorf(sdk.Invalid, "request_invalid", "the request: %w", core.JSONProblem(err))
+	}
+	return nil
+}
+
+// malformed is the error of a text that is no request at all.
+func malformed(reason, format string, args ...any) error {
+	return sdk.Errorf(sdk.Invalid, reason, "the body "+format, args...).WithHint("send one JSON object")
+}
+
+// checkText refuses what is no JSON object, is nested too deep, or repeats a name.
+func checkText(data []byte) error {
+	if !json.Valid(data) {
+		var wrong *json.SyntaxError
+		if errors.As(json.Unmarshal(data, new(json.RawMessage)), &wrong) {
+			return malformed("json_invalid", "is no JSON: there is something wrong at byte %d", wrong.Offset)
+		}
+		return malformed("json_invalid", "is no JSON")
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var open []map[string]bool // the names of each object that is open; nil for an array
+	names := false             // whether a name comes next
+	for first := true; ; first = false {
+		token, err := d.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return malformed("json_invalid", "is no JSON")
+		}
+		if first && token != json.Delim('{') {
+			return malformed("json_invalid", "is no JSON object")
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			if len(open) == MaxJSONDepth {
+				return malformed("json_too_deep", "is nested deeper than %d levels", MaxJSONDepth)
+			}
+			var seen map[string]bool
+			if token == json.Delim('{') {
+				seen = map[string]bool{}
+			}
+			open = append(open, seen)
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		default:
+			if name, isText := token.(string); isText && names {
+				seen := open[len(open)-1]
+				if seen[name] {
+					return malformed("json_name_repeated", "has a name twice in one object, up to byte %d", d.InputOffset())
+				}
+				seen[name], names = true, false
+				continue
+			}
+		}
+		names = len(open) > 0 && open[len(open)-1] != nil
+	}
+}
+
+// faults are what is wrong with a request, each with its place.
+type faults []error
+
+// maxFaults is how many are reported: who sends more has another problem.
+const maxFaults = 100
+
+// err is all of them in one error, or nil.
+func (f faults) err() error { return core.JoinErrors(f...) }
+
+func (f *faults) add(reason, pointer, format string, args ...any) {
+	if len(*f) < maxFaults {
+		*f = append(*f, fault(reason, pointer, format, args...))
+	}
+}
+
+// fault is one thing that is wrong, whose message begins with where it is.
+func fault(reason, pointer, format string, args ...any) *sdk.Error {
+	message := fmt.Sprintf(format, args...)
+	if at := strings.TrimPrefix(pointer, "/"); at != "" {
+		message = at + " " + message
+	}
+	return sdk.Errorf(sdk.Invalid, reason, "%s", message).WithDetail("pointer", pointer)
+}
+
+// check compares a value with the type that it is for.
+func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, taken []string) {
+	for t.Kind() == reflect.Pointer && !readsItself(t) {
+		t = t.Elem()
+	}
+	came := kindOf(data)
+	if came == "null" || readsItself(t) || t.Kind() == reflect.Interface {
+		return
+	}
+	want := wordOf(t)
+	if came != want && !(want == "a whole number" && came == "a number") {
+		f.add("field_type_invalid", pointer, "is %s where %s must be", came, want)
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		f.checkStruct(data, t, pointer, taken)
+	case reflect.Map:
+		for _, m := range core.Members(data) {
+			f.check(m.Value, t.Elem(), pointer+"/"+escape(m.Key), nil)
+		}
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return
+		}
+		var items []json.RawMessage
+		_ = json.Unmarshal(data, &items) // it is an array of JSON
+		for i, item := range items {
+			f.check(item, t.Elem(), pointer+"/"+strconv.Itoa(i), nil)
+		}
+	case reflect.String, reflect.Bool:
+	default:
+		if json.Unmarshal(data, reflect.New(t).Interface()) != nil {
+			f.add("field_range_invalid", pointer, "isn't %s in the range that it can have", want)
+		}
+	}
+}
+
+// checkStruct checks each member of an object.
+func (f *faults) checkStruct(data json.RawMessage, t reflect.Type, pointer string, taken []string) {
+	known := fieldsOf(t)
+	for _, m := range core.Members(data) {
+		at := pointer + "/" + escape(core.Cut(m.Key))
+		field, ok := known[m.Key]
+		switch {
+		case slices.Contains(taken, m.Key):
+			f.add("field_in_path", at, "is in the path already")
+		case !ok:
+			e := fault("field_unknown", at, "is no field that there is")
+			if hint := sdk.DidYouMean(m.Key, names(known, taken), ""); hint != "" {
+				e = e.WithHint("%s", hint).WithDetail("pointer", at)
+			}
+			if len(*f) < maxFaults {
+				*f = append(*f, e)
+			}
+		default:
+			f.check(m.Value, field.typ, pointer+"/"+escape(m.Key), nil)
+		}
+	}
+}
+
+// names are the fields that may be sent, sorted.
+func names(known map[string]fieldType, taken []string) []string {
+	var list []string
+	for name := range known {
+		if !slices.Contains(taken, name) {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// escape makes a name a part of a JSON pointer.
+func escape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// readsItself reports whether a type decodes its own JSON or text.
+func readsItself(t reflect.Type) bool {
+	if t.Kind() != reflect.Pointer {
+		t = reflect.PointerTo(t)
+	}
+	return t.Implements(reflect.TypeFor[json.Unmarshaler]()) || t == reflect.TypeFor[*json.RawMessage]()
+}
+
+// kindOf says in words what a JSON value is.
+func kindOf(data json.RawMessage) string {
+	switch data[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a text"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// wordOf says in words what JSON a type is read from.
+func wordOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "a text"
+		}
+		return "a list"
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}

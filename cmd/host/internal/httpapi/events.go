@@ -1,0 +1,411 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A stream of events is the journal as it grows. Each follower reads the journal itself,
+// from the entry after the last one that it has: so nothing is lost or comes twice, over a
+// lost connection and a restart of the server too, and a commit waits for nobody. A reader
+// that takes nothing while its buffer is full is let go, and goes on where it was when it
+// comes again. The journal holds digests where memories have content, and so do events.
+
+// The names of events that have another one here than in the journal.
+var eventNames = map[string]string{"verdict_recorded": "run.iteration", "run_ended": "run.ended"}
+
+// heartbeat is how often a stream has a comment, so that proxies keep it open.
+const heartbeat = 15 * time.Second
+
+// streams counts the streams that are open.
+type streams struct {
+	most, each int
+
+	mu   sync.Mutex
+	all  int
+	from map[string]int
+}
+
+func newStreams(l Limits) *streams {
+	return &streams{most: l.Streams, each: l.SubjectStreams, from: map[string]int{}}
+}
+
+// open counts a stream of a subject, or refuses it. done must be called at its end.
+func (s *streams) open(subject string) (done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.from[subject] >= s.each:
+		return nil, sdk.Errorf(sdk.Exhausted, "subject_streams_full", "the subject has %d streams open (limit %d)", s.from[subject], s.each).
+			WithHint("close one; a stream can follow up to %d namespaces", MaxStreamNamespaces)
+	case s.all >= s.most:
+		return nil, sdk.Errorf(sdk.Unavailable, "streams_full", "the server has %d streams open (limit %d)", s.all, s.most)
+	}
+	s.all++
+	s.from[subject]++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all--
+		if s.from[subject]--; s.from[subject] == 0 {
+			delete(s.from, subject)
+		}
+	}), nil
+}
+
+// namespaceEvents follows the events of namespaces, from now on or after Last-Event-ID.
+func (a *API) namespaceEvents(w http.ResponseWriter, r *request) {
+	followed, err := namespacesOf(r.http.URL.RawQuery)
+	for i, namespace := range followed {
+		if err != nil {
+			break
+		}
+		followed[i] = journal.NamespaceStream(namespace)
+		err = a.mayFollow(r, "audit_entries", &operation.AuditEntries{Stream: followed[i], Paging: operation.Paging{Limit: 1}})
+	}
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	a.follow(w, r, followed, false)
+}
+
+// namespacesOf are the namespaces that a query names.
+func namespacesOf(query string) ([]string, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "query_invalid", "the query can't be read")
+	}
+	var faults faults
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if name != "namespace" {
+			faults.add("field_unknown", "/"+escape(core.Cut(name)), "is no parameter that there is")
+		}
+	}
+	list := values["namespace"]
+	if n := len(list); n == 0 || n > MaxStreamNamespaces {
+		faults.add("namespaces_invalid", "/namespace", "is given %d times, not 1 to %d", n, MaxStreamNamespaces)
+	}
+	if sorted := slices.Sorted(slices.Values(list)); len(slices.Compact(sorted)) < len(list) {
+		faults.add("namespaces_invalid", "/namespace", "has a namespace twice")
+	}
+	for _, namespace := range list[:min(len(list), MaxStreamNamespaces)] {
+		if err := core.CheckNamespace(namespace); err != nil {
+			faults = append(faults, sdk.AsError(err).WithDetail("pointer", "/namespace"))
+		}
+	}
+	return list, faults.err()
+}
+
+// runEvents follows the events of a run, from its first one or after Last-Event-ID.
+func (a *API) runEvents(w http.ResponseWriter, r *request) {
+	r.taken = []string{"id"}
+	in := &operation.RunGet{ID: r.http.PathValue("id")}
+	err := a.mayFollow(r, "run_get", in) // which makes the id whole
+	if r.http.URL.RawQuery != "" {
+		err = core.JoinErrors(err, sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query"))
+	}
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	a.follow(w, r, []string{"run/" + in.ID}, true)
+}
+
+// mayFollow asks for what a stream is about by the operation that shows it, so that scope,
+// namespace and policy decide as they do there. A stream without entries may be followed.
+func (a *API) mayFollow(r *request, name string, in any) error {
+	ctx := core.WithCaller(r.http.Context(), r.caller)
+	_, err := a.routes[name].Do(ctx, operation.Call{Host: a.config.Host}, in)
+	if sdk.ReasonOf(err) == "stream_not_found" {
+		return nil
+	}
+	return err
+}
+
+// lastEventID is what a Last-Event-ID looks like: the number of an entry for each stream.
+var lastEventID = regexp.MustCompile(`^[0-9]{1,19}(,[0-9]{1,19})*$`)
+
+// parseLastEventID reads the numbers of so many streams' entries; false is for an id that
+// no stream here gave.
+func parseLastEventID(id string, streams int) ([]uint64, bool) {
+	parts := strings.Split(id, ",")
+	if len(id) > 20*MaxStreamNamespaces || !lastEventID.MatchString(id) || len(parts) != streams {
+		return nil, false
+	}
+	after := make([]uint64, streams)
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 64)
+		if err != nil {
+			return nil, false
+		}
+		after[i] = n
+	}
+	return after, true
+}
+
+// eventID is the id of what came after these entries.
+func eventID(after []uint64) string {
+	parts := make([]string, len(after))
+	for i, n := range after {
+		parts[i] = strconv.FormatUint(n, 10)
+	}
+	return strings.Join(parts, ",")
+}
+
+// follow answers with the events of streams until the reader or the server goes away.
+func (a *API) follow(w http.ResponseWriter, r *request, names []string, whole bool) {
+	after, err := a.begin(r, names, whole)
+	if err == nil {
+		err = r.mustAccept("text/event-stream")
+	}
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	done, err := a.streams.open(r.caller.Subject)
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	defer done()
+	ctx, stop := context.WithCancel(r.http.Context())
+	f := &follower{api: a, request: r, streams: names, after: after, events: make(chan followed, streamBuffer), stop: stop}
+	var readers sync.WaitGroup
+	for i := range names {
+		readers.Go(func() { f.read(ctx, i) })
+	}
+	defer readers.Wait()
+	defer stop()
+	r.status = http.StatusOK
+	f.write(ctx, w)
+}
+
+// begin is after which entries the events begin.
+func (a *API) begin(r *request, names []string, whole bool) ([]uint64, error) {
+	if ids := r.http.Header.Values("Last-Event-ID"); len(ids) > 0 {
+		after, ok := parseLastEventID(ids[0], len(names))
+		if !ok || len(ids) > 1 {
+			return nil, sdk.Errorf(sdk.Invalid, "last_event_id_invalid", "Last-Event-ID is none that a stream of %d gave", len(names)).
+				WithHint("leave it out to begin again").WithDetail("header", "Last-Event-ID")
+		}
+		return after, nil
+	}
+	after := make([]uint64, len(names))
+	if whole {
+		return after, nil
+	}
+	err := a.config.Host.Store.View(r.http.Context(), func(s core.Reader) error {
+		for i, name := range names {
+			head, err := journal.ReadHead(s, name)
+			if err != nil {
+				return err
+			}
+			after[i] = head.Seq
+		}
+		return nil
+	})
+	return after, err
+}
+
+// follower passes what readers of the journal find on to one connection.
+type follower struct {
+	api     *API
+	request *request
+	streams []string
+	// after are the numbers of the last entries that were written. Only write changes them.
+	after  []uint64
+	events chan followed
+	stop   context.CancelFunc
+
+	mu     sync.Mutex
+	lagged bool
+	err    error
+}
+
+// followed is an entry of the stream of a number, or that older ones are gone.
+type followed struct {
+	stream int
+	entry  journal.Entry
+	// gone is set where entries aren't there any more: it goes on after head.
+	gone bool
+	head uint64
+}
+
+var errLagged = errors.New("the reader lags")
+
+// read follows one stream until the context ends.
+func (f *follower) read(ctx context.Context, stream int) {
+	defer f.stop()
+	next := f.after[stream]
+	for ctx.Err() == nil {
+		err := f.api.config.Host.Feed.Follow(ctx, f.streams[stream], next, func(e journal.Entry) error {
+			next = e.Seq
+			return f.pass(ctx, followed{stream: stream, entry: e})
+		})
+		if !journal.IsGone(err) {
+			f.fail(err)
+			return
+		}
+		head, _ := sdk.AsError(err).Details["head"].(uint64)
+		next = head
+		if err := f.pass(ctx, followed{stream: stream, gone: true, head: head}); err != nil {
+			f.fail(err)
+			return
+		}
+	}
+}
+
+// fail notes why a reader ended.
+func (f *follower) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if errors.Is(err, errLagged) {
+		f.lagged = true
+	} else if f.err == nil && !errors.Is(err, context.Canceled) {
+		f.err = err
+	}
+}
+
+// pass hands an event on. A full buffer that nothing is taken from is a reader that lags.
+func (f *follower) pass(ctx context.Context, e followed) error {
+	select {
+	case f.events <- e:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	default:
+	}
+	wait := time.NewTimer(f.api.limits.StreamTime)
+	defer wait.Stop()
+	select {
+	case f.events <- e:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-wait.C:
+		return errLagged
+	}
+}
+
+// write writes events until the readers, the connection or the server end.
+func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
+	out := &eventWriter{w: w, control: http.NewResponseController(w), limit: 2 * f.api.limits.StreamTime}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	// The id comes first, without an event: who loses the connection before one comes goes
+	// on from here.
+	out.raw("retry: 1000\nid: " + eventID(f.after) + "\n\n")
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	again := time.NewTicker(authenticateAgain)
+	defer again.Stop()
+	for out.err == nil {
+		select {
+		case e := <-f.events:
+			f.put(out, e)
+		case <-beat.C:
+			out.raw(": \n\n")
+		case <-again.C:
+			if !f.api.stillKnown(f.request) {
+				out.event("", "bye", struct{}{})
+				return
+			}
+		case <-f.api.draining:
+			out.event("", "bye", struct{}{})
+			return
+		case <-ctx.Done():
+			f.last(out)
+			return
+		}
+	}
+}
+
+// put writes an event.
+func (f *follower) put(out *eventWriter, e followed) {
+	if e.gone {
+		f.after[e.stream] = e.head
+		out.event(eventID(f.after), "reset", struct {
+			Stream string `json:"stream"`
+			Head   uint64 `json:"head"`
+		}{f.streams[e.stream], e.head})
+		return
+	}
+	f.after[e.stream] = e.entry.Seq
+	name := e.entry.Type
+	if own := eventNames[name]; own != "" {
+		name = own
+	}
+	out.event(eventID(f.after), name, struct {
+		Stream  string          `json:"stream"`
+		Seq     uint64          `json:"seq"`
+		At      time.Time       `json:"at"`
+		Subject string          `json:"subject,omitempty"`
+		Data    json.RawMessage `json:"data"`
+	}{f.streams[e.stream], e.entry.Seq, e.entry.At, e.entry.Subject, e.entry.Data})
+}
+
+// last says why the events end, if it isn't the reader who ends them.
+func (f *follower) last(out *eventWriter) {
+	f.mu.Lock()
+	lagged, err := f.lagged, f.err
+	f.mu.Unlock()
+	switch {
+	case lagged:
+		out.event("", "lagged", struct {
+			LastID string `json:"last_id"`
+		}{eventID(f.after)})
+	case err != nil:
+		out.event("", "failed", struct {
+			Code string `json:"code"`
+		}{sdk.ReasonOf(err)})
+	}
+}
+
+// eventWriter writes the lines of events, until one can't be written.
+type eventWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	limit   time.Duration
+	err     error
+}
+
+// event writes an event. Without an id the reader keeps the one before.
+func (o *eventWriter) event(id, name string, data any) {
+	var b bytes.Buffer
+	if id != "" {
+		b.WriteString("id: " + id + "\n")
+	}
+	b.WriteString("event: " + name + "\ndata: ")
+	b.Write(core.MustJSON(data)) // on one line
+	b.WriteString("\n\n")
+	o.raw(b.String())
+}
+
+func (o *eventWriter) raw(text string) {
+	if o.err != nil {
+		return
+	}
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.limit)) // a writer of a test has none
+	if _, o.err = o.w.Write([]byte(text)); o.err == nil {
+		o.err = o.control.Flush()
+	}
+}

@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Limits bound what callers may send and hold open. The zero value has every default.
+// Each refusal has a reason of its own, so that a caller knows which limit it met.
+type Limits struct {
+	// Body is how many bytes a request's JSON has: 1 MiB by default. ImportBody is the
+	// same for what is streamed, such as an import: 256 MiB.
+	Body, ImportBody int64
+	// Headers is how many bytes a request's headers have together: 32 KiB by default.
+	Headers int
+	// HeaderTime is how long they may take to arrive, 5 s by default, and BodyTime how long
+	// a body may: 30 s, or, for one that is streamed, that long without a byte. IdleTime is
+	// how long a connection without a request is kept: 120 s.
+	HeaderTime, BodyTime, IdleTime time.Duration
+	// Requests and Writes are how many a subject may make in a second, 100 and 60 by
+	// default, in bursts of twice that. They don't hold over the socket. Below 0 is no limit.
+	Requests, Writes float64
+	// FailedLogins is how many wrong credentials an address may send in a minute: 10.
+	FailedLogins float64
+	// Connections is how many are open at once: 2,000.
+	Connections int
+	// Streams is how many streams of events are open at once, 1,000 by default, and
+	// SubjectStreams how many of a subject: 16.
+	Streams, SubjectStreams int
+	// StreamTime is how long a stream may take nothing, with its buffer of [streamBuffer]
+	// events full, before it is ended as one that lags: 5 s.
+	StreamTime time.Duration
+	// DrainTime is how long requests may take to end when the server is stopped: 25 s.
+	DrainTime time.Duration
+}
+
+// The bounds of a request that no operator changes.
+const (
+	// MaxJSONDepth is how deep a request's JSON is nested at most. What requests are about
+	// is flat; a state or metadata goes deeper, hardly this deep.
+	MaxJSONDepth = 32
+	// MaxKey is how many bytes an Idempotency-Key has at most.
+	MaxKey = 128
+	// MaxStreamNamespaces is how many namespaces a stream of events follows at most: each
+	// takes a reader of its own.
+	MaxStreamNamespaces = 16
+)
+
+// streamBuffer is how many events wait for a reader of a stream.
+const streamBuffer = 256
+
+// withDefaults sets what is zero.
+func (l Limits) withDefaults() Limits {
+	or(&l.Body, 1<<20)
+	or(&l.ImportBody, 256<<20)
+	or(&l.Headers, 32<<10)
+	or(&l.HeaderTime, 5*time.Second)
+	or(&l.BodyTime, 30*time.Second)
+	or(&l.IdleTime, 120*time.Second)
+	or(&l.Requests, 100)
+	or(&l.Writes, 60)
+	or(&l.FailedLogins, 10)
+	or(&l.Connections, 2000)
+	or(&l.Streams, 1000)
+	or(&l.SubjectStreams, 16)
+	or(&l.StreamTime, 5*time.Second)
+	or(&l.DrainTime, 25*time.Second)
+	return l
+}
+
+func or[T comparable](v *T, otherwise T) {
+	var zero T
+	if *v == zero {
+		*v = otherwise
+	}
+}
+
+// Validate reports all that is wrong with the limits, in one error: sdk.Invalid, reason
+// "limits_invalid".
+func (l Limits) Validate() error {
+	var problems []error
+	add := func(field string, wrong bool, what string) {
+		if wrong {
+			problems = append(problems, sdk.Errorf(sdk.Invalid, "limits_invalid", "limits: %s %s", field, what).WithDetail("field", field))
+		}
+	}
+	for _, n := range []struct {
+		field string
+		value int64
+		most  int64
+	}{
+		{"body", l.Body, 64 << 20}, {"import_body", l.ImportBody, 1 << 40}, {"headers", int64(l.Headers), 1 << 20},
+		{"connections", int64(l.Connections), 1 << 20}, {"streams", int64(l.Streams), 1 << 20},
+		{"subject_streams", int64(l.SubjectStreams), 1 << 20},
+	} {
+		add(n.field, n.value < 0, "is below 0")
+		add(n.field, n.value > n.most, "is too large")
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"header_time", l.HeaderTime}, {"body_time", l.BodyTime}, {"idle_time", l.IdleTime}, {"stream_time", l.StreamTime},
+		{"drain_time", l.DrainTime},
+	} {
+		add(d.field, d.value < 0, "is below 0")
+		add(d.field, d.value > 24*time.Hour, "is above 24 hours")
+	}
+	for _, r := range []struct {
+		field string
+		value float64
+	}{{"requests", l.Requests}, {"writes", l.Writes}, {"failed_logins", l.FailedLogins}} {
+		add(r.field, r.value != r.value || r.value > 1e9, "is no rate")
+	}
+	return core.JoinErrors(problems...)
+}

@@ -1,0 +1,140 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// DefaultListen is where a server listens for TCP unless it is said: this machine only.
+const DefaultListen = "127.0.0.1:7842"
+
+// CheckListen refuses an address beyond this machine's loopback, where tokens and memories
+// would pass in the clear: see [access.Listen]. A name counts as all of its addresses. It
+// returns the host.
+func CheckListen(ctx context.Context, address string) (host string, err error) {
+	start := access.Listen{Address: address}
+	if host, _, err = net.SplitHostPort(address); err == nil && host != "" {
+		if one, err := netip.ParseAddr(host); err == nil {
+			start.Resolved = []netip.Addr{one}
+		} else if start.Resolved, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
+			return "", sdk.Errorf(sdk.Invalid, "listen_invalid", "listen: the host's name can't be resolved: %w", err).
+				WithHint("write it as %s", DefaultListen).WithDetail("field", "listen")
+		}
+	}
+	_, err = start.Check()
+	return host, err
+}
+
+// Listen listens for TCP on an address that [CheckListen] took.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, sdk.Errorf(sdk.Conflict, "listen_taken", "another program listens on %s", address).
+			WithHint("stop it, or choose another port with listen; port 0 takes one that is free").WithDetail("field", "listen")
+	}
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Unavailable, "listen_failed", "listen on %s: %w", address, err)
+	}
+	return l, nil
+}
+
+// bounded accepts only so many connections at once. One more gets an error and is closed: left
+// waiting, it would look like a server that hangs.
+type bounded struct {
+	net.Listener
+	slots, refusals chan struct{}
+	work            sync.WaitGroup
+}
+
+// maxRefusals is how many connections are being refused at once; more are closed without a
+// word. refusalTime is how long one takes at most.
+const (
+	maxRefusals = 64
+	refusalTime = time.Second
+)
+
+func newBounded(l net.Listener, most int) net.Listener {
+	return &bounded{Listener: l, slots: make(chan struct{}, most), refusals: make(chan struct{}, maxRefusals)}
+}
+
+// full is the response to a connection that is one too many.
+const full = `{"type":"urn:reflectory:problem:connections_full","title":"Unavailable","status":503,` +
+	`"detail":"the server has as many connections as it takes","code":"connections_full","trace_id":""}` + "\n"
+
+// Accept implements [net.Listener].
+func (b *bounded) Accept() (net.Conn, error) {
+	for {
+		c, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case b.slots <- struct{}{}:
+			return &slot{Conn: c, free: sync.OnceFunc(func() { <-b.slots })}, nil
+		default:
+		}
+		select {
+		case b.refusals <- struct{}{}:
+			b.work.Go(func() {
+				refuseFull(c)
+				<-b.refusals
+			})
+		default:
+			_ = c.Close()
+		}
+	}
+}
+
+// CloseWrite ends what is sent, where the connection can: net/http does so after a body that
+// it refused, so that a caller that still sends gets the answer.
+func (s *slot) CloseWrite() error {
+	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Close implements [net.Listener].
+func (b *bounded) Close() error {
+	err := b.Listener.Close()
+	b.work.Wait()
+	return err
+}
+
+// refuseFull answers a connection's first request, and closes it. The request is read
+// before: what is unread at the close would have the system drop the answer.
+func refuseFull(c net.Conn) {
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(refusalTime))
+	if _, err := c.Read(make([]byte, 16<<10)); err != nil {
+		return
+	}
+	_, _ = io.WriteString(c, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: "+
+		strconv.Itoa(len(full))+"\r\n\r\n"+full)
+	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(c, 64<<10))
+	}
+}
+
+// slot is a connection that has one of the listener's places.
+type slot struct {
+	net.Conn
+	free func()
+}
+
+// Close implements [net.Conn].
+func (s *slot) Close() error {
+	defer s.free()
+	return s.Conn.Close()
+}

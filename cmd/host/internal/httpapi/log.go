@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Line says how a request was answered. It has no content: no path, whose last part may be
+// anything, no query, and nothing of what was sent or answered.
+type Line struct {
+	At time.Time
+	// Level is info, also for a refusal, or error where something failed inside.
+	Level   string
+	TraceID string
+	// Subject is who was authorised; "" is nobody.
+	Subject string
+	// Op is the operation; "" where there is none for the path.
+	Op string
+	// Code is the refusal's; "ok" is none.
+	Code     string
+	Status   int
+	Duration time.Duration
+	// Failure is what went wrong inside; nil is nothing.
+	Failure error
+}
+
+// String is the line as a log has it.
+func (l Line) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s [%s] http: trace_id=%s subject=%s op=%s code=%s status=%d duration_ms=%.1f",
+		l.At.UTC().Format("2006-01-02T15:04:05.000Z07:00"), strings.ToUpper(l.Level), l.TraceID, field(l.Subject), orDash(l.Op), field(l.Code), l.Status,
+		float64(l.Duration.Microseconds())/1000)
+	if l.Failure != nil {
+		fmt.Fprintf(&b, " error=%q", l.Failure.Error())
+	}
+	return b.String()
+}
+
+// plainWord is what a word of a log line may be without quotes.
+var plainWord = regexp.MustCompile(`^[\w.@:/+-]+$`)
+
+// field is a value of a log line: in quotes where it could be taken for several.
+func field(text string) string {
+	if text = orDash(text); !plainWord.MatchString(text) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// line is the request's.
+func (r *request) line(took time.Duration) Line {
+	l := Line{
+		At: r.begun, Level: "info", TraceID: r.trace, Subject: r.caller.Subject, Op: r.op, Code: r.code, Status: r.status, Duration: took,
+	}
+	if l.Code == "" {
+		l.Code = "ok"
+	}
+	if r.failure != nil {
+		l.Failure = r.failure
+		if r.status >= http.StatusInternalServerError || sdk.CodeOf(r.failure) == sdk.Internal {
+			l.Level = "error"
+		}
+	}
+	return l
+}

@@ -1,0 +1,210 @@
+package httpapi
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Every refusal is a problem of RFC 9457, refusals of the transport too, so that a caller has
+// one thing to read. The status follows from the error's class; a few reasons have one of
+// their own, where HTTP has a closer word. Callers branch on the code, not on the status.
+
+// titles are the classes in words, and statuses what they are in HTTP.
+var (
+	titles = map[sdk.Code]string{
+		sdk.Invalid: "Invalid request", sdk.NotFound: "Not found", sdk.Conflict: "Conflict", sdk.Denied: "Denied",
+		sdk.Exhausted: "Limit reached", sdk.Timeout: "Timeout", sdk.Cancelled: "Cancelled", sdk.Unavailable: "Unavailable",
+		sdk.Incompatible: "Incompatible", sdk.Internal: "Internal error",
+	}
+	statuses = map[sdk.Code]int{
+		sdk.Invalid: 422, sdk.NotFound: 404, sdk.Conflict: 409, sdk.Denied: 403, sdk.Exhausted: 429, sdk.Timeout: 504,
+		sdk.Cancelled: 409, sdk.Unavailable: 503, sdk.Incompatible: 409, sdk.Internal: 500,
+	}
+	// reasons have a status of their own.
+	reasons = map[string]int{
+		// What can't be read at all.
+		"json_invalid": 400, "json_too_deep": 400, "json_name_repeated": 400, "query_invalid": 400, "body_unreadable": 400,
+		"invalid_page_token": 400, "header_invalid": 400, "last_event_id_invalid": 400,
+		// What HTTP has a word for.
+		"unauthenticated": 401, "method_not_allowed": 405, "not_acceptable": 406, "body_timeout": 408, "precondition_failed": 412,
+		"content_type_unsupported": 415, "headers_too_large": 431,
+		// What is full for everybody, and not by this caller.
+		"streams_full": 503, "connections_full": 503,
+	}
+)
+
+// statusOf is an error's status.
+func statusOf(e *sdk.Error) int {
+	if status := reasons[e.Reason]; status != 0 {
+		return status
+	}
+	if e.Code == sdk.Exhausted && strings.HasSuffix(e.Reason, "_too_large") {
+		return http.StatusRequestEntityTooLarge
+	}
+	if status := statuses[e.Code]; status != 0 {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// retryAfter is how long to wait where an error doesn't say it.
+const retryAfter = time.Second
+
+// problem makes the problem of an error.
+func (a *API) problem(r *request, err error) *client.Problem {
+	e := sdk.AsError(err)
+	status := statusOf(e)
+	p := &client.Problem{
+		Title: titles[e.Code], Status: status, Detail: err.Error(), Code: sdk.ReasonOf(err), TraceID: r.trace,
+		Hint: a.hint(e.Hint, e.Try), Details: facts(e.Details),
+	}
+	p.Type = "urn:reflectory:problem:" + p.Code
+	if p.Title == "" {
+		p.Title = titles[sdk.Internal]
+	}
+	if r.local {
+		p.Error = client.NewErrorData(err)
+	}
+	if status == http.StatusInternalServerError && !r.local {
+		// What went wrong inside may say anything. The log has it, under the trace's id.
+		p.Detail, p.Hint, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", nil
+		return p
+	}
+	if e.Code == sdk.Invalid {
+		p.Errors = a.faultsOf(r, err)
+	}
+	if !r.local {
+		a.redact(r, e, p)
+	}
+	return p
+}
+
+// facts are details without what Errors says.
+func facts(details map[string]any) map[string]any {
+	var out map[string]any
+	for name, value := range details {
+		if name == "problems" || name == "pointer" {
+			continue
+		}
+		if out == nil {
+			out = map[string]any{}
+		}
+		out[name] = value
+	}
+	return out
+}
+
+// faultsOf are all that is wrong with a request, with their places.
+func (a *API) faultsOf(r *request, err error) []client.Fault {
+	info := core.NewErrorInfo(err)
+	problems, _ := info.Details["problems"].([]*core.ErrorInfo)
+	if len(problems) == 0 {
+		problems = []*core.ErrorInfo{info}
+	}
+	list := make([]client.Fault, len(problems))
+	for i, p := range problems {
+		list[i] = client.Fault{Pointer: a.pointerOf(r, p.Details), Detail: p.Message, Code: p.Code}
+		if hint := a.hint(p.Hint, p.Try); hint != "" && len(problems) > 1 {
+			list[i].Detail += " (" + hint + ")"
+		}
+	}
+	return list
+}
+
+// pointerOf is the place that an error names: as a pointer, or as the name of a field of the
+// request, such as items[3].content. What an error calls a field and the request doesn't
+// have may be a part of a value, and the place is the request then.
+func (a *API) pointerOf(r *request, details map[string]any) string {
+	if pointer, ok := details["pointer"].(string); ok {
+		return pointer
+	}
+	field, _ := details["field"].(string)
+	parts := strings.FieldsFunc(field, func(r rune) bool { return strings.ContainsRune(".[]", r) })
+	rt := a.routes[r.op]
+	if len(parts) == 0 || rt == nil || fieldsOf(rt.In())[parts[0]].typ == nil {
+		return ""
+	}
+	for i := range parts {
+		parts[i] = escape(parts[i])
+	}
+	return "/" + strings.Join(parts, "/")
+}
+
+// refuse answers with the problem of an error.
+func (a *API) refuse(w http.ResponseWriter, r *request, err error) {
+	a.refuseWith(w, r, err, nil)
+}
+
+// refuseWith is refuse for an error that comes with a result.
+func (a *API) refuseWith(w http.ResponseWriter, r *request, err error, result any) {
+	p := a.problem(r, err)
+	if result != nil {
+		p.Result = core.MustJSON(result)
+	}
+	r.code, r.status = p.Code, p.Status
+	if p.Status == http.StatusInternalServerError {
+		r.failure = err
+	}
+	h := w.Header()
+	switch p.Status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		wait := sdk.RetryAfter(err)
+		if wait <= 0 {
+			wait = retryAfter
+		}
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", `Bearer realm="reflectory"`)
+	}
+	text, encodeErr := core.PrintJSON(p)
+	if encodeErr != nil { // a detail that is no JSON
+		p.Details, p.Error = nil, nil
+		text = core.MustJSON(p)
+	}
+	r.write(w, p.Status, client.ProblemType, text)
+}
+
+// hint is what to do about an error, with the route of the operation that does it.
+func (a *API) hint(hint string, try *sdk.Action) string {
+	if try == nil {
+		return hint
+	}
+	route := a.routeOf(try)
+	switch {
+	case route == "":
+		return hint
+	case hint == "":
+		return route
+	}
+	return hint + ": " + route
+}
+
+// verbs are the operations that actions name in other words than a noun and a verb.
+var verbs = map[string]string{
+	"runs list": "run_list", "runs show": "run_get", "run": "run_start", "resume": "run_resume", "replay": "run_replay",
+	"plugin inspect": "plugin_get", "audit show": "audit_streams",
+}
+
+// routeOf spells an action as a method and a path; "" where no operation here does it.
+func (a *API) routeOf(try *sdk.Action) string {
+	name := verbs[try.Verb]
+	if name == "" {
+		name = strings.ReplaceAll(try.Verb, " ", "_")
+	}
+	if try.Verb == "audit show" && slices.ContainsFunc(try.Args, func(arg sdk.Arg) bool { return arg.Name == "stream" }) {
+		name = "audit_entries"
+	}
+	rt := a.routes[name]
+	if rt == nil {
+		return ""
+	}
+	return rt.spell(try.Args)
+}

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A query is as strict as a body: a number is written as in JSON, a switch is true or
+// false, a name that isn't known is refused, and one that is given twice is, unless it is a
+// list's. What is repeated for a single value would otherwise mean one thing here and
+// another to what looks at requests before they come here.
+
+// decodeQuery fills a request from a query, with one problem for each value that is wrong.
+func decodeQuery(query string, in any, taken []string) error {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return sdk.Errorf(sdk.Invalid, "query_invalid", "the query can't be read").WithHint("write & between its parameters, and escape what isn't plain")
+	}
+	v := reflect.ValueOf(in).Elem()
+	known := fieldsOf(v.Type())
+	var faults faults
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at := "/" + escape(core.Cut(name))
+		field, ok := known[name]
+		switch {
+		case slices.Contains(taken, name):
+			faults.add("field_in_path", at, "is in the path already")
+		case !ok:
+			e := fault("field_unknown", at, "is no parameter that there is")
+			if hint := sdk.DidYouMean(name, names(known, taken), ""); hint != "" {
+				e = e.WithHint("%s", hint)
+			}
+			faults = append(faults, e)
+		default:
+			faults.set(fieldAt(v, field.index), values[name], at)
+		}
+		if len(faults) == maxFaults {
+			break
+		}
+	}
+	return faults.err()
+}
+
+// set sets a field from what a query has for it.
+func (f *faults) set(v reflect.Value, texts []string, pointer string) {
+	if v.Kind() == reflect.Slice && !readsItself(v.Type()) {
+		list := reflect.MakeSlice(v.Type(), len(texts), len(texts))
+		for i, text := range texts {
+			f.setOne(list.Index(i), text, pointer+"/"+strconv.Itoa(i))
+		}
+		v.Set(list)
+		return
+	}
+	if len(texts) > 1 {
+		f.add("field_repeated", pointer, "is given %d times", len(texts))
+		return
+	}
+	f.setOne(v, texts[0], pointer)
+}
+
+// number is a number as JSON writes it.
+var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+// setOne sets a value from a text, as JSON has it, except that texts need no quotes.
+func (f *faults) setOne(v reflect.Value, text, pointer string) {
+	for v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		v = v.Elem()
+	}
+	want := wordOf(v.Type())
+	wrong := !utf8.ValidString(text)
+	switch {
+	case wrong:
+	case readsItself(v.Type()): // such as a time, which is a text
+		wrong = json.Unmarshal(core.MustJSON(text), v.Addr().Interface()) != nil
+		want = "a text that it can have"
+	case want == "a text":
+		v.SetString(text)
+	case want == "true or false":
+		wrong = text != "true" && text != "false"
+		v.SetBool(text == "true")
+	case want == "a number", want == "a whole number":
+		want += " in the range that it can have"
+		wrong = len(text) > 64 || !number.MatchString(text) || json.Unmarshal([]byte(text), v.Addr().Interface()) != nil
+	default:
+		wrong = true
+	}
+	if wrong {
+		f.add("field_type_invalid", pointer, "isn't %s", want)
+	}
+}

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// request is a request as this package works with it, and what its log line says.
+type request struct {
+	http *http.Request
+	// local is whether it came over the socket.
+	local bool
+	// trace is the id of the trace that it is a part of.
+	trace  string
+	caller core.Caller
+	// op is the operation that it is for; "" is none. taken are the fields in its path.
+	op    string
+	taken []string
+	// body is its JSON, as far as it was read.
+	body []byte
+	// code and status are how it was answered; code is "" where it worked. failure is what
+	// went wrong inside.
+	code    string
+	status  int
+	failure error
+	begun   time.Time
+	// replayed is whether the answer is an earlier call's, with the same Idempotency-Key.
+	replayed bool
+}
+
+type requestKey struct{}
+
+// requestOf is the request that an HTTP request belongs to.
+func requestOf(r *http.Request) *request {
+	own, _ := r.Context().Value(requestKey{}).(*request)
+	return own
+}
+
+// with is the HTTP request with this one in its context.
+func (r *request) with(ctx context.Context) *http.Request {
+	return r.http.WithContext(context.WithValue(ctx, requestKey{}, r))
+}
+
+// traceparent is W3C's header of a trace: version, trace, parent, flags.
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
+
+// traceOf is the id of the trace that a request names, else a new one.
+func traceOf(r *http.Request) string {
+	if parts := traceparent.FindStringSubmatch(r.Header.Get("Traceparent")); parts != nil && !strings.HasPrefix(parts[0], "ff") &&
+		strings.Trim(parts[1], "0") != "" && strings.Trim(parts[2], "0") != "" {
+		return parts[1]
+	}
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return hex.EncodeToString(id[:])
+}
+
+// writeTime is how long an answer may take to be taken by the caller's side.
+const writeTime = 30 * time.Second
+
+// write answers with a body.
+func (r *request) write(w http.ResponseWriter, status int, contentType string, body []byte) {
+	r.status = status
+	h := w.Header()
+	if contentType != "" {
+		h.Set("Content-Type", contentType)
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // who asked has gone
+}
+
+// accepts reports whether the caller takes an answer of a media type. Without an Accept
+// header it takes any.
+func (r *request) accepts(mediaType string) bool {
+	accepted := r.http.Header.Values("Accept")
+	if len(accepted) == 0 {
+		return true
+	}
+	group, _, _ := strings.Cut(mediaType, "/")
+	for _, part := range strings.Split(strings.Join(accepted, ","), ",") {
+		name, params, _ := strings.Cut(part, ";")
+		name = strings.ToLower(strings.TrimSpace(name))
+		if name != mediaType && name != "*/*" && name != group+"/*" {
+			continue
+		}
+		if q := strings.ReplaceAll(params, " ", ""); !refusing.MatchString(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusing is a weight of zero, which says that a type isn't taken.
+var refusing = regexp.MustCompile(`(^|;)q=0(\.0*)?(;|$)`)
+
+// mustAccept refuses a request whose caller doesn't take what it would be given.
+func (r *request) mustAccept(mediaType string) error {
+	if r.accepts(mediaType) {
+		return nil
+	}
+	return sdk.Errorf(sdk.Invalid, "not_acceptable", "the answer is %s, which the Accept header doesn't take", mediaType).
+		WithHint("accept %s", mediaType)
+}

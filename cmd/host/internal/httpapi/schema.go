@@ -1,0 +1,161 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Schemas are made of the types of requests and results, so that they can't say anything
+// else. What a type in Go doesn't say is added here: the values of a word, the bounds that
+// the domain checks, taken from its constants, and what types that write their own JSON
+// write. Requests are closed, and results open: a later version may have more in them.
+
+// words are the types whose values are a few.
+func words() map[reflect.Type][]any {
+	return map[reflect.Type][]any{
+		reflect.TypeFor[core.MemoryKind](): anys([]core.MemoryKind{
+			core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification,
+		}),
+		reflect.TypeFor[core.MemoryState](): anys(core.MemoryStates()),
+		reflect.TypeFor[core.Status]():      anys(core.RunStatuses()),
+		reflect.TypeFor[core.Outcome]():     anys([]core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}),
+		reflect.TypeFor[core.Point]():       anys(core.PolicyPoints()),
+	}
+}
+
+func anys[T ~string](list []T) []any {
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[i] = string(v)
+	}
+	return out
+}
+
+// written are the types that read or write their own JSON.
+func written() map[reflect.Type]*jsonschema.Schema {
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage]():    {},
+		reflect.TypeFor[operation.RunEnded](): {Type: "object"},
+		reflect.TypeFor[sdk.Args]():           {Type: "object"},
+		reflect.TypeFor[sdk.Verdict]():        {Type: "object"}, // which has others in it
+		reflect.TypeFor[governance.Scalar]():  {Types: []string{"string", "number", "boolean"}},
+	}
+}
+
+// bound is what the domain allows of a field.
+type bound struct {
+	of    reflect.Type
+	field string
+	set   func(*jsonschema.Schema)
+}
+
+func between(least, most int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) {
+		s.Minimum, s.Maximum = jsonschema.Ptr(float64(least)), jsonschema.Ptr(float64(most))
+	}
+}
+
+func items(least, most int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MinItems, s.MaxItems = jsonschema.Ptr(least), jsonschema.Ptr(most) }
+}
+
+func bounds() []bound {
+	return []bound{
+		{reflect.TypeFor[operation.Paging](), "limit", between(0, operation.MaxLimit)},
+		{reflect.TypeFor[core.RecallRequest](), "limit", between(0, memory.MaxRecall)},
+		{reflect.TypeFor[operation.MemoryObserveAll](), "items", items(0, memory.MaxBatch)},
+	}
+}
+
+// mayMiss are the fields of requests that may be left out although their type has them
+// always: "" is the configured namespace, and no list is an empty one.
+var mayMiss = []string{"namespace", "outcomes", "memories", "edges", "items", "files"}
+
+// schemaOf is the schema of a request or result.
+func schemaOf(t reflect.Type, request bool) (*jsonschema.Schema, error) {
+	types := written()
+	for word, values := range words() {
+		types[word] = &jsonschema.Schema{Type: "string", Enum: values}
+	}
+	if t == reflect.TypeFor[operation.EvidenceTool]() {
+		return outcomes(types)
+	}
+	if s := types[t]; s != nil {
+		return s, nil
+	}
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, fmt.Errorf("the schema of %s: %w", t, err)
+	}
+	for _, b := range bounds() {
+		if f := s.Properties[b.field]; f != nil && has(t, b.of) {
+			b.set(f)
+		}
+	}
+	if request {
+		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return slices.Contains(mayMiss, name) })
+	}
+	tidy(s, request)
+	return s, nil
+}
+
+// outcomes are a list, or one.
+func outcomes(types map[reflect.Type]*jsonschema.Schema) (*jsonschema.Schema, error) {
+	one, err := jsonschema.ForType(reflect.TypeFor[core.ToolOutcome](), &jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		return nil, err
+	}
+	tidy(one, true)
+	list := &jsonschema.Schema{Type: "array", Items: one}
+	return &jsonschema.Schema{
+		Type: "object", AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		Properties: map[string]*jsonschema.Schema{"outcomes": {AnyOf: []*jsonschema.Schema{list, one.CloneSchemas()}}},
+	}, nil
+}
+
+// has reports whether a struct is of a type, or embeds it.
+func has(t, of reflect.Type) bool {
+	if t == of {
+		return true
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && f.Type.Kind() == reflect.Struct && has(f.Type, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// tidy makes of a type's schema one of what is sent: lists are never null, and results
+// are open.
+func tidy(s *jsonschema.Schema, request bool) {
+	if s == nil {
+		return
+	}
+	if slices.Contains(s.Types, "array") && !request {
+		s.Type, s.Types = "array", nil
+	}
+	if !request && len(s.Properties) > 0 {
+		s.AdditionalProperties = nil
+	}
+	for _, p := range s.Properties {
+		tidy(p, request)
+	}
+	tidy(s.Items, request)
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Not == nil {
+		tidy(s.AdditionalProperties, request)
+	}
+}

@@ -1,0 +1,123 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Server serves an [API] on listeners, until it is stopped.
+//
+// Stopping takes its time: first the server says that it isn't ready, so that no balancer
+// sends more; then the listeners are closed, and streams of events say goodbye, whose
+// readers come again and find another server. Requests that are being done have a while to
+// end, and what isn't done then is cancelled, as by a caller who gave up.
+type Server struct {
+	api *API
+	// requests is the context of every request.
+	requests context.Context
+	cancel   context.CancelFunc
+	work     sync.WaitGroup
+	stop     func() error
+	failed   chan error
+
+	mu      sync.Mutex
+	servers []*http.Server
+	stopped bool
+}
+
+// NewServer makes a server. Every request has the context's values; its end
+// stops nothing.
+func NewServer(ctx context.Context, api *API) *Server {
+	s := &Server{api: api, failed: make(chan error, 8)}
+	s.requests, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = sync.OnceValue(s.end)
+	return s
+}
+
+// ServeTCP serves a listener for callers that have a token, and closes it at the end.
+func (s *Server) ServeTCP(l net.Listener) { s.serve(l, s.api.Remote()) }
+
+// ServeSocket serves the listener of the socket, and closes it at the end.
+func (s *Server) ServeSocket(l net.Listener) { s.serve(l, s.api.Local()) }
+
+func (s *Server) serve(l net.Listener, h http.Handler) {
+	limits := s.api.limits
+	server := &http.Server{
+		Handler: s.api.boundBody(h), BaseContext: func(net.Listener) context.Context { return s.requests },
+		ReadHeaderTimeout: limits.HeaderTime, IdleTimeout: limits.IdleTime,
+		// An answer sets its own time when it is begun. This one is for what the package
+		// net/http answers by itself.
+		WriteTimeout: writeTime,
+		// What is over the limit is refused with a problem, up to this, where net/http
+		// refuses it in its own words.
+		MaxHeaderBytes: 2 * limits.Headers,
+		ErrorLog:       log.New(io.Discard, "", 0), // a connection that broke, which its request's line says
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		_ = l.Close()
+		return
+	}
+	s.servers = append(s.servers, server)
+	s.work.Go(func() {
+		if err := server.Serve(newBounded(l, limits.Connections)); !errors.Is(err, http.ErrServerClosed) {
+			select {
+			case s.failed <- err:
+			default: // the first ones are enough
+			}
+		}
+	})
+}
+
+// Failed has the error of a listener that can't be served any more.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// Stop ends the server, and returns once nothing of it works any more. It is idempotent.
+func (s *Server) Stop() error { return s.stop() }
+
+func (s *Server) end() error {
+	s.api.ready.Store(false)
+	s.mu.Lock()
+	s.stopped = true
+	servers := s.servers
+	s.mu.Unlock()
+	s.api.drain()
+	grace, done := context.WithTimeout(context.Background(), s.api.limits.DrainTime)
+	defer done()
+	errs := make([]error, len(servers))
+	var all sync.WaitGroup
+	for i, server := range servers {
+		all.Go(func() {
+			if errs[i] = server.Shutdown(grace); errors.Is(errs[i], context.DeadlineExceeded) {
+				errs[i] = s.abandon(server)
+			}
+		})
+	}
+	all.Wait()
+	s.cancel()
+	s.work.Wait()
+	return core.JoinErrors(errs...)
+}
+
+// abandonTime is how long requests have to end once they are cancelled.
+const abandonTime = 5 * time.Second
+
+// abandon cancels what is still being done, and then closes the connections.
+func (s *Server) abandon(server *http.Server) error {
+	s.cancel()
+	last, done := context.WithTimeout(context.Background(), abandonTime)
+	defer done()
+	if server.Shutdown(last) == nil {
+		return nil
+	}
+	return server.Close()
+}

@@ -1,0 +1,416 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/cli"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/memory"
+)
+
+func TestMain(m *testing.M) {
+	operationtest.ServeJudge()
+	os.Exit(m.Run())
+}
+
+// surface gives the answer to a case's request in its world: in JSON, the result or the
+// error. said is whether the surface can make the request at all.
+type surface func(w *operationtest.World, c operationtest.Case, in any) (answer string, said bool)
+
+// surfaces are what a Go program's answers are compared with.
+var surfaces = map[string]surface{
+	"cli": askCLI,
+}
+
+// unsaid are the requests that a surface can't make, with the reason.
+var unsaid = map[string]string{
+	"cli audit_verify_segment":                    "it is part of audit verify",
+	"cli audit_verify_segment/denied by a policy": "it is part of audit verify",
+	"cli correct/no output":                       "OUTPUT is an argument",
+	"cli gate_request/no erase":                   "--erase must be there",
+	"cli memory_observe_all/denied by a policy":   "a file is stored in batches, and the message says how far it came",
+	"cli memory_observe_all/item":                 "a file is stored in batches, and the message says how far it came",
+	"cli run_attempts":                            "runs show has them",
+	"cli run_attempts/denied by a policy":         "runs show has them",
+	"cli store_backup/no folder":                  "DIR is an argument",
+	"cli store_import":                            "FILE is an argument",
+	"cli store_import/nothing":                    "FILE is an argument",
+}
+
+// TestSurfacesSayTheSame has each case's request made in worlds that are alike, by a Go
+// program and by every other surface: the answers are the same bytes. What becomes of each
+// case is in testdata/surfaces.golden.
+func TestSurfacesSayTheSame(t *testing.T) {
+	cases := operationtest.Cases()
+	for _, o := range operation.Table() {
+		if !slices.ContainsFunc(cases, func(c operationtest.Case) bool { return c.Operation == o.Name && c.Name == "" }) {
+			t.Errorf("operation %s has no case", o.Name)
+		}
+	}
+	met := map[string]bool{}
+	var golden strings.Builder
+	for _, c := range cases {
+		for _, name := range slices.Sorted(maps.Keys(surfaces)) {
+			key := name + " " + c.String()
+			t.Run(key, func(t *testing.T) {
+				world := c.Worlds(t)
+				w, in := world()
+				want := operationtest.AskGo(w, c.Operation, in)
+				fmt.Fprintf(&golden, "%s: %s\n", key, outcome(t, want))
+				w, in = world()
+				got, said := surfaces[name](w, c, in)
+				if why, known := unsaid[key]; known {
+					if met[key] = true; said && got == want {
+						t.Errorf("it is answered alike, though %s", why)
+					}
+					return
+				}
+				if !said {
+					t.Fatal("the surface has nothing to make the request with")
+				}
+				if got != want {
+					t.Errorf("%T: it answers\n%s\nand a Go program is answered\n%s", in, got, want)
+				}
+			})
+		}
+	}
+	for key := range unsaid {
+		if !met[key] {
+			t.Errorf("there is no case %s", key)
+		}
+	}
+	coretest.Golden(t, "surfaces.golden", golden.String())
+}
+
+// outcome is the code of an answer's error, or that there is none.
+func outcome(t *testing.T, answer string) string {
+	t.Helper()
+	var a struct {
+		Error struct {
+			Code string `json:"code"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(answer), &a); err != nil {
+		t.Fatal(err)
+	}
+	return cmp.Or(a.Error.Code, "ok")
+}
+
+// askCLI runs the command line of a request, with --json.
+func askCLI(w *operationtest.World, c operationtest.Case, in any) (string, bool) {
+	w.T.Helper()
+	make := commandLines[c.Operation]
+	if make == nil {
+		return "", false
+	}
+	line := args(make(w, in))
+	if line == nil {
+		return "", false
+	}
+	for name, value := range w.Flags() {
+		line = append(line, "--"+name, value)
+	}
+	w.T.(*testing.T).Chdir(w.Folder)
+	var out, errs bytes.Buffer
+	app := &cli.App{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }, Base: w.Config}
+	code := app.Run(w.T.Context(), append(line, "--json"))
+	if out.Len() == 0 {
+		w.T.Fatalf("%q: exit %d: %s", line, code, errs.String())
+	}
+	var answer bytes.Buffer
+	w.Must(json.Compact(&answer, out.Bytes()))
+	return answer.String(), true
+}
+
+// args are the words of a command line.
+type args []string
+
+// flag adds a flag with each of its values that isn't empty.
+func (a args) flag(name string, values ...string) args {
+	for _, v := range values {
+		if v != "" {
+			a = append(a, "--"+name, v)
+		}
+	}
+	return a
+}
+
+// is adds a flag that is on.
+func (a args) is(name string, on bool) args {
+	if on {
+		a = append(a, "--"+name)
+	}
+	return a
+}
+
+// num adds a flag that isn't 0.
+func (a args) num(name string, n int) args {
+	if n != 0 {
+		a = append(a, fmt.Sprintf("--%s=%d", name, n))
+	}
+	return a
+}
+
+// page adds the flags of a list.
+func (a args) page(p operation.Paging) args {
+	return a.num("limit", p.Limit).flag("page-token", p.PageToken)
+}
+
+// factors adds what is known of a memory.
+func (a args) factors(f core.OmegaFactors, notes []string) args {
+	a = set(a, "upstream-status", f.UpstreamStatus)
+	a = set(a, "codebase-verification", f.CodebaseVerification)
+	return set(a, "runtime-utility-trend", f.RuntimeUtilityTrend).flag("note", notes...)
+}
+
+// set adds a flag that is given.
+func set[T any](a args, name string, value *T) args {
+	if value != nil {
+		a = append(a, fmt.Sprintf("--%s=%v", name, *value))
+	}
+	return a
+}
+
+// words are texts of a named kind.
+func words[T ~string](list []T) []string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = string(v)
+	}
+	return texts
+}
+
+// on is the command line of an operation's requests.
+func on[In any](line func(*operationtest.World, *In) args) func(*operationtest.World, any) args {
+	return func(w *operationtest.World, in any) args { return line(w, in.(*In)) }
+}
+
+// commandLines have the command line of each operation's requests.
+var commandLines = map[string]func(*operationtest.World, any) args{
+	"audit_entries": on(func(_ *operationtest.World, in *operation.AuditEntries) args {
+		return args{"audit", "show", in.Stream}.num("from", int(in.From)).page(in.Paging)
+	}),
+	"audit_head": on(func(*operationtest.World, *operation.AuditHead) args { return args{"audit", "head"} }),
+	"audit_streams": on(func(_ *operationtest.World, in *operation.AuditStreams) args {
+		return args{"audit", "show"}.page(in.Paging)
+	}),
+	"audit_verify": on(func(_ *operationtest.World, in *operation.AuditVerify) args {
+		return set(args{"audit", "verify"}, "head", in.Head)
+	}),
+	"correct": on(func(w *operationtest.World, in *operation.Correct) args {
+		w.File("corrector.yaml", in.Corrector)
+		w.File("output", string(in.Output))
+		a := args{"correct", "--corrector", "corrector.yaml"}.flag("namespace", in.Namespace)
+		if in.Errors != nil {
+			w.File("errors.json", string(in.Errors))
+			a = append(a, "--errors", "errors.json")
+		}
+		return append(a, "output")
+	}),
+	"evaluate": on(func(w *operationtest.World, in *operation.Evaluate) args {
+		w.File("evaluator.yaml", in.Evaluator)
+		w.File("output", string(in.Output))
+		a := args{"evaluate", "--evaluator", "evaluator.yaml"}.flag("namespace", in.Namespace)
+		if in.State != nil {
+			w.File("state.json", string(in.State))
+			a = append(a, "--state-file", "state.json")
+		}
+		return append(a, "output")
+	}),
+	"evidence_dag": on(func(w *operationtest.World, in *operation.EvidenceDAG) args {
+		return args{"evidence", "dag", "--file", w.File("evidence.json", string(core.MustJSON(in)))}
+	}),
+	"evidence_omega": on(func(w *operationtest.World, in *operation.EvidenceOmega) args {
+		return args{"evidence", "omega", "--file", w.File("evidence.json", string(core.MustJSON(in)))}
+	}),
+	"evidence_tool": on(func(w *operationtest.World, in *operation.EvidenceTool) args {
+		return args{"evidence", "tool", "--file", w.File("evidence.json", string(core.MustJSON(in.Outcomes)))}
+	}),
+	"gate_explain": on(func(_ *operationtest.World, in *operation.GateExplain) args {
+		return args{"gate", "explain", in.ID}.factors(in.OmegaFactors, in.Notes).is("now", in.Now)
+	}),
+	"gate_request": on(func(_ *operationtest.World, in *operation.GateRequest) args {
+		return append(args{"gate", "request", in.ID}.is("erase", in.Erase), "--reason", in.Reason)
+	}),
+	"gate_run": on(func(_ *operationtest.World, in *operation.GateRun) args {
+		return args{"gate", "run", in.ID}.factors(in.OmegaFactors, in.Notes).is("dry-run", in.DryRun)
+	}),
+	"governance_explain": on(func(_ *operationtest.World, in *operation.GovernanceExplain) args {
+		return args{"governance", "explain", in.Namespace}
+	}),
+	"governance_get": on(func(_ *operationtest.World, in *operation.GovernanceGet) args {
+		return args{"governance", "get", in.Namespace}
+	}),
+	"governance_set": on(func(_ *operationtest.World, in *operation.GovernanceSet) args {
+		return append(args{"governance", "set", in.Namespace}, in.Assignments...)
+	}),
+	"governance_unset": on(func(_ *operationtest.World, in *operation.GovernanceUnset) args {
+		return append(args{"governance", "unset", in.Namespace}, in.Fields...)
+	}),
+	"knowledge_get": on(func(_ *operationtest.World, in *operation.KnowledgeGet) args { return args{"knowledge", "get", in.ID} }),
+	"decision_get":  on(func(_ *operationtest.World, in *operation.DecisionGet) args { return args{"decisions", "show", in.ID} }),
+	"decision_list": on(func(_ *operationtest.World, in *operation.DecisionList) args {
+		return args{"decisions", "list"}.flag("point", string(in.Point)).flag("namespace", in.Namespace).is("subtree", in.Subtree).
+			flag("outcome", in.Outcome).page(in.Paging)
+	}),
+	"knowledge_supersede": on(func(_ *operationtest.World, in *operation.KnowledgeSupersede) args {
+		return args{"knowledge", "supersede", in.ID, in.By}
+	}),
+	"memory_history": on(func(_ *operationtest.World, in *operation.MemoryHistory) args {
+		return args{"memory", "history", in.ID}.page(in.Paging)
+	}),
+	"memory_lineage": on(func(_ *operationtest.World, in *operation.MemoryLineage) args {
+		return args{"memory", "lineage", in.ID}.num("depth", in.Depth)
+	}),
+	"run_attempts_diff": on(func(_ *operationtest.World, in *operation.RunAttemptsDiff) args {
+		return args{"runs", "diff", in.ID}.num("from", in.From).num("to", in.To).num("visit", in.Visit)
+	}),
+	"session_get": on(func(_ *operationtest.World, in *operation.SessionGet) args {
+		return args{"session", "show", in.Session}.page(in.Paging)
+	}),
+	"token_list": on(func(_ *operationtest.World, in *operation.TokenList) args {
+		return args{"token", "list"}.page(in.Paging)
+	}),
+	"token_new": on(func(_ *operationtest.World, in *operation.TokenNew) args {
+		a := args{"token", "new", in.Subject}.flag("scope", words(in.Scopes)...).flag("namespace", in.Namespaces...).flag("label", in.Label)
+		if in.ExpiresIn != 0 {
+			a = a.flag("expires-in", fmt.Sprintf("%ds", in.ExpiresIn))
+		}
+		return a
+	}),
+	"token_operator": on(func(*operationtest.World, *operation.TokenOperator) args { return args{"token", "new", "--operator"} }),
+	"token_revoke":   on(func(_ *operationtest.World, in *operation.TokenRevoke) args { return args{"token", "revoke", in.ID} }),
+	"knowledge_list": on(func(_ *operationtest.World, in *operation.KnowledgeList) args {
+		return args{"knowledge", "list"}.flag("namespace", in.Namespace).page(in.Paging)
+	}),
+	"knowledge_recall": on(func(_ *operationtest.World, in *memory.KnowledgeQuery) args {
+		return args{"knowledge", "recall", in.Query}.flag("namespace", in.Namespace).is("subtree", in.Subtree).num("limit", in.Limit)
+	}),
+	"memory_approve": on(func(_ *operationtest.World, in *operation.MemoryApprove) args {
+		return args{"memory", "approve", in.ID}
+	}),
+	"memory_explain": on(func(_ *operationtest.World, in *operation.MemoryExplain) args {
+		return args{"memory", "explain", in.ID}
+	}),
+	"memory_feedback": on(func(_ *operationtest.World, in *core.FeedbackRequest) args {
+		return args{"memory", "feedback"}.flag("session", in.Session).num("turn", int(in.Turn)).flag("outcome", string(in.Outcome)).
+			flag("used", in.Used...).flag("source", in.Source)
+	}),
+	"memory_get": on(func(_ *operationtest.World, in *operation.MemoryGet) args { return args{"memory", "get", in.ID} }),
+	"memory_link": on(func(_ *operationtest.World, in *memory.LinkRequest) args {
+		return args{"memory", "link", in.From, in.Relation, in.To}.flag("metadata", string(in.Metadata))
+	}),
+	"memory_list": on(func(_ *operationtest.World, in *operation.MemoryList) args {
+		return args{"memory", "list"}.flag("namespace", in.Namespace).is("subtree", in.Subtree).flag("kind", words(in.Kinds)...).
+			flag("state", words(in.States)...).flag("tag", in.Tags...).flag("by", in.AgentID).page(in.Paging)
+	}),
+	"memory_namespaces": on(func(*operationtest.World, *operation.MemoryNamespaces) args { return args{"memory", "namespaces"} }),
+	"memory_observe": on(func(_ *operationtest.World, in *core.ObserveRequest) args {
+		a := args{"memory", "observe"}.flag("namespace", in.Namespace).flag("title", in.Title).flag("content", in.Content).flag("id", in.ID).
+			flag("kind", string(in.Kind)).flag("tag", in.Tags...).flag("metadata", string(in.Metadata)).flag("occurred-at", in.OccurredAt)
+		return set(set(set(a, "priority", in.Priority), "importance", in.Importance), "confidence", in.Confidence)
+	}),
+	"memory_observe_all": on(func(w *operationtest.World, in *operation.MemoryObserveAll) args {
+		var lines strings.Builder
+		for _, item := range in.Items {
+			fmt.Fprintf(&lines, "%s\n", core.MustJSON(item))
+		}
+		return args{"memory", "observe", "--file", w.File("memories.jsonl", lines.String())}
+	}),
+	"memory_pending": on(func(_ *operationtest.World, in *operation.MemoryPending) args {
+		return args{"memory", "pending"}.flag("namespace", in.Namespace).page(in.Paging)
+	}),
+	"memory_recall": on(func(_ *operationtest.World, in *core.RecallRequest) args {
+		a := args{"memory", "recall", in.Query}.flag("session", in.Session).num("turn", int(in.Turn)).num("limit", in.Limit).
+			flag("namespace", in.Namespace).is("subtree", in.Subtree).flag("kind", words(in.Kinds)...).
+			flag("state", words(in.States)...).flag("tag", in.Tags...).flag("by", in.AgentID).is("include-superseded", in.IncludeSuperseded)
+		if in.MinScore != 0 {
+			a = append(a, fmt.Sprintf("--min-score=%v", in.MinScore))
+		}
+		return a
+	}),
+	"memory_reembed": on(func(_ *operationtest.World, in *operation.MemoryReembed) args {
+		return args{"memory", "reembed", in.Namespace}
+	}),
+	"memory_reflect": on(func(_ *operationtest.World, in *core.ReflectRequest) args {
+		return set(args{"memory", "reflect"}.flag("source", in.SourceIDs...).flag("title", in.Title).flag("content", in.Content).
+			flag("namespace", in.Namespace), "depth", in.Depth)
+	}),
+	"memory_reject": on(func(_ *operationtest.World, in *operation.MemoryReject) args {
+		return args{"memory", "reject", in.ID}.flag("reason", in.Reason)
+	}),
+	"memory_restore": on(func(_ *operationtest.World, in *operation.MemoryRestore) args {
+		return args{"memory", "restore", in.ID}
+	}),
+	"memory_sweep": on(func(_ *operationtest.World, in *operation.MemorySweep) args {
+		return args{"memory", "sweep", in.Namespace}
+	}),
+	"plugin_get": on(func(_ *operationtest.World, in *operation.PluginGet) args { return args{"plugin", "inspect", in.Name} }),
+	"plugin_list": on(func(_ *operationtest.World, in *operation.PluginList) args {
+		return args{"plugin", "list"}.page(in.Paging)
+	}),
+	"plugin_logs": on(func(_ *operationtest.World, in *operation.PluginLogs) args {
+		return args{"plugin", "logs", in.Name}.num("lines", in.Lines)
+	}),
+	"policy_list": on(func(*operationtest.World, *operation.PolicyList) args { return args{"policy", "list"} }),
+	"policy_replay": on(func(w *operationtest.World, in *operation.PolicyReplay) args {
+		for name, text := range in.Files {
+			w.File("candidate/"+name, text)
+		}
+		return args{"policy", "replay", "candidate"}
+	}),
+	"run_get": on(func(_ *operationtest.World, in *operation.RunGet) args { return args{"runs", "show", in.ID} }),
+	"run_list": on(func(_ *operationtest.World, in *operation.RunList) args {
+		return args{"runs", "list"}.flag("namespace", in.Namespace).is("subtree", in.Subtree).flag("status", string(in.Status)).
+			flag("workflow", in.Workflow).page(in.Paging)
+	}),
+	"run_replay": on(func(w *operationtest.World, in *operation.RunReplay) args {
+		a := args{"replay", in.ID}.flag("accept", in.Accept)
+		if in.Evaluator != "" {
+			w.File("evaluator.yaml", in.Evaluator)
+			a = append(a, "--evaluator", "evaluator.yaml")
+		}
+		return a
+	}),
+	"run_resume": on(func(_ *operationtest.World, in *operation.RunResume) args { return args{"resume", in.ID} }),
+	"run_start": on(func(w *operationtest.World, in *operation.RunStart) args {
+		w.File("workflow.yaml", in.Workflow)
+		a := args{"run", "workflow.yaml"}.flag("namespace", in.Namespace).flag("session", in.Session)
+		if in.State != nil {
+			w.File("state.json", string(in.State))
+			a = append(a, "--state-file", "state.json")
+		}
+		for _, v := range in.Set {
+			a = append(a, "--state", v.Path+"="+string(v.Value))
+		}
+		return a
+	}),
+	"status": on(func(*operationtest.World, *operation.StatusGet) args { return args{"status"} }),
+	"store_backup": on(func(_ *operationtest.World, in *operation.StoreBackup) args {
+		return args{"store", "backup", in.Folder}.is("all", in.All)
+	}),
+	"store_check": on(func(_ *operationtest.World, in *operation.StoreCheck) args {
+		return args{"store", "check"}.is("repair", in.Repair)
+	}),
+	"store_export": on(func(*operationtest.World, *operation.StoreExport) args {
+		return args{"store", "export", "export.jsonl"}
+	}),
+	"store_import": on(func(w *operationtest.World, in *operation.StoreImport) args {
+		a := args{"store", "import", w.File("import.jsonl", string(w.Body))}.is("replace", in.Replace)
+		return a.is("into", len(in.Namespaces) > 0).flag("namespace", in.Namespaces...)
+	}),
+	"store_prune": on(func(_ *operationtest.World, in *operation.StorePrune) args {
+		return args{"store", "prune"}.is("dry-run", in.DryRun).flag("out", in.Folder)
+	}),
+}

@@ -1,0 +1,231 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options are what an Authority works with.
+type Options struct {
+	// Writer changes the store, records what was done, and tells the time.
+	Writer *journal.Writer
+	// Random is where secrets come from. Default crypto/rand.
+	Random io.Reader
+	// OperatorFile is the file of the operator's token; "" is that there is none.
+	OperatorFile string
+}
+
+// Authority issues credentials and checks them. Any number of processes may have one on the
+// same store. It is safe for concurrent use, and has nothing to close.
+type Authority struct {
+	writer   *journal.Writer
+	random   io.Reader
+	operator string
+	cache    *cache
+}
+
+// New makes an Authority.
+func New(o Options) *Authority {
+	if o.Random == nil {
+		o.Random = rand.Reader
+	}
+	return &Authority{writer: o.Writer, random: o.Random, operator: o.OperatorFile, cache: newCache()}
+}
+
+func (a *Authority) now() time.Time {
+	if a.writer.Clock == nil {
+		return core.SystemClock{}.Now()
+	}
+	return a.writer.Clock.Now()
+}
+
+// Authenticate says who asks with a token. A token that doesn't hold has the answer of
+// [IsUnauthenticated]; other errors are of the store.
+func (a *Authority) Authenticate(ctx context.Context, token string) (core.Caller, error) {
+	c, ok := parse(kindToken, token) // what is no token is looked up as well: it takes as long
+	var found *holder
+	err := a.writer.Store.View(ctx, func(r core.Reader) (err error) {
+		found, err = a.holder(r, c.id)
+		return err
+	})
+	if err != nil {
+		return core.Caller{}, sdk.Wrap("check a token", err)
+	}
+	same, live := found.digest.equal(c.digest()), found.live(a.now())
+	if !ok || !same || !live {
+		return nobody()
+	}
+	a.use(ctx, found)
+	return found.caller, nil
+}
+
+// Issued is a new token with its secret, which is shown this once.
+type Issued struct {
+	Token
+	Secret Secret `json:"token"`
+}
+
+// Issue makes a token. Its errors are all errors of the request at once; "subject_denied"
+// where [Request.Reaches] forbids the subject; and sdk.Exhausted, reason "tokens_full".
+func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
+	if err := q.normalize(); err != nil {
+		return nil, err
+	}
+	c, err := newSecret(a.random, "")
+	if err != nil {
+		return nil, err
+	}
+	rec := record{Token: Token{Subject: q.Subject, Scopes: q.Scopes, Namespaces: q.Namespaces, Label: q.Label}, Digest: c.digest().String()}
+	err = a.writer.Update(ctx, func(tx *journal.Tx) error {
+		now := tx.Now().UTC().Truncate(time.Second)
+		if err := makeRoom(tx, &q, now); err != nil {
+			return err
+		}
+		if rec.ID, err = a.newID(tx, now); err != nil {
+			return err
+		}
+		rec.IssuedBy, rec.CreatedAt, rec.ExpiresAt = tx.Caller().Subject, now, now.Add(q.Lifetime)
+		value := core.MustJSON(rec)
+		if err := tx.Put(tokenKey(rec.ID), value); err != nil {
+			return err
+		}
+		event := journal.TokenIssued{ID: rec.ID, For: rec.Subject, Namespaces: rec.Namespaces, ExpiresAt: rec.ExpiresAt, Record: core.Digest(value)}
+		for _, s := range rec.Scopes {
+			event.Scopes = append(event.Scopes, string(s))
+		}
+		return tx.Append(journal.AccessStream, event)
+	})
+	if err != nil {
+		return nil, sdk.Wrap("issue a token", err)
+	}
+	c.id = rec.ID
+	return &Issued{rec.Token, c.text(kindToken)}, nil
+}
+
+// makeRoom drops tokens that ended long ago, and refuses a new one where there are too many
+// still, or where others of its subject go beyond what who asks reaches.
+func makeRoom(tx core.Tx, q *Request, now time.Time) error {
+	count := 0
+	var old []string
+	var taken error
+	err := scan(tx, tokenPrefix, func(key string, value []byte) error {
+		id := key[len(tokenPrefix):]
+		rec, _, ok := decodeRecord(id, value)
+		if ok && rec.ended().Before(now.Add(-KeepEnded)) {
+			old = append(old, id)
+			return nil
+		}
+		count++
+		if ok && rec.Subject == q.Subject && q.Reaches != nil {
+			for _, pattern := range rec.Namespaces {
+				if !q.Reaches(pattern) {
+					taken = subjectTaken(q.Subject)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || taken != nil {
+		return core.JoinErrors(err, taken)
+	}
+	for _, id := range old {
+		if err := drop(tx, id); err != nil {
+			return err
+		}
+	}
+	if count >= MaxTokens {
+		return sdk.Errorf(sdk.Exhausted, "tokens_full", "there are %d tokens (limit %d)", count, MaxTokens).
+			WithHint("revoke those that nobody needs: what ended is dropped after %d days", int(KeepEnded.Hours()/24))
+	}
+	return nil
+}
+
+// drop removes a token with all that hangs on it.
+func drop(tx core.Tx, id string) error {
+	for _, key := range [][]byte{tokenKey(id), usedKey(id)} {
+		if err := tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	return endLogins(tx, id)
+}
+
+func subjectTaken(subject string) error {
+	return sdk.Errorf(sdk.Denied, "subject_denied", "the subject %s has tokens for namespaces that the caller doesn't reach", core.Cut(subject)).
+		WithHint("choose another subject").WithDetail("subject", subject)
+}
+
+// newID makes an id that no token has: see [idDigits].
+func (a *Authority) newID(r core.Reader, now time.Time) (string, error) {
+	for range 10 {
+		var b [8]byte
+		if _, err := io.ReadFull(a.random, b[:]); err != nil {
+			return "", sdk.Errorf(sdk.Unavailable, "no_randomness", "draw an id: %w", err)
+		}
+		binary.BigEndian.PutUint32(b[:4], uint32(now.Unix()))
+		id := hex.EncodeToString(b[:])
+		if _, found, err := r.Get(tokenKey(id)); err != nil || !found {
+			return id, err
+		}
+	}
+	return "", sdk.Errorf(sdk.Unavailable, "no_randomness", "every id that was drawn is taken: the source of randomness repeats itself")
+}
+
+// Revoke ends a token, and every login that came from it: once it returns, no check of the
+// token succeeds that begins in any process. A token that was revoked stays as it is. The
+// error is sdk.NotFound, reason "token_not_found", where there is none.
+func (a *Authority) Revoke(ctx context.Context, id string) (*Token, error) {
+	var rec record
+	err := a.writer.Update(ctx, func(tx *journal.Tx) (err error) {
+		if rec, err = readRecord(tx, id); err != nil || !rec.RevokedAt.IsZero() {
+			return err
+		}
+		rec.RevokedAt = tx.Now().UTC().Truncate(time.Second)
+		value := core.MustJSON(rec)
+		if err := core.JoinErrors(tx.Put(tokenKey(id), value), endLogins(tx, id)); err != nil {
+			return err
+		}
+		return tx.Append(journal.AccessStream, journal.TokenRevoked{ID: id, Record: core.Digest(value)})
+	})
+	if err != nil {
+		return nil, sdk.Wrap("revoke a token", err)
+	}
+	return a.Get(ctx, id)
+}
+
+// readRecord reads a token's record. One that can't be read is as if it weren't there: it
+// lets nobody in, and a check of the store reports it.
+func readRecord(r core.Reader, id string) (record, error) {
+	if !validID(id) {
+		return record{}, NotFound(id)
+	}
+	value, found, err := r.Get(tokenKey(id))
+	if err != nil {
+		return record{}, err
+	}
+	rec, _, ok := decodeRecord(id, value)
+	if !found || !ok {
+		return record{}, NotFound(id)
+	}
+	return rec, nil
+}
+
+// NotFound says that there is no token of an id. What is too long for one isn't repeated: it
+// may be a token, in the place of its id.
+func NotFound(id string) error {
+	name := fmt.Sprintf("%q", id)
+	if len(id) > idDigits {
+		name = fmt.Sprintf("of an id of %d bytes: an id has %d digits", len(id), idDigits)
+	}
+	return sdk.Errorf(sdk.NotFound, "token_not_found", "there is no token %s", name).
+		WithHint("list the tokens").WithAction("token list")
+}

@@ -1,0 +1,119 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// A revocation in any process has to hold at once, so nothing here is remembered for a
+// time: each check reads the token's record, and the cache only saves the work of making
+// sense of the bytes that it has made sense of before. The record is its own version: a
+// counter of all changes would be read as often, and every change would meet the others
+// there.
+
+const (
+	// maxCached bounds the cache. A full one is emptied: few tokens are in use at a time.
+	maxCached = 1024
+	// usedStep is how often the use of a token is written at most.
+	usedStep = time.Hour
+)
+
+// holder is who holds a credential: what a token's record says, or the operator's file.
+// Only used changes.
+type holder struct {
+	// record is what it was made of.
+	record []byte
+	token  Token
+	digest digest
+	caller core.Caller
+	// used is when the token was last used as far as is written, in Unix nanoseconds; 0 is
+	// never.
+	used atomic.Int64
+}
+
+// live reports whether it lets anybody in at a time.
+func (h *holder) live(now time.Time) bool {
+	return h.caller.Subject == core.OperatorSubject || h.caller.Subject != "" && h.token.State(now) == Active
+}
+
+type cache struct {
+	mu      sync.Mutex
+	holders map[string]*holder
+}
+
+func newCache() *cache { return &cache{holders: map[string]*holder{}} }
+
+// get is what was made of these bytes; nil for nothing.
+func (c *cache) get(id string, value []byte) *holder {
+	c.mu.Lock()
+	h := c.holders[id]
+	c.mu.Unlock()
+	if h == nil || !bytes.Equal(h.record, value) {
+		return nil
+	}
+	return h
+}
+
+func (c *cache) put(id string, h *holder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.holders) >= maxCached {
+		clear(c.holders)
+	}
+	c.holders[id] = h
+}
+
+// holder is who holds a token of an id: nobody, whom no secret fits, where there is none
+// that can be read.
+func (a *Authority) holder(r core.Reader, id string) (*holder, error) {
+	if id == OperatorID {
+		return a.operatorHolder(), nil
+	}
+	value, found, err := r.Get(tokenKey(id))
+	if err != nil {
+		return nil, err
+	}
+	known := a.cache.get(id, value) // also where nothing was found, which takes as long
+	if found && known != nil {
+		return known, nil
+	}
+	rec, d, ok := decodeRecord(id, value)
+	if !found || !ok {
+		return &holder{}, nil
+	}
+	used, err := lastUsed(r, id)
+	if err != nil {
+		return nil, err
+	}
+	h := &holder{record: value, token: rec.Token, digest: d, caller: rec.caller()}
+	if !used.IsZero() {
+		h.used.Store(used.UnixNano())
+	}
+	a.cache.put(id, h)
+	return h, nil
+}
+
+// use writes that a token was used, at most once in [usedStep]. A use that can't be written,
+// on a disk that is full, say, is a use still: it is tried again after that time.
+func (a *Authority) use(ctx context.Context, h *holder) {
+	now, last := a.now(), h.used.Load()
+	if h.token.ID == "" || now.UnixNano()-last < int64(usedStep) || !h.used.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	_ = a.writer.Store.Update(ctx, func(tx core.Tx) error {
+		value, found, err := tx.Get(tokenKey(h.token.ID))
+		if err != nil || !found || !bytes.Equal(value, h.record) { // it was revoked, or dropped, since
+			return err
+		}
+		written, err := lastUsed(tx, h.token.ID)
+		if err != nil || now.Sub(written) < usedStep { // another process has written it
+			return err
+		}
+		return tx.Put(usedKey(h.token.ID), core.MustJSON(now.UTC().Truncate(time.Second)))
+	})
+}

@@ -1,0 +1,23 @@
+package access
+
+// For the tests of the layout, and of what is taken apart.
+var (
+	TokenKey   = tokenKey
+	UsedKey    = usedKey
+	LinkKey    = func(id string, secret Secret) []byte { return keyOf(linkPrefix, id, kindLink, secret) }
+	SessionKey = func(id string, secret Secret) []byte { return keyOf(sessionPrefix, id, kindSession, secret) }
+)
+
+func keyOf(prefix, id string, k kind, secret Secret) []byte {
+	c, ok := parse(k, string(secret))
+	if !ok {
+		panic("not a credential of the kind")
+	}
+	return loginKey(prefix, id, c.digest())
+}
+
+// Parse is whether a text is a token, with its id and what it is written as.
+func Parse(text string) (id, again string, ok bool) {
+	c, ok := parse(kindToken, text)
+	return c.id, string(c.text(kindToken)), ok
+}

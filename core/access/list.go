@@ -1,0 +1,135 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Get returns a token. The error is sdk.NotFound, reason "token_not_found", where there is
+// none.
+func (a *Authority) Get(ctx context.Context, id string) (*Token, error) {
+	var t Token
+	err := a.writer.Store.View(ctx, func(r core.Reader) error {
+		rec, err := readRecord(r, id)
+		if err != nil {
+			return err
+		}
+		t = rec.Token
+		t.LastUsedAt, err = lastUsed(r, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// Find is [Authority.Get] by the beginning of an id too, where that names one token only:
+// where it names several, the error is sdk.Conflict, reason "token_ambiguous".
+func (a *Authority) Find(ctx context.Context, begun string) (*Token, error) {
+	if validID(begun) || begun == "" || !isHex(begun) {
+		return a.Get(ctx, begun)
+	}
+	var ids []string
+	err := a.writer.Store.View(ctx, func(r core.Reader) (err error) {
+		ids, err = core.Suffixes(r, tokenKey(begun), 2)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(ids) == 0:
+		return nil, NotFound(begun)
+	case len(ids) > 1:
+		return nil, sdk.Errorf(sdk.Conflict, "token_ambiguous", "the ids of several tokens begin with %s", core.Cut(begun)).
+			WithHint("write more of the id").WithAction("token list")
+	}
+	return a.Get(ctx, begun+ids[0])
+}
+
+// ListFilter selects tokens.
+type ListFilter struct {
+	// Reaches says whether who asks reaches all that a pattern of namespaces matches; a token
+	// with a pattern beyond that is left out. Nil reaches everything.
+	Reaches func(pattern string) bool
+	// After is the id of the token that the list goes on after; "" is none.
+	After string
+	// Limit is how many there are at most; 0 is all.
+	Limit int
+}
+
+// List lists tokens in the order in which they were issued, with those that ended within
+// [KeepEnded].
+func (a *Authority) List(ctx context.Context, f ListFilter) ([]Token, error) {
+	var list []Token
+	err := a.writer.Store.View(ctx, func(r core.Reader) error {
+		from := tokenKey(f.After)
+		if f.After != "" {
+			from = append(from, 0)
+		}
+		return r.Scan(from, core.PrefixEnd([]byte(tokenPrefix)), func(key, value []byte) (bool, error) {
+			rec, _, ok := decodeRecord(strings.TrimPrefix(string(key), tokenPrefix), value)
+			if !ok || !rec.within(f.Reaches) {
+				return true, ctx.Err()
+			}
+			used, err := lastUsed(r, rec.ID)
+			if err != nil {
+				return false, err
+			}
+			rec.LastUsedAt = used
+			list = append(list, rec.Token)
+			return len(list) != f.Limit, ctx.Err()
+		})
+	})
+	return list, sdk.Wrap("list the tokens", err)
+}
+
+// within reports whether all patterns of a token are reached.
+func (t *Token) within(reaches func(string) bool) bool {
+	if reaches == nil {
+		return true
+	}
+	for _, pattern := range t.Namespaces {
+		if !reaches(pattern) {
+			return false
+		}
+	}
+	return true
+}
+
+// State is whether a token lets anybody in now.
+func (a *Authority) State(t *Token) State { return t.State(a.now()) }
+
+// Active counts the tokens that let somebody in now.
+func (a *Authority) Active(ctx context.Context) (n int, err error) {
+	now := a.now()
+	err = a.writer.Store.View(ctx, func(r core.Reader) error {
+		return scan(r, tokenPrefix, func(key string, value []byte) error {
+			if rec, _, ok := decodeRecord(key[len(tokenPrefix):], value); ok && rec.State(now) == Active {
+				n++
+			}
+			return ctx.Err()
+		})
+	})
+	return n, sdk.Wrap("count the tokens", err)
+}
+
+// lastUsed is when a token was last used; zero for never, or where that can't be read.
+func lastUsed(r core.Reader, id string) (time.Time, error) {
+	value, found, err := r.Get(usedKey(id))
+	if err != nil || !found {
+		return time.Time{}, err
+	}
+	at, _ := decodeUsed(value)
+	return at, nil
+}
+
+func decodeUsed(value []byte) (at time.Time, ok bool) {
+	ok = json.Unmarshal(value, &at) == nil && string(core.MustJSON(at)) == string(value)
+	return at, ok
+}

@@ -1,0 +1,234 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A browser doesn't hold a token, which any page's script or extension could then keep for
+// as long as the token holds. It has the cookie of a session instead, which is made of a
+// token, or of a link that is good for one use. A session stands for its token, and has no
+// rights of its own: when the token is revoked, expires or is replaced, it ends.
+
+const (
+	// LinkTime is how long a login link holds: as long as opening a browser takes.
+	LinkTime = time.Minute
+	// SessionTime is how long a browser stays logged in, however much it is used.
+	SessionTime = 12 * time.Hour
+	// MaxSessions is how many browsers are logged in with one token, and MaxLinks how many of
+	// its links are open: the oldest ends where there would be more.
+	MaxSessions = 32
+	MaxLinks    = 8
+)
+
+// login is a link or a session as it is stored.
+type login struct {
+	// Token is the digest of the secret of the token that it came from.
+	Token     string    `json:"token"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// decodeLogin takes only what this package writes.
+func decodeLogin(value []byte) (l login, ok bool) {
+	if json.Unmarshal(value, &l) != nil || !bytes.Equal(core.MustJSON(l), value) {
+		return login{}, false
+	}
+	_, ok = parseDigest(l.Token)
+	return l, ok
+}
+
+// Login is a link or a session that was made, with its secret, which is shown this once.
+type Login struct {
+	Secret    Secret    `json:"secret"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// NewLink makes a login link for the operator, who is the caller of the context: any other
+// is refused, sdk.Denied of reason "operator_only". The operator's token is made where there
+// is none.
+func (a *Authority) NewLink(ctx context.Context) (*Login, error) {
+	if core.CallerOf(ctx).Subject != core.OperatorSubject {
+		return nil, sdk.Errorf(sdk.Denied, "operator_only", "only the local operator makes login links").
+			WithHint("log in with a token")
+	}
+	if _, err := a.EnsureOperatorToken(ctx); err != nil {
+		return nil, err
+	}
+	return a.open(ctx, kindLink, OperatorID, func(tx *journal.Tx) (*holder, error) { return a.operatorHolder(), nil })
+}
+
+// Redeem makes a session of a login link, which is then used up. A link that doesn't hold
+// has the answer of [IsUnauthenticated].
+func (a *Authority) Redeem(ctx context.Context, link string) (*Login, error) {
+	c, ok := parse(kindLink, link)
+	key := loginKey(linkPrefix, c.id, c.digest())
+	return a.open(ctx, kindSession, c.id, func(tx *journal.Tx) (*holder, error) {
+		h, err := a.loggedIn(tx, key, c.id, tx.Now())
+		if err != nil {
+			return nil, err
+		}
+		if !ok || h == nil {
+			return nil, refusal()
+		}
+		return h, tx.Delete(key)
+	})
+}
+
+// OpenSession makes a session of a token, for somebody who typed it into a form.
+func (a *Authority) OpenSession(ctx context.Context, token string) (*Login, error) {
+	c, ok := parse(kindToken, token)
+	return a.open(ctx, kindSession, c.id, func(tx *journal.Tx) (*holder, error) {
+		h, err := a.holder(tx, c.id)
+		if err != nil {
+			return nil, err
+		}
+		if same, live := h.digest.equal(c.digest()), h.live(tx.Now()); !ok || !same || !live {
+			return nil, refusal()
+		}
+		return h, nil
+	})
+}
+
+// open makes a link or a session that stands for whom fn finds in the transaction.
+func (a *Authority) open(ctx context.Context, k kind, id string, fn func(*journal.Tx) (*holder, error)) (*Login, error) {
+	prefix, lasts, limit := sessionPrefix, SessionTime, MaxSessions
+	if k == kindLink {
+		prefix, lasts, limit = linkPrefix, LinkTime, MaxLinks
+	}
+	c, err := newSecret(a.random, id)
+	if err != nil {
+		return nil, err
+	}
+	var l login
+	err = a.writer.Update(ctx, func(tx *journal.Tx) error {
+		h, err := fn(tx)
+		if err != nil {
+			return err
+		}
+		now := tx.Now().UTC().Truncate(time.Second)
+		l = login{Token: h.digest.String(), CreatedAt: now, ExpiresAt: now.Add(lasts)}
+		if h.token.ID != "" && h.token.ExpiresAt.Before(l.ExpiresAt) {
+			l.ExpiresAt = h.token.ExpiresAt
+		}
+		if err := trim(tx, prefix+id+"/", limit-1, now); err != nil {
+			return err
+		}
+		if err := tx.Put(loginKey(prefix, id, c.digest()), core.MustJSON(l)); err != nil || k == kindLink {
+			return err
+		}
+		return tx.AppendFor(h.caller.Subject, journal.AccessStream, journal.LoginOpened{Token: id, ExpiresAt: l.ExpiresAt})
+	})
+	if err != nil {
+		return nil, sdk.Wrap("log in", err)
+	}
+	return &Login{c.text(k), l.ExpiresAt}, nil
+}
+
+// AuthenticateSession says who asks with a session's cookie, as [Authority.Authenticate] does
+// for a token.
+func (a *Authority) AuthenticateSession(ctx context.Context, cookie string) (core.Caller, error) {
+	c, ok := parse(kindSession, cookie)
+	var found *holder
+	err := a.writer.Store.View(ctx, func(r core.Reader) (err error) {
+		found, err = a.loggedIn(r, loginKey(sessionPrefix, c.id, c.digest()), c.id, a.now())
+		return err
+	})
+	if err != nil {
+		return core.Caller{}, sdk.Wrap("check a login", err)
+	}
+	if !ok || found == nil {
+		return nobody()
+	}
+	a.use(ctx, found)
+	return found.caller, nil
+}
+
+// loggedIn is whom a link or session stands for at a time; nil is nobody: it isn't there,
+// has ended, or its token has.
+func (a *Authority) loggedIn(r core.Reader, key []byte, id string, now time.Time) (*holder, error) {
+	value, found, err := r.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	l, ok := decodeLogin(value)
+	h, err := a.holder(r, id)
+	if err != nil {
+		return nil, err
+	}
+	from, _ := parseDigest(l.Token)
+	same, live := h.digest.equal(from), h.live(now) && now.Before(l.ExpiresAt)
+	if !found || !ok || !same || !live {
+		return nil, nil
+	}
+	return h, nil
+}
+
+// CloseSession ends a session. One that isn't there is ended already.
+func (a *Authority) CloseSession(ctx context.Context, cookie string) error {
+	c, ok := parse(kindSession, cookie)
+	if !ok {
+		return nil
+	}
+	return sdk.Wrap("log out", a.writer.Store.Update(ctx, func(tx core.Tx) error {
+		return tx.Delete(loginKey(sessionPrefix, c.id, c.digest()))
+	}))
+}
+
+// trim leaves at most so many logins with a prefix, the newest, and none that ended.
+func trim(tx core.Tx, prefix string, most int, now time.Time) error {
+	type one struct {
+		key string
+		at  time.Time
+	}
+	var ended, list []one
+	err := scan(tx, prefix, func(key string, value []byte) error {
+		if l, ok := decodeLogin(value); ok && now.Before(l.ExpiresAt) {
+			list = append(list, one{key, l.CreatedAt})
+		} else {
+			ended = append(ended, one{key: key})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(list, func(x, y one) int { return x.at.Compare(y.at) })
+	for _, o := range append(ended, list[:max(0, len(list)-most)]...) {
+		if err := tx.Delete([]byte(o.key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endLogins ends all links and sessions that came from a token.
+func endLogins(tx core.Tx, id string) error {
+	return dropAll(tx, linkPrefix+id+"/", sessionPrefix+id+"/")
+}
+
+func dropAll(tx core.Tx, prefixes ...string) error {
+	for _, prefix := range prefixes {
+		var keys []string
+		err := scan(tx, prefix, func(key string, _ []byte) error {
+			keys = append(keys, key)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := tx.Delete([]byte(key)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package access
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The bounds of a token.
+const (
+	// DefaultLifetime is how long a token holds where the request doesn't say, and
+	// MaxLifetime how long at most: what nobody renews shouldn't let anybody in.
+	DefaultLifetime = 90 * 24 * time.Hour
+	MaxLifetime     = 365 * 24 * time.Hour
+	// MinLifetime is less than any use of a token takes.
+	MinLifetime = time.Minute
+	// MaxLabel is how many bytes a token's label has at most.
+	MaxLabel = 128
+	// MaxTokens is how many tokens a store has at most, with those that ended within
+	// [KeepEnded]: each new one looks at all of them, in about 10 ms for that many.
+	MaxTokens = 10_000
+	// KeepEnded is how long a token that expired or was revoked is still listed.
+	KeepEnded = 30 * 24 * time.Hour
+)
+
+// State is whether a token lets anybody in.
+type State string
+
+// The states of a token.
+const (
+	Active  State = "active"
+	Expired State = "expired"
+	Revoked State = "revoked"
+)
+
+// Token is what is known of a token. Its secret isn't.
+type Token struct {
+	ID string `json:"id"`
+	// Subject is who asks with it: the subject of the callers that it makes.
+	Subject    string       `json:"subject"`
+	Scopes     []core.Scope `json:"scopes"`
+	Namespaces []string     `json:"namespaces"`
+	// Label says for people what it is for.
+	Label string `json:"label,omitempty"`
+	// IssuedBy is the subject of who made it: revoking a token doesn't end those that were
+	// made with it.
+	IssuedBy  string    `json:"issued_by,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	RevokedAt time.Time `json:"revoked_at,omitzero"`
+	// LastUsedAt is when it was last used, to the hour; zero is never.
+	LastUsedAt time.Time `json:"last_used_at,omitzero"`
+}
+
+// State is whether the token lets anybody in at a time.
+func (t *Token) State(now time.Time) State {
+	switch {
+	case !t.RevokedAt.IsZero():
+		return Revoked
+	case !now.Before(t.ExpiresAt):
+		return Expired
+	}
+	return Active
+}
+
+// ended is when the token stopped to hold, or will.
+func (t *Token) ended() time.Time {
+	if !t.RevokedAt.IsZero() && t.RevokedAt.Before(t.ExpiresAt) {
+		return t.RevokedAt
+	}
+	return t.ExpiresAt
+}
+
+// caller is who asks with the token. Over a network nobody chooses a name of their own: the
+// label of a caller is the token's subject.
+func (t *Token) caller() core.Caller {
+	return core.Caller{Subject: t.Subject, Scopes: slices.Clip(t.Scopes), Namespaces: slices.Clip(t.Namespaces), Label: t.Subject}
+}
+
+// record is a token as it is stored: [Token.LastUsedAt] is at a key of its own, so that a
+// use doesn't meet a revocation.
+type record struct {
+	Token
+	Digest string `json:"digest"`
+}
+
+// decodeRecord takes only what this package writes, byte for byte: anything else might be
+// misread, and lets nobody in.
+func decodeRecord(id string, value []byte) (rec record, d digest, ok bool) {
+	if json.Unmarshal(value, &rec) != nil || !bytes.Equal(core.MustJSON(rec), value) {
+		return record{}, digest{}, false
+	}
+	d, ok = parseDigest(rec.Digest)
+	return rec, d, ok && rec.ID == id && id != OperatorID && rec.Subject != core.OperatorSubject && rec.LastUsedAt.IsZero()
+}
+
+// Request asks for a token.
+type Request struct {
+	// Subject is who is going to ask with it, 1 to [core.MaxCallerName] bytes. Several tokens
+	// may have the same.
+	Subject string
+	// Scopes and Namespaces are what it may be used for; each is needed.
+	Scopes     []core.Scope
+	Namespaces []string
+	// Label says for people what it is for, up to [MaxLabel] bytes.
+	Label string
+	// Lifetime is from [MinLifetime] to [MaxLifetime]; 0 is [DefaultLifetime].
+	Lifetime time.Duration
+	// Reaches says whether who asks reaches all that a pattern of namespaces matches: a
+	// subject that has tokens beyond that is refused, so that nobody is taken for somebody who
+	// reaches more. Nil reaches everything.
+	Reaches func(pattern string) bool
+}
+
+// normalize checks a request, reports all that is wrong with it, and brings it in the form
+// in which it is stored.
+func (q *Request) normalize() error {
+	var problems []error
+	add := func(field, format string, args ...any) {
+		problems = append(problems, sdk.Errorf(sdk.Invalid, field+"_invalid", format, args...).WithDetail("field", field))
+	}
+	text := func(field, value string, limit int) {
+		if len(value) > limit {
+			add(field, "%s has %d bytes (limit %d)", field, len(value), limit)
+		} else if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) || strings.TrimSpace(value) != value {
+			add(field, "%s %q isn't a line of text without space around it", field, core.Cut(value))
+		}
+	}
+	switch text("subject", q.Subject, core.MaxCallerName); {
+	case q.Subject == "":
+		add("subject", "subject is missing: it is who asks with the token")
+	case q.Subject == core.OperatorSubject:
+		add("subject", "subject %s is the local operator's, who has a token of its own", core.OperatorSubject)
+	}
+	text("label", q.Label, MaxLabel)
+	problems = append(problems, q.scopeProblems()...)
+	switch n := len(q.Namespaces); {
+	case n == 0:
+		add("namespaces", "namespaces is empty: a token is of no use without one")
+	case n > core.MaxCallerNamespaces:
+		add("namespaces", "namespaces has %d patterns (limit %d)", n, core.MaxCallerNamespaces)
+	}
+	for _, pattern := range q.Namespaces[:min(len(q.Namespaces), core.MaxCallerNamespaces)] {
+		problems = append(problems, core.CheckNamespacePattern(pattern))
+	}
+	if q.Lifetime == 0 {
+		q.Lifetime = DefaultLifetime
+	}
+	if q.Lifetime < MinLifetime || q.Lifetime > MaxLifetime {
+		add("expires_in", "expires_in is less than %s or more than %d days", MinLifetime, int(MaxLifetime.Hours()/24))
+	}
+	if err := core.JoinErrors(problems...); err != nil {
+		return err
+	}
+	q.Namespaces = slices.Compact(slices.Sorted(slices.Values(q.Namespaces)))
+	q.Scopes = slices.DeleteFunc(core.Scopes(), func(s core.Scope) bool { return !slices.Contains(q.Scopes, s) })
+	return nil
+}
+
+func (q *Request) scopeProblems() (problems []error) {
+	known := make([]string, len(core.Scopes()))
+	for i, s := range core.Scopes() {
+		known[i] = string(s)
+	}
+	all := strings.Join(known, ", ")
+	if len(q.Scopes) == 0 {
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "scopes_invalid", "scopes is empty: a token is of no use without one").
+			WithHint("give one or more of %s", all).WithDetail("field", "scopes"))
+	}
+	for _, s := range slices.Compact(slices.Sorted(slices.Values(q.Scopes))) {
+		if len(problems) == len(known) {
+			break // as many as there are scopes say enough
+		}
+		if !slices.Contains(core.Scopes(), s) {
+			problems = append(problems, sdk.Errorf(sdk.Invalid, "scopes_invalid", "scopes: there is no scope %q", core.Cut(string(s))).
+				WithHint("%s", sdk.DidYouMean(string(s), known, "the scopes are "+all)).WithDetail("field", "scopes"))
+		}
+	}
+	return problems
+}

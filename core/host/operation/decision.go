@@ -1,0 +1,204 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/policy"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Decisions of policies are recorded with their input, which belongs to a namespace. A
+// caller sees the decisions of the namespaces that it reaches. Decisions about the host
+// itself are for callers that reach all namespaces.
+
+// decided are the operations on what policies decided.
+func decided() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "decision_list", Method: "GET", Path: "/v1/decisions", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
+			Doc: "List recorded decisions of policies, the oldest first.",
+		}, ofDecisions, decisionList),
+		define(Operation{
+			Name: "decision_get", Method: "GET", Path: "/v1/decisions/{id}", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true,
+			Doc: "Show a recorded decision: the rule, the condition that held, the inputs and the outcome.",
+		}, ofDecision, decisionGet),
+	}
+}
+
+// DecisionList selects recorded decisions.
+type DecisionList struct {
+	// Point is a policy point; "" is any.
+	Point core.Point `json:"point,omitempty"`
+	// Namespace is where they were made; "" is every namespace that the caller reaches.
+	// Subtree takes the ones below too.
+	Namespace string `json:"namespace,omitempty"`
+	Subtree   bool   `json:"subtree,omitempty"`
+	// Since leaves out earlier ones; the zero time is all of them.
+	Since time.Time `json:"since,omitzero"`
+	// Outcome is a field of the outcome and its value, such as allow=false or
+	// verdict=promote; "" is any.
+	Outcome string `json:"outcome,omitempty"`
+	Paging
+}
+
+// Decided is a recorded decision in a list.
+type Decided struct {
+	ID        string         `json:"id"`
+	At        time.Time      `json:"at"`
+	Point     core.Point     `json:"point"`
+	Namespace string         `json:"namespace,omitempty"`
+	File      string         `json:"file"`
+	Rule      string         `json:"rule,omitempty"`
+	Output    map[string]any `json:"output"`
+	// Failure is why no policy could decide.
+	Failure *core.ErrorInfo `json:"failure,omitempty"`
+}
+
+// ofDecisions is where a list looks: in the namespace that it names, or, filtered by what
+// the caller reaches, on the host.
+func ofDecisions(ctx context.Context, c *Call, in *DecisionList) (place, error) {
+	if in.Namespace == "" {
+		return place{}, nil
+	}
+	return inTree(func(in *DecisionList) (*string, bool) { return &in.Namespace, in.Subtree })(ctx, c, in)
+}
+
+// check reports all that is wrong with a list.
+func (in *DecisionList) check() error {
+	var problems []error
+	if points := core.PolicyPoints(); in.Point != "" && !slices.Contains(points, in.Point) {
+		names := make([]string, len(points))
+		for i, p := range points {
+			names[i] = string(p)
+		}
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "point_invalid", "point %q is not one of %s", core.Cut(string(in.Point)), strings.Join(names, ", ")).
+			WithHint("%s", sdk.DidYouMean(string(in.Point), names, "")).WithDetail("field", "point"))
+	}
+	if in.Namespace != "" {
+		problems = append(problems, core.CheckNamespace(in.Namespace))
+	}
+	if name, _, ok := strings.Cut(in.Outcome, "="); in.Outcome != "" && (!ok || name == "") {
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "outcome_invalid", "outcome %q is no field=value", core.Cut(in.Outcome)).
+			WithHint("write it like allow=false").WithDetail("field", "outcome"))
+	}
+	return core.JoinErrors(problems...)
+}
+
+// takes reports whether a decision is in the list.
+func (in *DecisionList) takes(r *policy.Record) bool {
+	if in.Point != "" && r.Point != in.Point {
+		return false
+	}
+	if in.Namespace != "" && r.Namespace != in.Namespace && !(in.Subtree && strings.HasPrefix(r.Namespace, in.Namespace+"/")) {
+		return false
+	}
+	name, value, _ := strings.Cut(in.Outcome, "=")
+	got, there := r.Output[name]
+	return in.Outcome == "" || there && fmt.Sprint(got) == value
+}
+
+// seesDecision reports whether the caller may see what was decided in a namespace, "" for
+// the host itself.
+func (c *Call) seesDecision(namespace string) bool {
+	return c.reaches("**") || namespace != "" && c.reaches(namespace)
+}
+
+func decisionList(ctx context.Context, c *Call, in *DecisionList) (*Page[Decided], error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	filter := *in
+	filter.Paging = Paging{}
+	after, limit, err := in.open(ctx, c, filter)
+	if err != nil {
+		return nil, err
+	}
+	var list []Decided
+	next := ""
+	for stored, err := range decisions.List(ctx, c.Host.Store, after, in.Since) {
+		var record *policy.Record
+		if err == nil {
+			record, err = policy.DecodeRecord(stored.Value)
+		}
+		if err != nil {
+			return nil, sdk.Wrap("read the recorded decisions", err)
+		}
+		if !c.seesDecision(record.Namespace) || !in.takes(record) || record.At.Before(in.Since) {
+			continue
+		}
+		if len(list) == limit {
+			next = list[limit-1].ID
+			break
+		}
+		list = append(list, Decided{
+			stored.ID, record.At, record.Point, record.Namespace, record.File, record.Rule, record.Output, record.Failure,
+		})
+	}
+	return pageOf(ctx, c, list, next, filter)
+}
+
+// DecisionGet names a recorded decision.
+type DecisionGet struct {
+	ID string `json:"id"`
+}
+
+// Decision is a recorded decision whole.
+type Decision struct {
+	ID string `json:"id"`
+	*policy.Record
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (d *Decision) UnmarshalJSON(data []byte) error {
+	var id struct{ ID string }
+	if err := json.Unmarshal(data, &id); err != nil {
+		return err
+	}
+	d.ID, d.Record = id.ID, &policy.Record{}
+	return json.Unmarshal(data, d.Record)
+}
+
+// ofDecision is where a decision was made. To who doesn't reach all, one that is only named
+// by its beginning, or that is about the host itself, isn't there.
+func ofDecision(ctx context.Context, c *Call, in *DecisionGet) (place, error) {
+	absent := decisions.NotFound(in.ID)
+	found, err := decisions.Find(ctx, c.Host.Store, in.ID)
+	if !c.reaches("**") {
+		switch code := sdk.CodeOf(err); {
+		case err == nil && found.ID != in.ID, code == sdk.NotFound, code == sdk.Conflict:
+			return place{}, absent
+		}
+	}
+	if err != nil {
+		return place{}, err
+	}
+	record, err := policy.DecodeRecord(found.Value)
+	if err != nil {
+		return place{}, err
+	}
+	in.ID = found.ID
+	namespace := record.Namespace
+	if namespace == "" {
+		namespace = "**"
+	}
+	return place{namespaces: []string{namespace}, absent: absent}, nil
+}
+
+func decisionGet(ctx context.Context, c *Call, in *DecisionGet) (*Decision, error) {
+	found, err := decisions.Find(ctx, c.Host.Store, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	record, err := policy.DecodeRecord(found.Value)
+	if err != nil {
+		return nil, err
+	}
+	return &Decision{found.ID, record}, nil
+}

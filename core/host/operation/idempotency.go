@@ -1,0 +1,188 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/idempotency"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A caller whose connection broke doesn't know whether a call was done. With an idempotency
+// key it can be made again. What that guarantees, package idempotency says; here it is laid
+// around every operation that writes, so that none has to know of it.
+//
+// The key is looked up before what the request names: a second call to erase a memory, or to
+// approve a reflection, wouldn't find it any more. An outcome is only given to the subject
+// whose key it is, with the namespaces that it had then, and after the access policy was
+// asked again.
+//
+// The keys in the requests of memory_observe and memory_reflect are something else. They
+// belong to the memory: they are written with it and proven by the journal, they hold for
+// ever, each item of a batch has its own, and a run's node that is tried again has one. So
+// an import that is repeated a week later stores nothing twice, which a call's key, for a
+// day, couldn't promise; and a call's key covers all that the call did, which they can't.
+
+// saved is what an outcome holds.
+type saved struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	// Run is of a result that is a run: only its id is kept, since the run is stored, and a
+	// purge finds it there. Its result is the one that it has by now.
+	Run   string      `json:"run,omitempty"`
+	Error *savedError `json:"error,omitempty"`
+}
+
+// savedError is an error with what callers see of it.
+type savedError struct {
+	Code    sdk.Code       `json:"code"`
+	Reason  string         `json:"reason,omitempty"`
+	Message string         `json:"message"`
+	Hint    string         `json:"hint,omitempty"`
+	Try     *sdk.Action    `json:"try,omitempty"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// keyed reports whether a call has to be done once for its key. Where nothing changes, a
+// key means nothing.
+func (c *Call) keyed(o *Operation) (bool, error) {
+	if c.IdempotencyKey == "" || o.ReadOnly {
+		return false, nil
+	}
+	why := ""
+	switch {
+	case c.Body != nil || o.Name == "store_import":
+		why = "it brings a file, or replaces the store"
+	case o.Secret:
+		why = "its result has a secret, which is never stored"
+	default:
+		return true, nil
+	}
+	return false, sdk.Errorf(sdk.Invalid, "idempotency_key_refused", "%s takes no idempotency key: %s", o.Name, why).
+		WithHint("leave the key out").WithDetail("field", "idempotency_key")
+}
+
+// once does an operation, unless an earlier call with the key did: then it gives what that
+// came to.
+func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
+	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
+	request := &idempotency.Request{
+		Subject: c.caller.Subject, Key: c.IdempotencyKey, Operation: o.Name, Repeatable: o.Idempotent,
+		Body: core.MustJSON([]any{patterns, in}), // before short ids are made whole in it
+	}
+	if first, err := c.Host.Keys.Find(ctx, request); err != nil {
+		return nil, err
+	} else if first != nil {
+		return c.again(ctx, o, in, first)
+	}
+	at, err := c.reached(ctx, o, in)
+	if err != nil {
+		return nil, err // it isn't done, and so leaves no outcome
+	}
+	claim, first, err := c.Host.Keys.Begin(ctx, request, at.namespaces)
+	if err != nil {
+		return nil, err
+	}
+	if first != nil { // another call was faster
+		return c.again(ctx, o, in, first)
+	}
+	defer claim.Abandon() // where it panics
+	out, err := o.do(claim.Context(ctx), c, in)
+	// The call is done, and its caller hears so, also where the outcome can't be recorded:
+	// the claim then says that it was done.
+	_ = claim.End(ctx, ending(in, out, err))
+	return out, err
+}
+
+// ending is how a call ended, as it is kept.
+func ending(in, out any, err error) idempotency.Ending {
+	e := idempotency.Ending{Memories: told(in, out), Again: out == nil && passes(err)}
+	var s saved
+	if run, ok := out.(*RunEnded); ok {
+		s.Run = run.ID
+	} else if out != nil {
+		s.Result = core.MustJSON(out)
+	}
+	if err != nil {
+		cause := sdk.AsError(err)
+		s.Error = &savedError{cause.Code, cause.Reason, err.Error(), cause.Hint, cause.Try, cause.Details}
+	}
+	e.Data = core.MustJSON(s)
+	return e
+}
+
+// passes reports whether an error says that the same call may succeed later.
+func passes(err error) bool {
+	switch sdk.CodeOf(err) {
+	case sdk.Unavailable, sdk.Timeout, sdk.Cancelled, sdk.Exhausted:
+		return true
+	default:
+		return false
+	}
+}
+
+// again gives the outcome of an earlier call, if the caller may still do what it did.
+func (c *Call) again(ctx context.Context, o *Operation, in any, first *idempotency.Outcome) (any, error) {
+	if err := c.allowed(ctx, o, place{namespaces: first.Namespaces}); err != nil {
+		if _, now := c.reached(ctx, o, in); now != nil {
+			err = now // as for a call without a key
+		}
+		return nil, err
+	}
+	var s saved
+	err := json.Unmarshal(first.Data, &s)
+	var out any
+	switch {
+	case err != nil:
+	case s.Run != "":
+		var run *core.Run
+		if run, err = c.Host.Runs.Get(ctx, s.Run); err == nil {
+			out = &RunEnded{run}
+		}
+	case len(s.Result) > 0:
+		result := reflect.New(o.out)
+		err, out = json.Unmarshal(s.Result, result.Interface()), result.Interface()
+	}
+	if err != nil {
+		return nil, sdk.Wrap("give the outcome of the first call", err)
+	}
+	if c.Replayed != nil {
+		*c.Replayed = true
+	}
+	if e := s.Error; e != nil {
+		return out, &sdk.Error{Code: e.Code, Reason: e.Reason, Message: e.Message, Hint: e.Hint, Try: e.Try, Details: e.Details}
+	}
+	return out, nil
+}
+
+// told are the memories whose texts may be in a request or its result: a purge of one
+// removes what is kept of the call. Results that are decisions of the gate have none, and
+// results of runs aren't kept.
+func told(in, out any) (ids []string) {
+	switch in := in.(type) {
+	case *memory.LinkRequest: // links' metadata goes with either end
+		ids = append(ids, in.From, in.To)
+	case *EvidenceOmega: // the note goes with the memory
+		ids = append(ids, in.MemoryID)
+	}
+	switch out := out.(type) {
+	case *core.Memory:
+		ids = append(ids, out.ID)
+	case *core.ReflectResult:
+		ids = append(ids, out.ID)
+	case *MemoryObservedAll:
+		ids = append(ids, out.ids...)
+	case *Recalled:
+		for i := range out.Memories {
+			ids = append(ids, out.Memories[i].ID)
+		}
+	case *core.Knowledge:
+		ids = append(ids, out.PromotedFrom)
+	case *memory.Pending:
+		ids = append(ids, out.Request.SourceIDs...)
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+}

@@ -1,0 +1,190 @@
+package operationtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/store/mem"
+)
+
+// Case is a request that every surface has to answer alike.
+type Case struct {
+	Operation string
+	// Name says what is special about the request; "" is the valid one.
+	Name string
+	// Make makes the request in a world, with what it is about.
+	Make func(*World) any
+	// Needs is what the world has besides a store in memory.
+	Needs Needs
+}
+
+// Needs is what a case needs of its world.
+type Needs int
+
+const (
+	// Nothing is a world of [New], Judge one with the plugin test/judge, and Folder one
+	// whose store is in its folder.
+	Nothing Needs = iota
+	Judge
+	Folder
+)
+
+// String names the case as a test.
+func (c Case) String() string {
+	if c.Name == "" {
+		return c.Operation
+	}
+	return c.Operation + "/" + c.Name
+}
+
+// Cases are the valid request of each operation, its refusals, and a denial of each by the
+// access policy, sorted by operation.
+func Cases() []Case {
+	var cases []Case
+	for name, fixture := range Fixtures() {
+		cases = append(cases,
+			Case{Operation: name, Make: fixture},
+			Case{Operation: name, Name: "denied by a policy", Make: func(w *World) any { w.deny(); return fixture(w) }})
+	}
+	cases = append(cases, successes()...)
+	cases = append(cases, refusals()...)
+	slices.SortStableFunc(cases, func(a, b Case) int { return strings.Compare(a.String(), b.String()) })
+	return cases
+}
+
+// Worlds makes the case's world, and gives it as often as it is asked for as it was made,
+// with the request: each surface begins with the same store, files, time and ids. Its host
+// is closed: a surface opens its own on [World.Config].
+func (c Case) Worlds(t testing.TB) func() (*World, any) {
+	t.Helper()
+	var made *World
+	switch c.Needs {
+	case Judge:
+		made = NewWithJudge(t, mem.Open())
+	case Folder:
+		made = NewWithJudge(t, nil)
+	default:
+		made = New(t)
+	}
+	in := c.Make(made)
+	made.Must(made.Host.Close())
+	kept := filepath.Join(t.TempDir(), "kept")
+	made.Must(os.CopyFS(kept, os.DirFS(made.Folder)))
+	count := counted(made.Config.IDs)
+	return func() (*World, any) {
+		w := *made
+		w.Must(os.RemoveAll(w.Folder))
+		w.Must(os.CopyFS(w.Folder, os.DirFS(kept)))
+		if w.Config.Store != nil {
+			w.Config.Store = w.copied(made.Config.Store)
+		}
+		ids := &coretest.IDs{}
+		for range count {
+			ids.NewID()
+		}
+		w.Config.IDs, w.Config.Random = ids, &coretest.Random{}
+		return &w, w.Again(in)
+	}
+}
+
+// counted is how many ids were made.
+func counted(ids core.IDs) int {
+	var next int
+	_, _ = fmt.Sscanf(ids.NewID(), "00000000-0000-7000-8000-%x", &next)
+	return next - 1
+}
+
+// copied is a store in memory that holds what another holds.
+func (w *World) copied(from core.Store) core.Store {
+	w.T.Helper()
+	to := mem.Open()
+	w.Must(from.View(w.Ctx, func(r core.Reader) error {
+		return to.Update(w.Ctx, func(tx core.Tx) error {
+			return r.Scan(nil, nil, func(key, value []byte) (bool, error) { return true, tx.Put(key, value) })
+		})
+	}))
+	return to
+}
+
+// Again is a request that the next call may change: an operation makes whole ids of short
+// ones in it.
+func (w *World) Again(in any) any {
+	copied := reflect.New(reflect.TypeOf(in).Elem())
+	text, err := json.Marshal(in)
+	if err == nil {
+		err = json.Unmarshal(text, copied.Interface())
+	}
+	if err != nil { // what JSON can't have, or may not, Go may
+		copied.Elem().Set(reflect.ValueOf(in).Elem())
+	}
+	return copied.Interface()
+}
+
+// deny has the access policy refuse everything, from the next opening of the host on.
+func (w *World) deny() {
+	w.File("data/policies/access/none.yaml", `rule: {match: [{output: '{"allow": false, "code": "closed", "reason": "we are closed"}'}]}`)
+}
+
+// AskGo is the surface of Go programs: the answer of a host that is opened for one call.
+// It is what the others are compared with.
+func AskGo(w *World, name string, in any) string {
+	w.T.Helper()
+	h, err := host.Open(w.T.Context(), w.Config)
+	w.Must(err)
+	defer func() { w.Must(h.Close()) }()
+	var sink bytes.Buffer
+	call := operation.Call{Host: h, Sink: &sink}
+	if w.Body != nil {
+		call.Body = bytes.NewReader(w.Body)
+	}
+	out, err := operation.Do(core.WithCaller(context.WithoutCancel(w.T.Context()), core.Operator(Agent)), call, name, in)
+	return w.Answer(out, err)
+}
+
+// Answer is all that a caller gets to see of a call, as JSON.
+func (w *World) Answer(out any, err error) string {
+	w.T.Helper()
+	var answer any = out
+	if err != nil {
+		members := map[string]any{}
+		if out != nil {
+			w.Must(json.Unmarshal(core.MustJSON(out), &members))
+		}
+		members["error"] = core.NewErrorInfo(err)
+		answer = members
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	w.Must(enc.Encode(answer))
+	return strings.TrimSpace(text.String())
+}
+
+// Export is an export of the world's store.
+func (w *World) Export() []byte {
+	w.T.Helper()
+	var text bytes.Buffer
+	_, err := operation.Do(w.Ctx, operation.Call{Host: w.Host, Sink: &text}, "store_export", &operation.StoreExport{})
+	w.Must(err)
+	return text.Bytes()
+}
+
+// emptyStore takes the world's store away.
+func (w *World) emptyStore() {
+	w.T.Helper()
+	w.Must(w.Host.Close())
+	w.Must(os.RemoveAll(host.StoreDir(w.Config.Settings)))
+	w.Open()
+}

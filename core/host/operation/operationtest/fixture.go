@@ -1,0 +1,282 @@
+package operationtest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/policy"
+)
+
+// Fixtures make a valid request of each operation, about something that they make in the
+// namespace Here. Each operation of the table has one. Nothing archives a memory yet, and
+// so what may be restored is refused for its state.
+func Fixtures() map[string]func(*World) any { return fixtures }
+
+var fixtures = map[string]func(*World) any{
+	"audit_entries":        func(w *World) any { w.Memory(); return &operation.AuditEntries{Stream: journal.NamespaceStream(Here)} },
+	"audit_head":           func(*World) any { return &operation.AuditHead{} },
+	"audit_streams":        func(w *World) any { w.Memory(); return &operation.AuditStreams{} },
+	"audit_verify":         func(*World) any { return &operation.AuditVerify{} },
+	"audit_verify_segment": func(*World) any { return &operation.AuditVerifySegment{} }, // an empty file is none
+	"correct": func(*World) any {
+		return &operation.Correct{Corrector: JudgeYAML, Namespace: Here, Output: []byte(`1`)}
+	},
+	"evaluate": func(*World) any {
+		return &operation.Evaluate{Evaluator: JudgeYAML, Namespace: Here, Output: []byte(`1`)}
+	},
+	"evidence_dag":       func(w *World) any { return &operation.EvidenceDAG{WorkflowDAG: w.Graph(w.Memory())} },
+	"evidence_omega":     func(w *World) any { return w.Known(w.Memory()) },
+	"evidence_tool":      func(w *World) any { return w.Outcome(w.Memory()) },
+	"gate_explain":       func(w *World) any { return &operation.GateExplain{ID: w.Memory()} },
+	"gate_request":       func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Erase: true, Reason: "it is wrong"} },
+	"gate_run":           func(w *World) any { return &operation.GateRun{ID: w.Waiting()} },
+	"governance_explain": func(w *World) any { w.Govern(); return &operation.GovernanceExplain{Namespace: Here} },
+	"governance_get":     func(w *World) any { w.Govern(); return &operation.GovernanceGet{Namespace: Here} },
+	"governance_set": func(*World) any {
+		return &operation.GovernanceSet{Namespace: Here, Assignments: []string{"max_reflection_depth=2"}}
+	},
+	"governance_unset":  func(w *World) any { w.Govern(); return &operation.GovernanceUnset{Namespace: Here} },
+	"knowledge_get":     func(w *World) any { return &operation.KnowledgeGet{ID: w.Promoted().ID} },
+	"knowledge_list":    func(w *World) any { w.Promoted(); return &operation.KnowledgeList{Namespace: Here} },
+	"knowledge_recall":  func(w *World) any { w.Promoted(); return &memory.KnowledgeQuery{Namespace: Here, Query: "harbour"} },
+	"memory_approve":    func(w *World) any { return &operation.MemoryApprove{ID: w.Pending(Here)} },
+	"memory_pending":    func(w *World) any { w.Pending(Here); return &operation.MemoryPending{} },
+	"memory_reject":     func(w *World) any { return &operation.MemoryReject{ID: w.Pending(Here)} },
+	"memory_explain":    func(w *World) any { return &operation.MemoryExplain{ID: w.Memory()} },
+	"memory_feedback":   func(w *World) any { return w.Asked(w.Memory()) },
+	"memory_get":        func(w *World) any { return &operation.MemoryGet{ID: w.Memory()} },
+	"memory_link":       func(w *World) any { return &memory.LinkRequest{From: w.Memory(), Relation: "supports", To: w.Memory()} },
+	"memory_list":       func(w *World) any { w.Memory(); return &operation.MemoryList{Namespace: Here} },
+	"memory_namespaces": func(w *World) any { w.Memory(); return &operation.MemoryNamespaces{} },
+	"memory_observe":    func(*World) any { return &core.ObserveRequest{Namespace: Here, Content: "a fact"} },
+	"memory_observe_all": func(*World) any {
+		return &operation.MemoryObserveAll{Items: []*core.ObserveRequest{{Namespace: Here, Content: "a"}}}
+	},
+	"memory_recall":  func(w *World) any { return w.Recall(w.Memory(), w.Session()) },
+	"memory_reembed": func(w *World) any { w.Memory(); return &operation.MemoryReembed{Namespace: Here} },
+	"memory_reflect": func(w *World) any { return w.Reflection(w.Memory()) },
+	"memory_restore": func(w *World) any { return &operation.MemoryRestore{ID: w.Memory()} },
+	"plugin_get":     func(*World) any { return &operation.PluginGet{Name: "reflectory/none"} }, // none is installed
+	"plugin_list":    func(*World) any { return &operation.PluginList{} },
+	"plugin_logs":    func(*World) any { return &operation.PluginLogs{Name: "reflectory/none"} },
+	"policy_list":    func(*World) any { return &operation.PolicyList{} },
+	"policy_replay":  func(w *World) any { return w.Replay() },
+	"memory_sweep":   func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
+	"decision_get":   func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
+	"decision_list":  func(w *World) any { w.Waiting(); return &operation.DecisionList{Namespace: Here} },
+	"knowledge_supersede": func(w *World) any {
+		return &operation.KnowledgeSupersede{ID: w.PromoteAnother().ID, By: w.PromoteAnother().ID}
+	},
+	"memory_history": func(w *World) any { return &operation.MemoryHistory{ID: w.Memory()} },
+	"memory_lineage": func(w *World) any { return &operation.MemoryLineage{ID: w.Memory()} },
+	"run_attempts":   func(w *World) any { return &operation.RunAttempts{ID: w.Run(Here)} },
+	// A run that couldn't begin has no attempts.
+	"run_attempts_diff": func(w *World) any { return &operation.RunAttemptsDiff{ID: w.Run(Here)} },
+	"session_get":       func(w *World) any { return &operation.SessionGet{Session: w.Asked(w.Memory()).Session} },
+	"run_get":           func(w *World) any { return &operation.RunGet{ID: w.Run(Here)} },
+	"run_list":          func(w *World) any { w.Run(Here); return &operation.RunList{Namespace: Here} },
+	"run_replay":        func(w *World) any { return &operation.RunReplay{ID: w.Run(Here)} },
+	"run_resume":        func(w *World) any { return &operation.RunResume{ID: w.Run(Here)} },
+	// A store in memory is no folder that could be copied, or taken the place of.
+	"store_backup": func(*World) any { return &operation.StoreBackup{Folder: "backup"} },
+	"store_check":  func(w *World) any { w.Memory(); return &operation.StoreCheck{} },
+	"store_export": func(w *World) any { w.Memory(); return &operation.StoreExport{} },
+	"store_import": func(*World) any { return &operation.StoreImport{} },
+	"store_prune":  func(*World) any { return &operation.StorePrune{DryRun: true} },
+	"status":       func(*World) any { return &operation.StatusGet{} },
+	"token_list":   func(w *World) any { w.Token(); return &operation.TokenList{} },
+	"token_new": func(w *World) any {
+		return &operation.TokenNew{Subject: w.Host.NewID(), Scopes: []core.Scope{core.ScopeOperate}, Namespaces: []string{Here}}
+	},
+	"token_operator": func(*World) any { return &operation.TokenOperator{} },
+	"token_revoke":   func(w *World) any { return &operation.TokenRevoke{ID: w.Token()} },
+	"run_start":      func(*World) any { return &operation.RunStart{Workflow: LostYAML, Namespace: Here} },
+}
+
+// Memory is the id of a new memory.
+func (w *World) Memory() string {
+	w.T.Helper()
+	id := w.Host.NewID()
+	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{
+		ID: id, Namespace: Here, Content: "The harbour closes at noon: note " + id, Tags: []string{"tag-" + id},
+	})
+	w.Must(err)
+	return id
+}
+
+// Token is the id of a new token for here.
+func (w *World) Token() string {
+	w.T.Helper()
+	issued, err := w.Host.Access.Issue(w.Ctx, access.Request{
+		Subject: w.Host.NewID(), Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: []string{Here},
+	})
+	w.Must(err)
+	return issued.ID
+}
+
+// Session names a new session.
+func (w *World) Session() string { return "session-" + w.Host.NewID() }
+
+// Recall asks for a memory in a turn of a session.
+func (w *World) Recall(id, session string) *core.RecallRequest {
+	return &core.RecallRequest{Session: session, Query: "when does the harbour close?", RecallFilter: core.RecallFilter{
+		Namespace: Here, Tags: []string{"tag-" + id},
+	}}
+}
+
+// Feedback recalls a memory in a session, "" for a new one, and says that it was of use.
+func (w *World) Feedback(id, session string) *core.FeedbackRequest {
+	w.T.Helper()
+	if session == "" {
+		session = w.Session()
+	}
+	recalled, err := w.Host.Memories.Recall(w.Ctx, w.Recall(id, session))
+	w.Must(err)
+	return &core.FeedbackRequest{Session: session, Turn: recalled.Turn, Outcome: core.OutcomeSuccess, Used: []string{id}}
+}
+
+// Asked is feedback of a turn that who asks began, if they can: else the operator did.
+func (w *World) Asked(id string) *core.FeedbackRequest {
+	w.T.Helper()
+	c := core.Caller{Subject: w.Asker.Subject, Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: w.Asker.Namespaces}
+	if !c.Reaches(Here) {
+		c = core.Operator("tester")
+	}
+	in := w.Recall(id, w.Session())
+	out, err := w.Do(c, "memory_recall", in)
+	w.Must(err)
+	return &core.FeedbackRequest{Session: in.Session, Turn: out.(*operation.Recalled).Turn, Outcome: core.OutcomeSuccess, Used: []string{id}}
+}
+
+// Taught is a memory that was used with an outcome in so many turns of two sessions, in
+// each of which a tool had an outcome too.
+func (w *World) Taught(outcome core.Outcome, turns int) string {
+	w.T.Helper()
+	id, sessions := w.Memory(), []string{w.Session(), w.Session()}
+	for i := range turns {
+		f := w.Feedback(id, sessions[i%2])
+		f.Outcome = outcome
+		f.ToolOutcomes = []core.ToolOutcome{{
+			MemoryID: id, Session: f.Session, Turn: f.Turn, Tool: "calendar", OK: outcome == core.OutcomeSuccess, Ref: fmt.Sprint("call-", i),
+		}}
+		_, err := w.Host.Memories.Feedback(w.Ctx, f)
+		w.Must(err)
+	}
+	return id
+}
+
+// Waiting is a memory that waits for the gate.
+func (w *World) Waiting() string {
+	w.T.Helper()
+	return w.Taught(core.OutcomeFailure, 3)
+}
+
+// Promoted is knowledge that the gate made of a memory.
+func (w *World) Promoted() *core.Knowledge {
+	w.T.Helper()
+	if w.knowledge == nil {
+		w.knowledge = w.PromoteAnother()
+	}
+	return w.knowledge
+}
+
+// PromoteAnother makes new knowledge.
+func (w *World) PromoteAnother() *core.Knowledge {
+	w.T.Helper()
+	id := w.Taught(core.OutcomeSuccess, 8)
+	graph := w.Graph(id)
+	_, err := w.Host.Evidence.RecordDAG(w.Ctx, &graph)
+	w.Must(err)
+	well := 1.0
+	d, err := w.Host.Memories.Revalidate(w.Ctx, id, memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &well}})
+	w.Must(err)
+	if d.NextAction != core.NextPromote {
+		w.T.Fatalf("the gate says %s: %s", d.Verdict, d.Reason)
+	}
+	found, err := w.Host.Memories.Get(w.Ctx, id)
+	w.Must(err)
+	entry, err := w.Host.Memories.Knowledge(w.Ctx, found.PromotedTo)
+	w.Must(err)
+	return entry
+}
+
+// Decision is the id of a recorded decision.
+func (w *World) Decision() string {
+	w.T.Helper()
+	w.Waiting()
+	w.Reopen() // decisions are recorded in the background
+	for stored, err := range decisions.List(w.Ctx, w.Config.Store, "", time.Time{}) {
+		w.Must(err)
+		if record, err := policy.DecodeRecord(stored.Value); err == nil && record.Namespace == Here {
+			return stored.ID
+		}
+	}
+	w.T.Fatal("nothing was decided here")
+	return ""
+}
+
+// Reflection asks for a memory to be derived from others.
+func (w *World) Reflection(sources ...string) *core.ReflectRequest {
+	return &core.ReflectRequest{SourceIDs: sources, Title: "Hours by " + sources[0], Content: "Offices close early."}
+}
+
+// Graph is a workflow's graph with a memory in it.
+func (w *World) Graph(id string) core.WorkflowDAG {
+	return core.WorkflowDAG{
+		Workflow: "harbour", Entry: []string{"ask"}, Exits: []string{"answer"},
+		Edges: [][2]string{{"ask", "look"}, {"look", "check"}, {"check", "answer"}}, Memories: map[string][]string{id: {"ask"}},
+	}
+}
+
+// Known is what somebody knows of a memory.
+func (w *World) Known(id string) *operation.EvidenceOmega {
+	well := 0.8
+	return &operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{MemoryID: id, OmegaFactors: core.OmegaFactors{UpstreamStatus: &well}}}
+}
+
+// Outcome is an outcome of a tool call that a memory had to do with.
+func (w *World) Outcome(id string) *operation.EvidenceTool {
+	return &operation.EvidenceTool{Outcomes: operation.Outcomes{{MemoryID: id, Session: "s", Turn: 1, Tool: "calendar", OK: true, Ref: "log:1"}}}
+}
+
+// Govern has a level set something.
+func (w *World) Govern() {
+	w.T.Helper()
+	_, err := w.Host.Governance.Set(w.Ctx, Here, "max_reflection_depth=2")
+	w.Must(err)
+}
+
+// Pending is the id of a reflection that waits for an approval in a namespace.
+func (w *World) Pending(namespace string) string {
+	w.T.Helper()
+	_, err := w.Host.Governance.Set(w.Ctx, namespace, "require_approval_above_depth=0")
+	w.Must(err)
+	r := w.Reflection(w.Memory())
+	r.Namespace = namespace
+	asked, err := w.Host.Memories.Reflect(w.Ctx, r)
+	w.Must(err)
+	_, err = w.Host.Governance.Unset(w.Ctx, namespace, "require_approval_above_depth")
+	w.Must(err)
+	return asked.PendingID
+}
+
+// Run is the id of a run in a namespace that ended with an error.
+func (w *World) Run(namespace string) string {
+	w.T.Helper()
+	return Try[operation.RunEnded](w, "run_start", &operation.RunStart{Workflow: LostYAML, Namespace: namespace}).ID
+}
+
+// Replay has decisions recorded, and asks for them to be decided again by a candidate.
+func (w *World) Replay() *operation.PolicyReplay {
+	w.T.Helper()
+	w.Waiting()
+	return &operation.PolicyReplay{Files: map[string]string{
+		"retention/all.yaml": "rule: {match: [{output: '{\"ttl_score\": 0.1, \"state\": state}'}]}",
+	}}
+}

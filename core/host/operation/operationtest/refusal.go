@@ -1,0 +1,314 @@
+package operationtest
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
+)
+
+// What refusals are made of: an id of nothing, what can't be an id, the beginning of every
+// id, a namespace that there can't be, and more than any text may have.
+const (
+	nothing   = "ffffffff-0000-7000-8000-00000000dead"
+	noID      = "no/id"
+	ambiguous = "00000000-0000"
+	badSpace  = "team//mail"
+)
+
+func tooLong() string { return strings.Repeat("x", 2000) }
+
+// request makes a case of a request that is about nothing in the world.
+func request[In any](name, what string, in In) Case {
+	return Case{Operation: name, Name: what, Make: func(*World) any { copied := in; return &copied }}
+}
+
+// successes are the valid requests that [Fixtures], which need no plugin, have refused.
+func successes() []Case {
+	var judgment = func(make func(w *World, id string) any) func(*World) any {
+		return func(w *World) any {
+			id := Try[operation.RunEnded](w, "run_start", &operation.RunStart{Workflow: LoopYAML, Namespace: Here}).ID
+			return make(w, id)
+		}
+	}
+	return []Case{
+		{"correct", "done", func(*World) any {
+			return &operation.Correct{Corrector: JudgeYAML, Namespace: Here, Output: []byte(`1`), Errors: []byte(`["wrong"]`)}
+		}, Judge},
+		{"evaluate", "valid", func(*World) any {
+			return &operation.Evaluate{Evaluator: JudgeYAML, Namespace: Here, Output: []byte(`2`), State: []byte(`{"a":1}`)}
+		}, Judge},
+		{"evaluate", "not valid", func(*World) any {
+			return &operation.Evaluate{Evaluator: JudgeYAML, Namespace: Here, Output: []byte(`1`)}
+		}, Judge},
+		{"run_start", "passed", func(*World) any { return &operation.RunStart{Workflow: LoopYAML, Namespace: Here} }, Judge},
+		{"run_get", "with attempts", judgment(func(_ *World, id string) any { return &operation.RunGet{ID: id} }), Judge},
+		{"run_replay", "same", judgment(func(_ *World, id string) any { return &operation.RunReplay{ID: id} }), Judge},
+		{"run_replay", "changed", judgment(func(_ *World, id string) any {
+			return &operation.RunReplay{ID: id, Evaluator: "plugin: test/judge\nconfig: {want: 1}\n"}
+		}), Judge},
+		{"run_resume", "done", judgment(func(_ *World, id string) any { return &operation.RunResume{ID: id} }), Judge},
+		{"plugin_get", "installed", func(*World) any { return &operation.PluginGet{Name: "test/judge"} }, Judge},
+		{"plugin_list", "installed", func(*World) any { return &operation.PluginList{} }, Judge},
+		{"plugin_logs", "empty", func(*World) any { return &operation.PluginLogs{Name: "test/judge"} }, Judge},
+		{"policy_list", "one", func(w *World) any {
+			w.File("data/policies/retention/all.yaml", `rule: {match: [{output: '{"ttl_score": 0.1, "state": state}'}]}`)
+			return &operation.PolicyList{}
+		}, Nothing},
+		{"status", "in a folder", func(w *World) any { w.Memory(); return &operation.StatusGet{} }, Folder},
+		{"store_backup", "done", func(w *World) any {
+			w.Memory()
+			return &operation.StoreBackup{Folder: filepath.Join(w.Folder, "backup")}
+		}, Folder},
+		{"store_backup", "all", func(w *World) any {
+			w.Memory()
+			return &operation.StoreBackup{Folder: filepath.Join(w.Folder, "backup"), All: true}
+		}, Folder},
+		{"store_export", "done", func(w *World) any { w.Memory(); return &operation.StoreExport{} }, Folder},
+		{"store_import", "everything", func(w *World) any {
+			w.Memory()
+			w.Body = w.Export()
+			w.emptyStore()
+			return &operation.StoreImport{}
+		}, Folder},
+		{"store_import", "a namespace", func(w *World) any {
+			w.Memory()
+			w.Body = w.Export()
+			w.emptyStore()
+			return &operation.StoreImport{Namespaces: []string{Here}}
+		}, Folder},
+		{"store_check", "repair", func(w *World) any { w.Memory(); return &operation.StoreCheck{Repair: true} }, Nothing},
+		{"store_prune", "for real", func(w *World) any { w.Memory(); return &operation.StorePrune{} }, Nothing},
+		{"audit_verify", "with a head", func(w *World) any {
+			w.Memory()
+			return &operation.AuditVerify{Head: &Try[operation.Head](w, "audit_head", &operation.AuditHead{}).Text}
+		}, Nothing},
+		{"memory_get", "by a beginning", func(w *World) any { return &operation.MemoryGet{ID: w.Memory()[:13]} }, Nothing},
+		{"memory_list", "a page", func(w *World) any {
+			w.Memory()
+			w.Memory()
+			return &operation.MemoryList{Namespace: Here, Paging: operation.Paging{Limit: 1}}
+		}, Nothing},
+		{"memory_list", "nothing", func(w *World) any { w.Memory(); return &operation.MemoryList{Namespace: Elsewhere} }, Nothing},
+		{"memory_recall", "nothing", func(w *World) any {
+			w.Memory()
+			return &core.RecallRequest{Query: "harbour", RecallFilter: core.RecallFilter{Namespace: Elsewhere}}
+		}, Nothing},
+		{"memory_explain", "purged", func(w *World) any {
+			id := w.Memory()
+			_, err := w.Host.Memories.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
+			w.Must(err)
+			return &operation.MemoryExplain{ID: id}
+		}, Nothing},
+		{"memory_reflect", "pending", func(w *World) any {
+			_, err := w.Host.Governance.Set(w.Ctx, Here, "require_approval_above_depth=0")
+			w.Must(err)
+			return w.Reflection(w.Memory())
+		}, Nothing},
+		{"gate_explain", "decided", func(w *World) any { return &operation.GateExplain{ID: w.Promoted().PromotedFrom} }, Nothing},
+		{"gate_run", "dry", func(w *World) any {
+			return &operation.GateRun{ID: w.Waiting(), DryRun: true, Notes: []string{"a <note>"}}
+		}, Nothing},
+	}
+}
+
+// refusals are what each operation refuses of what a caller may do.
+func refusals() []Case {
+	limit, token := operation.Paging{Limit: operation.MaxLimit + 1}, operation.Paging{PageToken: "none"}
+	two, text := 2.0, "no head"
+	return []Case{
+		request("audit_entries", "no stream", operation.AuditEntries{Stream: "none"}),
+		request("audit_entries", "no run", operation.AuditEntries{Stream: "run/" + nothing}),
+		request("audit_entries", "limit", operation.AuditEntries{Stream: journal.RootStream, Paging: limit}),
+		request("audit_entries", "page", operation.AuditEntries{Stream: journal.RootStream, Paging: token}),
+		request("audit_streams", "limit", operation.AuditStreams{Paging: limit}),
+		request("audit_streams", "page", operation.AuditStreams{Paging: token}),
+		request("audit_verify", "empty head", operation.AuditVerify{Head: new(string)}),
+		request("audit_verify", "bad head", operation.AuditVerify{Head: &text}),
+		request("correct", "corrector", operation.Correct{Corrector: "plugin: [", Namespace: Here, Output: []byte(`1`)}),
+		request("correct", "namespace", operation.Correct{Corrector: JudgeYAML, Namespace: badSpace, Output: []byte(`1`)}),
+		request("correct", "no output", operation.Correct{Corrector: JudgeYAML, Namespace: Here}),
+		request("evaluate", "evaluator", operation.Evaluate{Evaluator: "plugin: [", Namespace: Here, Output: []byte(`1`)}),
+		request("evaluate", "namespace", operation.Evaluate{Evaluator: JudgeYAML, Namespace: badSpace, Output: []byte(`1`)}),
+		request("evaluate", "state", operation.Evaluate{Evaluator: JudgeYAML, Namespace: Here, Output: []byte(`1`), State: []byte(`[`)}),
+		request("evidence_dag", "cycle", operation.EvidenceDAG{WorkflowDAG: core.WorkflowDAG{
+			Workflow: "w", Entry: []string{"a"}, Exits: []string{"b"}, Edges: [][2]string{{"a", "b"}, {"b", "a"}}, Memories: map[string][]string{},
+		}}),
+		request("evidence_omega", "no memory", operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{
+			MemoryID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: new(0.5)},
+		}}),
+		request("evidence_omega", "no factor", operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{MemoryID: nothing}}),
+		request("evidence_omega", "factor", operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{
+			MemoryID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: &two},
+		}}),
+		request("evidence_tool", "no memory", operation.EvidenceTool{Outcomes: operation.Outcomes{
+			{MemoryID: nothing, Session: "s", Turn: 1, Tool: "t", OK: true},
+		}}),
+		request("gate_explain", "no memory", operation.GateExplain{ID: nothing}),
+		request("gate_explain", "factor", operation.GateExplain{ID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: &two}}),
+		request("gate_request", "no memory", operation.GateRequest{ID: nothing, Erase: true, Reason: "it is wrong"}),
+		{"gate_request", "no erase", func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Reason: "it is wrong"} }, Nothing},
+		{"gate_request", "no reason", func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Erase: true} }, Nothing},
+		{"gate_request", "long reason", func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Erase: true, Reason: tooLong()} }, Nothing},
+		request("gate_run", "no memory", operation.GateRun{ID: nothing}),
+		{"gate_run", "not waiting", func(w *World) any { return &operation.GateRun{ID: w.Memory()} }, Nothing},
+		{"gate_run", "factor", func(w *World) any {
+			return &operation.GateRun{ID: w.Waiting(), OmegaFactors: core.OmegaFactors{UpstreamStatus: &two}}
+		}, Nothing},
+		request("governance_explain", "namespace", operation.GovernanceExplain{Namespace: badSpace}),
+		request("governance_get", "namespace", operation.GovernanceGet{Namespace: badSpace}),
+		request("governance_set", "namespace", operation.GovernanceSet{Namespace: badSpace, Assignments: []string{"max_reflection_depth=2"}}),
+		request("governance_set", "fields", operation.GovernanceSet{Namespace: Here, Assignments: []string{"max_depth=2", "max_reflection_depth=x"}}),
+		{"governance_set", "locked", func(w *World) any {
+			_, err := w.Host.Governance.Set(w.Ctx, core.EveryNamespace, "locked=max_reflection_depth")
+			w.Must(err)
+			return &operation.GovernanceSet{Namespace: Here, Assignments: []string{"max_reflection_depth=2"}}
+		}, Nothing},
+		request("governance_unset", "field", operation.GovernanceUnset{Namespace: Here, Fields: []string{"max_depth"}}),
+		request("knowledge_get", "nothing", operation.KnowledgeGet{ID: nothing}),
+		request("knowledge_get", "no id", operation.KnowledgeGet{ID: noID}),
+		request("knowledge_list", "namespace", operation.KnowledgeList{Namespace: badSpace}),
+		request("knowledge_list", "limit", operation.KnowledgeList{Namespace: Here, Paging: limit}),
+		request("knowledge_list", "page", operation.KnowledgeList{Namespace: Here, Paging: token}),
+		request("knowledge_recall", "no query", memory.KnowledgeQuery{Namespace: Here}),
+		request("knowledge_recall", "limit", memory.KnowledgeQuery{Namespace: Here, Query: "q", Limit: 1000}),
+		request("knowledge_recall", "namespace", memory.KnowledgeQuery{Namespace: badSpace, Query: "q"}),
+		request("memory_approve", "nothing", operation.MemoryApprove{ID: nothing}),
+		request("memory_approve", "no id", operation.MemoryApprove{ID: noID}),
+		request("memory_explain", "nothing", operation.MemoryExplain{ID: nothing}),
+		request("memory_explain", "no id", operation.MemoryExplain{ID: noID}),
+		request("memory_feedback", "no turn", core.FeedbackRequest{Session: "s", Turn: 7, Outcome: core.OutcomeSuccess}),
+		request("memory_feedback", "outcome", core.FeedbackRequest{Session: "s", Turn: 7, Outcome: "good"}),
+		{"memory_feedback", "not offered", func(w *World) any {
+			f := w.Asked(w.Memory())
+			f.Used = []string{nothing}
+			return f
+		}, Nothing},
+		request("memory_get", "nothing", operation.MemoryGet{ID: nothing}),
+		request("memory_get", "no id", operation.MemoryGet{ID: noID}),
+		{"memory_get", "several", func(w *World) any { w.Memory(); w.Memory(); return &operation.MemoryGet{ID: ambiguous} }, Nothing},
+		{"memory_get", "purged", func(w *World) any {
+			id := w.Memory()
+			_, err := w.Host.Memories.Erase(w.Ctx, id, memory.EraseRequest{Reason: "it is wrong"})
+			w.Must(err)
+			return &operation.MemoryGet{ID: id}
+		}, Nothing},
+		{"memory_link", "no memory", func(w *World) any {
+			return &memory.LinkRequest{From: w.Memory(), Relation: "supports", To: nothing}
+		}, Nothing},
+		{"memory_link", "relation", func(w *World) any {
+			return &memory.LinkRequest{From: w.Memory(), Relation: "No Word", To: w.Memory()}
+		}, Nothing},
+		request("memory_list", "namespace", operation.MemoryList{Namespace: badSpace}),
+		request("memory_list", "kind and state", operation.MemoryList{Namespace: Here, Kinds: []core.MemoryKind{"semantics"}, States: []core.MemoryState{"aktive"}}),
+		request("memory_list", "limit", operation.MemoryList{Namespace: Here, Paging: limit}),
+		request("memory_list", "page", operation.MemoryList{Namespace: Here, Paging: token}),
+		request("memory_observe", "fields", core.ObserveRequest{
+			Namespace: Here, Content: "", Kind: "semantics", Priority: new(99), Importance: &two, Confidence: &two,
+			Tags: []string{strings.Repeat("x", 300)}, OccurredAt: "yesterday", Metadata: json.RawMessage(`[1]`),
+		}),
+		request("memory_observe", "namespace", core.ObserveRequest{Namespace: badSpace, Content: "a fact"}),
+		{"memory_observe", "taken", func(w *World) any {
+			return &core.ObserveRequest{ID: w.Memory(), Namespace: Here, Content: "another fact"}
+		}, Nothing},
+		{"memory_observe", "full", func(w *World) any {
+			w.Memory()
+			_, err := w.Host.Governance.Set(w.Ctx, Here, "limits.max_memories=1")
+			w.Must(err)
+			return &core.ObserveRequest{Namespace: Here, Content: "another fact"}
+		}, Nothing},
+		request("memory_observe_all", "item", operation.MemoryObserveAll{Items: []*core.ObserveRequest{
+			{Namespace: Here, Content: "a fact"}, {Namespace: Here, Content: "b", Kind: "semantics"},
+		}}),
+		request("memory_pending", "namespace", operation.MemoryPending{Namespace: badSpace}),
+		request("memory_pending", "limit", operation.MemoryPending{Paging: limit}),
+		request("memory_pending", "page", operation.MemoryPending{Paging: token}),
+		request("memory_recall", "no query", core.RecallRequest{RecallFilter: core.RecallFilter{Namespace: Here}}),
+		request("memory_recall", "limit", core.RecallRequest{Query: "q", Limit: 1000, RecallFilter: core.RecallFilter{Namespace: Here}}),
+		request("memory_recall", "filter", core.RecallRequest{Query: "q", RecallFilter: core.RecallFilter{
+			Namespace: badSpace, Kinds: []core.MemoryKind{"semantics"}, MinScore: 7,
+		}}),
+		{"memory_recall", "old turn", func(w *World) any {
+			f := w.Asked(w.Memory())
+			r := w.Recall(w.Memory(), f.Session)
+			_, err := w.Host.Memories.Recall(w.Ctx, r)
+			w.Must(err)
+			again := w.Recall(w.Memory(), f.Session)
+			again.Turn = f.Turn
+			return again
+		}, Nothing},
+		request("memory_reembed", "namespace", operation.MemoryReembed{Namespace: badSpace}),
+		request("memory_reflect", "no source", core.ReflectRequest{SourceIDs: []string{nothing}, Title: "t", Content: "c"}),
+		request("memory_reflect", "nothing", core.ReflectRequest{}),
+		{"memory_reflect", "too deep", func(w *World) any {
+			_, err := w.Host.Governance.Set(w.Ctx, Here, "max_reflection_depth=1")
+			w.Must(err)
+			r := w.Reflection(w.Memory())
+			made, err := w.Host.Memories.Reflect(w.Ctx, r)
+			w.Must(err)
+			return w.Reflection(made.ID)
+		}, Nothing},
+		{"memory_reflect", "another depth", func(w *World) any {
+			r := w.Reflection(w.Memory())
+			r.Depth = new(3)
+			return r
+		}, Nothing},
+		request("memory_reject", "nothing", operation.MemoryReject{ID: nothing}),
+		{"memory_reject", "long reason", func(w *World) any { return &operation.MemoryReject{ID: w.Pending(Here), Reason: tooLong()} }, Nothing},
+		request("memory_restore", "nothing", operation.MemoryRestore{ID: nothing}),
+		request("memory_sweep", "namespace", operation.MemorySweep{Namespace: badSpace}),
+		request("plugin_list", "limit", operation.PluginList{Paging: limit}),
+		request("plugin_list", "page", operation.PluginList{Paging: token}),
+		request("plugin_logs", "lines", operation.PluginLogs{Name: "test/judge", Lines: -1}),
+		request("plugin_logs", "name", operation.PluginLogs{Name: "../judge"}),
+		request("policy_replay", "candidate", operation.PolicyReplay{Files: map[string]string{"retention/all.yaml": "rule: {match: [{output: '1 +'}]}"}}),
+		request("run_get", "nothing", operation.RunGet{ID: nothing}),
+		request("run_get", "no id", operation.RunGet{ID: noID}),
+		request("run_list", "status", operation.RunList{Status: "pased"}),
+		request("run_list", "namespace", operation.RunList{Namespace: badSpace}),
+		request("run_list", "limit", operation.RunList{Paging: limit}),
+		request("run_list", "page", operation.RunList{Paging: token}),
+		request("run_replay", "nothing", operation.RunReplay{ID: nothing}),
+		{"run_replay", "accept", func(w *World) any { return &operation.RunReplay{ID: w.Run(Here), Accept: "scor > 1"} }, Nothing},
+		{"run_replay", "evaluator", func(w *World) any { return &operation.RunReplay{ID: w.Run(Here), Evaluator: "plugin: ["} }, Nothing},
+		request("run_resume", "nothing", operation.RunResume{ID: nothing}),
+		request("run_start", "workflow", operation.RunStart{Workflow: "nodes: []\nnode: 1\n", Namespace: Here}),
+		request("run_start", "namespace", operation.RunStart{Workflow: LostYAML, Namespace: badSpace}),
+		request("run_start", "no plugin", operation.RunStart{Workflow: LoopYAML, Namespace: Here}),
+		{"run_start", "state", func(*World) any {
+			in := &operation.RunStart{Workflow: LostYAML, Namespace: Here}
+			in.State = []byte(`{"reflection_output": 1}`)
+			return in
+		}, Nothing},
+		{"run_start", "set", func(*World) any {
+			in := &operation.RunStart{Workflow: LostYAML, Namespace: Here}
+			in.Set = append(in.Set, struct {
+				Path  string          `json:"path"`
+				Value json.RawMessage `json:"value"`
+			}{"a..b", []byte(`7`)})
+			return in
+		}, Nothing},
+		request("store_backup", "no folder", operation.StoreBackup{}),
+		{"store_backup", "there", func(w *World) any {
+			return &operation.StoreBackup{Folder: filepath.Dir(w.File("backup/file", ""))}
+		}, Folder},
+		{"store_import", "nothing", func(w *World) any { w.emptyStore(); return &operation.StoreImport{} }, Folder},
+		{"store_import", "broken", func(w *World) any {
+			w.Memory()
+			w.Body = w.Export()[:200]
+			w.emptyStore()
+			return &operation.StoreImport{}
+		}, Folder},
+		{"store_import", "not empty", func(w *World) any { w.Memory(); w.Body = w.Export(); return &operation.StoreImport{} }, Folder},
+		{"store_import", "namespace there", func(w *World) any {
+			w.Memory()
+			w.Body = w.Export()
+			return &operation.StoreImport{Namespaces: []string{Here}}
+		}, Folder},
+		{"store_prune", "to a folder", func(w *World) any { return &operation.StorePrune{Folder: w.File("file", "")} }, Nothing},
+	}
+}

@@ -1,0 +1,170 @@
+package operation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A token is done in all namespaces that it is for: who gives one has to reach them, and is
+// asked of the access policy there. So nobody gives what they don't have, and a token for
+// elsewhere isn't there for them.
+
+// tokens are the operations on tokens.
+func tokens() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "token_new", Method: "POST", Path: "/v1/tokens", Scope: core.ScopeOperate, Secret: true,
+			Doc: "Make a token, which is shown this once, of scopes and namespaces that the caller has.",
+		}, ofNewToken, tokenNew),
+		define(Operation{
+			Name: "token_operator", Method: "POST", Path: "/v1/tokens/operator", Scope: core.ScopeOperate, Destructive: true, Secret: true,
+			Doc: "Replace the local operator's token, which is shown this once, and end the operator's logins.",
+		}, inAll[TokenOperator], tokenOperator),
+		define(Operation{
+			Name: "token_list", Method: "GET", Path: "/v1/tokens", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true,
+			Doc: "List the tokens for namespaces that the caller reaches, in the order in which they were made.",
+		}, onHost[TokenList], tokenList),
+		define(Operation{
+			Name: "token_revoke", Method: "POST", Path: "/v1/tokens/{id}/revoke", Scope: core.ScopeOperate, Destructive: true, Idempotent: true,
+			Doc: "End a token and the logins that came from it: it holds no more from the next request.",
+		}, ofToken, tokenRevoke),
+	}
+}
+
+// Token is what is known of a token.
+type Token struct {
+	access.Token
+	State access.State `json:"state"`
+}
+
+func (c *Call) token(t *access.Token) Token { return Token{*t, c.Host.Access.State(t)} }
+
+// TokenNew asks for a token: see [access.Request].
+type TokenNew struct {
+	// Subject is who is going to ask with it.
+	Subject string `json:"subject"`
+	// Scopes and Namespaces are what it may be used for, within what the caller may.
+	Scopes     []core.Scope `json:"scopes"`
+	Namespaces []string     `json:"namespaces"`
+	// Label says for people what it is for.
+	Label string `json:"label,omitempty"`
+	// ExpiresIn is how many seconds it holds; 0 is 90 days.
+	ExpiresIn int64 `json:"expires_in,omitempty"`
+}
+
+// NewToken is a token with its secret.
+type NewToken struct {
+	Token
+	Secret access.Secret `json:"token"`
+}
+
+// ofNewToken refuses scopes that the caller doesn't have; the namespaces are refused where
+// the token is. What can't be a scope or a pattern, the token itself refuses.
+func ofNewToken(_ context.Context, c *Call, in *TokenNew) (place, error) {
+	for _, s := range core.Scopes() {
+		if slices.Contains(in.Scopes, s) && !c.caller.Has(s) {
+			return place{}, sdk.Errorf(sdk.Denied, "scope_denied", "the token can't have the scope %s, which the caller doesn't have", s).
+				WithHint("leave it out, or ask the operator").WithDetail("operation", "token_new").WithDetail("scope", string(s))
+		}
+	}
+	return place{namespaces: in.Namespaces[:min(len(in.Namespaces), core.MaxCallerNamespaces)]}, nil
+}
+
+func tokenNew(ctx context.Context, c *Call, in *TokenNew) (*NewToken, error) {
+	lifetime := time.Duration(in.ExpiresIn) * time.Second
+	if most := int64(access.MaxLifetime / time.Second); in.ExpiresIn > most || in.ExpiresIn < 0 {
+		lifetime = access.MaxLifetime + time.Second // which is refused, and doesn't overflow
+	}
+	issued, err := c.Host.Access.Issue(ctx, access.Request{
+		Subject: in.Subject, Scopes: in.Scopes, Namespaces: in.Namespaces, Label: in.Label, Lifetime: lifetime, Reaches: c.reaches,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &NewToken{c.token(&issued.Token), issued.Secret}, nil
+}
+
+// TokenOperator asks for another operator's token.
+type TokenOperator struct{}
+
+// OperatorToken is the operator's token, which the file in the data folder has.
+type OperatorToken struct {
+	Secret access.Secret `json:"token"`
+}
+
+func tokenOperator(ctx context.Context, c *Call, _ *TokenOperator) (*OperatorToken, error) {
+	if c.caller.Subject != core.OperatorSubject {
+		return nil, sdk.Errorf(sdk.Denied, "operator_only", "the operator's token is replaced by the local operator only").
+			WithHint("ask the operator")
+	}
+	if err := config.MakeDataDir(c.Host.Settings().DataDir.Value); err != nil {
+		return nil, err
+	}
+	secret, err := c.Host.Access.ReplaceOperatorToken(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &OperatorToken{secret}, nil
+}
+
+// TokenList asks for the tokens.
+type TokenList struct {
+	Paging
+}
+
+func tokenList(ctx context.Context, c *Call, in *TokenList) (*Page[Token], error) {
+	after, limit, err := in.open(ctx, c, nil)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.Host.Access.List(ctx, access.ListFilter{Reaches: c.reaches, After: after, Limit: limit + 1}) // one more says whether there is a next page
+	if err != nil {
+		return nil, err
+	}
+	next := ""
+	if len(list) > limit {
+		list = list[:limit]
+		next = list[limit-1].ID
+	}
+	items := make([]Token, len(list))
+	for i := range list {
+		items[i] = c.token(&list[i])
+	}
+	return pageOf(ctx, c, items, next, nil)
+}
+
+// TokenRevoke names a token.
+type TokenRevoke struct {
+	ID string `json:"id"`
+}
+
+// ofToken is where a token is for, named by its id or, for a caller that reaches every
+// namespace, its beginning.
+func ofToken(ctx context.Context, c *Call, in *TokenRevoke) (place, error) {
+	absent := access.NotFound(in.ID)
+	find := c.Host.Access.Get
+	if c.reaches("**") {
+		find = c.Host.Access.Find
+	}
+	found, err := find(ctx, in.ID)
+	if err != nil {
+		return place{}, err
+	}
+	in.ID = found.ID
+	return place{namespaces: found.Namespaces, absent: absent}, nil
+}
+
+func tokenRevoke(ctx context.Context, c *Call, in *TokenRevoke) (*Token, error) {
+	revoked, err := c.Host.Access.Revoke(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	t := c.token(revoked)
+	return &t, nil
+}

@@ -1,0 +1,43 @@
+package operation
+
+import (
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/governance"
+)
+
+// Versioned is a result that is one thing with a version, such as a memory.
+type Versioned interface {
+	// EntityVersion is the version, in letters, digits and dashes.
+	EntityVersion() string
+}
+
+// EntityVersion is the version of what a result shows, "" where it has none: two results of
+// an operation, with the same request and for the same caller, that have one version are the
+// same bytes. HTTP gives it as the entity tag, and takes it back as the if_version of a
+// change, which compares it in its transaction.
+func EntityVersion(out any) string {
+	switch out := out.(type) {
+	case Versioned:
+		return out.EntityVersion()
+	case *core.Memory:
+		return fmt.Sprint(out.Version)
+	case *core.Knowledge: // the one change that an entry has
+		if out.SupersededBy != "" {
+			return "2"
+		}
+		return "1"
+	case *governance.Record:
+		return out.Version()
+	default:
+		return ""
+	}
+}
+
+// EntityVersion implements [Versioned]. A link to a memory, or what the caller sees of its
+// links, is no change of the memory itself, and is shown with it.
+func (m *Memory) EntityVersion() string {
+	links := core.Digest(core.MustJSON([]any{m.LinksFrom, m.LinksTo}))
+	return fmt.Sprintf("%d-%s", m.Version, links[7:15])
+}

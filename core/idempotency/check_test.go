@@ -1,0 +1,128 @@
+package idempotency
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/store/mem"
+)
+
+// TestKeyLayout holds the rows of core/store/FORMAT.md.
+func TestKeyLayout(t *testing.T) {
+	for _, c := range []struct {
+		key  []byte
+		want string
+	}{
+		{recordKey("d"), "idempotency/d"},
+		{timeKey(258, "d"), "idempotency-time/\x00\x00\x00\x00\x00\x00\x01\x02/d"},
+		{memoryKey("m", "d"), "idempotency-memory/m/d"},
+	} {
+		if string(c.key) != c.want {
+			t.Errorf("%q, want %q", c.key, c.want)
+		}
+	}
+	if timeDigest(timeKey(258, "d")) != "d" || memoryDigest(memoryKey("m", "d")) != "d" {
+		t.Error("a digest isn't found in its key")
+	}
+	const want = "3064463187306d83e9929c70458bf9b9080f11ea946742f31745fdc1b9db4fb8" // the SHA-256 of ["s","k"]
+	if got := (&Request{Subject: "s", Key: "k"}).digest(); got != want {
+		t.Errorf("the digest is %s", got)
+	}
+}
+
+// call makes a call with a key, which tells of a memory.
+func call(t *testing.T, k *Keys, key string) *Outcome {
+	t.Helper()
+	claim, earlier, err := k.Begin(t.Context(), &Request{Subject: "s", Key: key, Operation: "op", Body: []byte("{}")}, []string{"n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claim == nil {
+		return earlier
+	}
+	if err := claim.End(t.Context(), Ending{Data: []byte(`{"a":1}`), Memories: []string{"m", "m"}}); err != nil {
+		t.Fatal(err)
+	}
+	return nil
+}
+
+func problems(t *testing.T, s core.Store) (list []string) {
+	t.Helper()
+	err := s.View(t.Context(), func(r core.Reader) error {
+		return Checker{}.Check(t.Context(), r, func(p core.Problem) { list = append(list, p.Key+": "+p.Message) })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestChecker_FindsAndDropsWhatDoesNotAgree(t *testing.T) {
+	for name, tamper := range map[string]func(tx core.Tx, digest string, at int64) error{
+		"a record that is none":          func(tx core.Tx, d string, _ int64) error { return tx.Put(recordKey(d), []byte("{")) },
+		"a record out of its indices":    func(tx core.Tx, d string, at int64) error { return tx.Delete(timeKey(at, d)) },
+		"one that a purge wouldn't find": func(tx core.Tx, d string, _ int64) error { return tx.Delete(memoryKey("m", d)) },
+		"an entry of the index by time":  func(tx core.Tx, d string, at int64) error { return tx.Put(timeKey(at+1, d), nil) },
+		"an entry of the other index":    func(tx core.Tx, d string, _ int64) error { return tx.Put(memoryKey("other", d), nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, clock := mem.Open(), &coretest.Clock{}
+			k := &Keys{Store: s, Clock: clock, Owner: "o", Sole: true}
+			call(t, k, "k")
+			call(t, k, "other")
+			if found := problems(t, s); len(found) > 0 {
+				t.Fatalf("before: %v", found)
+			}
+			digest := (&Request{Subject: "s", Key: "k"}).digest()
+			err := s.Update(t.Context(), func(tx core.Tx) error { return tamper(tx, digest, clock.Now().UnixNano()) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := problems(t, s); len(found) == 0 {
+				t.Error("it isn't found")
+			}
+			if err := (Checker{}).Rebuild(context.Background(), s); err != nil {
+				t.Fatal(err)
+			}
+			if found := problems(t, s); len(found) > 0 {
+				t.Errorf("after: %v", found)
+			}
+			if out := call(t, k, "other"); out == nil || string(out.Data) != `{"a":1}` || fmt.Sprint(out.Namespaces) != "[n]" {
+				t.Errorf("another key gives %+v", out)
+			}
+		})
+	}
+}
+
+// FuzzKey claims and finds a key: one of 1 to 128 printable characters has the outcome that
+// it was given, and every other is refused.
+func FuzzKey(f *testing.F) {
+	for _, key := range []string{"", "k", "a b", "a\nb", "é", "\xff", strings.Repeat("k", MaxKey), strings.Repeat("k", MaxKey+1)} {
+		f.Add("s", key)
+	}
+	f.Fuzz(func(t *testing.T, subject, key string) {
+		k := &Keys{Store: mem.Open(), Clock: &coretest.Clock{}, Owner: "o"}
+		r := &Request{Subject: subject, Key: key, Operation: "op", Body: []byte("{}")}
+		good := len(key) >= 1 && len(key) <= MaxKey
+		for _, b := range []byte(key) {
+			good = good && b >= ' ' && b <= '~'
+		}
+		claim, _, err := k.Begin(t.Context(), r, nil)
+		if (err == nil) != good {
+			t.Fatalf("%q: %v", key, err)
+		}
+		if !good {
+			return
+		}
+		if err := claim.End(t.Context(), Ending{Data: []byte("1")}); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := k.Find(t.Context(), r); err != nil || out == nil || string(out.Data) != "1" {
+			t.Errorf("%q gives %v, %v", key, out, err)
+		}
+	})
+}

@@ -1,0 +1,318 @@
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// Lifetime is how long a key holds, from its first call.
+	Lifetime = 24 * time.Hour
+	// MaxKey is how many characters a key has at most.
+	MaxKey = 128
+	// maxOutcome bounds an outcome that is kept. Results come in pages and have bounded
+	// texts, and so stay far below.
+	maxOutcome = 8 << 20
+	// sweepCount is how many expired records each new claim removes: more than one, so
+	// that they become fewer, and few, since the claim waits for it.
+	sweepCount = 4
+)
+
+// Keys are the idempotency keys of a store. It is safe for concurrent use.
+type Keys struct {
+	// Store keeps them. Required.
+	Store core.Store
+	// Clock dates them. Required.
+	Clock core.Clock
+	// Owner names this host, unlike any other that ever opened the store. Required.
+	Owner string
+	// Sole says that no other host works on the store, so that another's claim is one
+	// that a crash left.
+	Sole bool
+	// Purged reports whether a memory was purged; nil says that none was.
+	Purged func(r core.Reader, memoryID string) (bool, error)
+
+	mu      sync.Mutex
+	running map[string]*Claim
+}
+
+var _ core.Forgetter = (*Keys)(nil)
+
+// Request is a call with a key.
+type Request struct {
+	// Subject is who calls, and Key is theirs, from 1 to [MaxKey] printable ASCII
+	// characters.
+	Subject, Key string
+	// Operation names what is called, and Body is all that it is called with.
+	Operation string
+	Body      []byte
+	// Repeatable is whether the call may be done again after a crash, since it changes
+	// nothing more.
+	Repeatable bool
+}
+
+func (r *Request) check() error {
+	if len(r.Key) < 1 || len(r.Key) > MaxKey || strings.ContainsFunc(r.Key, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return sdk.Errorf(sdk.Invalid, "idempotency_key_invalid", "the idempotency key isn't 1 to %d printable ASCII characters", MaxKey).
+			WithHint("make a random one, such as a UUID, for each call").WithDetail("field", "idempotency_key")
+	}
+	return nil
+}
+
+func (r *Request) digest() string {
+	sum := sha256.Sum256(core.MustJSON([]string{r.Subject, r.Key}))
+	return hex.EncodeToString(sum[:])
+}
+
+// Outcome is what a call came to. What is in Data is its operation's.
+type Outcome struct {
+	Data json.RawMessage `json:"outcome,omitempty"`
+	// Namespaces is where it was done.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// Find returns the outcome of the first call with a key; nil where there is none, and the
+// call may be claimed. Of one that is being done it waits for the end. The refusals are
+// sdk.Invalid of the reasons "idempotency_key_invalid" and "idempotency_key_reused", the
+// second for another request than the first; and sdk.Conflict of the reasons
+// "idempotency_in_progress" where another host does it, "outcome_unknown" after a crash,
+// and "outcome_gone" of one that was done.
+func (k *Keys) Find(ctx context.Context, r *Request) (*Outcome, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	for {
+		if waited, err := k.wait(ctx, r); waited || err != nil {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var out *Outcome
+		err := k.Store.View(ctx, func(reader core.Reader) (err error) {
+			out, err = k.look(reader, r)
+			return err
+		})
+		return out, err
+	}
+}
+
+// wait waits for the end of a call of this host with the same key, and reports whether
+// there was one.
+func (k *Keys) wait(ctx context.Context, r *Request) (bool, error) {
+	k.mu.Lock()
+	first := k.running[r.digest()]
+	k.mu.Unlock()
+	if first == nil {
+		return false, nil
+	}
+	if !first.sameAs(r) {
+		return false, reused()
+	}
+	select {
+	case <-first.ended:
+		return true, nil
+	case <-ctx.Done():
+		return false, sdk.Wrap("wait for the first call with the idempotency key", ctx.Err())
+	}
+}
+
+// look returns the outcome of a key that this host doesn't work on; nil where it may be
+// claimed.
+func (k *Keys) look(reader core.Reader, r *Request) (*Outcome, error) {
+	found, err := read(reader, r.digest())
+	if err != nil || found == nil || found.expired(k.Clock.Now()) {
+		return nil, err
+	}
+	switch {
+	case found.Operation != r.Operation, found.State == done && digestUnder(found.Salt, r.Body) != found.Request:
+		return nil, reused()
+	case found.State == done:
+		return &found.Outcome, nil
+	case found.State == purged:
+		return nil, sdk.Errorf(sdk.Conflict, "outcome_gone", "the call with this idempotency key was done; its outcome told of a memory that was purged since, or was too large to keep").
+			WithHint("it isn't done again with this key")
+	case found.Owner != k.Owner && !k.Sole:
+		return nil, sdk.Errorf(sdk.Conflict, "idempotency_in_progress", "another host does the call with this idempotency key").
+			WithHint("ask again, with the same key, once it has ended")
+	case found.State == claimed || r.Repeatable:
+		return nil, nil
+	}
+	return nil, sdk.Errorf(sdk.Conflict, "outcome_unknown", "the call with this idempotency key has written something, and the host ended before its outcome was recorded").
+		WithHint("look whether what it was to do is done; it isn't done again with this key").WithDetail("operation", found.Operation)
+}
+
+func reused() error {
+	return sdk.Errorf(sdk.Invalid, "idempotency_key_reused", "the idempotency key was used for another request").
+		WithHint("make a new key for each request").WithDetail("field", "idempotency_key")
+}
+
+// Claim is a call that is being done. It must be ended or abandoned.
+type Claim struct {
+	keys    *Keys
+	digest  string
+	request *Request
+	record  record
+	salt    string
+	ended   chan struct{}
+}
+
+func (c *Claim) sameAs(r *Request) bool {
+	return c.request.Operation == r.Operation && bytes.Equal(c.request.Body, r.Body)
+}
+
+// Begin claims a key for a call that is done in some namespaces. Where an earlier call has
+// come to an outcome, that is returned instead; it refuses as [Keys.Find] does.
+func (k *Keys) Begin(ctx context.Context, r *Request, namespaces []string) (*Claim, *Outcome, error) {
+	if err := r.check(); err != nil {
+		return nil, nil, err
+	}
+	c := &Claim{
+		keys: k, digest: r.digest(), request: r, salt: newSalt(), ended: make(chan struct{}),
+		record: record{State: claimed, Operation: r.Operation, Owner: k.Owner, Outcome: Outcome{Namespaces: namespaces}},
+	}
+	for !k.reserve(c) {
+		if _, err := k.wait(ctx, r); err != nil {
+			return nil, nil, err
+		}
+	}
+	var out *Outcome
+	err := k.Store.Update(ctx, func(tx core.Tx) (err error) {
+		if out, err = k.look(tx, r); err != nil || out != nil {
+			return err
+		}
+		if err := k.sweep(tx); err != nil {
+			return err
+		}
+		c.record.At = k.Clock.Now().UnixNano()
+		return put(tx, c.digest, &c.record)
+	})
+	if err != nil || out != nil {
+		c.Abandon()
+		return nil, out, err
+	}
+	return c, nil, nil
+}
+
+// reserve has a claim be the one of this host with its key, unless there is one.
+func (k *Keys) reserve(c *Claim) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.running[c.digest] != nil {
+		return false
+	}
+	if k.running == nil {
+		k.running = map[string]*Claim{}
+	}
+	k.running[c.digest] = c
+	return true
+}
+
+// sweep removes some of what is expired.
+func (k *Keys) sweep(tx core.Tx) error {
+	var old []string
+	err := core.ScanPrefix(tx, []byte(timePrefix), func(key, _ []byte) (bool, error) {
+		r, err := read(tx, timeDigest(key))
+		if err == nil && r != nil && r.expired(k.Clock.Now()) {
+			old = append(old, timeDigest(key))
+			return len(old) < sweepCount, nil
+		}
+		return false, err
+	})
+	for i := 0; err == nil && i < len(old); i++ {
+		err = drop(tx, old[i])
+	}
+	return err
+}
+
+// Context is the context of the call. What is written in it marks the claim.
+func (c *Claim) Context(ctx context.Context) context.Context {
+	marked := c.record
+	marked.State = written
+	value := core.MustJSON(&marked)
+	return core.WithMark(ctx, func(tx core.Tx) error { return tx.Put(recordKey(c.digest), value) })
+}
+
+// Ending is how a call ended.
+type Ending struct {
+	Data json.RawMessage
+	// Memories are those whose texts may be in the outcome or in the request.
+	Memories []string
+	// Again is whether the call may be made again if it wrote nothing, such as after a
+	// fault that passes. Then the key is free.
+	Again bool
+}
+
+// End records the outcome, and lets those go on who wait for it. It doesn't end with ctx.
+// After an error the claim stays as it is: the call isn't done again.
+func (c *Claim) End(ctx context.Context, e Ending) error {
+	defer c.Abandon()
+	return c.keys.Store.Update(context.WithoutCancel(ctx), func(tx core.Tx) error {
+		before, err := read(tx, c.digest)
+		if err != nil {
+			return err
+		}
+		if e.Again && before != nil && before.State == claimed {
+			return drop(tx, c.digest)
+		}
+		after := c.record
+		after.State, after.Owner, after.Data = done, "", e.Data
+		after.Salt, after.Request = c.salt, digestUnder(c.salt, c.request.Body)
+		after.Memories = slices.Compact(slices.Sorted(slices.Values(e.Memories)))
+		gone, err := c.keys.anyPurged(tx, after.Memories)
+		if err != nil {
+			return err
+		}
+		if gone || len(e.Data) > maxOutcome {
+			return put(tx, c.digest, after.forgotten())
+		}
+		return put(tx, c.digest, &after)
+	})
+}
+
+func (k *Keys) anyPurged(r core.Reader, ids []string) (gone bool, err error) {
+	for i := 0; k.Purged != nil && err == nil && !gone && i < len(ids); i++ {
+		gone, err = k.Purged(r, ids[i])
+	}
+	return gone, err
+}
+
+// Abandon lets those go on who wait, without an outcome. After End it does nothing.
+func (c *Claim) Abandon() {
+	k := c.keys
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.running[c.digest] == c {
+		delete(k.running, c.digest)
+		close(c.ended)
+	}
+}
+
+// Forget implements [core.Forgetter].
+func (k *Keys) Forget(tx core.Tx, memoryID string) ([]string, error) {
+	digests, err := core.Suffixes(tx, memoryKey(memoryID, ""), math.MaxInt) // the keys of one day
+	if err != nil {
+		return nil, err
+	}
+	for _, digest := range digests {
+		r, err := read(tx, digest)
+		if err != nil || r == nil {
+			return nil, err
+		}
+		if err := put(tx, digest, r.forgotten()); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,48 @@
+package job
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core/journal"
+)
+
+// Cancellation is what a request to cancel a job came to.
+type Cancellation struct {
+	// Job is as it is now. One that runs is still running, and stops soon.
+	Job
+	// Changed is whether the request changed anything. A job that has ended stays as it is,
+	// and one that was asked already isn't asked again.
+	Changed bool
+}
+
+// Cancel ends a job that waits, and asks one that runs to stop. Reason is a word that says
+// why; "" is [CancelledByRequest].
+func (r *Repository) Cancel(ctx context.Context, id, reason string) (*Cancellation, error) {
+	if reason == "" || !validWord(reason) {
+		reason = CancelledByRequest
+	}
+	var done Cancellation
+	err := r.update(ctx, func(c *change, _ *journal.Tx) error {
+		done = Cancellation{}
+		rec, err := read(c, id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case rec.Status == StatusQueued:
+			done.Changed = true
+			err = c.end(rec, StatusCancelled, &Outcome{Reason: reason})
+		case rec.Status == StatusRunning && !rec.CancelRequested:
+			done.Changed = true
+			rec.CancelRequested, rec.CancelReason = true, reason
+			err = put(c, jobKey(rec.ID), rec) // nothing follows from it
+		}
+		done.Job = rec.shown()
+		return err
+	})
+	if err != nil {
+		return nil, op("cancel", id, err)
+	}
+	r.wake()
+	return &done, nil
+}

@@ -1,0 +1,324 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+)
+
+// A job's record says everything that its indices say. So a change writes the record, and
+// what follows from it is made here, by one function, from the record as it was and as it
+// is. A check and a rebuild use the same functions, so they can't want anything else.
+
+// change is a transaction on jobs.
+type change struct {
+	core.Tx
+	ctx     context.Context
+	options *Options
+	now     time.Time
+	// notifier sends notifications about jobs that end; nil where none is due.
+	notifier *notifier
+}
+
+// appender is a transaction that tells subscribers what it appended, once it is committed.
+type appender interface {
+	Append(stream string, events ...journal.Event) error
+}
+
+// tell appends events to the stream of a user's jobs.
+func (c *change) tell(user string, events ...journal.Event) error {
+	if tx, ok := c.Tx.(appender); ok {
+		return tx.Append(Stream(user), events...)
+	}
+	return journal.Append(c.ctx, c.Tx, Stream(user), c.now, events...)
+}
+
+// queue is what waits and what runs of one queue.
+type queue struct {
+	Running string   `json:"running,omitempty"`
+	Jobs    []string `json:"jobs,omitempty"`
+}
+
+func readQueue(r core.Reader, name string) (q queue, err error) {
+	_, err = get(r, queueKey(name), &q)
+	return q, err
+}
+
+func putQueue(tx core.Tx, name string, q *queue) error {
+	if q.Running == "" && len(q.Jobs) == 0 {
+		return tx.Delete(queueKey(name))
+	}
+	return put(tx, queueKey(name), q)
+}
+
+// first is the job that goes next; "" where there is none, or where one runs.
+func (q *queue) first() string {
+	if q.Running != "" || len(q.Jobs) == 0 {
+		return ""
+	}
+	return q.Jobs[0]
+}
+
+// counts are how many jobs of each type wait and run.
+type counts struct {
+	Queued  map[Type]int `json:"queued"`
+	Running map[Type]int `json:"running"`
+}
+
+func readCounts(r core.Reader) (n counts, err error) {
+	_, err = get(r, countKey(), &n)
+	if n.Queued == nil {
+		n.Queued = map[Type]int{}
+	}
+	if n.Running == nil {
+		n.Running = map[Type]int{}
+	}
+	return n, err
+}
+
+// add counts a job in its status, or with -1 out of it.
+func (n *counts) add(rec *record, by int) {
+	switch rec.Status {
+	case StatusQueued:
+		addTo(n.Queued, rec.Type, by)
+	case StatusRunning:
+		addTo(n.Running, rec.Type, by)
+	}
+}
+
+func addTo(m map[Type]int, t Type, by int) {
+	if m[t] += by; m[t] == 0 {
+		delete(m, t)
+	}
+}
+
+// total is how many jobs wait.
+func (n *counts) total() (sum int) {
+	for _, queued := range n.Queued {
+		sum += queued
+	}
+	return sum
+}
+
+func putCounts(tx core.Tx, n *counts) error {
+	if len(n.Queued) == 0 && len(n.Running) == 0 {
+		return tx.Delete(countKey())
+	}
+	return put(tx, countKey(), n)
+}
+
+// entry is a key of an index and its value.
+type entry struct{ key, value []byte }
+
+// entries are the keys that follow from one job's record by itself.
+func entries(rec *record) []entry {
+	if rec == nil {
+		return nil
+	}
+	id := []byte(rec.ID)
+	list := []entry{{timeKey(rec.Number, rec.ID), nil}, {userKey(rec.UserID, rec.Number, rec.ID), nil}}
+	if rec.IdempotencyKey != "" {
+		list = append(list, entry{requestKey(&rec.Job), id})
+	}
+	if !rec.Status.Terminal() && rec.Type.Queued() {
+		list = append(list, entry{activeKey(rec.UserID, rec.Type, rec.Namespace), id})
+	}
+	if rec.Status == StatusRunning {
+		list = append(list, entry{runningKey(rec.Holder, rec.ID), nil})
+	}
+	if rec.Status.Terminal() && rec.CompletedAt != nil {
+		list = append(list, entry{endKey(*rec.CompletedAt, rec.ID), nil})
+		if rec.Status == StatusCompleted {
+			list = append(list, entry{tookKey(rec.Type, *rec.CompletedAt, rec.ID), strconv.AppendInt(nil, rec.took().Milliseconds(), 10)})
+		}
+	}
+	return list
+}
+
+// took is how long its last attempt was; 0 for one that never began.
+func (rec *record) took() time.Duration {
+	if rec.StartedAt == nil || rec.CompletedAt == nil {
+		return 0
+	}
+	return max(0, rec.CompletedAt.Sub(*rec.StartedAt))
+}
+
+// nextOf is the spot of the job that goes next in a queue; nowhere where there is none. known
+// is a job whose record the caller has; nil for none.
+func nextOf(r core.Reader, name string, q *queue, known *record) (spot, error) {
+	id := q.first()
+	if id == "" {
+		return spot{}, nil
+	}
+	if known == nil || known.ID != id {
+		var err error
+		if known, err = named(r, queueKey(name), id); err != nil {
+			return spot{}, err
+		}
+	}
+	return next(r, known)
+}
+
+// save writes a job's record with all that follows from it. What it was before is what is
+// stored.
+func (c *change) save(rec *record) error {
+	old, err := find(c, rec.ID)
+	if err != nil {
+		return err
+	}
+	if err := c.saveQueue(old, rec); err != nil {
+		return err
+	}
+	if err := c.replace(entries(old), entries(rec)); err != nil {
+		return err
+	}
+	return c.count(old, rec)
+}
+
+// saveQueue writes the record, and its place among the others of its queue.
+func (c *change) saveQueue(old, rec *record) error {
+	name := queueOf(&rec.Job)
+	var q queue
+	var before, after spot
+	var err error
+	if name == "" {
+		if old != nil && old.Status == StatusQueued {
+			before, err = next(c, old)
+		}
+	} else if q, err = readQueue(c, name); err == nil {
+		before, err = nextOf(c, name, &q, old)
+	}
+	if err != nil {
+		return err
+	}
+	if err := put(c, jobKey(rec.ID), rec); err != nil {
+		return err
+	}
+	if name == "" {
+		if rec.Status == StatusQueued {
+			after, err = next(c, rec)
+		}
+	} else {
+		if err = c.served(name, old, rec); err == nil && q.change(old, rec) {
+			err = putQueue(c, name, &q)
+		}
+		if err == nil {
+			after, err = c.first(name, &q, rec)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return move(c, before, after)
+}
+
+// first is the spot of a queue's first job, once a change is made. One that comes first only
+// now may have waited for a time that has come, or that was never meant: then it is ready.
+func (c *change) first(name string, q *queue, changed *record) (spot, error) {
+	if id := q.first(); id != "" && id != changed.ID {
+		head, err := named(c, queueKey(name), id)
+		if err != nil {
+			return spot{}, err
+		}
+		if head.NotBefore != nil && due(*head.NotBefore, head.Wait, c.now) {
+			head.NotBefore, head.Wait = nil, 0
+			if err := put(c, jobKey(id), head); err != nil {
+				return spot{}, err
+			}
+		}
+		return next(c, head)
+	}
+	return nextOf(c, name, q, changed)
+}
+
+// due reports whether a job needn't wait any more that was put off until a time, for so many
+// nanoseconds: the time has come, or it is further away than that since the clock went back.
+func due(at time.Time, wait int64, now time.Time) bool {
+	left := at.Sub(now)
+	return left <= 0 || left > time.Duration(wait)+clockSlack
+}
+
+// served notes that a queue's job starts: the queue is now the one that was served last.
+func (c *change) served(name string, old, rec *record) error {
+	if rec.Status != StatusRunning || old == nil || old.Status != StatusQueued {
+		return nil
+	}
+	n, err := readNumber(c, servedCountKey())
+	if err != nil {
+		return err
+	}
+	if err := putNumber(c, servedCountKey(), n+1); err != nil {
+		return err
+	}
+	return putNumber(c, servedKey(name), n+1)
+}
+
+// change takes in that a job of the queue changed its status, and reports whether that
+// changes the queue. A job that goes back was its first, and is that again.
+func (q *queue) change(old, rec *record) bool {
+	if old != nil && old.Status == rec.Status {
+		return false
+	}
+	if q.Running == rec.ID {
+		q.Running = ""
+	}
+	q.Jobs = slices.DeleteFunc(q.Jobs, func(id string) bool { return id == rec.ID })
+	switch {
+	case rec.Status == StatusRunning:
+		q.Running = rec.ID
+	case rec.Status == StatusQueued && old == nil:
+		q.Jobs = append(q.Jobs, rec.ID)
+	case rec.Status == StatusQueued:
+		q.Jobs = slices.Insert(q.Jobs, 0, rec.ID)
+	}
+	return true
+}
+
+// replace writes the entries that are new or have another value, and deletes those that are
+// gone. One without a key is none.
+func (c *change) replace(before, after []entry) error {
+	for _, e := range before {
+		if len(e.key) > 0 && !slices.ContainsFunc(after, func(a entry) bool { return bytes.Equal(a.key, e.key) }) {
+			if err := c.Delete(e.key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range after {
+		same := func(b entry) bool { return bytes.Equal(b.key, e.key) && bytes.Equal(b.value, e.value) }
+		if len(e.key) > 0 && !slices.ContainsFunc(before, same) {
+			if err := c.Put(e.key, e.value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// count keeps how many jobs wait, run and have ended.
+func (c *change) count(old, rec *record) error {
+	if old != nil && old.Status == rec.Status {
+		return nil
+	}
+	n, err := readCounts(c)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		n.add(old, -1)
+	}
+	n.add(rec, 1)
+	if err := putCounts(c, &n); err != nil || !rec.Status.Terminal() {
+		return err
+	}
+	ended, err := readNumber(c, finishedKey(rec.UserID))
+	if err != nil {
+		return err
+	}
+	return putNumber(c, finishedKey(rec.UserID), ended+1)
+}

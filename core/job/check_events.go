@@ -1,0 +1,142 @@
+package job
+
+import (
+	"strings"
+
+	"github.com/reflectory/reflectory/core/journal"
+)
+
+// A user's stream tells of every change of the user's jobs. So it says in which status each
+// is, how often it was started and why it ended. Jobs that ended may be gone, since they
+// aren't kept for ever; what hasn't ended must be there. Only the jobs that haven't ended at
+// some place of the stream are held in memory.
+
+// tale is what a stream has told of a job so far.
+type tale struct {
+	job    journal.JobRef
+	status Status
+	epoch  uint64
+	reason string
+}
+
+// streams checks jobs against their events.
+func (c *checking) streams() error {
+	told, records := 0, 0
+	err := journal.Streams(c.r, func(s journal.StreamHead) (bool, error) {
+		user, is := strings.CutPrefix(s.Stream, streamPrefix)
+		if !is {
+			return true, c.ctx.Err()
+		}
+		n, err := c.stream(user)
+		told += n
+		return true, err
+	})
+	if journal.IsBroken(err) {
+		return nil // which the journal's own check reports
+	}
+	if err != nil {
+		return err
+	}
+	err = c.each(jobPrefix, func(_, _ []byte) error { records++; return nil })
+	if err == nil && records > told {
+		c.problem([]byte(jobPrefix), false, "there are jobs that no event tells of")
+	}
+	return err
+}
+
+// stream checks the jobs of a user, and returns how many of those that it tells of are there.
+func (c *checking) stream(user string) (there int, err error) {
+	open := map[string]*tale{}
+	err = journal.Read(c.r, Stream(user), func(e journal.Entry) error {
+		id, told := tell(open, &e)
+		if told == nil {
+			c.problem([]byte(streamPrefix+id), false, "an event of the job follows from none before it")
+			return c.ctx.Err()
+		}
+		if !told.status.Terminal() {
+			return c.ctx.Err()
+		}
+		delete(open, id)
+		found, err := c.told(user, told, false)
+		if found {
+			there++
+		}
+		return err
+	})
+	if err != nil {
+		return there, err
+	}
+	for _, told := range open {
+		found, err := c.told(user, told, true)
+		if err != nil {
+			return there, err
+		}
+		if found {
+			there++
+		}
+	}
+	return there, nil
+}
+
+// tell applies an event: it returns the new state of its job according to the events, and
+// nil where the event doesn't follow from the events before.
+func tell(open map[string]*tale, e *journal.Entry) (id string, told *tale) {
+	if event, is := journal.As[journal.JobQueued](e); is {
+		if open[event.JobID] != nil {
+			return event.JobID, nil
+		}
+		open[event.JobID] = &tale{job: event.JobRef, status: StatusQueued}
+		return event.JobID, open[event.JobID]
+	}
+	ended := func(ref journal.JobRef, status Status, reason string) (string, *tale) {
+		last := open[ref.JobID]
+		if last == nil || last.status != StatusRunning && status != StatusCancelled {
+			return ref.JobID, nil
+		}
+		last.job.Attempt, last.status, last.reason = ref.Attempt, status, reason
+		return ref.JobID, last
+	}
+	if event, is := journal.As[journal.JobStarted](e); is {
+		last := open[event.JobID]
+		if last == nil || last.status != StatusQueued || event.Epoch != last.epoch+1 {
+			return event.JobID, nil
+		}
+		last.job.Attempt, last.status, last.epoch, last.reason = event.Attempt, StatusRunning, event.Epoch, ""
+		return event.JobID, last
+	}
+	if event, is := journal.As[journal.JobRetried](e); is {
+		return ended(event.JobRef, StatusQueued, event.Reason)
+	}
+	if event, is := journal.As[journal.JobCompleted](e); is {
+		return ended(event.JobRef, StatusCompleted, event.Reason)
+	}
+	if event, is := journal.As[journal.JobFailed](e); is {
+		return ended(event.JobRef, StatusFailed, event.Reason)
+	}
+	if event, is := journal.As[journal.JobCancelled](e); is {
+		return ended(event.JobRef, StatusCancelled, event.Reason)
+	}
+	return "", nil
+}
+
+// told checks a job against what its events say, and reports whether it is there. One that
+// has to be and isn't is a problem.
+func (c *checking) told(user string, told *tale, must bool) (there bool, err error) {
+	key := jobKey(told.job.JobID)
+	rec, err := find(c.r, told.job.JobID)
+	switch {
+	case isCorrupt(err):
+		return true, nil // which is reported at the record
+	case err != nil:
+		return false, err
+	case rec == nil:
+		if must {
+			c.problem(key, false, "the job is gone, and no event says that it ended")
+		}
+		return false, nil
+	}
+	if rec.UserID != user || rec.Status != told.status || rec.Epoch != told.epoch || string(rec.Type) != told.job.Type || rec.Reason != told.reason {
+		c.problem(key, false, "the job isn't what its events say")
+	}
+	return true, nil
+}

@@ -1,0 +1,298 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Request asks for a job.
+type Request struct {
+	// UserID is whose job it is, by a memory id's rules, and Namespace what it works on.
+	UserID    string
+	Namespace string
+	Type      Type
+	// Payload is what to do, up to [MaxPayloadBytes] of JSON, in the shape that the type's
+	// handler takes. A memory's content is in an object with its memory_id, so that a purge
+	// finds it there; Memories names those whose content is in it otherwise.
+	Payload  json.RawMessage
+	Memories []string
+	// IdempotencyKey makes a second request the first one's, up to 128 bytes. It holds for
+	// the user, type and namespace, as long as the job is kept. A workflow has to have one.
+	IdempotencyKey string
+	// Forced counts against the user's limit of forced jobs.
+	Forced bool
+	// NotBefore puts the job off; zero doesn't. It may be up to Options.MaxWait ahead.
+	NotBefore time.Time
+}
+
+// Enqueued is what a request came to.
+type Enqueued struct {
+	// Job is the one that was made, or that was there already.
+	Job
+	// Made is whether the request made it. If not, it is the active job of the same user,
+	// type and namespace, or an earlier one of the same idempotency key.
+	Made bool
+}
+
+// validate reports all that is wrong with a request.
+func (q *Request) validate() error {
+	var problems []error
+	add := func(field, format string, args ...any) {
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "job_invalid", "%s %s", field, fmt.Sprintf(format, args...)).WithDetail("field", field))
+	}
+	if !core.ValidID(q.UserID) || core.CheckNamespace(q.UserID) != nil {
+		add("user_id", "%q isn't 1 to %d of A-Z a-z 0-9 _ : . @ -, or is a dot", core.Cut(q.UserID), core.MaxIDBytes)
+	}
+	if err := core.CheckNamespace(q.Namespace); err != nil {
+		problems = append(problems, err)
+	}
+	if !validType(q.Type) {
+		add("type", "is %q, not one of %v", core.Cut(string(q.Type)), Types())
+	}
+	if q.Type == Workflow && q.IdempotencyKey == "" {
+		add("idempotency_key", "is empty: a workflow job has one")
+	}
+	if !validWord(q.IdempotencyKey) {
+		add("idempotency_key", "isn't up to %d bytes of UTF-8 without control characters", core.MaxIDBytes)
+	}
+	if len(q.Payload) > MaxPayloadBytes {
+		add("payload", "has %d bytes (limit %d)", len(q.Payload), MaxPayloadBytes)
+	} else if len(q.Payload) > 0 && !json.Valid(q.Payload) {
+		add("payload", "isn't JSON")
+	}
+	return core.JoinErrors(append(problems, checkMemories(q.Memories))...)
+}
+
+// maxMemories bounds the memories whose content one part of a job holds.
+const maxMemories = 1000
+
+// checkMemories refuses ids that no memory can have.
+func checkMemories(ids []string) error {
+	if len(ids) > maxMemories {
+		return sdk.Errorf(sdk.Invalid, "job_invalid", "%d memories (limit %d)", len(ids), maxMemories).WithDetail("field", "memories")
+	}
+	for _, id := range ids {
+		if !core.ValidID(id) {
+			return sdk.Errorf(sdk.Invalid, "job_invalid", "%q can't be the id of a memory", core.Cut(id)).WithDetail("field", "memories")
+		}
+	}
+	return nil
+}
+
+// validWord reports whether a text from outside may be in a record as it is.
+func validWord(s string) bool {
+	return len(s) <= core.MaxIDBytes && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// Enqueue makes a job, in a transaction of its own.
+func (r *Repository) Enqueue(ctx context.Context, q *Request) (made *Enqueued, err error) {
+	err = r.journal.Update(ctx, func(tx *journal.Tx) error {
+		made, err = r.enqueue(r.change(ctx, tx, tx.Now()), q)
+		return err
+	})
+	return made, sdk.Wrap("enqueue", err)
+}
+
+// EnqueueTx is Enqueue within the caller's transaction, so that what leads to a job and the
+// job are one commit. The job's events are appended by the transaction, where that is one
+// of the journal's.
+//
+// Where a user has an active job of the type in the namespace, that one is returned. A user
+// with too many forced jobs is sdk.Exhausted, reason [RateLimited]; where no room is left
+// it is sdk.Exhausted, reason [QueueFull].
+func (r *Repository) EnqueueTx(ctx context.Context, tx core.Tx, q *Request) (*Enqueued, error) {
+	made, err := r.enqueue(r.change(ctx, tx, r.clock.Now()), q)
+	return made, sdk.Wrap("enqueue", err)
+}
+
+func (r *Repository) enqueue(c *change, q *Request) (*Enqueued, error) {
+	if err := q.validate(); err != nil {
+		return nil, err
+	}
+	rec := &record{Job: Job{
+		UserID: q.UserID, Namespace: q.Namespace, Type: q.Type, Status: StatusQueued, IdempotencyKey: q.IdempotencyKey,
+		Forced: q.Forced, QueuedAt: c.now,
+	}}
+	if earlier, err := c.earlier(rec); err != nil || earlier != nil {
+		return earlier, err
+	}
+	rec.ID = r.ids.NewID()
+	// What is refused has written nothing: the caller's transaction may go on without a job.
+	if err := c.room(rec); err != nil {
+		return nil, err
+	}
+	if q.Forced {
+		if err := c.force(q.UserID); err != nil {
+			return nil, err
+		}
+	}
+	if wait := q.NotBefore.Sub(c.now); !q.NotBefore.IsZero() && wait > 0 {
+		rec.putOff(c, wait)
+	}
+	number, err := readNumber(c, numberKey())
+	if err != nil {
+		return nil, err
+	}
+	rec.Number = number + 1
+	if err := putNumber(c, numberKey(), rec.Number); err != nil {
+		return nil, err
+	}
+	start := content{Payload: q.Payload, Caller: storedCaller(core.CallerOf(c.ctx))}
+	if start.Payload, start.Memories, err = c.keep(rec.ID, q.Payload, q.Memories); err != nil {
+		return nil, err
+	}
+	if err := put(c, contentKey(rec.ID), start); err != nil {
+		return nil, err
+	}
+	if err := c.save(rec); err != nil {
+		return nil, err
+	}
+	err = c.tell(rec.UserID, journal.JobQueued{JobRef: ref(rec, 0), Namespace: rec.Namespace, Forced: rec.Forced})
+	return &Enqueued{Job: rec.Job, Made: true}, err
+}
+
+// earlier is the job that a request comes to without making one: the one of its idempotency
+// key, or the active one of its user, type and namespace; nil for none.
+func (c *change) earlier(rec *record) (*Enqueued, error) {
+	var keys [][]byte
+	if rec.IdempotencyKey != "" {
+		keys = append(keys, requestKey(&rec.Job))
+	}
+	if rec.Type.Queued() {
+		keys = append(keys, activeKey(rec.UserID, rec.Type, rec.Namespace))
+	}
+	for _, key := range keys {
+		id, found, err := c.Get(key)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			earlier, err := named(c, key, string(id))
+			if err != nil {
+				return nil, err
+			}
+			return &Enqueued{Job: earlier.shown()}, nil
+		}
+	}
+	return nil, nil
+}
+
+// room refuses a job that there is no room for.
+func (c *change) room(rec *record) error {
+	waiting, limit, whose := 0, c.options.QueuePerUser, "the user's"
+	n, err := readCounts(c)
+	if err != nil {
+		return err
+	}
+	total := n.total()
+	if name := queueOf(&rec.Job); name != "" {
+		q, err := readQueue(c, name)
+		if err != nil {
+			return err
+		}
+		waiting = len(q.Jobs)
+	} else if limit = c.options.WorkflowsPerUser; n.Queued[Workflow] >= limit {
+		if waiting, err = c.waitingWorkflows(rec.UserID, limit); err != nil {
+			return err
+		}
+	}
+	if total >= c.options.QueueTotal {
+		waiting, limit, whose = total, c.options.QueueTotal, "the"
+	}
+	if waiting < limit {
+		return nil
+	}
+	return sdk.Errorf(sdk.Exhausted, QueueFull, "%s queue is full: %d jobs wait (limit %d)", whose, waiting, limit).
+		WithHint("try again when some have ended").WithDetail("queued", waiting).WithDetail("limit", limit)
+}
+
+// waitingWorkflows counts a user's workflow jobs that wait, up to a limit. It is needed only
+// where as many wait of all users.
+func (c *change) waitingWorkflows(user string, limit int) (n int, err error) {
+	start := userPrefix + user + "/"
+	err = core.ScanPrefix(c, []byte(start), func(key, _ []byte) (bool, error) {
+		rec, err := named(c, key, afterNumber(key, start))
+		if err == nil && rec.Type == Workflow && rec.Status == StatusQueued {
+			n++
+		}
+		return n < limit, err
+	})
+	return n, err
+}
+
+// force counts a forced job of a user, or refuses it. What a clock that went back shows as
+// later than now counts as now.
+func (c *change) force(user string) error {
+	var made []time.Time
+	if _, err := get(c, forcedKey(user), &made); err != nil {
+		return err
+	}
+	recent := recentTimes(made, c.now, c.options.ForcedWindow)
+	if len(recent) >= c.options.Forced {
+		free := recent[len(recent)-c.options.Forced].Add(c.options.ForcedWindow).Sub(c.now)
+		seconds := int(math.Ceil(free.Seconds()))
+		return sdk.Errorf(sdk.Exhausted, RateLimited, "user %s has made %d forced jobs in the last %s (limit %d)",
+			user, len(recent), c.options.ForcedWindow, c.options.Forced).
+			WithHint("try again in %d s", seconds).WithDetail("retry_after_seconds", seconds)
+	}
+	return put(c, forcedKey(user), append(recent, c.now))
+}
+
+// recentTimes are those that lie within a window before now, in order.
+func recentTimes(times []time.Time, now time.Time, window time.Duration) []time.Time {
+	var recent []time.Time
+	for _, at := range times {
+		if at.After(now) {
+			at = now
+		}
+		if now.Sub(at) < window {
+			recent = append(recent, at)
+		}
+	}
+	return recent
+}
+
+// putOff has a job wait.
+func (rec *record) putOff(c *change, wait time.Duration) {
+	wait = min(wait, c.options.MaxWait)
+	at := c.now.Add(wait)
+	rec.NotBefore, rec.Wait = &at, int64(wait)
+}
+
+// PostponeTx puts a waiting job off further, such as one that gathers what comes within a
+// time, and reports whether it did. A job that has begun stays as it is, and so does one
+// whose time is later or has come. Latest is the end of all postponing.
+func (r *Repository) PostponeTx(ctx context.Context, tx core.Tx, id string, until, latest time.Time) (bool, error) {
+	c := r.change(ctx, tx, r.clock.Now())
+	rec, err := read(c, id)
+	if err != nil {
+		return false, err
+	}
+	if until.After(latest) {
+		until = latest
+	}
+	began := rec.Status != StatusQueued || rec.Epoch > 0
+	if began || rec.NotBefore == nil || !until.After(*rec.NotBefore) || !until.After(c.now) {
+		return false, nil
+	}
+	rec.putOff(c, until.Sub(c.now))
+	return true, c.save(rec)
+}
+
+// ref is what events tell of a job, which was in a status for so long.
+func ref(rec *record, in time.Duration) journal.JobRef {
+	return journal.JobRef{
+		JobID: rec.ID, Type: string(rec.Type), Attempt: rec.Attempts,
+		LatencyMillis: float64(max(0, in).Microseconds()) / 1000,
+	}
+}

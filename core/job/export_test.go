@@ -1,0 +1,58 @@
+package job
+
+import "github.com/reflectory/reflectory/core"
+
+// What tests of the layout see.
+var (
+	JobKey       = jobKey
+	ContentKey   = contentKey
+	ResultKey    = resultKey
+	StepKey      = stepKey
+	NumberKey    = numberKey
+	ServedAllKey = servedCountKey
+	ServedKey    = servedKey
+	ForcedKey    = forcedKey
+	HolderKey    = holderKey
+	QueueKey     = queueKey
+	CountKey     = countKey
+	FinishedKey  = finishedKey
+	ActiveKey    = activeKey
+	RequestKey   = requestKey
+	RunningKey   = runningKey
+	TimeKey      = timeKey
+	UserKey      = userKey
+	EndKey       = endKey
+	TookKey      = tookKey
+	MemoryKey    = memoryKey
+)
+
+// DerivedPrefixes are all prefixes that a check looks at for strays.
+var DerivedPrefixes = derived
+
+// NextReady finds the job that goes next.
+var NextReady = nextReady
+
+// ReadyItem adds a job to what is ready, behind the queue's back.
+func ReadyItem(tx core.Tx, t Type, served uint64, id string) error {
+	return readyJobs(t).add(tx, item(served, id))
+}
+
+// Ordered is a set of jobs, for tests of its own.
+type Ordered = ordered
+
+// Functions of sets.
+func (s ordered) Add(tx core.Tx, order uint64, id string) error { return s.add(tx, item(order, id)) }
+func (s ordered) Remove(tx core.Tx, order uint64, id string) error {
+	return s.remove(tx, item(order, id))
+}
+func (s ordered) First(r core.Reader) (string, error) { return s.first(r) }
+func (s ordered) All(r core.Reader) (items []string, err error) {
+	err = s.each(r, func(item string) bool { items = append(items, item); return true })
+	return items, err
+}
+
+// ReadyJobs are the ready jobs of a type.
+var ReadyJobs = readyJobs
+
+// Item is what a set has of a job.
+var Item = item

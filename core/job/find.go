@@ -1,0 +1,306 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+const (
+	// MinPrefix is how much of an id [Repository.Find] needs: the part of a UUID before its
+	// first dash.
+	MinPrefix = 8
+	// DefaultListLimit is how many jobs [Repository.List] returns unless told.
+	DefaultListLimit = 50
+	// maxListed is how many jobs an ambiguous prefix names.
+	maxListed = 10
+)
+
+// shown is the record's job as it is shown, without content.
+func (rec *record) shown() Job {
+	j := rec.Job
+	if rec.Status == StatusRunning {
+		l := rec.lease()
+		j.Lease = &l
+	}
+	return j
+}
+
+// Get returns a job with its payload, its result and its holder's beat.
+func (r *Repository) Get(ctx context.Context, id string) (j *Job, err error) {
+	err = r.view(ctx, func(reader core.Reader) (err error) {
+		j, err = readJob(reader, id)
+		return err
+	})
+	return j, err
+}
+
+// Peek returns a job without payload and result: all that changes while it waits and runs.
+// It is what one who waits for it asks again and again.
+func (r *Repository) Peek(ctx context.Context, id string) (j *Job, err error) {
+	err = r.view(ctx, func(reader core.Reader) error {
+		rec, err := read(reader, id)
+		if err == nil {
+			shown := rec.shown()
+			j = &shown
+		}
+		return err
+	})
+	return j, err
+}
+
+func readJob(r core.Reader, id string) (*Job, error) {
+	rec, err := read(r, id)
+	if err != nil {
+		return nil, err
+	}
+	j := rec.shown()
+	start, err := readContent(r, id)
+	if err != nil {
+		return nil, err
+	}
+	var end result
+	if rec.Status.Terminal() {
+		if _, err := get(r, resultKey(id), &end); err != nil {
+			return nil, err
+		}
+	}
+	j.Payload, j.Result, j.Message = start.Payload, end.Result, end.Message
+	if j.Lease != nil {
+		var h holder
+		if _, err := get(r, holderKey(rec.Holder), &h); err != nil {
+			return nil, err
+		}
+		j.Lease.Beat = h.Beat
+	}
+	return &j, nil
+}
+
+// Locate returns the whole id of the job whose id is, or alone starts with, prefix, and the
+// job's namespace. A prefix that fits several jobs is sdk.Conflict, reason "job_ambiguous",
+// and names them.
+func (r *Repository) Locate(ctx context.Context, prefix string) (id, namespace string, err error) {
+	err = r.view(ctx, func(reader core.Reader) error {
+		if id, err = findID(reader, prefix); err != nil {
+			return err
+		}
+		rec, err := read(reader, id)
+		if err == nil {
+			namespace = rec.Namespace
+		}
+		return err
+	})
+	return id, namespace, err
+}
+
+// Find is [Repository.Get] of the job whose id is, or alone starts with, prefix. Its errors
+// are [Repository.Locate]'s.
+func (r *Repository) Find(ctx context.Context, prefix string) (j *Job, err error) {
+	err = r.view(ctx, func(reader core.Reader) error {
+		id, err := findID(reader, prefix)
+		if err != nil {
+			return err
+		}
+		j, err = readJob(reader, id)
+		return err
+	})
+	return j, err
+}
+
+func findID(r core.Reader, prefix string) (string, error) {
+	if !validID(prefix) {
+		return "", Absent(prefix)
+	}
+	if _, found, err := r.Get(jobKey(prefix)); found || err != nil {
+		return prefix, err
+	}
+	if len(prefix) < MinPrefix {
+		return "", sdk.Errorf(sdk.Invalid, "job_prefix_short", "%q is too short to name a job: give %d characters or more", prefix, MinPrefix).
+			WithHint("list the jobs")
+	}
+	ids, err := core.Suffixes(r, jobKey(prefix), maxListed+1)
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", Absent(prefix)
+	case len(ids) == 1:
+		return prefix + ids[0], nil
+	}
+	more := ""
+	if len(ids) > maxListed {
+		ids, more = ids[:maxListed], ", …"
+	}
+	for i := range ids {
+		ids[i] = prefix + ids[i]
+	}
+	return "", sdk.Errorf(sdk.Conflict, "job_ambiguous", "%q fits several jobs: %s%s", prefix, strings.Join(ids, ", "), more).
+		WithHint("give more of the id").WithDetail("job_ids", ids)
+}
+
+// ListFilter selects jobs. A zero field selects all.
+type ListFilter struct {
+	UserID string
+	Type   Type
+	Status Status
+	// In selects by namespace.
+	In func(namespace string) bool
+	// Limit is how many are returned at most; 0 is [DefaultListLimit].
+	Limit int
+	// After goes on after an earlier list: it is what that one returned as next.
+	After string
+}
+
+// List returns jobs without payload and result, the newest first, and where the next ones
+// begin, "" for the end. What doesn't name a place is sdk.Invalid, reason "place_invalid".
+func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next string, err error) {
+	if f.Limit <= 0 {
+		f.Limit = DefaultListLimit
+	}
+	if f.UserID != "" && !core.ValidID(f.UserID) {
+		return nil, "", nil // nobody has jobs by that name
+	}
+	start := timePrefix
+	if f.UserID != "" {
+		start = userPrefix + f.UserID + "/"
+	}
+	from := []byte(start)
+	if f.After != "" {
+		number, id, _ := strings.Cut(f.After, "/")
+		n, err := strconv.ParseUint(number, 10, 64)
+		if err != nil || !validID(id) {
+			return nil, "", sdk.Errorf(sdk.Invalid, "place_invalid", "%q isn't a place in the list of jobs", core.Cut(f.After))
+		}
+		from = append(numbered(start, n, id), 0)
+	}
+	err = r.view(ctx, func(reader core.Reader) error {
+		jobs, next = nil, ""
+		var last uint64
+		return reader.Scan(from, core.PrefixEnd([]byte(start)), func(key, _ []byte) (bool, error) {
+			rec, err := named(reader, bytes.Clone(key), afterNumber(key, start))
+			if err != nil || !f.fits(rec) {
+				return err == nil, err
+			}
+			if len(jobs) == f.Limit {
+				next = strconv.FormatUint(last, 10) + "/" + jobs[len(jobs)-1].ID
+				return false, nil
+			}
+			jobs, last = append(jobs, rec.shown()), rec.Number
+			return true, ctx.Err()
+		})
+	})
+	return jobs, next, err
+}
+
+func (f *ListFilter) fits(rec *record) bool {
+	return (f.Type == "" || f.Type == rec.Type) && (f.Status == "" || f.Status == rec.Status) && (f.In == nil || f.In(rec.Namespace))
+}
+
+// Count is how many jobs of a type wait and run.
+type Count struct {
+	Type    Type `json:"type"`
+	Queued  int  `json:"queued"`
+	Running int  `json:"running"`
+}
+
+// Counts returns how many jobs wait and run, by type in the order of [Types].
+func (r *Repository) Counts(ctx context.Context) (list []Count, err error) {
+	err = r.view(ctx, func(reader core.Reader) error {
+		n, err := readCounts(reader)
+		list = nil
+		for _, t := range Types() {
+			list = append(list, Count{t, n.Queued[t], n.Running[t]})
+		}
+		return err
+	})
+	return list, err
+}
+
+// Working reports whether somebody works the queue: a pool of this process or, on a store
+// that several processes have open, one whose last beat isn't old.
+func (r *Repository) Working(ctx context.Context) (working bool, err error) {
+	r.mu.Lock()
+	working = len(r.held) > 0
+	r.mu.Unlock()
+	if working || r.options.Exclusive {
+		return working, nil
+	}
+	now := r.clock.Now()
+	err = r.view(ctx, func(reader core.Reader) error {
+		return core.ScanPrefix(reader, []byte(holderPrefix), func(key, _ []byte) (bool, error) {
+			var h holder
+			if _, err := get(reader, bytes.Clone(key), &h); err != nil {
+				return false, err
+			}
+			working = now.Sub(h.At).Abs() < defaultLost
+			return !working, nil
+		})
+	})
+	return working, err
+}
+
+const (
+	// medianOf is how many of the newest durations count for an estimate, and
+	// defaultTook what a job is taken to last of whose type none has completed.
+	medianOf    = 20
+	defaultTook = 30 * time.Second
+)
+
+// ETA estimates how long it takes until a job that waits or runs has ended: so many times
+// the median of its type's newest 20 durations as there are jobs before it in its queue, and
+// itself, in whole seconds. It is 0 for a job that has ended.
+func (r *Repository) ETA(ctx context.Context, id string) (wait time.Duration, err error) {
+	err = r.view(ctx, func(reader core.Reader) error {
+		wait = 0
+		rec, err := read(reader, id)
+		if err != nil || rec.Status.Terminal() {
+			return err
+		}
+		took, err := median(reader, rec.Type)
+		if err != nil {
+			return err
+		}
+		ahead := 0
+		if name := queueOf(&rec.Job); name != "" && rec.Status == StatusQueued {
+			q, err := readQueue(reader, name)
+			if err != nil {
+				return err
+			}
+			if ahead = max(0, slices.Index(q.Jobs, id)); q.Running != "" {
+				ahead++
+			}
+		}
+		seconds := math.Ceil((time.Duration(ahead+1) * took).Seconds())
+		wait = time.Duration(seconds) * time.Second
+		return nil
+	})
+	return wait, err
+}
+
+// median is the median of the newest durations of a type's completed jobs.
+func median(r core.Reader, t Type) (time.Duration, error) {
+	var took []time.Duration
+	err := core.ScanPrefix(r, []byte(tookPrefix+string(t)+"/"), func(key, value []byte) (bool, error) {
+		millis, err := strconv.ParseInt(string(value), 10, 64)
+		if err != nil {
+			return false, corrupt(key, "it is no duration")
+		}
+		took = append(took, time.Duration(millis)*time.Millisecond)
+		return len(took) < medianOf, nil
+	})
+	if err != nil || len(took) == 0 {
+		return defaultTook, err
+	}
+	slices.Sort(took)
+	if n := len(took); n%2 == 0 {
+		return (took[n/2-1] + took[n/2]) / 2, nil
+	}
+	return took[len(took)/2], nil
+}

@@ -1,0 +1,298 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Outcome is what a job came to.
+type Outcome struct {
+	// Result is for who asks for it, up to [MaxResultBytes] of JSON. A memory's content is
+	// in an object with its memory_id; Memories names those whose content is in it otherwise.
+	Result   json.RawMessage
+	Memories []string
+	// Reason says in a stable word how it ended. Default [Done] for one that completed.
+	Reason string
+	// Message is a failure's, and is shortened.
+	Message string
+	// Effects is what the job writes as it ends, in the same transaction. It may run
+	// several times, like any transaction's function. Only a job that completes has it run.
+	Effects func(*journal.Tx) error
+}
+
+// check refuses what a job can't end with.
+func (o *Outcome) check() error {
+	if len(o.Result) > MaxResultBytes || len(o.Result) > 0 && !json.Valid(o.Result) {
+		return sdk.Errorf(sdk.Invalid, "job_result_invalid", "the result has %d bytes (limit %d), or isn't JSON", len(o.Result), MaxResultBytes)
+	}
+	return checkMemories(o.Memories)
+}
+
+// Complete ends a job that did its work: its effects, its result, its end and the
+// notification are one commit. An error of the effects is returned as an [EffectsError],
+// and the job runs on.
+func (r *Repository) Complete(ctx context.Context, l Lease, o *Outcome) error {
+	end := *o
+	if end.Reason == "" {
+		end.Reason = Done
+	}
+	return op("complete", l.JobID, r.end(ctx, l, StatusCompleted, &end))
+}
+
+// Fail ends a job that couldn't do its work, and won't be tried again.
+func (r *Repository) Fail(ctx context.Context, l Lease, o *Outcome) error {
+	end := *o
+	if end.Effects = nil; end.Reason == "" {
+		end.Reason = string(sdk.Internal)
+	}
+	return op("fail", l.JobID, r.end(ctx, l, StatusFailed, &end))
+}
+
+// Cancelled ends a job that stopped since it was asked to. What it committed stays, and its
+// result says how much that is.
+func (r *Repository) Cancelled(ctx context.Context, l Lease, o *Outcome) error {
+	end := *o
+	end.Effects = nil
+	return op("cancel", l.JobID, r.end(ctx, l, StatusCancelled, &end))
+}
+
+// EffectsError is an error of what a job writes as it ends, rather than of its end.
+type EffectsError struct{ Err error }
+
+// Error implements error.
+func (e *EffectsError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *EffectsError) Unwrap() error { return e.Err }
+
+// end ends a job that the lease is for.
+func (r *Repository) end(ctx context.Context, l Lease, status Status, o *Outcome) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	return r.ending(ctx, func(c *change, tx *journal.Tx) error {
+		rec, err := holds(c, l)
+		if err != nil {
+			return err
+		}
+		if o.Effects != nil {
+			if err := o.Effects(tx); err != nil {
+				return &EffectsError{err}
+			}
+		}
+		return c.end(rec, status, o)
+	})
+}
+
+// ending runs a transaction that may end jobs. Where a notification is refused, such as by a
+// namespace that is full, it runs again without any: the jobs must end.
+func (r *Repository) ending(ctx context.Context, fn func(c *change, tx *journal.Tx) error) error {
+	n := &notifier{}
+	run := func(c *change, tx *journal.Tx) error {
+		n.tx, n.refused, c.notifier = tx, nil, n
+		return fn(c, tx)
+	}
+	err := r.update(ctx, run)
+	if err != nil && n.refused != nil && ctx.Err() == nil {
+		n.untold = sdk.ReasonOf(n.refused)
+		err = r.update(ctx, run)
+	}
+	return err
+}
+
+// notifier tells of the ends of a transaction's jobs.
+type notifier struct {
+	tx *journal.Tx
+	// refused is why the transaction's notification failed, untold why there is none now.
+	refused error
+	untold  string
+}
+
+// notify tells of a job's end in its namespace.
+func (c *change) notify(rec *record, result json.RawMessage) error {
+	n := c.notifier
+	if n == nil || n.untold != "" || !c.notifies(rec) {
+		return nil
+	}
+	ended := rec.shown()
+	ended.Result = result
+	n.refused = c.options.Notify(n.tx, notification(&ended))
+	return n.refused
+}
+
+// notifies reports whether the end of a job is notified.
+func (c *change) notifies(rec *record) bool {
+	return c.options.Notify != nil && rec.Type.notifies() && rec.Status != StatusCancelled
+}
+
+// end ends a job in any status, and tells of it.
+func (c *change) end(rec *record, status Status, o *Outcome) error {
+	since := rec.QueuedAt
+	if rec.StartedAt != nil {
+		since = *rec.StartedAt
+	}
+	at := c.now
+	rec.Status, rec.CompletedAt, rec.NotBefore, rec.Wait = status, &at, nil, 0
+	rec.Reason = shorten(o.Reason, maxReasonBytes)
+	if rec.Reason == "" {
+		rec.Reason = CancelledByRequest
+		if rec.CancelReason != "" {
+			rec.Reason = rec.CancelReason
+		}
+	}
+	if status == StatusCompleted {
+		rec.Progress = 1
+	}
+	if c.notifier != nil && c.notifies(rec) {
+		rec.NotificationFailure = c.notifier.untold
+	}
+	if err := c.dropSteps(rec); err != nil {
+		return err
+	}
+	if len(o.Result) > 0 || o.Message != "" {
+		data, memories, err := c.keep(rec.ID, o.Result, o.Memories)
+		if err != nil {
+			return err
+		}
+		if err := put(c, resultKey(rec.ID), result{data, shorten(o.Message, maxMessageBytes), memories}); err != nil {
+			return err
+		}
+	}
+	if err := c.save(rec); err != nil {
+		return err
+	}
+	if err := c.tell(rec.UserID, ended(rec, at.Sub(since))); err != nil {
+		return err
+	}
+	return c.notify(rec, o.Result)
+}
+
+// ended is the event of a job's end.
+func ended(rec *record, took time.Duration) journal.Event {
+	how := ref(rec, took)
+	switch rec.Status {
+	case StatusCompleted:
+		return journal.JobCompleted{JobRef: how, Reason: rec.Reason}
+	case StatusFailed:
+		return journal.JobFailed{JobRef: how, Reason: rec.Reason}
+	}
+	return journal.JobCancelled{JobRef: how, Reason: rec.Reason}
+}
+
+// dropSteps removes what the job saved: nothing asks for it any more, and it holds what
+// memories said.
+func (c *change) dropSteps(rec *record) error {
+	if rec.Steps == 0 {
+		return nil
+	}
+	rec.Steps, rec.StepBytes = 0, 0
+	return removeSteps(c, rec.ID, func(*step) bool { return true })
+}
+
+// Retry puts a job whose attempt failed back, to be tried again after a while, or ends it as
+// failed where it was the last attempt. It reports whether it is tried again. One that was
+// asked to stop is cancelled.
+func (r *Repository) Retry(ctx context.Context, l Lease, o *Outcome) (again bool, err error) {
+	return r.again(ctx, "retry", l, o, func(c *change, rec *record) (bool, error) {
+		if rec.Attempts >= c.options.Attempts {
+			return false, nil
+		}
+		return true, c.back(rec, o.Reason, c.options.backoff(rec.Attempts))
+	})
+}
+
+// Snooze puts a job off that can't work now, such as for a model's limit of requests,
+// without an attempt. After Options.Snoozes of them it is a [Repository.Retry]. A wait of 0 or
+// less is the first backoff.
+func (r *Repository) Snooze(ctx context.Context, l Lease, wait time.Duration, o *Outcome) (again bool, err error) {
+	return r.again(ctx, "snooze", l, o, func(c *change, rec *record) (bool, error) {
+		switch {
+		case rec.Snoozes < c.options.Snoozes:
+			if wait <= 0 {
+				wait = c.options.Backoff
+			}
+			rec.Snoozes++
+			return true, c.giveBack(rec, o.Reason, wait)
+		case rec.Attempts < c.options.Attempts:
+			return true, c.back(rec, o.Reason, max(wait, c.options.backoff(rec.Attempts)))
+		}
+		return false, nil
+	})
+}
+
+// again has try put a job back, and ends it where that can't be.
+func (r *Repository) again(ctx context.Context, what string, l Lease, o *Outcome, try func(*change, *record) (bool, error)) (again bool, err error) {
+	if err := o.check(); err != nil {
+		return false, op(what, l.JobID, err)
+	}
+	end := *o
+	if end.Effects = nil; end.Reason == "" {
+		end.Reason = string(sdk.Internal)
+	}
+	err = r.ending(ctx, func(c *change, _ *journal.Tx) error {
+		again = false
+		rec, err := holds(c, l)
+		if err != nil {
+			return err
+		}
+		if rec.CancelRequested {
+			end.Reason = ""
+			return c.end(rec, StatusCancelled, &end)
+		}
+		if again, err = try(c, rec); err != nil || again {
+			return err
+		}
+		return c.end(rec, StatusFailed, &end)
+	})
+	return again && err == nil, op(what, l.JobID, err)
+}
+
+// Release puts a job back whose pool stops. That is no attempt, and it may run at once. One
+// that was asked to stop is cancelled.
+func (r *Repository) Release(ctx context.Context, l Lease) error {
+	return op("release", l.JobID, r.leased(ctx, l, func(c *change, _ *journal.Tx, rec *record) error {
+		if rec.CancelRequested {
+			return c.end(rec, StatusCancelled, &Outcome{})
+		}
+		return c.giveBack(rec, Drained, 0)
+	}))
+}
+
+// giveBack is back for an attempt that doesn't count.
+func (c *change) giveBack(rec *record, reason string, wait time.Duration) error {
+	attempt := rec.Attempts
+	rec.Attempts--
+	return c.backAfter(rec, attempt, reason, wait)
+}
+
+// back puts a running job back to its queue, where it is the first.
+func (c *change) back(rec *record, reason string, wait time.Duration) error {
+	return c.backAfter(rec, rec.Attempts, reason, wait)
+}
+
+func (c *change) backAfter(rec *record, attempt int, reason string, wait time.Duration) error {
+	how := ref(rec, c.now.Sub(*rec.StartedAt))
+	how.Attempt = attempt
+	rec.Status, rec.StartedAt, rec.Reason = StatusQueued, nil, shorten(reason, maxReasonBytes)
+	rec.Progress, rec.ProgressAt = 0, nil
+	if wait > 0 {
+		rec.putOff(c, wait)
+	}
+	if err := c.save(rec); err != nil {
+		return err
+	}
+	return c.tell(rec.UserID, journal.JobRetried{JobRef: how, Reason: rec.Reason})
+}
+
+// shorten cuts a text to so many bytes of UTF-8.
+func shorten(s string, most int) string {
+	if len(s) > most {
+		s = s[:most]
+	}
+	return strings.ToValidUTF8(s, "")
+}

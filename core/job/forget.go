@@ -1,0 +1,265 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// A purge has to take a memory's content out of what jobs were asked to do, saved and came
+// to. Where it is there is known from two things: objects that name the memory by
+// memory_id, as results do, and lists that a handler gives of what else a text was made
+// from. An index by memory leads from the memory to the jobs. What names the memory is
+// emptied where it is; of what was only given it, nobody can tell which words are its own, so
+// all of it goes.
+
+// purgedText takes the place of what was purged.
+const purgedText = "[purged]"
+
+// purged reports whether a memory was purged.
+func (c *change) purged(id string) (bool, error) {
+	if c.options.Purged == nil {
+		return false, nil
+	}
+	return c.options.Purged(c, id)
+}
+
+// keep notes which memories a payload or result holds content of: those that are given, and
+// those that it names. It returns both without what was purged already.
+func (c *change) keep(id string, data json.RawMessage, given []string) (json.RawMessage, []string, error) {
+	memories := append(slices.Clone(given), namedMemories(data)...)
+	slices.Sort(memories)
+	memories = slices.Compact(memories)
+	var kept []string
+	for _, memory := range memories {
+		gone, err := c.purged(memory)
+		if err != nil {
+			return nil, nil, err
+		}
+		if gone {
+			data = withoutMemory(data, memory)
+			continue
+		}
+		if err := c.Put(memoryKey(memory, id), nil); err != nil {
+			return nil, nil, err
+		}
+		kept = append(kept, memory)
+	}
+	return data, kept, nil
+}
+
+// memoryField is the member that says of which memory an object is.
+const memoryField = "memory_id"
+
+// namedMemories are the memories that objects in a JSON value are of.
+func namedMemories(data json.RawMessage) (ids []string) {
+	if !bytes.Contains(data, []byte(memoryField)) {
+		return nil
+	}
+	root, err := core.DecodeJSON(data)
+	if err != nil {
+		return nil
+	}
+	eachObject(root, func(object map[string]any) {
+		if id, _ := object[memoryField].(string); core.ValidID(id) {
+			ids = append(ids, id)
+		}
+	})
+	return ids
+}
+
+// eachObject calls fn for each object in a decoded JSON value, the outer ones first.
+func eachObject(v any, fn func(map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		fn(v)
+		for _, member := range v {
+			eachObject(member, fn)
+		}
+	case []any:
+		for _, member := range v {
+			eachObject(member, fn)
+		}
+	}
+}
+
+// withoutMemory empties the objects of a memory in a JSON value: texts, lists and objects in
+// them go, ids and numbers stay. A value that doesn't name the memory goes as a whole.
+func withoutMemory(data json.RawMessage, memory string) json.RawMessage {
+	if len(data) == 0 {
+		return data
+	}
+	root, err := core.DecodeJSON(data)
+	found := false
+	if err == nil {
+		eachObject(root, func(object map[string]any) {
+			if object[memoryField] == memory {
+				found = true
+				emptyObject(object)
+			}
+		})
+	}
+	if !found {
+		return core.MustJSON(purgedText)
+	}
+	return core.MustJSON(root)
+}
+
+// emptyObject takes all that may be a memory's content out of an object that is of it.
+func emptyObject(object map[string]any) {
+	for name, value := range object {
+		switch value.(type) {
+		case string:
+			if name != memoryField {
+				object[name] = purgedText
+			}
+		case []any, map[string]any:
+			if name != "sources" { // ids of others
+				object[name] = []any{purgedText}
+			}
+		}
+	}
+}
+
+// Memories are the memories that jobs hold content of.
+type Memories struct{}
+
+var _ core.Forgetter = Memories{}
+
+// Forget implements [core.Forgetter]. Jobs aren't runs: it returns none. A step that was
+// made from the memory goes, so that an attempt that needs it does it again.
+func (Memories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
+	prefix := memoryKey(memoryID, "")
+	ids, err := core.Suffixes(tx, prefix, int(^uint(0)>>1))
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := forget(tx, memoryID, id); err != nil {
+			return nil, op("remove memory "+memoryID+" from", id, err)
+		}
+		if err := tx.Delete(memoryKey(memoryID, id)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// forget takes a memory out of a job.
+func forget(tx core.Tx, memory, id string) error {
+	rec, err := find(tx, id)
+	if err != nil || rec == nil {
+		return err
+	}
+	var start content
+	if found, err := get(tx, contentKey(id), &start); err != nil {
+		return err
+	} else if found && slices.Contains(start.Memories, memory) {
+		start.Payload, start.Memories = withoutMemory(start.Payload, memory), without(start.Memories, memory)
+		if err := put(tx, contentKey(id), start); err != nil {
+			return err
+		}
+	}
+	var end result
+	if found, err := get(tx, resultKey(id), &end); err != nil {
+		return err
+	} else if found && slices.Contains(end.Memories, memory) {
+		end.Result, end.Memories = withoutMemory(end.Result, memory), without(end.Memories, memory)
+		if end.Message != "" {
+			end.Message = purgedText
+		}
+		if err := put(tx, resultKey(id), end); err != nil {
+			return err
+		}
+	}
+	return forgetSteps(tx, memory, rec)
+}
+
+// without is a list without a text.
+func without(list []string, text string) []string {
+	return slices.DeleteFunc(list, func(s string) bool { return s == text })
+}
+
+// forgetSteps removes the steps that were made from a memory.
+func forgetSteps(tx core.Tx, memory string, rec *record) error {
+	if rec.Steps == 0 {
+		return nil
+	}
+	err := removeSteps(tx, rec.ID, func(s *step) bool {
+		if !slices.Contains(s.Memories, memory) {
+			return false
+		}
+		rec.Steps--
+		rec.StepBytes -= len(s.Data)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return put(tx, jobKey(rec.ID), rec)
+}
+
+// removeSteps removes the steps of a job that gone chooses, and from the index the memories
+// that the job then holds nothing of.
+func removeSteps(tx core.Tx, id string, gone func(*step) bool) error {
+	var keys [][]byte
+	var memories []string
+	err := eachStep(tx, id, func(key []byte, s *step) {
+		if gone(s) {
+			keys = append(keys, bytes.Clone(key))
+			memories = append(memories, s.Memories...)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	left, err := memoriesOf(tx, id)
+	if err != nil {
+		return err
+	}
+	for _, memory := range memories {
+		if !slices.Contains(left, memory) {
+			if err := tx.Delete(memoryKey(memory, id)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachStep calls fn for each step of a job. The key is valid only during the call.
+func eachStep(r core.Reader, id string, fn func(key []byte, s *step)) error {
+	return core.ScanPrefix(r, stepKey(id, ""), func(key, value []byte) (bool, error) {
+		var s step
+		if err := json.Unmarshal(value, &s); err != nil {
+			return false, corrupt(bytes.Clone(key), "it can't be decoded: "+err.Error())
+		}
+		fn(key, &s)
+		return true, nil
+	})
+}
+
+// memoriesOf are the memories that a job holds content of, sorted: what the index by memory
+// follows from.
+func memoriesOf(r core.Reader, id string) ([]string, error) {
+	var start content
+	var end result
+	for key, value := range map[string]any{string(contentKey(id)): &start, string(resultKey(id)): &end} {
+		if _, err := get(r, []byte(key), value); err != nil {
+			return nil, err
+		}
+	}
+	all := slices.Concat(start.Memories, end.Memories)
+	if err := eachStep(r, id, func(_ []byte, s *step) { all = append(all, s.Memories...) }); err != nil {
+		return nil, err
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}

@@ -1,0 +1,215 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Handler does the work of one type of jobs.
+type Handler interface {
+	// Run does the job and returns what it came to; nil is an outcome with nothing in it. The
+	// context has the caller who asked for the job. It ends when the job is cancelled, when
+	// its time is up and when the pool stops: Run then returns soon, with an error and, where
+	// it has one, an outcome that says how much is done.
+	//
+	// An error of class unavailable, timeout or exhausted has the job tried again, and a
+	// [SnoozeError] puts it off without an attempt; any other ends it as failed, with the
+	// error's reason. What Run writes goes through the job: [Running.Update], [Running.Store],
+	// or the outcome's Effects.
+	Run(ctx context.Context, j *Running) (*Outcome, error)
+}
+
+// HandlerFunc is a function as a [Handler].
+type HandlerFunc func(ctx context.Context, j *Running) (*Outcome, error)
+
+// Run implements [Handler].
+func (f HandlerFunc) Run(ctx context.Context, j *Running) (*Outcome, error) { return f(ctx, j) }
+
+// SnoozeError says that a job can't work now through no fault of its own, such as for a
+// model's limit of requests or an open breaker.
+type SnoozeError struct {
+	// Wait is how long to put it off; 0 is the first backoff.
+	Wait time.Duration
+	Err  error
+}
+
+// Error implements error.
+func (e *SnoozeError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *SnoozeError) Unwrap() error { return e.Err }
+
+// Running is a job while its handler works on it. It is safe for concurrent use.
+type Running struct {
+	// Job is as it was when it started, with its payload. It isn't changed.
+	Job
+	lease Lease
+	jobs  *Repository
+
+	// ctx is the handler's context, whose cause says why it ended, and cancel ends it.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// settled is whether its end, or that it goes back, was written or is being written.
+	settled atomic.Bool
+
+	mu sync.Mutex
+	// progress is the furthest that the handler said, written what is stored, at writtenAt.
+	progress, written float64
+	writtenAt         time.Time
+	// stoppedAt is when the context ended; zero while it hasn't.
+	stoppedAt time.Time
+}
+
+// Lease is the right that the handler works by, for [Repository]'s functions.
+func (j *Running) Lease() Lease { return j.lease }
+
+// Update runs fn in a transaction that writes only while the job is the handler's; after
+// that it is sdk.Conflict, reason [LeaseLost].
+func (j *Running) Update(ctx context.Context, fn func(*journal.Tx) error) error {
+	return j.jobs.Update(ctx, j.lease, fn)
+}
+
+// Store is the store for parts that have one of their own: each of its transactions writes
+// only while the job is the handler's.
+func (j *Running) Store() core.Store { return j.jobs.Store(j.lease) }
+
+// Step returns what the job saved under a name in this or an earlier attempt. Where there is
+// nothing, it has do make it and saves it before it returns: so what do pays for is paid
+// once, and nothing is written from an answer that a later attempt wouldn't find. do also
+// returns the memories whose content may be in the answer.
+func (j *Running) Step(ctx context.Context, name string, do func(context.Context) (answer json.RawMessage, memories []string, err error)) (json.RawMessage, error) {
+	answer, found, err := j.jobs.Step(ctx, j.lease, name)
+	if err != nil || found {
+		return answer, err
+	}
+	answer, memories, err := do(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What is paid for is saved also where the job was asked to stop meanwhile.
+	return answer, j.jobs.SaveStep(context.WithoutCancel(ctx), j.lease, name, answer, memories)
+}
+
+// Progress says how far the job is, from 0 to 1; less than before changes nothing. It is
+// written soon, at most once a second.
+func (j *Running) Progress(progress float64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if progress > j.progress { // nor is NaN
+		j.progress = min(progress, 1)
+	}
+}
+
+// writeProgress writes progress that isn't stored yet, a second after the last.
+func (j *Running) writeProgress(ctx context.Context, now time.Time) error {
+	j.mu.Lock()
+	progress := j.progress
+	due := progress > j.written && now.Sub(j.writtenAt) >= progressStep
+	j.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if err := j.jobs.Progress(ctx, j.lease, progress); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.written, j.writtenAt = progress, now
+	return nil
+}
+
+// stop ends the job's context, for a cause.
+func (j *Running) stop(cause error, now time.Time) {
+	j.mu.Lock()
+	if j.stoppedAt.IsZero() {
+		j.stoppedAt = now
+	}
+	j.mu.Unlock()
+	j.cancel(cause)
+}
+
+// stopped is when the job's context ended.
+func (j *Running) stopped() (at time.Time, is bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.stoppedAt, !j.stoppedAt.IsZero()
+}
+
+// The causes for which a job's context ends.
+var (
+	errCancelled = errors.New("the job was cancelled")
+	errDrained   = errors.New("the pool stops")
+	errLost      = errors.New("the job is another's")
+	errTimedOut  = errors.New("the job's time is up")
+)
+
+// settle writes what a job came to, once its handler has returned.
+func (j *Running) settle(ctx context.Context, cause error, o *Outcome, failure error) error {
+	if o == nil {
+		o = &Outcome{}
+	}
+	if failure == nil {
+		err := j.jobs.Complete(ctx, j.lease, o)
+		var effects *EffectsError
+		switch {
+		case errors.As(err, &effects):
+			failure = effects.Err // as if the handler had failed
+		case sdk.CodeOf(err) == sdk.Invalid, sdk.CodeOf(err) == sdk.Exhausted:
+			failure = err // its outcome can't be written, however often it is tried
+			o = &Outcome{}
+		default:
+			return err
+		}
+	}
+	switch {
+	case errors.Is(cause, errLost) || sdk.ReasonOf(failure) == LeaseLost:
+		return nil // nothing is ours to write
+	case errors.Is(cause, errCancelled):
+		return j.jobs.Cancelled(ctx, j.lease, &Outcome{Result: o.Result, Memories: o.Memories})
+	case errors.Is(cause, errDrained):
+		return j.jobs.Release(ctx, j.lease)
+	case errors.Is(cause, errTimedOut):
+		failure = sdk.Errorf(sdk.Timeout, "job_timeout", "the job didn't end in time: %w", failure)
+	}
+	return j.fail(ctx, o, failure)
+}
+
+// fail writes that a job's attempt failed.
+func (j *Running) fail(ctx context.Context, o *Outcome, failure error) (err error) {
+	end := *o
+	end.Effects, end.Message = nil, failure.Error()
+	if end.Reason == "" {
+		end.Reason = sdk.ReasonOf(failure)
+	}
+	var snooze *SnoozeError
+	switch {
+	case errors.As(failure, &snooze):
+		_, err = j.jobs.Snooze(ctx, j.lease, snooze.Wait, &end)
+	case passing(failure):
+		_, err = j.jobs.Retry(ctx, j.lease, &end)
+	default:
+		err = j.jobs.Fail(ctx, j.lease, &end)
+	}
+	if err != nil && sdk.CodeOf(err) == sdk.Invalid {
+		end.Result, end.Memories = nil, nil // which can't be written
+		err = j.jobs.Fail(ctx, j.lease, &end)
+	}
+	return err
+}
+
+// passing reports whether an error may be gone when the job is tried again.
+func passing(err error) bool {
+	switch sdk.CodeOf(err) {
+	case sdk.Unavailable, sdk.Timeout, sdk.Exhausted:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,191 @@
+package job
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Type says what a job does.
+type Type string
+
+// The types of jobs.
+const (
+	Reflection Type = "reflection"
+	Revalidate Type = "revalidate"
+	Dream      Type = "dream"
+	Reembed    Type = "reembed"
+	Compact    Type = "compact"
+	Workflow   Type = "workflow"
+)
+
+// Types lists all types.
+func Types() []Type { return []Type{Reflection, Revalidate, Dream, Reembed, Compact, Workflow} }
+
+// Queued reports whether jobs of the type wait in their user's queue, of which one runs
+// at a time and of which one of a namespace may be active. A workflow doesn't: its run
+// is what orders its work.
+func (t Type) Queued() bool { return t != Workflow }
+
+// notifies reports whether the end of a job of the type gets a notification.
+func (t Type) notifies() bool { return t == Reflection || t == Dream }
+
+// Status is where a job is in its life.
+type Status string
+
+// The statuses. The last three are terminal: they never change.
+const (
+	StatusQueued    Status = "queued"
+	StatusRunning   Status = "running"
+	StatusCompleted Status = "completed"
+	StatusFailed    Status = "failed"
+	StatusCancelled Status = "cancelled"
+)
+
+// Statuses lists all statuses.
+func Statuses() []Status {
+	return []Status{StatusQueued, StatusRunning, StatusCompleted, StatusFailed, StatusCancelled}
+}
+
+// Terminal reports whether a job of the status has ended.
+func (s Status) Terminal() bool {
+	return s == StatusCompleted || s == StatusFailed || s == StatusCancelled
+}
+
+// SystemUser is the user of what nobody asked for by name, such as maintenance. Its jobs
+// have a queue for each namespace.
+const SystemUser = "system"
+
+// The bounds of what a job holds.
+const (
+	// MaxPayloadBytes is the largest payload: a message of a plugin, which is what a
+	// workflow with its files may have.
+	MaxPayloadBytes = 8 << 20
+	// MaxResultBytes is the largest result.
+	MaxResultBytes = 8 << 20
+	// MaxSteps is how many steps a job may save, and MaxStepBytes how large all of them
+	// may be together.
+	MaxSteps     = 1000
+	MaxStepBytes = 32 << 20
+	// maxReasonBytes is the longest reason, and maxMessageBytes the longest message of a
+	// failure that is kept; what is longer is shortened.
+	maxReasonBytes  = 128
+	maxMessageBytes = 500
+)
+
+// Job is a piece of background work.
+type Job struct {
+	ID string `json:"id"`
+	// UserID is whose job it is, by a memory id's rules. Namespace is what it works on.
+	UserID    string `json:"user_id"`
+	Namespace string `json:"namespace"`
+	Type      Type   `json:"type"`
+	Status    Status `json:"status"`
+	// Payload is what the job was asked to do and Result what came of it, both of the
+	// type's own shape. Lists leave both out.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	// Reason says how it ended, in a stable word such as "poisoned"; while it waits again,
+	// why it went back. Message is the failure's, shortened to 500 bytes.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Attempts counts its starts, except starts that ended in a snooze or a shutdown.
+	Attempts int `json:"attempts"`
+	// Snoozes counts the times that it was put off without an attempt.
+	Snoozes int `json:"snoozes,omitempty"`
+	// Progress is how far its attempt is, from 0 to 1. It never falls within one.
+	Progress       float64 `json:"progress"`
+	IdempotencyKey string  `json:"idempotency_key,omitempty"`
+	// Forced is whether somebody asked for it past its triggers.
+	Forced bool `json:"forced,omitempty"`
+	// CancelRequested is whether a running job was asked to stop.
+	CancelRequested bool      `json:"cancel_requested,omitempty"`
+	QueuedAt        time.Time `json:"queued_at"`
+	// StartedAt is when its newest attempt began; nil while it is queued. NotBefore is
+	// until when it waits; nil where it may run.
+	StartedAt   *time.Time `json:"started_at"`
+	CompletedAt *time.Time `json:"completed_at"`
+	NotBefore   *time.Time `json:"not_before,omitempty"`
+	// Lease is who runs it; nil where nobody does.
+	Lease *Lease `json:"lease,omitempty"`
+	// NotificationFailure is the reason why its end couldn't be told by a notification.
+	NotificationFailure string `json:"notification_failure,omitempty"`
+}
+
+// Lease is the right to run a job. Who holds it must show it with each write.
+type Lease struct {
+	JobID string `json:"-"`
+	// Holder is the pool that runs the job, and Epoch which start of it this is, from 1.
+	Holder string `json:"holder"`
+	Epoch  uint64 `json:"epoch"`
+	// Beat is the holder's newest sign of life; 0 where its store's lock says that it lives.
+	Beat uint64 `json:"beat,omitempty"`
+}
+
+// Claimed is a job that was given to a holder, with its payload.
+type Claimed struct {
+	Job
+	// Caller is who asked for it, with the rights that they had then.
+	Caller core.Caller
+	// Held is the job's lease.
+	Held Lease
+}
+
+// leaseLost says that a job isn't the writer's any more. Nothing was written.
+func leaseLost(l Lease) error {
+	return sdk.Errorf(sdk.Conflict, LeaseLost, "job %s isn't held by %s in epoch %d any more", l.JobID, core.Cut(l.Holder), l.Epoch).
+		WithHint("stop working on it: another worker has it, or it has ended").WithDetail("job_id", l.JobID)
+}
+
+// The reasons that callers of this package branch on.
+const (
+	// LeaseLost is the reason of a write by a worker whose lease is over.
+	LeaseLost = "lease_lost"
+	// QueueFull is the reason of a job that there is no room for.
+	QueueFull = "queue_full"
+	// RateLimited is the reason of a forced job that comes too soon. The detail
+	// "retry_after_seconds" says when it may come.
+	RateLimited = "rate_limited"
+	// NotFound is the reason of a job that isn't there.
+	NotFound = "job_not_found"
+	// Poisoned is the reason of a job that ended its process too often.
+	Poisoned = "poisoned"
+	// ProcessEnded is the reason of a job whose holder went away.
+	ProcessEnded = "process_ended"
+	// Drained is the reason of a job that went back to its queue since its pool stops.
+	Drained = "drained"
+	// CancelledByRequest is the reason of a cancelled job where the request gave none.
+	CancelledByRequest = "cancel_requested"
+	// Done is the reason of a completed job whose handler gave none.
+	Done = "done"
+)
+
+// Absent is the error of a job that isn't there.
+func Absent(id string) error {
+	return sdk.Errorf(sdk.NotFound, NotFound, "there is no job %q", core.Cut(id)).
+		WithHint("list the jobs")
+}
+
+// validType and validStatus report whether a word from outside is one.
+func validType(t Type) bool     { return slices.Contains(Types(), t) }
+func validStatus(s Status) bool { return slices.Contains(Statuses(), s) }
+
+// queueOf names the queue that a job waits in; "" for one that waits by itself. No user's
+// id holds a slash, so that no user has the system's queues.
+func queueOf(j *Job) string {
+	switch {
+	case !j.Type.Queued():
+		return ""
+	case j.UserID == SystemUser:
+		return SystemUser + "/" + j.Namespace
+	}
+	return j.UserID
+}
+
+// Stream is the name of the stream in the journal that has a user's jobs.
+func Stream(userID string) string { return streamPrefix + userID }
+
+const streamPrefix = "job/"

@@ -1,0 +1,151 @@
+package job
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// What a pool does besides running jobs: it shows that it lives, sees who doesn't, hears of
+// requests to cancel that other processes wrote, and writes progress. All of it is one
+// goroutine that wakes every so often, with one write for all jobs, and none where nothing
+// runs on a store whose lock says who lives.
+
+// maxSilence is for how long a pool may fail to write its beat until it takes no more jobs:
+// soon after that another takes those it has.
+func (o *PoolOptions) maxSilence() time.Duration { return o.LostAfter * 6 / 10 }
+
+// keep keeps the leases until its context ends.
+func (p *Pool) keep(ctx context.Context) {
+	tick := time.NewTicker(p.options.Poll)
+	defer tick.Stop()
+	changed, unlisten := p.jobs.listen()
+	defer unlisten()
+	for {
+		now := time.Now()
+		if !p.jobs.options.Exclusive {
+			p.beat(ctx, now)
+			p.watch(ctx, now)
+		}
+		p.look(ctx, now)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-changed:
+		}
+	}
+}
+
+// retain removes jobs that aren't kept, now and then, until its context ends. It may take
+// longer than the leases could wait.
+func (p *Pool) retain(ctx context.Context) {
+	tick := time.NewTicker(p.options.RetainEvery)
+	defer tick.Stop()
+	for {
+		if _, err := p.jobs.Retain(ctx); err != nil {
+			p.report(ctx, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// report reports what failed, unless the pool ends.
+func (p *Pool) report(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		p.options.Report(err)
+	}
+}
+
+// beat raises the pool's beat, where it is time.
+func (p *Pool) beat(ctx context.Context, now time.Time) {
+	p.mu.Lock()
+	due := now.Sub(p.beaten) >= p.options.BeatEvery
+	p.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := p.jobs.Beat(ctx, p.options.Holder); err != nil {
+		p.report(ctx, err)
+		return
+	}
+	p.setBeaten(now)
+}
+
+func (p *Pool) setBeaten(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beaten = at
+}
+
+// silent reports whether others may take the pool for dead, so that it starts nothing.
+func (p *Pool) silent() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.jobs.options.Exclusive && time.Since(p.beaten) > p.options.maxSilence()
+}
+
+// watch takes over the jobs of holders whose beat this pool saw stand still for too long, by
+// its own monotonic clock: clocks of other machines count for nothing.
+func (p *Pool) watch(ctx context.Context, now time.Time) {
+	beats, err := p.jobs.Holders(ctx)
+	if err != nil {
+		p.report(ctx, err)
+		return
+	}
+	for name := range p.seen {
+		if _, there := beats[name]; !there {
+			delete(p.seen, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(beats)) {
+		last, known := p.seen[name]
+		switch {
+		case p.jobs.lives(name):
+		case !known || last.beat != beats[name]:
+			p.seen[name] = sighting{beats[name], now}
+		case now.Sub(last.at) >= p.options.LostAfter:
+			if _, err := p.jobs.TakeOver(ctx, name); err != nil {
+				p.report(ctx, err)
+			}
+		}
+	}
+}
+
+// look writes the progress of each running job, and stops those that were asked to stop or
+// that aren't the pool's any more.
+func (p *Pool) look(ctx context.Context, now time.Time) {
+	p.mu.Lock()
+	jobs := slices.Collect(maps.Keys(p.running))
+	p.mu.Unlock()
+	for _, j := range jobs {
+		if at, is := j.stopped(); is {
+			if now.Sub(at) >= p.options.Grace {
+				p.abandon(ctx, j, context.Cause(j.ctx))
+			}
+			continue
+		}
+		err := j.writeProgress(ctx, now)
+		cancel := false
+		if err == nil {
+			cancel, err = p.jobs.Renew(ctx, j.lease)
+		}
+		switch {
+		case sdk.ReasonOf(err) == LeaseLost:
+			if !j.settled.Load() {
+				j.stop(errLost, now)
+			}
+		case err != nil:
+			p.report(ctx, err)
+		case cancel:
+			j.stop(errCancelled, now)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package job
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Options bound the queue and say what it works with. A zero field is its default.
+type Options struct {
+	// QueuePerUser is how many jobs of a user wait at most: more than a user's namespaces
+	// and types make at once. Default 20, at most 200, since they are in one record.
+	QueuePerUser int
+	// QueueTotal is how many jobs wait at most. Default 10,000: what two workers do in a
+	// day if each takes 15 s.
+	QueueTotal int
+	// WorkflowsPerUser is how many workflow jobs of a user wait at most, so that one user
+	// doesn't fill the queue. Default 1,000.
+	WorkflowsPerUser int
+	// Forced is how many forced jobs a user may make in any ForcedWindow. Defaults 3 and 1 h.
+	Forced       int
+	ForcedWindow time.Duration
+	// Attempts is how often a job is tried. Default 3.
+	Attempts int
+	// Backoff is how long a job waits before its second attempt; each further wait is four
+	// times as long. Default 5 s. It is longer or shorter by up to a fifth, so that jobs
+	// that failed together don't come back together.
+	Backoff time.Duration
+	// Snoozes is how often a job may be put off without an attempt. Default 10.
+	Snoozes int
+	// MaxWait is the longest that a job is put off at once. Default 24 h.
+	MaxWait time.Duration
+	// Crashes is how often a job may end its process until it is poisoned. Default 3.
+	Crashes int
+	// Keep is how long ended jobs are kept, KeepPerUser how many of a user, and KeepAtLeast
+	// how long each is kept at least. Defaults 30 days, 1,000, and 24 h.
+	Keep        time.Duration
+	KeepPerUser int
+	KeepAtLeast time.Duration
+	// Timeouts are how long a job of a type may run; 0 is no limit, which is the default of
+	// workflow, whose run has its own. Default 15 min for reflection and revalidate, 6 h for
+	// dream, reembed and compact.
+	Timeouts map[Type]time.Duration
+
+	// Exclusive is whether the store is open in one process at a time, which its lock
+	// says: then what another process held is free, and nobody writes beats.
+	Exclusive bool
+	// Random is where jitter comes from: a number from 0 to 1, without 1. It must be safe
+	// for concurrent use. Default the system's randomness.
+	Random func() float64
+	// Notify tells of a job's end in its namespace, in the transaction of the end. An
+	// error is noted in the job, which ends without a notification. Nil tells nobody.
+	Notify func(tx *journal.Tx, n Notification) error
+	// Progressed hears of each progress that was written, after the commit. It must be safe
+	// for concurrent use and return soon. Nil hears nothing.
+	Progressed func(jobID string, progress float64)
+	// Purged tells memories that were purged, whose content no job keeps any more. Nil is
+	// for a store without memories.
+	Purged func(r core.Reader, memoryID string) (bool, error)
+}
+
+// maxQueuePerUser bounds a queue's record: 200 ids are 8 kB.
+const maxQueuePerUser = 200
+
+// withDefaults sets what is zero.
+func (o Options) withDefaults() Options {
+	setInt := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	setTime := func(field *time.Duration, value time.Duration) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	setInt(&o.QueuePerUser, 20)
+	setInt(&o.QueueTotal, 10_000)
+	setInt(&o.WorkflowsPerUser, 1000)
+	setInt(&o.Forced, 3)
+	setInt(&o.Attempts, 3)
+	setInt(&o.Snoozes, 10)
+	setInt(&o.Crashes, 3)
+	setInt(&o.KeepPerUser, 1000)
+	setTime(&o.ForcedWindow, time.Hour)
+	setTime(&o.Backoff, 5*time.Second)
+	setTime(&o.MaxWait, 24*time.Hour)
+	setTime(&o.Keep, 30*24*time.Hour)
+	setTime(&o.KeepAtLeast, 24*time.Hour)
+	timeouts := map[Type]time.Duration{
+		Reflection: 15 * time.Minute, Revalidate: 15 * time.Minute, Dream: 6 * time.Hour, Reembed: 6 * time.Hour, Compact: 6 * time.Hour,
+	}
+	for t, limit := range o.Timeouts {
+		timeouts[t] = limit
+	}
+	o.Timeouts = timeouts
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	return o
+}
+
+// Validate reports all that is wrong with the options in one error: sdk.Invalid, reason
+// "job_options_invalid".
+func (o Options) Validate() error {
+	var problems []string
+	for _, n := range []struct {
+		name  string
+		value int
+		most  int
+	}{
+		{"queue per user", o.QueuePerUser, maxQueuePerUser}, {"queue in total", o.QueueTotal, 1_000_000},
+		{"workflows per user", o.WorkflowsPerUser, 1_000_000}, {"forced jobs", o.Forced, 100}, {"attempts", o.Attempts, 100},
+		{"snoozes", o.Snoozes, 1000}, {"crashes", o.Crashes, 100}, {"jobs kept per user", o.KeepPerUser, 1_000_000},
+	} {
+		if n.value < 0 || n.value > n.most {
+			problems = append(problems, fmt.Sprintf("%s is %d, not from 1 to %d", n.name, n.value, n.most))
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"forced window", o.ForcedWindow}, {"backoff", o.Backoff}, {"longest wait", o.MaxWait}, {"time to keep", o.Keep},
+		{"least time to keep", o.KeepAtLeast},
+	} {
+		if d.value < 0 {
+			problems = append(problems, fmt.Sprintf("%s is %s, below 0", d.name, d.value))
+		}
+	}
+	for t, limit := range o.Timeouts {
+		if !validType(t) || limit < 0 {
+			problems = append(problems, fmt.Sprintf("timeout of %q is %s", core.Cut(string(t)), limit))
+		}
+	}
+	return optionProblems(problems)
+}
+
+// optionProblems is one error of all problems; nil for none.
+func optionProblems(problems []string) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(problems)
+	errs := make([]error, len(problems))
+	for i, p := range problems {
+		errs[i] = sdk.Errorf(sdk.Invalid, "job_options_invalid", "job options: %s", p)
+	}
+	return core.JoinErrors(errs...)
+}
+
+// Notification tells of a job's end.
+type Notification struct {
+	Job
+	// Title is what the notification says: "reflection completed", or "reflection failed:"
+	// with the reason.
+	Title string
+}
+
+// notification is the notification about a job that ended.
+func notification(j *Job) Notification {
+	n := Notification{Job: *j, Title: fmt.Sprintf("%s %s", j.Type, j.Status)}
+	if j.Status == StatusFailed {
+		n.Title += ": " + j.Reason
+	}
+	return n
+}
+
+// backoff is how long a job waits after so many attempts.
+func (o *Options) backoff(attempts int) time.Duration {
+	wait := float64(o.Backoff)
+	for range min(attempts-1, 20) {
+		wait *= 4
+	}
+	wait *= 0.8 + 0.4*o.Random()
+	return time.Duration(min(wait, float64(o.MaxWait)))
+}

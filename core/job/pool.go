@@ -1,0 +1,438 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// PoolOptions say what a [Pool] runs and how much at once. A zero field is its default.
+type PoolOptions struct {
+	// Handlers do the work, by type. Jobs of other types aren't taken.
+	Handlers map[Type]Handler
+	// Workers is how many jobs run at once, without workflows; Runs is how many workflows run
+	// at once. Defaults 2, since maintenance shares the processor with what people wait for,
+	// and 32.
+	Workers, Runs int
+	// PerType is how many jobs of a type run at once, within Workers. Default 1 for dream,
+	// reembed and compact, which are heavy, and no bound of its own for the others.
+	PerType map[Type]int
+	// Grace is how long running jobs have to end when the pool stops, and a handler to
+	// return when its job was cancelled. Default 10 s.
+	Grace time.Duration
+	// BeatEvery is how often the pool shows that it lives, and LostAfter how long it sees no
+	// beat of another until it takes that one's jobs. Defaults 2 s and 10 s. On a store that
+	// is open in one process at a time neither is done.
+	BeatEvery, LostAfter time.Duration
+	// Poll is how often the pool looks for what nobody told it of, such as jobs that another
+	// process queued or cancelled. Default 1 s.
+	Poll time.Duration
+	// RetainEvery is how often jobs are removed that aren't kept. Default 1 h.
+	RetainEvery time.Duration
+	// Holder names the pool in leases; no two pools have one name, also after a restart.
+	// Default a new id.
+	Holder string
+	// Report takes what fails in the background. It must be safe for concurrent use and
+	// return soon. Nil drops it.
+	Report func(error)
+}
+
+// defaultLost is how long a holder may show no beat.
+const defaultLost = 10 * time.Second
+
+// withDefaults sets what is zero.
+func (o PoolOptions) withDefaults() PoolOptions {
+	if o.Workers == 0 {
+		o.Workers = 2
+	}
+	if o.Runs == 0 {
+		o.Runs = 32
+	}
+	perType := map[Type]int{Dream: 1, Reembed: 1, Compact: 1}
+	for t, n := range o.PerType {
+		perType[t] = n
+	}
+	o.PerType = perType
+	for field, value := range map[*time.Duration]time.Duration{
+		&o.Grace: 10 * time.Second, &o.BeatEvery: 2 * time.Second, &o.LostAfter: defaultLost, &o.Poll: time.Second, &o.RetainEvery: time.Hour,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	if o.Report == nil {
+		o.Report = func(error) {}
+	}
+	return o
+}
+
+// Validate reports all that is wrong with the options in one error: sdk.Invalid, reason
+// "job_options_invalid".
+func (o PoolOptions) Validate() error {
+	var problems []string
+	if o.Workers < 0 || o.Workers > 1000 || o.Runs < 0 || o.Runs > 1000 {
+		problems = append(problems, fmt.Sprintf("%d workers and %d runs: each is from 1 to 1000", o.Workers, o.Runs))
+	}
+	for t, n := range o.PerType {
+		if !validType(t) || n < 1 {
+			problems = append(problems, fmt.Sprintf("%d jobs of type %q at once", n, core.Cut(string(t))))
+		}
+	}
+	for t, h := range o.Handlers {
+		if !validType(t) || h == nil {
+			problems = append(problems, fmt.Sprintf("no handler is given for type %q, or there is no such type", core.Cut(string(t))))
+		}
+	}
+	for _, d := range []time.Duration{o.Grace, o.BeatEvery, o.LostAfter, o.Poll, o.RetainEvery} {
+		if d < 0 {
+			problems = append(problems, fmt.Sprintf("a time is %s, below 0", d))
+		}
+	}
+	if o.Holder != "" && !validID(o.Holder) {
+		problems = append(problems, fmt.Sprintf("holder %q isn't 1 to %d letters, digits, dashes, dots and underscores", core.Cut(o.Holder), maxIDBytes))
+	}
+	return optionProblems(problems)
+}
+
+// Pool runs jobs. One goroutine claims them and each runs in one of its own; another keeps
+// the leases, and one removes what isn't kept. It is safe for concurrent use.
+type Pool struct {
+	jobs    *Repository
+	options PoolOptions
+
+	mu      sync.Mutex
+	started bool
+	stopped bool
+	running map[*Running]bool
+	// stopClaiming ends the claiming, and stopKeeping the keeping of leases.
+	stopClaiming, stopKeeping context.CancelFunc
+	unregister                func()
+	claiming, keeping, work   sync.WaitGroup
+	// changed hears of what may run, ended of jobs that settled, and idle that nothing ran
+	// and nothing could.
+	changed     <-chan struct{}
+	unlisten    func()
+	ended, idle chan struct{}
+	// stopping lets one Stop at a time, and guards how far it is.
+	stopping        sync.Mutex
+	drained, closed bool
+	// beaten is when the last beat was written, and seen what is known of others' beats.
+	// mu guards beaten; only the goroutine that keeps the leases uses seen.
+	beaten time.Time
+	seen   map[string]sighting
+}
+
+// sighting is a holder's newest beat, and when this process saw it first, by its monotonic
+// clock.
+type sighting struct {
+	beat uint64
+	at   time.Time
+}
+
+// NewPool returns a pool that hasn't started.
+func NewPool(r *Repository, o PoolOptions) (*Pool, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Holder == "" {
+		o.Holder = r.ids.NewID()
+	}
+	return &Pool{
+		jobs: r, options: o.withDefaults(), running: map[*Running]bool{}, seen: map[string]sighting{},
+		ended: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+	}, nil
+}
+
+// Start takes over what ended processes held and begins to run jobs. The context is of the
+// start: [Pool.Stop] ends the pool. A pool that was started or stopped isn't started again:
+// sdk.Conflict, reason "pool_started".
+func (p *Pool) Start(ctx context.Context) error {
+	p.mu.Lock()
+	if p.started || p.stopped {
+		p.mu.Unlock()
+		return sdk.Errorf(sdk.Conflict, "pool_started", "the pool was started or stopped before")
+	}
+	p.started = true
+	p.mu.Unlock()
+	p.unregister = p.jobs.register(p.options.Holder)
+	err := p.begin(ctx)
+	if err != nil {
+		p.unregister()
+		p.mu.Lock()
+		p.stopped = true
+		p.mu.Unlock()
+		return sdk.Wrap("start to work on jobs", err)
+	}
+	p.changed, p.unlisten = p.jobs.listen()
+	base := context.WithoutCancel(ctx)
+	claiming, stopClaiming := context.WithCancel(base)
+	keeping, stopKeeping := context.WithCancel(base)
+	p.mu.Lock()
+	p.stopClaiming, p.stopKeeping = stopClaiming, stopKeeping
+	p.mu.Unlock()
+	p.claiming.Go(func() { p.claim(claiming, base) })
+	p.keeping.Go(func() { p.keep(keeping) })
+	p.keeping.Go(func() { p.retain(keeping) })
+	return nil
+}
+
+// begin writes the first beat and takes over what is free.
+func (p *Pool) begin(ctx context.Context) error {
+	if !p.jobs.options.Exclusive {
+		if err := p.jobs.Beat(ctx, p.options.Holder); err != nil {
+			return err
+		}
+		p.setBeaten(time.Now())
+		return nil
+	}
+	_, err := p.jobs.Recover(ctx)
+	return err
+}
+
+// Started reports whether the pool runs jobs.
+func (p *Pool) Started() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.started && !p.stopped
+}
+
+// Running returns the ids of the jobs that the pool runs, sorted.
+func (p *Pool) Running() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ids := make([]string, 0, len(p.running))
+	for j := range p.running {
+		ids = append(ids, j.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// claim starts jobs until its context ends. base is the jobs' own.
+func (p *Pool) claim(ctx, base context.Context) {
+	for {
+		busy := len(p.Running()) > 0 // one that ends meanwhile may let another of its user run
+		if found := p.fill(ctx, base); !found && !busy {
+			signal(p.idle)
+		}
+		timer := time.NewTimer(p.pause(ctx))
+		select {
+		case <-ctx.Done():
+		case <-p.changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// signal tells a channel of one place something, unless it knows.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// fill starts jobs while there are free workers, and reports whether it started one or had to
+// stop looking.
+func (p *Pool) fill(ctx, base context.Context) (found bool) {
+	for ctx.Err() == nil {
+		types := p.free()
+		if len(types) == 0 || p.silent() {
+			return true
+		}
+		claimed, err := p.jobs.Claim(ctx, p.options.Holder, types)
+		if err != nil {
+			if ctx.Err() == nil {
+				p.options.Report(err)
+			}
+			return true
+		}
+		if claimed == nil {
+			return found
+		}
+		found = true
+		p.run(base, claimed)
+	}
+	return true
+}
+
+// pause is how long the pool sleeps where nobody wakes it: until a waiting job's time, and
+// at most so long that it sees soon what others queued.
+func (p *Pool) pause(ctx context.Context) time.Duration {
+	due, err := p.jobs.NextDue(ctx)
+	if err != nil || due.IsZero() || len(p.free()) == 0 {
+		return p.options.Poll
+	}
+	return max(time.Millisecond, min(p.options.Poll, due.Sub(p.jobs.clock.Now())))
+}
+
+// free are the types of which a job may start now.
+func (p *Pool) free() (types []Type) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	used := map[Type]int{}
+	for j := range p.running {
+		used[j.Type]++
+	}
+	workers := p.options.Workers - (len(p.running) - used[Workflow])
+	for _, t := range Types() {
+		if p.options.Handlers[t] == nil {
+			continue
+		}
+		bound, bounded := p.options.PerType[t]
+		switch {
+		case bounded && used[t] >= bound:
+		case t == Workflow && used[t] < p.options.Runs, t.Queued() && workers > 0:
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// run has a handler work on a job in a goroutine of its own.
+func (p *Pool) run(base context.Context, claimed *Claimed) {
+	ctx, cancel := context.WithCancelCause(core.WithCaller(base, claimed.Caller))
+	j := &Running{Job: claimed.Job, lease: claimed.Held, jobs: p.jobs, ctx: ctx, cancel: cancel}
+	p.mu.Lock()
+	p.running[j] = true
+	p.mu.Unlock()
+	p.work.Go(func() {
+		defer cancel(nil)
+		var timeUp *time.Timer
+		if limit := p.jobs.options.Timeouts[j.Type]; limit > 0 {
+			timeUp = time.AfterFunc(limit, func() { j.stop(errTimedOut, time.Now()) })
+		}
+		o, err := call(ctx, p.options.Handlers[j.Type], j)
+		if timeUp != nil {
+			timeUp.Stop()
+		}
+		if !j.settled.Swap(true) {
+			p.settle(ctx, j, o, err)
+		}
+		p.mu.Lock()
+		delete(p.running, j)
+		p.mu.Unlock()
+		signal(p.ended)
+		p.jobs.wake()
+	})
+}
+
+// call runs a handler. A panic is an error: it mustn't end what else the process does.
+func call(ctx context.Context, h Handler, j *Running) (o *Outcome, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			o, err = nil, sdk.Errorf(sdk.Internal, "job_panicked", "the handler of %s panicked: %v", j.Type, v)
+		}
+	}()
+	return h.Run(ctx, j)
+}
+
+// settle writes what became of a job, however long the store can't: what isn't written stays
+// the pool's, and nobody else would ever take it. It gives up when the pool stops: then the
+// next process takes the job over.
+func (p *Pool) settle(ctx context.Context, j *Running, o *Outcome, failure error) {
+	cause := context.Cause(ctx)
+	if ctx.Err() == nil {
+		cause = nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	for {
+		err := j.settle(ctx, cause, o, failure)
+		if err == nil || sdk.ReasonOf(err) == LeaseLost {
+			return
+		}
+		p.options.Report(err)
+		if !p.Started() || isCorrupt(err) {
+			return
+		}
+		time.Sleep(p.options.Poll)
+	}
+}
+
+// Stop ends the pool: it takes no more jobs, gives the running ones Options.Grace to end,
+// puts the others back to their queues and ends their contexts. Then it waits for their
+// handlers until ctx ends: that is sdk.Timeout, reason "jobs_running", and names them. It may
+// be called twice, and before Start.
+func (p *Pool) Stop(ctx context.Context) error {
+	p.stopping.Lock() // a second caller waits for what the first one does
+	defer p.stopping.Unlock()
+	p.mu.Lock()
+	works := p.stopClaiming != nil
+	p.stopped = true
+	p.mu.Unlock()
+	if !works {
+		return nil
+	}
+	if !p.drained {
+		p.stopClaiming()
+		p.claiming.Wait()
+		p.drain(ctx)
+		p.drained = true
+	}
+	done := make(chan struct{})
+	go func() { // ends with the handlers
+		p.work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return sdk.Errorf(sdk.Timeout, "jobs_running", "the handlers of %s haven't returned", strings.Join(p.Running(), ", "))
+	}
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	p.stopKeeping()
+	p.keeping.Wait()
+	p.unlisten()
+	p.unregister()
+	return sdk.Wrap("end the work on jobs", p.jobs.forgetHolder(context.WithoutCancel(ctx), p.options.Holder))
+}
+
+// drain waits for running jobs, and puts back those that don't end in time.
+func (p *Pool) drain(ctx context.Context) {
+	grace := time.NewTimer(p.options.Grace)
+	defer grace.Stop()
+	for len(p.Running()) > 0 {
+		select {
+		case <-p.ended:
+			continue
+		case <-grace.C:
+		case <-ctx.Done():
+		}
+		break
+	}
+	p.mu.Lock()
+	left := make([]*Running, 0, len(p.running))
+	for j := range p.running {
+		left = append(left, j)
+	}
+	p.mu.Unlock()
+	for _, j := range left {
+		j.stop(errDrained, time.Now())
+		p.abandon(context.WithoutCancel(ctx), j, errDrained)
+	}
+}
+
+// abandon writes what becomes of a job whose handler doesn't return.
+func (p *Pool) abandon(ctx context.Context, j *Running, cause error) {
+	if j.settled.Swap(true) {
+		return
+	}
+	err := j.settle(ctx, cause, nil, cause)
+	if err != nil && sdk.ReasonOf(err) != LeaseLost {
+		p.options.Report(err)
+		j.settled.Store(false) // its handler's return, or the next look, tries again
+	}
+}

@@ -1,0 +1,121 @@
+package job
+
+import (
+	"context"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// Derived implements [core.Rebuilder]: the indices, the queues and the counts.
+func (Checker) Derived() []string { return append(summed(), derived()...) }
+
+// Rebuild implements [core.Rebuilder]. What follows from several jobs is made first, since
+// which job of a queue goes next follows from the queue. A job that can't be read is left out.
+func (Checker) Rebuild(ctx context.Context, s core.Store) error {
+	for _, prefix := range summed() {
+		if err := core.UpdateEach(ctx, s, prefix, func(tx core.Tx, key string) error { return tx.Delete([]byte(key)) }); err != nil {
+			return err
+		}
+	}
+	if err := core.UpdateEach(ctx, s, jobPrefix, addToSums); err != nil {
+		return err
+	}
+	for _, prefix := range derived() {
+		err := core.UpdateEach(ctx, s, prefix, func(tx core.Tx, key string) error { return dropStray(tx, prefix, []byte(key)) })
+		if err != nil {
+			return err
+		}
+	}
+	return core.UpdateEach(ctx, s, jobPrefix, putIndices)
+}
+
+// readable is the job of a key of jobs; nil for one that can't be read.
+func readable(r core.Reader, key string) (*record, error) {
+	rec, err := find(r, key[len(jobPrefix):])
+	if isCorrupt(err) {
+		return nil, nil
+	}
+	return rec, err
+}
+
+// addToSums counts a job, and puts it into its queue.
+func addToSums(tx core.Tx, key string) error {
+	rec, err := readable(tx, key)
+	if err != nil || rec == nil {
+		return err
+	}
+	c := &change{Tx: tx}
+	if err := c.count(nil, rec); err != nil {
+		return err
+	}
+	name := queueOf(&rec.Job)
+	if name == "" || rec.Status.Terminal() {
+		return nil
+	}
+	q, err := readQueue(tx, name)
+	if err != nil {
+		return err
+	}
+	if rec.Status == StatusRunning {
+		q.Running = rec.ID
+		return putQueue(tx, name, &q)
+	}
+	at := 0
+	for ; at < len(q.Jobs); at++ {
+		other, err := named(tx, queueKey(name), q.Jobs[at])
+		if err != nil {
+			return err
+		}
+		if other.Number > rec.Number {
+			break
+		}
+	}
+	q.Jobs = slices.Insert(q.Jobs, at, rec.ID)
+	return putQueue(tx, name, &q)
+}
+
+// dropStray deletes a key of an index that follows from no job.
+func dropStray(tx core.Tx, prefix string, key []byte) error {
+	value, found, err := tx.Get(key)
+	if err != nil || !found {
+		return err
+	}
+	fits, err := follows(tx, prefix, key, value)
+	if isCorrupt(err) {
+		return nil // it stays, with the record that it may be of
+	}
+	if err != nil || fits {
+		return err
+	}
+	return tx.Delete(key)
+}
+
+// putIndices writes the keys of a job's indices.
+func putIndices(tx core.Tx, key string) error {
+	rec, err := readable(tx, key)
+	if err != nil || rec == nil {
+		return err
+	}
+	want, err := expected(tx, rec)
+	if isCorrupt(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range want {
+		if err := tx.Put(e.key, e.value); err != nil {
+			return err
+		}
+	}
+	goes, err := goesNext(tx, rec)
+	if err != nil || !goes {
+		return err
+	}
+	at, err := next(tx, rec)
+	if err != nil {
+		return err
+	}
+	return move(tx, spot{}, at)
+}

@@ -1,0 +1,176 @@
+package job
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// record is a job without its content. It is small, since each change rewrites it. What the
+// embedded job has of payload, result, message and lease is kept elsewhere, and empty here.
+type record struct {
+	Job
+	// Number counts the jobs as they were queued, whatever the clock says: a queue's jobs
+	// are in its order.
+	Number uint64 `json:"number"`
+	// Holder has the job, or had it last, and Epoch is how often it was started.
+	Holder string `json:"holder,omitempty"`
+	Epoch  uint64 `json:"epoch"`
+	// Crashes counts the holders that went away while they had it.
+	Crashes int `json:"crashes,omitempty"`
+	// ProgressAt is when its progress was written.
+	ProgressAt *time.Time `json:"progress_at,omitempty"`
+	// Wait is how long NotBefore put it off, in nanoseconds: a clock that went back since
+	// shows by a longer time that is left.
+	Wait int64 `json:"wait,omitempty"`
+	// CancelReason is why it was asked to stop.
+	CancelReason string `json:"cancel_reason,omitempty"`
+	// Steps counts what it saved, and StepBytes sums it up.
+	Steps     int `json:"steps,omitempty"`
+	StepBytes int `json:"step_bytes,omitempty"`
+}
+
+// content is what a job starts with.
+type content struct {
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Caller  *callerRecord   `json:"caller,omitempty"`
+	// Memories are those whose content is in the payload.
+	Memories []string `json:"memories,omitempty"`
+}
+
+// result is what a job ended with.
+type result struct {
+	Result   json.RawMessage `json:"result,omitempty"`
+	Message  string          `json:"message,omitempty"`
+	Memories []string        `json:"memories,omitempty"`
+}
+
+// step is something that a job paid for.
+type step struct {
+	Data     json.RawMessage `json:"data"`
+	Memories []string        `json:"memories,omitempty"`
+}
+
+// callerRecord is a [core.Caller] as it is stored.
+type callerRecord struct {
+	Subject    string       `json:"subject,omitempty"`
+	Scopes     []core.Scope `json:"scopes,omitempty"`
+	Namespaces []string     `json:"namespaces,omitempty"`
+	Label      string       `json:"label,omitempty"`
+}
+
+func storedCaller(c core.Caller) *callerRecord {
+	if c.Subject == "" && c.Label == "" && len(c.Scopes) == 0 && len(c.Namespaces) == 0 {
+		return nil
+	}
+	return &callerRecord{c.Subject, c.Scopes, c.Namespaces, c.Label}
+}
+
+func (c *callerRecord) caller() core.Caller {
+	if c == nil {
+		return core.Caller{}
+	}
+	return core.Caller{Subject: c.Subject, Scopes: c.Scopes, Namespaces: c.Namespaces, Label: c.Label}
+}
+
+// lease is the right that the record's holder has.
+func (rec *record) lease() Lease { return Lease{JobID: rec.ID, Holder: rec.Holder, Epoch: rec.Epoch} }
+
+// put encodes a record and writes it.
+func put(tx core.Tx, key []byte, value any) error {
+	data, err := core.EncodeJSON(value)
+	if err != nil {
+		return sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", DescribeKey(key), err)
+	}
+	return tx.Put(key, data)
+}
+
+// get reads and decodes a record, and reports whether it is there.
+func get(r core.Reader, key []byte, value any) (bool, error) {
+	data, found, err := r.Get(key)
+	if err != nil || !found {
+		return false, err
+	}
+	if err := json.Unmarshal(data, value); err != nil {
+		return false, corrupt(key, "it can't be decoded: "+err.Error())
+	}
+	return true, nil
+}
+
+// read reads a job's record. One that isn't there is [Absent].
+func read(r core.Reader, id string) (*record, error) {
+	rec, err := find(r, id)
+	if err == nil && rec == nil {
+		err = Absent(id)
+	}
+	return rec, err
+}
+
+// find is read that returns nil for a job that isn't there.
+func find(r core.Reader, id string) (*record, error) {
+	if !validID(id) {
+		return nil, nil
+	}
+	var rec record
+	found, err := get(r, jobKey(id), &rec)
+	if err != nil || !found {
+		return nil, err
+	}
+	if rec.ID != id || !rec.wellFormed() {
+		return nil, corrupt(jobKey(id), "it isn't as the program writes it")
+	}
+	return &rec, nil
+}
+
+// wellFormed reports whether the record has what its status needs.
+func (rec *record) wellFormed() bool {
+	if !validType(rec.Type) || !validStatus(rec.Status) || rec.Number == 0 || !core.ValidID(rec.UserID) {
+		return false
+	}
+	switch rec.Status {
+	case StatusQueued:
+		return rec.StartedAt == nil && rec.CompletedAt == nil
+	case StatusRunning:
+		return rec.StartedAt != nil && rec.CompletedAt == nil && rec.NotBefore == nil && validID(rec.Holder) && rec.Epoch > 0
+	}
+	return rec.CompletedAt != nil && rec.NotBefore == nil && rec.Reason != ""
+}
+
+// named reads the job that an index names, which has to be there.
+func named(r core.Reader, key []byte, id string) (*record, error) {
+	rec, err := find(r, id)
+	if err == nil && rec == nil {
+		err = corrupt(key, "it names a job that isn't there")
+	}
+	return rec, err
+}
+
+// readNumber reads a decimal number; 0 for none.
+func readNumber(r core.Reader, key []byte) (uint64, error) {
+	value, found, err := r.Get(key)
+	if err != nil || !found {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(string(value), 10, 64)
+	if err != nil {
+		return 0, corrupt(key, "it is no number")
+	}
+	return n, nil
+}
+
+func putNumber(tx core.Tx, key []byte, n uint64) error {
+	return tx.Put(key, strconv.AppendUint(nil, n, 10))
+}
+
+// corrupt says that a record isn't what this program wrote.
+func corrupt(key []byte, problem string) error {
+	return sdk.Errorf(sdk.Internal, "record_corrupt", "job record %s: %s", DescribeKey(key), problem).
+		WithHint("the store is damaged at this record; check it").WithAction("store check").
+		WithDetail("key", DescribeKey(key))
+}
+
+// isCorrupt reports whether an error says that a record is damaged.
+func isCorrupt(err error) bool { return sdk.ReasonOf(err) == "record_corrupt" }

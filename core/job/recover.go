@@ -1,0 +1,135 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// holders are those that jobs run under, or that have a beat, with their beats.
+func holders(r core.Reader) (map[string]uint64, error) {
+	found := map[string]uint64{}
+	for from := []byte(runningPrefix); ; {
+		var name string
+		err := r.Scan(from, core.PrefixEnd([]byte(runningPrefix)), func(key, _ []byte) (bool, error) {
+			name, _, _ = strings.Cut(string(key[len(runningPrefix):]), "/")
+			return false, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			break
+		}
+		found[name] = 0
+		from = core.PrefixEnd(runningKey(name, "")) // over its other jobs
+	}
+	err := core.ScanPrefix(r, []byte(holderPrefix), func(key, _ []byte) (bool, error) {
+		var h holder
+		if _, err := get(r, bytes.Clone(key), &h); err != nil {
+			return false, err
+		}
+		found[string(key[len(holderPrefix):])] = h.Beat
+		return true, nil
+	})
+	return found, err
+}
+
+// Holders returns who holds jobs or has a beat, each with its newest beat.
+func (r *Repository) Holders(ctx context.Context) (found map[string]uint64, err error) {
+	err = r.view(ctx, func(reader core.Reader) (err error) {
+		found, err = holders(reader)
+		return err
+	})
+	return found, err
+}
+
+// Recover takes over what holders had that are known to be gone: on a store that is open in
+// one process at a time, all that aren't registered here. It returns how many jobs that were.
+// On other stores it does nothing: there a pool watches the beats.
+func (r *Repository) Recover(ctx context.Context) (jobs int, err error) {
+	if !r.options.Exclusive {
+		return 0, nil
+	}
+	all, err := r.Holders(ctx)
+	if err != nil {
+		return 0, sdk.Wrap("look for jobs of ended processes", err)
+	}
+	for name := range all {
+		if r.lives(name) {
+			continue
+		}
+		n, err := r.TakeOver(ctx, name)
+		if jobs += n; err != nil {
+			return jobs, err
+		}
+	}
+	return jobs, nil
+}
+
+// TakeOver frees the jobs of a holder that is gone, and forgets its beat. Each goes back to
+// the head of its queue and may run at once; one that was asked to stop is cancelled, one
+// that ended its process too often, or whose attempts are used up, has failed. The
+// holder can't write to any of them again.
+func (r *Repository) TakeOver(ctx context.Context, name string) (jobs int, err error) {
+	what := "take over the jobs of " + core.Cut(name)
+	var ids []string
+	err = r.view(ctx, func(reader core.Reader) (err error) {
+		ids, err = core.Suffixes(reader, runningKey(name, ""), math.MaxInt)
+		return err
+	})
+	if err != nil {
+		return 0, sdk.Wrap(what, err)
+	}
+	var errs []error // a record that is damaged doesn't keep the others
+	for _, id := range ids {
+		if err := r.lost(ctx, name, id); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		jobs++
+	}
+	if len(errs) == 0 {
+		errs = append(errs, r.forgetHolder(ctx, name))
+	}
+	return jobs, sdk.Wrap(what, core.JoinErrors(errs...))
+}
+
+// lost takes in that the holder of a job went away.
+func (r *Repository) lost(ctx context.Context, name, id string) error {
+	return r.ending(ctx, func(c *change, _ *journal.Tx) error {
+		rec, err := find(c, id)
+		if err != nil || rec == nil || rec.Status != StatusRunning || rec.Holder != name {
+			return err // it ended meanwhile
+		}
+		rec.Crashes++
+		switch {
+		case rec.CancelRequested:
+			return c.end(rec, StatusCancelled, &Outcome{})
+		case rec.Crashes >= c.options.Crashes:
+			return c.end(rec, StatusFailed, &Outcome{Reason: Poisoned})
+		case rec.Attempts >= c.options.Attempts:
+			return c.end(rec, StatusFailed, &Outcome{Reason: ProcessEnded})
+		}
+		return c.back(rec, ProcessEnded, 0)
+	})
+}
+
+// forgetHolder removes the beat of a holder that has no jobs.
+func (r *Repository) forgetHolder(ctx context.Context, name string) error {
+	return r.update(ctx, func(c *change, _ *journal.Tx) error {
+		left, err := core.Suffixes(c, runningKey(name, ""), 1)
+		if err != nil || len(left) > 0 {
+			return err
+		}
+		if _, found, err := c.Get(holderKey(name)); err != nil || !found {
+			return err
+		}
+		return c.Delete(holderKey(name))
+	})
+}

@@ -1,0 +1,114 @@
+package job
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Repository keeps jobs on a store. It is safe for concurrent use. A process has one for a
+// store, since it knows which holders are in this process.
+type Repository struct {
+	journal *journal.Writer
+	clock   core.Clock
+	ids     core.IDs
+	options Options
+
+	mu sync.Mutex
+	// held are the holders of this process that work.
+	held map[string]bool
+	// listening are the pools that hear of changes.
+	listening map[chan struct{}]bool
+	// latest is the latest time that a claim saw: an earlier one is a clock that went back.
+	latest time.Time
+}
+
+// New returns the repository on the writer's store. The writer's subscribers hear of the
+// jobs' events.
+func New(w *journal.Writer, ids core.IDs, o Options) (*Repository, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	clock := w.Clock
+	if clock == nil {
+		clock = core.SystemClock{}
+	}
+	r := &Repository{clock: clock, ids: ids, options: o.withDefaults(), held: map[string]bool{}, listening: map[chan struct{}]bool{}}
+	r.journal = &journal.Writer{Store: w.Store, Clock: clock, Subscribers: append(w.Subscribers[:len(w.Subscribers):len(w.Subscribers)], r.Wake)}
+	return r, nil
+}
+
+// Wake is a [journal.Subscriber]: with it in another part's writer, pools hear at once of
+// jobs that were queued in that part's transactions. Otherwise they look by themselves.
+func (r *Repository) Wake(stream string, _ journal.Entry) {
+	if strings.HasPrefix(stream, streamPrefix) {
+		r.wake()
+	}
+}
+
+// wake has the pools look.
+func (r *Repository) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for listener := range r.listening {
+		select {
+		case listener <- struct{}{}:
+		default: // it will look anyway
+		}
+	}
+}
+
+// listen returns what hears of changes, until the returned function is called.
+func (r *Repository) listen() (changed <-chan struct{}, stop func()) {
+	listener := make(chan struct{}, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listening[listener] = true
+	return listener, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.listening, listener)
+	}
+}
+
+// update runs fn in a transaction.
+func (r *Repository) update(ctx context.Context, fn func(c *change, tx *journal.Tx) error) error {
+	return r.journal.Update(ctx, func(tx *journal.Tx) error { return fn(r.change(ctx, tx, tx.Now()), tx) })
+}
+
+func (r *Repository) change(ctx context.Context, tx core.Tx, now time.Time) *change {
+	return &change{Tx: tx, ctx: ctx, options: &r.options, now: now.UTC().Round(0)}
+}
+
+// view runs fn on a snapshot.
+func (r *Repository) view(ctx context.Context, fn func(core.Reader) error) error {
+	return r.journal.Store.View(ctx, fn)
+}
+
+// lives reports whether a holder works in this process.
+func (r *Repository) lives(holder string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held[holder]
+}
+
+// register notes a holder of this process, until the returned function is called. A holder
+// that isn't registered counts as gone where the store is exclusive.
+func (r *Repository) register(holder string) (stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held[holder] = true
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.held, holder)
+	}
+}
+
+// op says what was being done to a job, where an error is one.
+func op(what, id string, err error) error { return sdk.Wrap(what+" job "+core.Cut(id), err) }

@@ -1,0 +1,168 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// retainBatch is how many jobs one transaction removes.
+const retainBatch = 100
+
+// Retain removes ended jobs that aren't kept any longer: those that ended before
+// Options.Keep, and of each user all but the newest Options.KeepPerUser. None goes within
+// Options.KeepAtLeast of its end. Their events stay. It returns how many went.
+func (r *Repository) Retain(ctx context.Context) (removed int, err error) {
+	n, err := r.retainByAge(ctx)
+	if err != nil {
+		return n, sdk.Wrap("remove old jobs", err)
+	}
+	over, err := r.overfull(ctx)
+	if err != nil {
+		return n, sdk.Wrap("remove old jobs", err)
+	}
+	for _, user := range over {
+		more, err := r.retainOf(ctx, user)
+		if n += more; err != nil {
+			return n, sdk.Wrap("remove old jobs of "+user, err)
+		}
+	}
+	return n, nil
+}
+
+// retainByAge removes what ended too long ago.
+func (r *Repository) retainByAge(ctx context.Context) (removed int, err error) {
+	keep := max(r.options.Keep, r.options.KeepAtLeast)
+	for {
+		batch := 0
+		err := r.update(ctx, func(c *change, _ *journal.Tx) error {
+			ids, err := endedBefore(c, c.now.Add(-keep))
+			batch = len(ids)
+			if err != nil {
+				return err
+			}
+			return c.removeAll(ids)
+		})
+		if removed += batch; err != nil || batch < retainBatch {
+			return removed, err
+		}
+	}
+}
+
+// endedBefore are the first jobs that ended before a time.
+func endedBefore(r core.Reader, before time.Time) (ids []string, err error) {
+	if before.Before(time.Unix(0, 0)) {
+		return nil, nil // nothing ended then
+	}
+	err = r.Scan([]byte(endPrefix), endKey(before, ""), func(key, _ []byte) (bool, error) {
+		ids = append(ids, afterNumber(key, endPrefix))
+		return len(ids) < retainBatch, nil
+	})
+	return ids, err
+}
+
+// overfull are the users with more ended jobs than are kept.
+func (r *Repository) overfull(ctx context.Context) (users []string, err error) {
+	err = r.view(ctx, func(reader core.Reader) error {
+		users = nil
+		return core.ScanPrefix(reader, []byte(finishedPrefix), func(key, _ []byte) (bool, error) {
+			n, err := readNumber(reader, bytes.Clone(key))
+			if err == nil && n > uint64(r.options.KeepPerUser) {
+				users = append(users, string(key[len(finishedPrefix):]))
+			}
+			return true, err
+		})
+	})
+	return users, err
+}
+
+// retainOf removes the oldest ended jobs of a user that has too many.
+func (r *Repository) retainOf(ctx context.Context, user string) (removed int, err error) {
+	var ids []string
+	err = r.view(ctx, func(reader core.Reader) error {
+		ids = nil
+		start, ended := userPrefix+user+"/", 0
+		before := r.clock.Now().Add(-r.options.KeepAtLeast)
+		return core.ScanPrefix(reader, []byte(start), func(key, _ []byte) (bool, error) {
+			rec, err := named(reader, bytes.Clone(key), afterNumber(key, start))
+			if err != nil || !rec.Status.Terminal() {
+				return err == nil, err
+			}
+			if ended++; ended > r.options.KeepPerUser && rec.CompletedAt.Before(before) {
+				ids = append(ids, rec.ID)
+			}
+			return true, ctx.Err()
+		})
+	})
+	for len(ids) > 0 && err == nil {
+		batch := ids[:min(len(ids), retainBatch)]
+		if err = r.update(ctx, func(c *change, _ *journal.Tx) error { return c.removeAll(batch) }); err == nil {
+			removed += len(batch)
+			ids = ids[len(batch):]
+		}
+	}
+	return removed, err
+}
+
+// removeAll removes jobs that have ended. One that is gone is left out.
+func (c *change) removeAll(ids []string) error {
+	for _, id := range ids {
+		rec, err := find(c, id)
+		if err != nil {
+			return err
+		}
+		if rec == nil || !rec.Status.Terminal() {
+			continue
+		}
+		if err := c.remove(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes an ended job with all that it has.
+func (c *change) remove(rec *record) error {
+	memories, err := memoriesOf(c, rec.ID)
+	if err != nil {
+		return err
+	}
+	gone := entries(rec)
+	for _, memory := range memories {
+		gone = append(gone, entry{memoryKey(memory, rec.ID), nil})
+	}
+	for _, key := range [][]byte{jobKey(rec.ID), contentKey(rec.ID), resultKey(rec.ID)} {
+		gone = append(gone, entry{key, nil})
+	}
+	if err := c.replace(gone, nil); err != nil {
+		return err
+	}
+	left, err := readNumber(c, finishedKey(rec.UserID))
+	if err != nil {
+		return err
+	}
+	if left > 1 {
+		return putNumber(c, finishedKey(rec.UserID), left-1)
+	}
+	return c.forgetUser(rec)
+}
+
+// forgetUser removes what is kept of a user without ended jobs: the count and, where none
+// waits either, when the queue was served.
+func (c *change) forgetUser(rec *record) error {
+	if err := c.Delete(finishedKey(rec.UserID)); err != nil {
+		return err
+	}
+	left, err := core.Suffixes(c, []byte(userPrefix+rec.UserID+"/"), 1)
+	if err != nil || len(left) > 0 || rec.UserID == SystemUser {
+		return err
+	}
+	if err := c.Delete(forcedKey(rec.UserID)); err != nil {
+		return err
+	}
+	return c.Delete(servedKey(rec.UserID))
+}

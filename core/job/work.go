@@ -1,0 +1,82 @@
+package job
+
+import (
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Idle is what is left of a queue that was worked off.
+type Idle struct {
+	// Queued is how many jobs wait still: for a time, such as those that are tried again
+	// later, behind such a job of their user, or for a handler that the pool doesn't have.
+	Queued int
+	// Next is when the first of those may run that wait for a time; zero where none does.
+	Next time.Time
+}
+
+// RunUntilIdle starts the pool, runs jobs until none runs and none may run now, and stops it.
+// It is the queue's work without a server. It doesn't wait for jobs that wait for a time.
+// Where ctx ends it stops at once, as [Pool.Stop] does, and returns ctx's error.
+func (p *Pool) RunUntilIdle(ctx context.Context) (left Idle, err error) {
+	err = p.runWhile(ctx, func() error {
+		select {
+		case <-p.idle:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if err != nil {
+		return Idle{}, err
+	}
+	counts, err := p.jobs.Counts(ctx)
+	if err != nil {
+		return Idle{}, err
+	}
+	for _, n := range counts {
+		left.Queued += n.Queued
+	}
+	left.Next, err = p.jobs.NextDue(ctx)
+	return left, err
+}
+
+// RunJob is RunUntilIdle that ends with a job: it works the queue until the job has ended,
+// and returns it with its result. It waits where the job is tried again later.
+func (p *Pool) RunJob(ctx context.Context, id string) (*Job, error) {
+	changed, unlisten := p.jobs.listen()
+	defer unlisten()
+	err := p.runWhile(ctx, func() error {
+		poll := time.NewTicker(p.options.Poll)
+		defer poll.Stop()
+		for {
+			j, err := p.jobs.Peek(ctx, id)
+			if err != nil || j.Status.Terminal() {
+				return err
+			}
+			select {
+			case <-changed:
+			case <-poll.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	if err != nil {
+		return nil, sdk.Wrap("work on job "+core.Cut(id), err)
+	}
+	return p.jobs.Get(ctx, id)
+}
+
+// runWhile runs the pool until wait returns.
+func (p *Pool) runWhile(ctx context.Context, wait func() error) error {
+	if err := p.Start(ctx); err != nil {
+		return err
+	}
+	err := wait()
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*p.options.Grace)
+	defer cancel()
+	return core.JoinErrors(err, p.Stop(stopping))
+}

@@ -1,0 +1,62 @@
+package journal
+
+// JobRef is what all events tell that a job leads to.
+type JobRef struct {
+	JobID string `json:"job_id"`
+	Type  string `json:"type"`
+	// Attempt counts the job's starts, from 1; 0 where it never began.
+	Attempt int `json:"attempt"`
+	// LatencyMillis is how long it was in the status that it leaves; 0 for a new one.
+	LatencyMillis float64 `json:"latency_ms"`
+}
+
+// JobQueued says that a job was made.
+type JobQueued struct {
+	JobRef
+	Namespace string `json:"namespace"`
+	// Forced is whether somebody asked for it past its triggers.
+	Forced bool `json:"forced,omitempty"`
+}
+
+// JobStarted says that a worker has the job.
+type JobStarted struct {
+	JobRef
+	// Epoch counts the starts, also those that were no attempt in the end.
+	Epoch uint64 `json:"epoch"`
+}
+
+// JobRetried says that a job went back to its queue, and why.
+type JobRetried struct {
+	JobRef
+	Reason string `json:"reason"`
+}
+
+// JobCompleted says that a job did its work.
+type JobCompleted struct {
+	JobRef
+	Reason string `json:"reason,omitempty"`
+}
+
+// JobFailed says that a job ended without having done its work.
+type JobFailed struct {
+	JobRef
+	Reason string `json:"reason"`
+}
+
+// JobCancelled says that a job was ended by a request.
+type JobCancelled struct {
+	JobRef
+	Reason string `json:"reason"`
+}
+
+func (JobQueued) eventType() string    { return "agent.job.queued" }
+func (JobStarted) eventType() string   { return "agent.job.started" }
+func (JobRetried) eventType() string   { return "agent.job.retried" }
+func (JobCompleted) eventType() string { return "agent.job.completed" }
+func (JobFailed) eventType() string    { return "agent.job.failed" }
+func (JobCancelled) eventType() string { return "agent.job.cancelled" }
+
+// jobEvents has one of each type above, for the catalogue.
+func jobEvents() []Event {
+	return []Event{JobQueued{}, JobStarted{}, JobRetried{}, JobCompleted{}, JobFailed{}, JobCancelled{}}
+}

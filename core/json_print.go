@@ -1,0 +1,52 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// PrintJSON is a value as every surface prints a result: indented by two spaces, with a
+// line end, and with nothing escaped but what a terminal would obey. A surface that
+// encoded results in its own way would show the same thing differently.
+func PrintJSON(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return escapeSteering(out.Bytes()), nil
+}
+
+// escapeSteering writes what steers a terminal, and encoding/json leaves as it is, as the
+// escapes that mean the same.
+func escapeSteering(data []byte) []byte {
+	plain := true // most of it, and looked through byte by byte
+	for _, b := range data {
+		if b < ' ' && b != '\n' || b >= 0x7f {
+			plain = false
+			break
+		}
+	}
+	if plain || !bytes.ContainsFunc(data, steers) {
+		return data
+	}
+	var out bytes.Buffer
+	for _, r := range string(data) {
+		if steers(r) {
+			fmt.Fprintf(&out, "\\u%04x", r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes()
+}
+
+// steers reports whether a terminal obeys a character rather than showing it: the control
+// characters of ASCII and Latin-1, except the line ends between JSON's values, and the
+// characters that change the direction of the text around them.
+func steers(r rune) bool {
+	return r < ' ' && r != '\n' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}

@@ -1,0 +1,24 @@
+package core_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+func TestPrintJSON_EscapesOnlyWhatATerminalObeys(t *testing.T) {
+	value := map[string]any{"a": "<b> & é", "z": "x\u202ey\u009bz\u007f"}
+	text, err := core.PrintJSON(value)
+	want := "{\n  \"a\": \"<b> & é\",\n  \"z\": \"x\\u202ey\\u009bz\\u007f\"\n}\n"
+	if err != nil || string(text) != want {
+		t.Errorf("%q, %v; want %q", text, err, want)
+	}
+	var again map[string]any
+	if err := json.Unmarshal(text, &again); err != nil || again["z"] != value["z"] {
+		t.Errorf("read again it is %q: %v", again["z"], err)
+	}
+	if _, err := core.PrintJSON(func() {}); err == nil {
+		t.Error("a function is printed")
+	}
+}

@@ -1,0 +1,256 @@
+package check
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Derived are the prefixes of what follows from the records and links.
+func Derived() []string {
+	prefixes := append(secondary(), record.CountPrefix)
+	for _, index := range others() {
+		prefixes = append(prefixes, index.prefix)
+	}
+	return prefixes
+}
+
+// secondary are the prefixes of a memory's indices.
+func secondary() []string {
+	return []string{record.AgentPrefix, record.KindPrefix, record.StatePrefix, record.TagPrefix, record.TimePrefix, record.TitlePrefix}
+}
+
+// index is one that follows from records. stray reports whether no record has an
+// entry of it.
+type index struct {
+	prefix string
+	stray  func(r core.Reader, key string) (bool, error)
+}
+
+// others are the indices of what isn't a memory.
+func others() []index {
+	return []index{
+		{record.LinkToPrefix, strayEnd}, {record.PendingNamespacePrefix, strayPending}, {record.PendingSourcePrefix, strayPending},
+		{record.DecisionMemoryPrefix, strayDecision}, {record.KnowledgeNamespacePrefix, strayKnowledge},
+	}
+}
+
+// Run proves that records, indices, vectors,
+// counts, links, approvals, decisions, knowledge and events agree.
+func Run(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	c := &checker{ctx: ctx, r: r, report: report}
+	for _, pass := range []func() error{
+		c.memories, c.strayIndices, c.counts, c.vectors, c.tombstones, c.links, c.pendings,
+		c.purges, c.decisions, c.promotions, c.knowledge, c.knowledgeTombstones, c.strayOthers, c.proofs,
+	} {
+		if err := pass(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checker is a check under way.
+type checker struct {
+	ctx    context.Context
+	r      core.Reader
+	report func(core.Problem)
+
+	// indexed counts the entries of indices that the records should have.
+	indexed int64
+}
+
+// each calls fn for each pair of a prefix, until ctx ends.
+func (c *checker) each(prefix string, fn func(key string, value []byte) error) error {
+	start := []byte(prefix)
+	return core.ScanPrefix(c.r, start, func(key, value []byte) (bool, error) {
+		if err := c.ctx.Err(); err != nil {
+			return false, err
+		}
+		return true, fn(string(key), value)
+	})
+}
+
+func (c *checker) problem(key, format string, args ...any) {
+	c.add(key, false, format, args...)
+}
+
+// derived reports a problem that a rebuild fixes.
+func (c *checker) derived(key, format string, args ...any) {
+	c.add(key, true, format, args...)
+}
+
+func (c *checker) add(key string, rebuildable bool, format string, args ...any) {
+	c.report(core.Problem{
+		Part: "memories", Key: strings.Trim(strconv.Quote(key), `"`), Message: fmt.Sprintf(format, args...), Rebuildable: rebuildable,
+	})
+}
+
+// has reports whether a key is there.
+func (c *checker) has(key []byte) (bool, error) {
+	_, found, err := c.r.Get(key)
+	return found, err
+}
+
+// memories checks each record, what indices it should be in, and its events.
+func (c *checker) memories() error {
+	return c.each(record.MemoryPrefix, func(key string, value []byte) error {
+		m, err := record.Decode(key[len(record.MemoryPrefix):], value)
+		if err != nil {
+			c.problem(key, "%s", sdk.AsError(err).Message)
+			return nil
+		}
+		c.bounds(key, m)
+		if m.EmbeddingModel != "" {
+			if found, err := c.has(record.VectorKey(m.ID)); err != nil {
+				return err
+			} else if !found {
+				c.problem(key, "its vector is missing")
+			}
+		}
+		for i, index := range record.IndexKeys(m) {
+			c.indexed++
+			value, found, err := c.r.Get(index)
+			if err != nil {
+				return err
+			}
+			if !found || i == 0 && string(value) != string(record.SizeValue(m)) {
+				c.derived(string(index), "the index misses memory %s, or its size", m.ID)
+			}
+		}
+		if err := c.elsewhere(key, m); err != nil {
+			return err
+		}
+		if err := c.replayed(key, m); err != nil {
+			return err
+		}
+		return c.origin(key, m)
+	})
+}
+
+// origin checks a memory against the event of its making.
+func (c *checker) origin(key string, m *core.Memory) error {
+	first, err := core.Suffixes(c.r, []byte(record.HistoryPrefix+m.ID+"/"), 1)
+	if err != nil {
+		return err
+	}
+	if len(first) == 0 || len(first[0]) != 8 {
+		c.problem(key, "it has no event")
+		return nil
+	}
+	seq := binary.BigEndian.Uint64([]byte(first[0]))
+	e, found, err := journal.Get(c.r, journal.NamespaceStream(m.Namespace), seq)
+	if journal.IsBroken(err) || err == nil && !found {
+		c.problem(string(record.HistoryKey(m.ID, seq)), "the event of its making is gone or broken")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.making(key, m, e)
+}
+
+// making checks a memory against the event of its making: who and what it is,
+// and for a reflection its depth and sources.
+func (c *checker) making(key string, m *core.Memory, e journal.Entry) error {
+	// MemoryReflected has all that MemoryObserved has.
+	var made journal.MemoryReflected
+	if err := json.Unmarshal(e.Data, &made); err != nil {
+		c.problem(key, "the event of its making can't be decoded")
+		return nil
+	}
+	switch {
+	case !e.Is(journal.MemoryObserved{}) && !e.Is(journal.MemoryReflected{}) || made.MemoryID != m.ID:
+		c.problem(key, "its first event isn't its making")
+	case !record.Fits(made.Title, m.Salt, m.Title) || !record.Fits(made.Content, m.Salt, m.Content):
+		c.problem(key, "its title or content isn't what its event says")
+	case made.Depth != m.ReflectionDepth:
+		c.problem(key, "its depth is %d, but %d in its event", m.ReflectionDepth, made.Depth)
+	}
+	for _, source := range made.SourceIDs {
+		link, err := c.has(record.LinkKey(m.ID, core.RelationReflectsOn, source))
+		if err != nil {
+			return err
+		}
+		gone, err := c.has(record.LinkKey(m.ID, core.RelationReflectsOn, bounds.PurgedMark+source))
+		if err != nil {
+			return err
+		}
+		if !link && !gone {
+			c.problem(string(record.LinkKey(m.ID, core.RelationReflectsOn, source)), "the link to its source is missing")
+		}
+	}
+	return nil
+}
+
+// strayIndices looks for entries of indices that no memory has. Only where there
+// are more entries than there should be is each one's memory read.
+func (c *checker) strayIndices() error {
+	found := int64(0)
+	for _, prefix := range secondary() {
+		if err := c.each(prefix, func(string, []byte) error { found++; return nil }); err != nil {
+			return err
+		}
+	}
+	if found == c.indexed {
+		return nil
+	}
+	for _, prefix := range secondary() {
+		if err := c.strays(index{prefix, strayIndex}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strayOthers looks for entries of the other indices that nothing has.
+func (c *checker) strayOthers() error {
+	for _, index := range others() {
+		if err := c.strays(index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strays looks for entries of an index that no record has.
+func (c *checker) strays(in index) error {
+	return c.each(in.prefix, func(key string, _ []byte) error {
+		stray, err := in.stray(c.r, key)
+		if stray {
+			c.derived(key, "the index names what isn't there or has changed")
+		}
+		return err
+	})
+}
+
+// strayIndex reports whether no memory has an entry of an index. A memory that
+// can't be decoded has none.
+func strayIndex(r core.Reader, key string) (bool, error) {
+	id := record.IndexedID(key)
+	if !bounds.ValidID(id) {
+		return true, nil
+	}
+	m, err := record.Read(r, id)
+	switch {
+	case record.IsLost(err):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	for _, index := range record.IndexKeys(m) {
+		if string(index) == key {
+			return false, nil
+		}
+	}
+	return true, nil
+}

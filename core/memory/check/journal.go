@@ -1,0 +1,65 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// promoted checks an entry against the event of its promotion and the memory that
+// it was, which never changes what it says.
+func (c *checker) promoted(key string, k *core.Knowledge) error {
+	m, err := record.Read(c.r, k.PromotedFrom)
+	if record.IsLost(err) {
+		return nil // reported where promotions and memories are checked
+	}
+	if err != nil {
+		return err
+	}
+	if m.Title != k.Title {
+		c.problem(key, "its title isn't the title of the memory that it was")
+	}
+	made, found, whole, err := newest(c, k.Namespace, k.PromotedFrom, func(e *journal.MemoryPromoted) bool { return e.KnowledgeID == k.ID })
+	switch {
+	case err != nil:
+		return err
+	case found && (!record.Fits(made.Content, m.Salt, k.Content) || !record.Fits(made.Summary, m.Salt, k.Summary)):
+		c.problem(key, "its content or pattern isn't what its event says")
+	case found && made.DecisionID != k.DecisionID:
+		c.problem(key, "its event is of decision %s", bounds.Shorten(made.DecisionID))
+	case !found && whole:
+		c.problem(key, "the entry has no event")
+	}
+	return nil
+}
+
+// newest looks for the newest event of a type that is about a memory and that
+// match takes. whole is whether the entire history was looked at: of a long one
+// only the newest entries are, and where the journal is broken, that is reported there.
+func newest[E journal.Event](c *checker, namespace, id string, match func(*E) bool) (event E, found, whole bool, err error) {
+	seqs, err := record.HistorySeqs(c.r, id)
+	if record.IsDamage(err) {
+		c.problem(record.HistoryPrefix+id, "%s", sdk.AsError(err).Message)
+		return event, false, false, nil
+	}
+	if err != nil {
+		return event, false, false, err
+	}
+	for _, seq := range slices.Backward(seqs) {
+		e, there, err := journal.Get(c.r, journal.NamespaceStream(namespace), seq)
+		if journal.IsBroken(err) || err == nil && !there {
+			return event, false, false, nil
+		}
+		if err != nil {
+			return event, false, false, err
+		}
+		if event, is := journal.As[E](&e); is && match(&event) {
+			return event, true, true, nil
+		}
+	}
+	return event, false, len(seqs) < record.MaxHistory, nil
+}

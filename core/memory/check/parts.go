@@ -1,0 +1,222 @@
+package check
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// counts checks what each namespace counts against its time index.
+func (c *checker) counts() error {
+	return eachCount(c.r, func(namespace string, counted, found record.Count) error {
+		if counted != found {
+			c.derived(record.CountPrefix+namespace, "it counts %d memories of %d bytes, but there are %d of %d", counted.Memories, counted.Bytes, found.Memories, found.Bytes)
+		}
+		return c.ctx.Err()
+	})
+}
+
+// eachCount calls fn for each namespace with what its counter says and what its
+// time index holds.
+func eachCount(r core.Reader, fn func(namespace string, counted, found record.Count) error) error {
+	for namespace := ""; ; {
+		var err error
+		if namespace, err = nextCounted(r, namespace); err != nil || namespace == "" {
+			return err
+		}
+		found, err := countIndex(r, namespace)
+		if err != nil {
+			return err
+		}
+		counted, err := record.ReadCount(r, namespace)
+		if record.IsDamage(err) {
+			counted, err = record.Count{Memories: -1}, nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := fn(namespace, counted, found); err != nil {
+			return err
+		}
+	}
+}
+
+// nextCounted returns the namespace that follows one among those that have a
+// counter or an entry in the time index; "" after the last.
+func nextCounted(r core.Reader, after string) (string, error) {
+	first := func(prefix string, from []byte) (name string, err error) {
+		err = r.Scan(from, core.PrefixEnd([]byte(prefix)), func(key, _ []byte) (bool, error) {
+			name, _, _ = strings.Cut(string(key[len(prefix):]), "\x00")
+			return false, nil
+		})
+		return name, err
+	}
+	counted, err := first(record.CountPrefix, append([]byte(record.CountPrefix+after), 0))
+	if err != nil {
+		return "", err
+	}
+	indexed, err := first(record.TimePrefix, append([]byte(record.TimePrefix+after), 1))
+	if err != nil || counted == "" {
+		return indexed, err
+	}
+	if indexed == "" {
+		return counted, nil
+	}
+	return min(counted, indexed), nil
+}
+
+// countIndex counts what a namespace's time index holds.
+func countIndex(r core.Reader, namespace string) (c record.Count, err error) {
+	start := record.IndexStart(record.TimePrefix, namespace, "")
+	err = core.ScanPrefix(r, start, func(_, value []byte) (bool, error) {
+		n, _ := strconv.ParseInt(string(value), 10, 64) // what isn't a number shows as a wrong sum
+		c.Memories, c.Bytes = c.Memories+1, c.Bytes+n
+		return true, nil
+	})
+	return c, err
+}
+
+// vectors checks the vectors against their memories.
+func (c *checker) vectors() error {
+	return c.each(record.VectorPrefix, func(key string, value []byte) error {
+		id := key[len(record.VectorPrefix):]
+		model, _, err := record.DecodeVector(id, value)
+		if err != nil {
+			c.problem(key, "%s", sdk.AsError(err).Message)
+			return nil
+		}
+		m, err := record.Read(c.r, id)
+		switch {
+		case record.IsGone(err):
+			c.problem(key, "its memory isn't there")
+		case record.IsDamage(err): // reported already
+		case err != nil:
+			return err
+		case m.EmbeddingModel != model:
+			c.problem(key, "its model is %q, but its memory's is %q", bounds.Shorten(model), bounds.Shorten(m.EmbeddingModel))
+		}
+		return nil
+	})
+}
+
+// tombstones checks that nothing is left of what was purged.
+func (c *checker) tombstones() error {
+	return c.each(record.PurgedPrefix, func(key string, _ []byte) error {
+		id := key[len(record.PurgedPrefix):]
+		gone, err := record.ReadTombstone(c.r, id)
+		if record.IsDamage(err) {
+			c.problem(key, "%s", sdk.AsError(err).Message)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, prefix := range []string{record.MemoryPrefix, record.VectorPrefix} {
+			left, err := c.has([]byte(prefix + id))
+			if err != nil {
+				return err
+			}
+			if left {
+				c.problem(prefix+id, "it was purged and is still there")
+			}
+		}
+		entries, err := record.ReadHistory(c.r, gone.Namespace, id)
+		if record.IsDamage(err) || journal.IsBroken(err) || err == nil && (len(entries) == 0 || !entries[len(entries)-1].Is(journal.MemoryPurged{})) {
+			c.problem(key, "its last event isn't its purge")
+			return nil
+		}
+		return err
+	})
+}
+
+// links checks each link and its other end.
+func (c *checker) links() error {
+	return c.each(record.LinkPrefix, func(key string, value []byte) error {
+		var l core.Link
+		if err := json.Unmarshal(value, &l); err != nil || string(record.LinkKey(l.From, l.Relation, l.To)) != key {
+			c.problem(key, "the link can't be decoded, or is of other memories")
+			return nil
+		}
+		from, err := c.has(record.MemoryKey(l.From))
+		if err != nil {
+			return err
+		}
+		target := record.MemoryKey(l.To)
+		if id, gone := strings.CutPrefix(l.To, bounds.PurgedMark); gone {
+			target = record.PurgedKey(id)
+		}
+		to, err := c.has(target)
+		if err == nil && !to {
+			if to, err = c.has(record.PurgedKey(l.To)); to && l.Metadata != nil {
+				c.problem(key, "the memory that it leads to was purged, and it still carries metadata")
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if !from || !to {
+			c.problem(key, "the link has an end that isn't there")
+		}
+		back, err := c.has(record.LinkToKey(l.To, l.Relation, l.From))
+		if err == nil && !back {
+			c.derived(string(record.LinkToKey(l.To, l.Relation, l.From)), "the link's other end misses it")
+		}
+		return err
+	})
+}
+
+// strayEnd reports whether an entry of links' other ends belongs to no link.
+func strayEnd(r core.Reader, key string) (bool, error) {
+	to, rest, _ := strings.Cut(key[len(record.LinkToPrefix):], "/")
+	relation, from, _ := strings.Cut(rest, "/")
+	_, found, err := r.Get(record.LinkKey(from, relation, to))
+	return !found, err
+}
+
+// pendings checks what waits for an approval, and its indices.
+func (c *checker) pendings() error {
+	return c.each(record.PendingPrefix, func(key string, _ []byte) error {
+		p, err := record.ReadPending(c.r, key[len(record.PendingPrefix):])
+		if record.IsDamage(err) {
+			c.problem(key, "%s", sdk.AsError(err).Message)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, index := range record.PendingKeys(p) {
+			found, err := c.has(index)
+			if err != nil {
+				return err
+			}
+			if !found {
+				c.derived(string(index), "the index misses pending %s", p.ID)
+			}
+		}
+		return nil
+	})
+}
+
+// strayPending reports whether an entry of an index belongs to nothing pending.
+func strayPending(r core.Reader, key string) (bool, error) {
+	end := strings.LastIndexAny(key, "/\x00")
+	p, err := record.ReadPending(r, key[end+1:])
+	switch {
+	case record.IsLost(err):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	for _, index := range record.PendingKeys(p) {
+		if string(index) == key {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,153 @@
+package check
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+)
+
+// Rebuild writes again, from the records and links, what is [Derived] from them.
+func Rebuild(ctx context.Context, s core.Store) error {
+	for _, prefix := range secondary() {
+		if err := sweepStrays(ctx, s, index{prefix, strayIndex}); err != nil {
+			return err
+		}
+	}
+	for _, index := range others() {
+		if err := sweepStrays(ctx, s, index); err != nil {
+			return err
+		}
+	}
+	if err := rebuildIndices(ctx, s); err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		records string
+		restore func(tx core.Tx, key string) error
+	}{
+		{record.LinkPrefix, restoreEnd}, {record.PendingPrefix, restorePending}, {record.DecisionPrefix, restoreDecision}, {record.KnowledgePrefix, restoreKnowledge},
+	} {
+		if err := core.UpdateEach(ctx, s, of.records, of.restore); err != nil {
+			return err
+		}
+	}
+	return restoreCounts(ctx, s)
+}
+
+// sweepStrays deletes the entries of an index that are stray.
+func sweepStrays(ctx context.Context, s core.Store, in index) error {
+	return core.UpdateEach(ctx, s, in.prefix, func(tx core.Tx, key string) error {
+		gone, err := in.stray(tx, key)
+		if err != nil || !gone {
+			return err
+		}
+		return tx.Delete([]byte(key))
+	})
+}
+
+// restore writes a key if it isn't there with that value.
+func restore(tx core.Tx, key, value []byte) error {
+	there, found, err := tx.Get(key)
+	if err != nil || found && string(there) == string(value) {
+		return err
+	}
+	return tx.Put(key, value)
+}
+
+// rebuildIndices writes what the indices of all memories miss. Where they hold
+// nothing at all, as in an import, it doesn't look each entry up first, which
+// would take most of the time.
+func rebuildIndices(ctx context.Context, s core.Store) error {
+	write := restore
+	none, err := holdsNone(ctx, s, secondary())
+	if err != nil {
+		return err
+	}
+	if none {
+		write = core.Tx.Put
+	}
+	return core.UpdateEach(ctx, s, record.MemoryPrefix, func(tx core.Tx, key string) error { return restoreIndices(tx, key, write) })
+}
+
+// holdsNone reports whether no key has any of the prefixes.
+func holdsNone(ctx context.Context, s core.Store, prefixes []string) (none bool, err error) {
+	err = s.View(ctx, func(r core.Reader) error {
+		for _, prefix := range prefixes {
+			first, err := core.Suffixes(r, []byte(prefix), 1)
+			if none = len(first) == 0; !none || err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return none, err
+}
+
+// restoreIndices has what a memory's indices miss written. A record that can't be
+// decoded is left as it is: it is the check's to tell.
+func restoreIndices(tx core.Tx, key string, write func(tx core.Tx, key, value []byte) error) error {
+	m, err := record.Read(tx, key[len(record.MemoryPrefix):])
+	if record.IsDamage(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i, index := range record.IndexKeys(m) {
+		var value []byte
+		if i == 0 {
+			value = record.SizeValue(m)
+		}
+		if err := write(tx, index, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreEnd writes the other end of a link, which its key names.
+func restoreEnd(tx core.Tx, key string) error {
+	from, relation, to, ok := record.SplitLink(key)
+	if !ok {
+		return nil
+	}
+	return restore(tx, record.LinkToKey(to, relation, from), nil)
+}
+
+func restorePending(tx core.Tx, key string) error {
+	p, err := record.ReadPending(tx, key[len(record.PendingPrefix):])
+	if record.IsDamage(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, index := range record.PendingKeys(p) {
+		if err := restore(tx, index, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreCounts counts each namespace again, in a transaction of its own.
+func restoreCounts(ctx context.Context, s core.Store) error {
+	for namespace := ""; ; {
+		var next string
+		err := s.Update(ctx, func(tx core.Tx) (err error) {
+			if next, err = nextCounted(tx, namespace); err != nil || next == "" {
+				return err
+			}
+			found, err := countIndex(tx, next)
+			if err != nil {
+				return err
+			}
+			return record.PutCount(tx, next, found)
+		})
+		if err != nil || next == "" {
+			return err
+		}
+		namespace = next
+	}
+}

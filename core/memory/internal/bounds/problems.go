@@ -1,0 +1,71 @@
+package bounds
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Problems collects all that is wrong with an input, so that it is reported at once.
+type Problems struct {
+	list []error
+	// Of names the part of the input that is looked at, such as "memories[3].".
+	Of string
+}
+
+// Add notes a problem of a field.
+func (p *Problems) Add(field, format string, args ...any) {
+	name := p.Of + field
+	p.list = append(p.list, sdk.Errorf(sdk.Invalid, invalid(field), "%s %s", name, fmt.Sprintf(format, args...)).
+		WithDetail("field", name))
+}
+
+// invalid is the reason for a field that is wrong, whichever of its items is.
+func invalid(field string) string {
+	name, _, _ := strings.Cut(field, "[")
+	return name + "_invalid"
+}
+
+// Over notes that a field is larger than it may be.
+func (p *Problems) Over(field string, got, most int, unit string) {
+	if got <= most {
+		return
+	}
+	name := p.Of + field
+	p.list = append(p.list, sdk.Errorf(sdk.Invalid, invalid(field), "%s has %d %s (limit %d)", name, got, unit, most).
+		WithDetail("field", name).WithDetail("most", most).WithDetail("got", got))
+}
+
+// Check notes another part's refusal of a field.
+func (p *Problems) Check(err error) {
+	if err == nil {
+		return
+	}
+	if p.Of != "" {
+		err = sdk.Wrap(p.Of[:len(p.Of)-1], err)
+	}
+	p.list = append(p.list, err)
+}
+
+// Err is all of them as one error; nil for none.
+func (p *Problems) Err() error { return core.JoinErrors(p.list...) }
+
+// Words lists the values of an enumeration.
+func Words[T ~string](values []T) string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return strings.Join(list, ", ")
+}
+
+// Shorten cuts a text from outside for a message.
+func Shorten(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

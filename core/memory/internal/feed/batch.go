@@ -1,0 +1,128 @@
+package feed
+
+import (
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/search"
+)
+
+// docBatchSize is how many memories are read at once for the index: few enough to hold
+// their vectors, 1.5 KB each as a rule.
+const docBatchSize = 512
+
+// docBatch is memories that are read together for the index. What it holds is used
+// again for the next ones.
+type docBatch struct {
+	docs    []search.Doc // without an id where there is none
+	vectors []float32
+}
+
+// readDocs gives fn the memories of ids, which are in order, as they are found: nil for
+// one that can't be, since it is missing, damaged, of another namespace or in a state that
+// isn't recalled.
+func readDocs(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
+	var l docBatch
+	for part := range slices.Chunk(ids, docBatchSize) {
+		if err := l.read(r, namespace, part, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *docBatch) read(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
+	l.docs, l.vectors = slices.Grow(l.docs[:0], docBatchSize)[:len(ids)], l.vectors[:0]
+	clear(l.docs)
+	err := readAll(r, record.MemoryPrefix, ids, func(i int, value []byte) {
+		if m, err := record.Decode(ids[i], value); err == nil && m.Namespace == namespace && m.State.Recallable() {
+			l.docs[i] = memoryDoc(m, nil)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = readAll(r, record.VectorPrefix, ids, func(i int, value []byte) {
+		if l.docs[i].ID == "" {
+			return
+		}
+		before := len(l.vectors)
+		_, all, err := record.AppendVector(l.vectors, ids[i], value)
+		if err != nil {
+			l.docs[i].ID = ""
+			return
+		}
+		l.vectors = all
+		l.docs[i].Vector = all[before:]
+	})
+	if err != nil {
+		return err
+	}
+	err = superseders(r, ids, func(i int, by string) { l.docs[i].SupersededBy = append(l.docs[i].SupersededBy, by) })
+	if err != nil {
+		return err
+	}
+	for i := range l.docs {
+		doc := &l.docs[i]
+		if doc.ID == "" {
+			doc = nil
+		}
+		if err := fn(ids[i], doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// maxPassed is how many records a scan passes over before looking the next one up
+	// is faster.
+	maxPassed = 16
+	// fewIDs is how many records are looked up one by one: what a turn changed lies
+	// apart, and to look up so many takes as long as one scan too many.
+	fewIDs = 16
+)
+
+// readAll calls fn with the record under prefix of each of ids, which are in order;
+// not for one that has none. What was written together lies together, where a scan
+// takes a tenth of the time of looking each up. The value is valid only during fn.
+func readAll(r core.Reader, prefix string, ids []string, fn func(i int, value []byte)) error {
+	if len(ids) <= fewIDs {
+		for i, id := range ids {
+			value, found, err := r.Get([]byte(prefix + id))
+			if err != nil {
+				return err
+			}
+			if found {
+				fn(i, value)
+			}
+		}
+		return nil
+	}
+	for i := 0; i < len(ids); {
+		passed := 0
+		end := prefix + ids[len(ids)-1] + "\x00"
+		err := r.Scan([]byte(prefix+ids[i]), []byte(end), func(key, value []byte) (bool, error) {
+			id := key[len(prefix):]
+			for i < len(ids) && ids[i] < string(id) {
+				i++
+			}
+			if i == len(ids) || ids[i] != string(id) {
+				passed++
+				return i < len(ids) && passed <= maxPassed, nil
+			}
+			fn(i, value)
+			i++
+			passed = 0
+			return i < len(ids), nil
+		})
+		if err != nil {
+			return err
+		}
+		if passed <= maxPassed {
+			return nil // the scan went through to the end
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package feed
+
+import (
+	"context"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/knowledge"
+	"github.com/reflectory/reflectory/core/memory/search"
+)
+
+// memoryDoc is what a memory is found by.
+func memoryDoc(m *core.Memory, vector []float32) search.Doc {
+	return search.Doc{
+		ID: m.ID, AgentID: m.AgentID, Kind: m.Kind, State: m.State, Tags: m.Tags, Depth: m.ReflectionDepth,
+		Q: m.Signals.Q, Uses: m.Signals.Uses(), Failures: m.Signals.Failures, Content: m.Content,
+		Text: record.EmbeddedText(m), Model: m.EmbeddingModel, Vector: vector,
+	}
+}
+
+// memorySource reads memories for their index.
+type memorySource struct{ namespaces }
+
+// Memories reads memories for their index.
+func Memories(s *record.Records) search.Source { return memorySource{namespaces{s}} }
+
+// Load implements [search.Source].
+func (s memorySource) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) (seq uint64, err error) {
+	err = s.View(ctx, func(r core.Reader) error {
+		head, err := journal.ReadHead(r, journal.NamespaceStream(namespace))
+		if err != nil {
+			return err
+		}
+		seq = head.Seq
+		ids, err := recallable(ctx, r, namespace)
+		if err != nil {
+			return err
+		}
+		return readDocs(r, namespace, ids, func(_ string, d *search.Doc) error { return fn(d) })
+	})
+	return seq, err
+}
+
+// recallable returns the ids of a namespace's memories that can be found, in order.
+func recallable(ctx context.Context, r core.Reader, namespace string) (ids []string, err error) {
+	for _, state := range core.MemoryStates() {
+		if !state.Recallable() {
+			continue
+		}
+		start := record.IndexStart(record.StatePrefix, namespace, string(state))
+		err := core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
+			ids = append(ids, record.PlaceID(key[len(start):]))
+			return true, ctx.Err()
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// knowledgeDoc is what an entry is found by. Its vector is the one of the memory
+// that became it, whose title and content it has.
+func knowledgeDoc(r core.Reader, k *core.Knowledge) (*search.Doc, error) {
+	model, vector, err := record.ReadVector(r, k.PromotedFrom)
+	if err != nil {
+		return nil, err
+	}
+	m := &core.Memory{Title: k.Title, Content: k.Content}
+	doc := &search.Doc{ID: k.ID, Text: record.EmbeddedText(m), Model: model, Vector: vector}
+	if k.Summary != knowledge.Pattern(m) {
+		doc.Text += "\n" + k.Summary
+	}
+	return doc, nil
+}
+
+// findableKnowledge is an entry as it is found; nil for one that another took the place
+// of, or that is of another namespace.
+func findableKnowledge(r core.Reader, namespace, id string) (*search.Doc, error) {
+	k, err := knowledge.Read(r, id)
+	if err != nil || k.SupersededBy != "" || k.Namespace != namespace {
+		return nil, err
+	}
+	return knowledgeDoc(r, k)
+}
+
+// knowledgeSource reads knowledge for its index.
+type knowledgeSource struct{ namespaces }
+
+// Knowledge reads knowledge for its index.
+func Knowledge(s *record.Records) search.Source { return knowledgeSource{namespaces{s}} }
+
+// Load implements [search.Source].
+func (s knowledgeSource) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) (seq uint64, err error) {
+	err = s.View(ctx, func(r core.Reader) error {
+		head, err := journal.ReadHead(r, journal.NamespaceStream(namespace))
+		if err != nil {
+			return err
+		}
+		seq = head.Seq
+		start := record.KnowledgeStart(namespace)
+		return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
+			k, err := knowledge.Read(r, record.PlaceID(key[len(start):]))
+			if err != nil || k.SupersededBy != "" {
+				return err == nil, err
+			}
+			doc, err := knowledgeDoc(r, k)
+			if record.IsDamage(err) {
+				return true, fn(nil)
+			}
+			if err != nil {
+				return false, err
+			}
+			return true, fn(doc)
+		})
+	})
+	return seq, err
+}

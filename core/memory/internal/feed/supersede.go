@@ -1,0 +1,49 @@
+package feed
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+)
+
+// What one memory says of another by its links: that it takes the other's place, or
+// that the other is wrong. Recall leaves out the first and says the second. The
+// index holds who supersedes what, since recall must know it of each candidate.
+
+// superseders calls fn for each memory that supersedes one of ids, with the index
+// of that one. The links to what was written together lie together, so it scans
+// through them, and looks up where that would pass over many.
+func superseders(r core.Reader, ids []string, fn func(i int, by string)) error {
+	// A key ends an id with a slash, which orders ids otherwise than their own bytes.
+	order := make([]int, len(ids))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(ids[a]+"/", ids[b]+"/") })
+	for len(order) > 0 {
+		passed := 0
+		from := record.LinkToKey(ids[order[0]], core.RelationSupersedes, "")
+		end := core.PrefixEnd([]byte(record.LinkToPrefix + ids[order[len(order)-1]] + "/"))
+		err := r.Scan(from, end, func(key, _ []byte) (bool, error) {
+			to, rest, _ := strings.Cut(string(key[len(record.LinkToPrefix):]), "/")
+			relation, by, _ := strings.Cut(rest, "/")
+			for len(order) > 0 && (ids[order[0]]+"/" < to+"/" || ids[order[0]] == to && relation > core.RelationSupersedes) {
+				order = order[1:]
+			}
+			if len(order) > 0 && ids[order[0]] == to && relation == core.RelationSupersedes {
+				fn(order[0], by)
+				passed = 0
+				return true, nil
+			}
+			passed++
+			return len(order) > 0 && passed <= maxPassed, nil
+		})
+		if err != nil || passed <= maxPassed {
+			return err
+		}
+	}
+	return nil
+}

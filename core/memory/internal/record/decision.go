@@ -1,0 +1,62 @@
+package record
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// PutDecision writes a decision of the gate, and returns the digest of its record. The
+// caller writes the events.
+func PutDecision(t *Tx, d *core.GateDecision) (digest string, err error) {
+	value, err := core.EncodeJSON(d)
+	if err != nil {
+		return "", sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's decision on memory %s can't be recorded: %w", d.MemoryID, err).
+			WithHint("this is a defect of the gate or of its policy; please report it")
+	}
+	if err := t.Write(d.Namespace, decisionKey(d.ID), value); err != nil {
+		return "", err
+	}
+	return core.Digest(value), t.Put(DecisionMemoryKey(d.MemoryID, d.ID), nil)
+}
+
+// ReadDecision returns a decision of the gate. One that isn't there is sdk.NotFound, reason
+// "decision_not_found".
+func ReadDecision(r core.Reader, id string) (*core.GateDecision, error) {
+	value, found, err := r.Get(decisionKey(id))
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, sdk.Errorf(sdk.NotFound, "decision_not_found", "there is no decision %q", bounds.Shorten(id)).
+			WithHint("list the decisions on a memory").WithAction("memory explain", "id", nil)
+	}
+	var d core.GateDecision
+	if err := json.Unmarshal(value, &d); err != nil {
+		return nil, Damaged(DecisionPrefix+id, err)
+	}
+	return &d, nil
+}
+
+// DecisionsOn returns what the gate decided on a memory, the oldest first, also after it was
+// purged.
+func DecisionsOn(r core.Reader, memoryID string) (list []*core.GateDecision, err error) {
+	if !bounds.ValidID(memoryID) {
+		return nil, NotFound(memoryID)
+	}
+	ids, err := core.Suffixes(r, DecisionMemoryKey(memoryID, ""), math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		d, err := ReadDecision(r, id)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}

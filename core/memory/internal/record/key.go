@@ -1,0 +1,202 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// The layout of keys; core/store/FORMAT.md is its table. Namespaces, agents and
+// tags hold no control character, so that a zero byte ends them in a key; ids
+// hold no slash.
+const (
+	MemoryPrefix  = "memory/"
+	VectorPrefix  = "memory-vector/"
+	PurgedPrefix  = "memory-purged/"
+	HistoryPrefix = "memory-history/"
+	CountPrefix   = "memory-count/"
+	TurnPrefix    = "memory-turn/"
+
+	TimePrefix  = "memory-time/"
+	StatePrefix = "memory-state/"
+	KindPrefix  = "memory-kind/"
+	AgentPrefix = "memory-agent/"
+	TagPrefix   = "memory-tag/"
+	TitlePrefix = "memory-title/"
+
+	LinkPrefix   = "link/"
+	LinkToPrefix = "link-to/"
+
+	PendingPrefix          = "pending/"
+	PendingNamespacePrefix = "pending-namespace/"
+	PendingSourcePrefix    = "pending-source/"
+	requestPrefix          = "reflect-request/"
+	observePrefix          = "observe-request/"
+
+	DecisionPrefix       = "gate-decision/"
+	DecisionMemoryPrefix = "gate-decision-memory/"
+
+	TurnRecordPrefix = "turn/"
+	SessionPrefix    = "session/"
+	UserPrefix       = "memory-session/"
+
+	PromotionPrefix          = "promotion/"
+	KnowledgePrefix          = "knowledge/"
+	KnowledgeNamespacePrefix = "knowledge-namespace/"
+	KnowledgePurgedPrefix    = "knowledge-purged/"
+)
+
+// MemoryKey is the key of a memory's record.
+func MemoryKey(id string) []byte { return []byte(MemoryPrefix + id) }
+
+// VectorKey is the key of a memory's vector.
+func VectorKey(id string) []byte { return []byte(VectorPrefix + id) }
+
+// PurgedKey is the key of a memory's tombstone.
+func PurgedKey(id string) []byte { return []byte(PurgedPrefix + id) }
+
+// CountKey is the key of what a namespace counts.
+func CountKey(namespace string) []byte { return []byte(CountPrefix + namespace) }
+
+// TurnKey is the key of a namespace's turn counter.
+func TurnKey(namespace string) []byte { return []byte(TurnPrefix + namespace) }
+
+// decisionKey is the key of a decision of the gate.
+func decisionKey(id string) []byte { return []byte(DecisionPrefix + id) }
+
+// HistoryKey notes that an entry of its namespace's stream is about a memory.
+func HistoryKey(id string, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(HistoryPrefix+id+"/"), seq)
+}
+
+// Place is where a memory is in an index, within the part for a namespace
+// and value: the newest first, and by id within the same nanosecond.
+func Place(created time.Time, id string) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, ^uint64(created.UnixNano())), id...)
+}
+
+// PlaceID is the id in what [Place] made; "" where there is none.
+func PlaceID(place []byte) string {
+	if len(place) < 8 {
+		return ""
+	}
+	return string(place[8:])
+}
+
+// IndexStart is where the part of an index for a namespace and value begins. The
+// time index has no values.
+func IndexStart(prefix, namespace, value string) []byte {
+	key := append([]byte(prefix+namespace), 0)
+	if prefix != TimePrefix {
+		key = append(append(key, value...), 0)
+	}
+	return key
+}
+
+// TitleStart is where the title index has the live memories of a title.
+func TitleStart(namespace, title string) []byte {
+	sum := sha256.Sum256([]byte(title))
+	return append(append([]byte(TitlePrefix+namespace), 0), sum[:]...)
+}
+
+// IndexKeys are the keys of a memory's secondary indices, the time index first.
+// The title index holds live memories only: it is there to keep titles apart.
+func IndexKeys(m *core.Memory) [][]byte {
+	at := Place(m.CreatedAt, m.ID)
+	in := func(prefix, value string) []byte { return append(IndexStart(prefix, m.Namespace, value), at...) }
+	keys := make([][]byte, 0, 5+len(m.Tags))
+	keys = append(keys, in(TimePrefix, ""), in(StatePrefix, string(m.State)), in(KindPrefix, string(m.Kind)))
+	if m.AgentID != "" {
+		keys = append(keys, in(AgentPrefix, m.AgentID))
+	}
+	for _, tag := range m.Tags {
+		keys = append(keys, in(TagPrefix, tag))
+	}
+	if m.State.Live() {
+		keys = append(keys, append(TitleStart(m.Namespace, m.Title), m.ID...))
+	}
+	return keys
+}
+
+// SessionKey is the key of what a session has come to.
+func SessionKey(session string) []byte { return []byte(SessionPrefix + session) }
+
+// UserKey notes that a session used a memory; early stores noted named uses only.
+func UserKey(id, session string) []byte { return []byte(UserPrefix + id + "/" + session) }
+
+// TurnRecordKey is the key of a turn of a session.
+func TurnRecordKey(session string, turn int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(TurnRecordPrefix+session+"/"), uint64(turn))
+}
+
+// KnowledgeKey is the key of an entry.
+func KnowledgeKey(id string) []byte { return []byte(KnowledgePrefix + id) }
+
+// KnowledgeStart is where the index of a namespace's knowledge begins, the newest
+// first.
+func KnowledgeStart(namespace string) []byte {
+	return append([]byte(KnowledgeNamespacePrefix+namespace), 0)
+}
+
+// KnowledgeIndexKey is an entry's place in the index of its namespace.
+func KnowledgeIndexKey(k *core.Knowledge) []byte {
+	return append(KnowledgeStart(k.Namespace), Place(k.CreatedAt, k.ID)...)
+}
+
+// KnowledgePurgedKey is the key of the tombstone of an entry.
+func KnowledgePurgedKey(id string) []byte { return []byte(KnowledgePurgedPrefix + id) }
+
+// PromotionKey is the key of the record of a memory's promotion.
+func PromotionKey(memoryID string) []byte { return []byte(PromotionPrefix + memoryID) }
+
+// DecisionMemoryKey is a decision's place in the index of decisions by memory.
+func DecisionMemoryKey(memory, id string) []byte {
+	return []byte(DecisionMemoryPrefix + memory + "/" + id)
+}
+
+// LinkKey is the key of a link; [LinkToKey] finds it from its other end.
+func LinkKey(from, relation, to string) []byte {
+	return []byte(LinkPrefix + from + "/" + relation + "/" + to)
+}
+
+// LinkToKey is the key under which a link is found from its other end.
+func LinkToKey(to, relation, from string) []byte {
+	return []byte(LinkToPrefix + to + "/" + relation + "/" + from)
+}
+
+// SplitLink is what a key of a link names.
+func SplitLink(key string) (from, relation, to string, ok bool) {
+	from, rest, _ := strings.Cut(strings.TrimPrefix(key, LinkPrefix), "/")
+	relation, to, ok = strings.Cut(rest, "/")
+	return from, relation, to, ok
+}
+
+// pendingKey is the key of a reflection that waits for an approval.
+func pendingKey(id string) []byte { return []byte(PendingPrefix + id) }
+
+// PendingStart is where the index of a namespace's waiting reflections begins, by id.
+func PendingStart(namespace string) []byte {
+	return append([]byte(PendingNamespacePrefix+namespace), 0)
+}
+
+// IndexedID is the id at the end of a key of an index: behind the namespace, the
+// value where the index has one, and 8 bytes of time or 32 of a title's digest.
+func IndexedID(key string) string {
+	prefix, rest, _ := strings.Cut(key, "/")
+	_, rest, _ = strings.Cut(rest, "\x00")
+	skip := 8
+	switch prefix + "/" {
+	case TimePrefix:
+	case TitlePrefix:
+		skip = 32
+	default:
+		_, rest, _ = strings.Cut(rest, "\x00")
+	}
+	if len(rest) < skip {
+		return ""
+	}
+	return rest[skip:]
+}

@@ -1,0 +1,131 @@
+package record
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// linkRecord is a link as it is stored.
+type linkRecord struct {
+	core.Link
+	// Salt keys the digest of the metadata; "" where there is none.
+	Salt string `json:"salt,omitempty"`
+}
+
+// PutLink writes a link of a memory of a namespace, and its other end's entry. It
+// returns the digest of the metadata; "" where there is none.
+func PutLink(t *Tx, namespace string, l *core.Link) (metadata string, err error) {
+	record := linkRecord{Link: *l}
+	if l.Metadata != nil {
+		if record.Salt, err = t.NewSalt(); err != nil {
+			return "", err
+		}
+		metadata = Keyed(record.Salt, string(l.Metadata))
+	}
+	value, err := core.EncodeJSON(record)
+	if err != nil {
+		return "", err
+	}
+	if err := t.Write(namespace, LinkKey(l.From, l.Relation, l.To), value); err != nil {
+		return "", err
+	}
+	return metadata, t.Put(LinkToKey(l.To, l.Relation, l.From), nil)
+}
+
+func deleteLink(t *Tx, namespace, from, relation, to string) error {
+	if err := t.Erase(namespace, LinkKey(from, relation, to)); err != nil {
+		return err
+	}
+	return t.Delete(LinkToKey(to, relation, from))
+}
+
+// LinksFrom returns the links that start at a memory, of a relation or with ""
+// of all, in the order of their keys, at most so many.
+func LinksFrom(r core.Reader, id, relation string, most int) (links []core.Link, err error) {
+	start := []byte(LinkPrefix + id + "/")
+	if relation != "" {
+		start = append(start, relation+"/"...)
+	}
+	err = core.ScanPrefix(r, start, func(key, value []byte) (bool, error) {
+		var l core.Link
+		if err := json.Unmarshal(value, &l); err != nil {
+			return false, Corrupt(id, string(key), "it can't be decoded: "+err.Error())
+		}
+		links = append(links, l)
+		return len(links) < most, nil
+	})
+	return links, err
+}
+
+// LinkEnd is a link that leads to a memory, without what it carries.
+type LinkEnd struct{ Relation, From string }
+
+// LinksTo returns which links lead to a memory, in the order of their keys, at
+// most so many.
+func LinksTo(r core.Reader, id string, most int) (ends []LinkEnd, err error) {
+	start := []byte(LinkToPrefix + id + "/")
+	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
+		relation, from, _ := strings.Cut(string(key[len(start):]), "/")
+		ends = append(ends, LinkEnd{relation, from})
+		return len(ends) < most, nil
+	})
+	return ends, err
+}
+
+// ReadLink returns a link that [LinksTo] named.
+func ReadLink(r core.Reader, from, relation, to string) (*core.Link, error) {
+	key := LinkKey(from, relation, to)
+	value, found, err := r.Get(key)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, Corrupt(from, string(key), "the link is missing, though its other end names it")
+	}
+	var l core.Link
+	if err := json.Unmarshal(value, &l); err != nil {
+		return nil, Corrupt(from, string(key), "it can't be decoded: "+err.Error())
+	}
+	return &l, nil
+}
+
+// unlink removes the links of a memory that is purged. Those that led to it stay,
+// without what they carried, and are read as links to "purged:<id>" from then on, see
+// package memory: however many they are, the purge is one transaction.
+func unlink(t *Tx, m *core.Memory) error {
+	id := m.ID
+	links, err := LinksFrom(t, id, "", math.MaxInt)
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if err := deleteLink(t, m.Namespace, id, l.Relation, l.To); err != nil {
+			return err
+		}
+	}
+	ends, err := LinksTo(t, id, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	for _, e := range ends {
+		l, err := ReadLink(t, e.From, e.Relation, id)
+		if err != nil {
+			return err
+		}
+		if l.Metadata == nil {
+			continue
+		}
+		l.Metadata = nil
+		from, err := Read(t, l.From)
+		if err != nil {
+			return err
+		}
+		if _, err := PutLink(t, from.Namespace, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package record
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The status of a reflection that isn't written.
+const (
+	StatusPending  = "pending"
+	StatusRejected = "rejected"
+)
+
+// Pending is a reflection that waits for an approval.
+type Pending struct {
+	ID        string `json:"id"`
+	Namespace string `json:"namespace"`
+	AgentID   string `json:"agent_id"`
+	// Depth is what its sources made it when it was asked for, Above the depth
+	// above which an approval is needed.
+	Depth     int                  `json:"depth"`
+	Above     int                  `json:"above"`
+	CreatedAt time.Time            `json:"created_at"`
+	Request   *core.ReflectRequest `json:"request"`
+
+	// salt keys the digests of its content in events.
+	salt string
+}
+
+// pendingRecord is a pending reflection as it is stored.
+type pendingRecord struct {
+	*Pending
+	Salt string `json:"salt"`
+}
+
+// Keyed is the digest of a text of the reflection, keyed with its salt.
+func (p *Pending) Keyed(text string) string { return Keyed(p.salt, text) }
+
+// PutPending writes a pending reflection with its indices, and gives it its salt.
+func PutPending(t *Tx, p *Pending) (err error) {
+	if p.salt, err = t.NewSalt(); err != nil {
+		return err
+	}
+	value, err := core.EncodeJSON(pendingRecord{p, p.salt})
+	if err != nil {
+		return err
+	}
+	if err := t.Write(p.Namespace, pendingKey(p.ID), value); err != nil {
+		return err
+	}
+	for _, key := range PendingKeys(p) {
+		if err := t.Put(key, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PendingKeys are the keys of a pending reflection's indices.
+func PendingKeys(p *Pending) [][]byte {
+	keys := [][]byte{append(PendingStart(p.Namespace), p.ID...)}
+	for _, source := range p.Request.SourceIDs {
+		keys = append(keys, []byte(PendingSourcePrefix+source+"/"+p.ID))
+	}
+	return keys
+}
+
+// PendingNotFound is the refusal of an id that nothing waits with: sdk.NotFound, reason
+// "pending_not_found".
+func PendingNotFound(id string) error {
+	return sdk.Errorf(sdk.NotFound, "pending_not_found", "no reflection %q waits for an approval", bounds.Shorten(id)).
+		WithHint("list them").WithAction("memory pending").WithDetail("pending_id", bounds.Shorten(id))
+}
+
+// ReadPending returns a reflection that waits; [PendingNotFound] where there is none.
+func ReadPending(r core.Reader, id string) (*Pending, error) {
+	key := pendingKey(id)
+	value, found, err := r.Get(key)
+	if err == nil && !found {
+		err = PendingNotFound(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := pendingRecord{Pending: &Pending{}}
+	if err := json.Unmarshal(value, &p); err != nil {
+		return nil, Damaged(string(key), err)
+	}
+	p.salt = p.Salt
+	if p.Request == nil {
+		return nil, Damaged(string(key), sdk.Errorf(sdk.Internal, damageReason, "it holds no request"))
+	}
+	return p.Pending, nil
+}
+
+// GiveUp removes a pending reflection that isn't written, with its event.
+func GiveUp(t *Tx, p *Pending, event journal.ReflectionRejected) error {
+	if err := DeletePending(t, p); err != nil {
+		return err
+	}
+	event.PendingID = p.ID
+	if err := t.Record(p.Namespace, event); err != nil {
+		return err
+	}
+	return WriteOutcome(t, p.Request, &core.ReflectResult{Namespace: p.Namespace, Status: StatusRejected, PendingID: p.ID})
+}
+
+// DeletePending removes a waiting reflection with its indices. The caller writes the event.
+func DeletePending(t *Tx, p *Pending) error {
+	if err := t.Erase(p.Namespace, pendingKey(p.ID)); err != nil {
+		return err
+	}
+	for _, key := range PendingKeys(p) {
+		if err := t.Delete(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropPending gives up the reflections on a memory that is purged: they hold
+// what was made of it, and could never be approved.
+func dropPending(t *Tx, source string) error {
+	ids, err := core.Suffixes(t, []byte(PendingSourcePrefix+source+"/"), math.MaxInt)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		p, err := ReadPending(t, id)
+		if err != nil {
+			return err
+		}
+		if err := GiveUp(t, p, journal.ReflectionRejected{Cause: "source_purged"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

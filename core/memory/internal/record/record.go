@@ -1,0 +1,197 @@
+package record
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/codec"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Read returns a memory. One that isn't there is sdk.NotFound, reason
+// "memory_not_found", or "memory_purged" where it was removed.
+func Read(r core.Reader, id string) (*core.Memory, error) {
+	if !bounds.ValidID(id) {
+		return nil, NotFound(id)
+	}
+	value, found, err := r.Get(MemoryKey(id))
+	switch {
+	case err != nil:
+		return nil, err
+	case found:
+		return Decode(id, value)
+	}
+	gone, err := ReadTombstone(r, id)
+	if err == nil && gone != nil {
+		err = sdk.Errorf(sdk.NotFound, "memory_purged", "memory %s was purged at %s", id, gone.At.UTC().Format(time.RFC3339)).
+			WithHint("only its event is left").WithAction("audit show", "stream", "namespace/"+gone.Namespace).
+			WithDetail("memory_id", id).WithDetail("state", core.StatePurged).WithDetail("namespace", gone.Namespace)
+	}
+	if err == nil {
+		err = NotFound(id)
+	}
+	return nil, err
+}
+
+// Decode decodes a record and proves that it is of that id.
+func Decode(id string, value []byte) (*core.Memory, error) {
+	m, err := codec.Decode(value)
+	if err != nil {
+		return nil, Corrupt(id, MemoryPrefix+id, "it can't be decoded: "+err.Error())
+	}
+	if m.ID != id {
+		return nil, Corrupt(id, MemoryPrefix+id, "it calls itself memory "+strconv.Quote(bounds.Shorten(m.ID)))
+	}
+	return m, nil
+}
+
+// NotFound is the refusal of an id that no memory has: sdk.NotFound, reason
+// "memory_not_found".
+func NotFound(id string) *sdk.Error {
+	return sdk.Errorf(sdk.NotFound, "memory_not_found", "there is no memory %q", bounds.Shorten(id)).
+		WithHint("list them").WithAction("memory list", "namespace", nil).WithDetail("memory_id", bounds.Shorten(id))
+}
+
+// Put writes a memory that is new (before is nil) or was changed, with its
+// indices and what its namespace counts. It sets after's Version and UpdatedAt,
+// and of a new one its CreatedAt. The caller writes the event.
+func Put(t *Tx, before, after *core.Memory) error {
+	after.UpdatedAt, after.Version = t.Now().Round(0), 1
+	if before == nil {
+		after.CreatedAt = after.UpdatedAt
+	} else {
+		after.Version = before.Version + 1
+	}
+	if after.Salt == "" {
+		var err error
+		if after.Salt, err = t.NewSalt(); err != nil {
+			return err
+		}
+	}
+	record, err := codec.Encode(after)
+	if err != nil {
+		return sdk.Wrap("encode memory "+after.ID, err)
+	}
+	if err := t.Write(after.Namespace, MemoryKey(after.ID), record); err != nil {
+		return err
+	}
+	if err := reindex(t, before, after); err != nil {
+		return err
+	}
+	return recount(t, before, after)
+}
+
+// PutVector writes the vector that belongs to the memory that was just put.
+func PutVector(t *Tx, m *core.Memory, vector []float32) error {
+	key, value := VectorKey(m.ID), encodeVector(m.EmbeddingModel, vector)
+	t.prove(journal.NamespaceStream(m.Namespace), key, Keyed(m.Salt, string(value))) // a vector tells much of the text
+	return t.Put(key, value)
+}
+
+// Remove takes a memory away: its record, indices, vector, the approvals that
+// wait for a reflection on it, and its links. Links from others are read as links
+// to "purged:<id>" from then on. What is left is a tombstone without content. The
+// caller writes the event.
+func Remove(t *Tx, m *core.Memory) error {
+	if err := t.Erase(m.Namespace, MemoryKey(m.ID)); err != nil {
+		return err
+	}
+	if m.EmbeddingModel != "" {
+		if err := t.Erase(m.Namespace, VectorKey(m.ID)); err != nil {
+			return err
+		}
+	}
+	if err := reindex(t, m, nil); err != nil {
+		return err
+	}
+	if err := recount(t, m, nil); err != nil {
+		return err
+	}
+	if err := unlink(t, m); err != nil {
+		return err
+	}
+	if err := dropPending(t, m.ID); err != nil {
+		return err
+	}
+	gone := Tombstone{Namespace: m.Namespace, At: t.Now().Round(0)}
+	return t.Write(m.Namespace, PurgedKey(m.ID), core.MustJSON(gone))
+}
+
+// Tombstone says where a purged memory was. Its event says the rest.
+type Tombstone struct {
+	Namespace string    `json:"namespace"`
+	At        time.Time `json:"at"`
+}
+
+// ReadTombstone returns nil for an id that wasn't purged.
+func ReadTombstone(r core.Reader, id string) (*Tombstone, error) {
+	return TombstoneAt(r, PurgedKey(id))
+}
+
+// TombstoneAt reads a tombstone; nil where there is none.
+func TombstoneAt(r core.Reader, key []byte) (*Tombstone, error) {
+	value, found, err := r.Get(key)
+	if err != nil || !found {
+		return nil, err
+	}
+	var gone Tombstone
+	if err := json.Unmarshal(value, &gone); err != nil {
+		return nil, Damaged(string(key), err)
+	}
+	return &gone, nil
+}
+
+// reindex makes the indices fit: before and after are nil for a memory that
+// wasn't, or is no longer, there.
+func reindex(t *Tx, before, after *core.Memory) error {
+	if before != nil && after != nil && sameIndices(before, after) {
+		return nil
+	}
+	var old, now [][]byte
+	if before != nil {
+		old = IndexKeys(before)
+	}
+	if after != nil {
+		now = IndexKeys(after)
+	}
+	has := func(keys [][]byte, key []byte) bool {
+		return slices.ContainsFunc(keys, func(k []byte) bool { return string(k) == string(key) })
+	}
+	for _, key := range old {
+		if !has(now, key) {
+			if err := t.Delete(key); err != nil {
+				return err
+			}
+		}
+	}
+	for i, key := range now {
+		if has(old, key) {
+			continue
+		}
+		var value []byte
+		if i == 0 { // the time index says how much the memory counts for
+			value = SizeValue(after)
+		}
+		if err := t.Put(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameIndices reports whether nothing changed that an index holds. Namespace,
+// creation and title never do.
+func sameIndices(a, b *core.Memory) bool {
+	return a.State == b.State && a.Kind == b.Kind && a.AgentID == b.AgentID && slices.Equal(a.Tags, b.Tags)
+}
+
+// Purged reports whether a memory was purged.
+func Purged(r core.Reader, id string) (bool, error) {
+	_, found, err := r.Get(PurgedKey(id))
+	return found, err
+}

@@ -1,0 +1,134 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+)
+
+// Records are the records of memories in a store, with what a transaction on them needs.
+// It isn't changed once it is in use, and is safe for concurrent use.
+type Records struct {
+	// Writer writes to the store and to its journal, and dates what is written.
+	Writer journal.Writer
+	// Random is where salts come from, 16 bytes each. It is read by several goroutines at
+	// once.
+	Random io.Reader
+	// Governor says what holds in a namespace; without it the built-in defaults hold
+	// everywhere.
+	Governor core.Governor
+}
+
+// View runs fn on what the store holds at one moment.
+func (s *Records) View(ctx context.Context, fn func(core.Reader) error) error {
+	return s.Writer.Store.View(ctx, fn)
+}
+
+// Tx is a transaction on memories. Like the one in it, it is valid only inside
+// its update.
+type Tx struct {
+	*journal.Tx
+	// counts are what namespaces hold, of those that it changed. They are written at
+	// the end.
+	counts map[string]*Count
+	// purged are the keys that a purge has written so far, so that the store's files can
+	// be rid of what they held; nil where nothing is purged.
+	purged [][]byte
+	// proofs are the digests of what it wrote, by stream and key: see proof.go.
+	proofs map[string]map[string]string
+	random io.Reader
+}
+
+// Put implements [core.Tx].
+func (t *Tx) Put(key, value []byte) error {
+	t.note(key)
+	return t.Tx.Put(key, value)
+}
+
+// Delete implements [core.Tx].
+func (t *Tx) Delete(key []byte) error {
+	t.note(key)
+	return t.Tx.Delete(key)
+}
+
+func (t *Tx) note(key []byte) {
+	if t.purged != nil {
+		t.purged = append(t.purged, bytes.Clone(key))
+	}
+}
+
+// BeginPurge has [Tx.MarkPurged] know what is written from here on.
+func (t *Tx) BeginPurge() { t.purged = [][]byte{} }
+
+// MarkPurged has the store remove from its files what the keys held that were written
+// since a purge began, where it keeps files.
+func (t *Tx) MarkPurged(s core.Store, id string) error {
+	keys := t.purged
+	t.purged = nil
+	if scrubber, ok := s.(core.Scrubber); ok {
+		return scrubber.MarkPurged(t, id, keys)
+	}
+	return nil
+}
+
+// Update runs fn in a transaction, which it completes. fn may run several times, so it
+// must have no effects outside tx.
+func (s *Records) Update(ctx context.Context, fn func(*Tx) error) error {
+	return s.Writer.Update(ctx, func(inner *journal.Tx) error {
+		t := &Tx{Tx: inner, random: s.Random}
+		if err := fn(t); err != nil {
+			return err
+		}
+		if err := t.putCounts(); err != nil {
+			return err
+		}
+		return t.putProofs()
+	})
+}
+
+// UpdateAsking is [Records.Update] for a transaction that asks policies, with the context
+// to ask them in: what they decide is recorded after the last run, and only that.
+func (s *Records) UpdateAsking(ctx context.Context, fn func(context.Context, *Tx) error) error {
+	var hooks core.TxHooks
+	defer hooks.Run()
+	return s.Update(ctx, func(t *Tx) error { return fn(hooks.Begin(ctx), t) })
+}
+
+// MillisSince is the time since another, in milliseconds, for events.
+func (s *Records) MillisSince(began time.Time) float64 {
+	return float64(s.Writer.Clock.Now().Sub(began)) / float64(time.Millisecond)
+}
+
+// Record appends an event to a namespace's stream, and notes it in the history
+// of the memories that it is about. They must be of that namespace.
+func (t *Tx) Record(namespace string, event journal.Event, ids ...string) error {
+	stream := journal.NamespaceStream(namespace)
+	if err := t.Append(stream, event); err != nil || len(ids) == 0 {
+		return err
+	}
+	head, err := t.Head(stream)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := t.Write(namespace, HistoryKey(id, head.Seq), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Governance is what holds in a namespace, read within the transaction.
+func (s *Records) Governance(r core.Reader, namespace string) (*core.Governance, error) {
+	if s.Governor != nil {
+		return s.Governor.Resolve(r, namespace)
+	}
+	return &core.Governance{
+		Namespace: namespace, MaxReflectionDepth: core.DefaultMaxReflectionDepth, DecidedBy: "default",
+		Retention: core.DefaultRetentionWeights(), MinGateConfidence: core.DefaultMinGateConfidence,
+	}, nil
+}

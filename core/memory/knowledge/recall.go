@@ -1,0 +1,71 @@
+package knowledge
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/search"
+)
+
+// Query asks for the knowledge that fits best.
+type Query struct {
+	Query     string `json:"query"`
+	Namespace string `json:"namespace,omitempty"`
+	// Subtree takes the namespaces below as well.
+	Subtree bool `json:"subtree,omitempty"`
+	// MinScore leaves out what scores less.
+	MinScore float64 `json:"min_score,omitempty"`
+	// Limit is how many are returned: 0 is 5, and at most [bounds.MaxRecall].
+	Limit int `json:"limit,omitempty"`
+}
+
+// Recalled is an entry with the reasons for its place. Its score is what
+// likeness and words come to.
+type Recalled struct {
+	Knowledge *core.Knowledge `json:"knowledge"`
+	// Rank counts from 0.
+	Rank  int          `json:"rank"`
+	Score float64      `json:"score"`
+	Why   core.Reasons `json:"why"`
+}
+
+// Check reports all that is wrong with a query.
+func (r *Query) Check() error {
+	var p bounds.Problems
+	p.Query(r.Query, r.Limit, r.MinScore)
+	p.Check(core.CheckNamespace(r.Namespace))
+	return p.Err()
+}
+
+// Search is the query as the index takes it. Its vector and how much is looked at are the
+// caller's to set.
+func (r *Query) Search() search.Query {
+	q := search.Query{Text: r.Query}
+	q.Filter.Namespace, q.Filter.Subtree, q.Filter.MinScore = r.Namespace, r.Subtree, r.MinScore
+	return q
+}
+
+// Recall returns the entries that the index of knowledge finds, the best first.
+func Recall(ctx context.Context, s *record.Records, index *search.Index, q *search.Query) ([]Recalled, error) {
+	found, err := index.Search(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Recalled, 0, len(found))
+	err = s.View(ctx, func(reader core.Reader) error {
+		for _, f := range found {
+			k, err := Read(reader, f.ID)
+			if record.IsGone(err) {
+				continue // since the search
+			}
+			if err != nil {
+				return err
+			}
+			list = append(list, Recalled{Knowledge: k, Rank: len(list), Score: f.Score, Why: f.Why})
+		}
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,42 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+)
+
+// Count is what a namespace holds, the ones below it not included.
+type Count = record.Count
+
+// NamespaceCount is what a namespace holds, by its name.
+type NamespaceCount struct {
+	Namespace string `json:"namespace"`
+	Count
+}
+
+// Namespaces returns the namespaces that hold memories, in order.
+func (m *Memories) Namespaces(ctx context.Context) (list []NamespaceCount, err error) {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		return core.ScanPrefix(r, []byte(record.CountPrefix), func(key, _ []byte) (bool, error) {
+			namespace := string(key[len(record.CountPrefix):])
+			c, err := record.ReadCount(r, namespace)
+			if err == nil && c.Memories > 0 {
+				list = append(list, NamespaceCount{namespace, c})
+			}
+			return true, core.JoinErrors(err, ctx.Err())
+		})
+	})
+	return list, err
+}
+
+// Namespace is where a memory lives, for those who keep evidence on it. One that
+// isn't there is sdk.NotFound, reason "memory_not_found", or "memory_purged".
+func (m *Memories) Namespace(r core.Reader, memoryID string) (string, error) {
+	memory, err := record.Read(r, memoryID)
+	if err != nil {
+		return "", err
+	}
+	return memory.Namespace, nil
+}

@@ -1,0 +1,108 @@
+package turn
+
+import (
+	"context"
+	"math"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// evaluation asks the retention policy about memories of one namespace, within
+// one transaction.
+type evaluation struct {
+	policy     core.RetentionPolicy
+	governance *core.Governance
+	// number is the namespace's turn counter.
+	number int64
+	// by is the turn that led to it, zero in a sweep.
+	by core.TurnRef
+}
+
+// newEvaluation prepares for the memories of a namespace. Where its settings can't
+// be read, that is reported once, and no memory changes its state.
+func (s *Turns) newEvaluation(t *record.Tx, namespace string, number int64, by core.TurnRef) (*evaluation, error) {
+	g, err := s.Governance(t, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if g.Failure != nil {
+		err = t.Record(namespace, Halted(g))
+	}
+	return &evaluation{policy: s.Retention, governance: g, number: number, by: by}, err
+}
+
+// Halted is the event of a namespace whose settings can't be read.
+func Halted(g *core.Governance) journal.Event {
+	return journal.LifecycleHalted{Level: g.DecidedBy, Code: sdk.ReasonOf(g.Failure)}
+}
+
+// decide sets the score that the policy gives a memory and returns what is to
+// become of it: nil where it stays as it is. What the policy may not ask for is
+// recorded in the journal, and nothing follows. What comes before the gate again too soon
+// stays where it is.
+func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memory) (*journal.MemoryTransitioned, error) {
+	if e.policy == nil || e.governance.Failure != nil || !lifecycle.Evaluated(memory.State) {
+		return nil, nil
+	}
+	out := e.policy.Retention(ctx, lifecycle.RetentionInput(memory, e.number, e.governance.Retention))
+	if err := ctx.Err(); err != nil {
+		return nil, err // a policy that was stopped says nothing about the memory
+	}
+	if out.Decision.Failure != nil {
+		return nil, nil
+	}
+	refusal := e.check(memory, &out)
+	if refusal != nil {
+		return nil, t.Record(memory.Namespace, journal.LifecycleRefused{
+			MemoryID: memory.ID, State: memory.State, Wanted: out.State, Code: sdk.ReasonOf(refusal),
+			File: out.Decision.File, Digest: out.Decision.Digest,
+		}, memory.ID)
+	}
+	memory.Signals.TTLScore = out.TTLScore
+	tooSoon := out.State == string(core.StateRevalidatePending) && !lifecycle.Rested(&memory.Signals)
+	if out.State == string(memory.State) || tooSoon {
+		return nil, nil
+	}
+	before, after := memory.State, core.MemoryState(out.State)
+	if memory.State = after; after == core.StateRevalidatePending {
+		memory.StateBefore = before
+	} else {
+		memory.Signals = lifecycle.Moved(memory.Signals, before, after)
+	}
+	return &journal.MemoryTransitioned{
+		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: e.by.Turn, AgentID: t.Caller().Label,
+		Policy: out.Decision.Digest, Rule: out.Decision.Rule, Formula: lifecycle.Formula,
+	}, nil
+}
+
+// Score is what the policy gives a memory now, at a turn of its namespace, whatever it
+// would have become of it: the last one where there is no policy, or it fails.
+func (s *Turns) Score(ctx context.Context, g *core.Governance, number int64, memory *core.Memory) (float64, error) {
+	if s.Retention == nil {
+		return memory.Signals.TTLScore, nil
+	}
+	out := s.Retention.Retention(ctx, lifecycle.RetentionInput(memory, number, g.Retention))
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if out.Decision.Failure != nil || math.IsNaN(out.TTLScore) || math.IsInf(out.TTLScore, 0) {
+		return memory.Signals.TTLScore, nil
+	}
+	return out.TTLScore, nil
+}
+
+// check refuses an outcome that a policy may not have.
+func (e *evaluation) check(memory *core.Memory, out *core.RetentionOutcome) error {
+	if math.IsNaN(out.TTLScore) || math.IsInf(out.TTLScore, 0) {
+		return sdk.Errorf(sdk.Invalid, "score_invalid", "the retention policy %s gave a score of %v", out.Decision.File, out.TTLScore).
+			WithHint("see that it divides by nothing that can be 0")
+	}
+	if out.State == string(memory.State) {
+		return nil
+	}
+	return lifecycle.Check(memory.State, core.MemoryState(out.State), lifecycle.ByRetention)
+}

@@ -1,0 +1,126 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Turns are the turns of sessions: what their recalls returned, the feedback on it, and
+// what that makes of memories. It is safe for concurrent use.
+type Turns struct {
+	*record.Records
+	// Retention decides which state a memory is in; without it none changes its state.
+	Retention core.RetentionPolicy
+	// Evidence keeps the tool outcomes that feedback brings; without it they only help to
+	// judge the turn.
+	Evidence Evidence
+}
+
+// Feedback applies the feedback of a turn in one commit: the session's bias, and the
+// signals and states of the memories that the turn recalled. A second feedback changes
+// nothing and returns the first result, with Duplicate, unless its source is better. The
+// memories that are to come before the gate are in Revalidate.
+func (s *Turns) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
+	if err := CheckFeedback(r); err != nil {
+		return nil, err
+	}
+	ctx = core.WithLabel(ctx, r.AgentID)
+	began := s.Writer.Clock.Now()
+	var result *core.FeedbackResult
+	err := s.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) (err error) {
+		result, err = s.feedback(ctx, t, r, began)
+		return err
+	})
+	if err != nil {
+		return nil, sdk.Wrap(FeedbackOp(r.Session, r.Turn), err)
+	}
+	return result, nil
+}
+
+// FeedbackOp says in an error which feedback was applied.
+func FeedbackOp(session string, turn int64) string {
+	return fmt.Sprintf("feedback of turn %d of session %s", turn, session)
+}
+
+// NotFound is the refusal of a turn that had no recall: sdk.NotFound, reason
+// "turn_not_found".
+func NotFound(session string, turn int64) error {
+	return sdk.Errorf(sdk.NotFound, "turn_not_found", "session %s has no turn %d", session, turn).
+		WithHint("a turn begins with a recall").
+		WithAction("memory recall", "session", session, "namespace", nil, "query", nil)
+}
+
+// CheckFeedback reports all that is wrong with a request, whatever its turn is.
+func CheckFeedback(r *core.FeedbackRequest) error {
+	var p bounds.Problems
+	p.Turn(r.Session, r.Turn)
+	p.Word("agent_id", r.AgentID)
+	switch r.Outcome {
+	case core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial, "":
+	default:
+		p.Add("outcome", "is %q, not success, failure or partial", bounds.Shorten(string(r.Outcome)))
+	}
+	switch r.Source {
+	case lifecycle.SourceUser, lifecycle.SourceTool, lifecycle.SourceText, "":
+	default:
+		p.Add("source", "is %q, not user, tool or text", bounds.Shorten(r.Source))
+	}
+	p.Over("used", len(r.Used)+len(r.Assumed), maxTurnItems, "memories")
+	p.Over("tool_outcomes", outcomes(r), maxTurnItems, "outcomes")
+	_, _, err := lifecycle.Judge(r)
+	p.Check(err)
+	return p.Err()
+}
+
+// outcomes counts the tool outcomes of a request as they are kept: one that names
+// no memory is kept for each that was used.
+func outcomes(r *core.FeedbackRequest) (n int) {
+	for _, o := range r.ToolOutcomes {
+		if o.MemoryID != "" {
+			n++
+		} else {
+			n += max(1, len(r.Used)+len(r.Assumed))
+		}
+	}
+	return n
+}
+
+// feedback applies a feedback, which began at the given time, within a transaction.
+func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequest, began time.Time) (*core.FeedbackResult, error) {
+	stored, err := readTurnRecord(t, r.Session, r.Turn)
+	if err != nil {
+		return nil, err
+	}
+	if stored == nil {
+		return nil, NotFound(r.Session, r.Turn)
+	}
+	outcome, source, err := lifecycle.Judge(r)
+	if err != nil {
+		return nil, err
+	}
+	first := stored.Feedback
+	// Early stores don't say what a first feedback's source was: it stands.
+	if first != nil && (first.Source == "" || !lifecycle.Better(source, first.Source)) {
+		first.Duplicate = true
+		return first, nil
+	}
+	f := s.newFeedbackTx(r, first, outcome, source, began)
+	if err := f.checkRecalled(stored); err != nil {
+		return nil, err
+	}
+	if err := f.moveBias(t, stored); err != nil {
+		return nil, err
+	}
+	if err := f.applyAll(ctx, t, stored); err != nil {
+		return nil, err
+	}
+	stored.Feedback = f.result
+	return f.result, putTurnRecord(t, r.Session, r.Turn, stored)
+}

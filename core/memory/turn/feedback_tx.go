@@ -1,0 +1,292 @@
+package turn
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// feedbackTx is a feedback while it is applied, in one transaction.
+type feedbackTx struct {
+	turns   *Turns
+	began   time.Time // of the feedback
+	turn    core.TurnRef
+	outcome core.Outcome
+	source  string
+	// used are the memories that were used, and whether somebody named the use.
+	used  map[string]bool
+	tools map[string][]core.ToolOutcome // by memory
+	// first is what the turn's feedback came to before, whose credit is taken back;
+	// nil as a rule.
+	first *core.FeedbackResult
+	// session is what the session has come to.
+	session sessionRecord
+	result  *core.FeedbackResult
+}
+
+// newFeedbackTx begins to apply a request, whose outcome and source were judged.
+func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, first *core.FeedbackResult, outcome core.Outcome, source string, began time.Time) *feedbackTx {
+	f := &feedbackTx{
+		turns: s, began: began, turn: core.TurnRef{Session: r.Session, Turn: r.Turn}, outcome: outcome, source: source,
+		used: map[string]bool{}, tools: map[string][]core.ToolOutcome{}, first: first,
+		result: &core.FeedbackResult{
+			Session: r.Session, Turn: r.Turn, Outcome: outcome, Source: source, Items: []core.FeedbackItem{}, Revalidate: []string{},
+		},
+	}
+	for _, id := range r.Assumed {
+		f.used[id] = false
+	}
+	for _, id := range r.Used {
+		f.used[id] = true
+	}
+	if first != nil && len(f.used) == 0 {
+		for _, item := range first.Items {
+			if item.Used {
+				f.used[item.ID] = !item.Assumed
+			}
+		}
+	}
+	for _, o := range r.ToolOutcomes {
+		f.note(o)
+	}
+	return f
+}
+
+// moveBias brings the outcome to the session's bias, in place of the one before where
+// there is one.
+func (f *feedbackTx) moveBias(t *record.Tx, stored *turnRecord) (err error) {
+	if f.first != nil {
+		f.session, err = amendBias(t, f.turn.Session, stored.Feedbacks, f.first.Outcome, f.outcome)
+	} else {
+		f.session, err = moveBias(t, f.turn.Session, f.outcome)
+		stored.Feedbacks = f.session.Feedbacks
+	}
+	f.result.Bias = f.session.Bias
+	return err
+}
+
+// note keeps a tool's outcome for its memory, and one that names no memory for
+// each that was used. It is of this turn, whatever it says.
+func (f *feedbackTx) note(o core.ToolOutcome) {
+	ids := []string{o.MemoryID}
+	if o.MemoryID == "" {
+		ids = slices.Sorted(maps.Keys(f.used))
+	}
+	o.Session, o.Turn = f.turn.Session, f.turn.Turn
+	for _, id := range ids {
+		o.MemoryID = id
+		f.tools[id] = append(f.tools[id], o)
+	}
+}
+
+// checkRecalled refuses memories that the turn's recall didn't return.
+func (f *feedbackTx) checkRecalled(stored *turnRecord) error {
+	var strangers []string
+	for _, ids := range [][]string{slices.Sorted(maps.Keys(f.used)), slices.Sorted(maps.Keys(f.tools))} {
+		for _, id := range ids {
+			if stored.find(id) == nil && !slices.Contains(strangers, bounds.Shorten(id)) {
+				strangers = append(strangers, bounds.Shorten(id))
+			}
+		}
+	}
+	if len(strangers) == 0 {
+		return nil
+	}
+	return notRecalled(f.turn, strangers)
+}
+
+// notRecalled refuses memories as strangers to a turn.
+func notRecalled(turn core.TurnRef, ids []string) error {
+	more := ""
+	if len(ids) > bounds.MaxNamed {
+		ids, more = ids[:bounds.MaxNamed], ", …"
+	}
+	return sdk.Errorf(sdk.Invalid, "not_recalled", "turn %d of session %s didn't recall %s%s", turn.Turn, turn.Session, strings.Join(ids, ", "), more).
+		WithHint("name memories that the turn's recall returned").WithDetail("memory_ids", ids)
+}
+
+// applyAll applies the turn to all memories that it recalled, and records it. What
+// came before the gate by it is in the result.
+func (f *feedbackTx) applyAll(ctx context.Context, t *record.Tx, stored *turnRecord) error {
+	byNamespace := map[string][]turnItem{}
+	for _, item := range stored.Items {
+		byNamespace[item.Namespace] = append(byNamespace[item.Namespace], item)
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		if err := f.applyIn(ctx, t, namespace, byNamespace[namespace]); err != nil {
+			return err
+		}
+	}
+	f.result.Items = f.inOrder(stored.Items)
+	for _, item := range f.result.Items {
+		if item.After == core.StateRevalidatePending && item.Before != item.After {
+			f.result.Revalidate = append(f.result.Revalidate, item.ID)
+		}
+	}
+	if len(byNamespace) > 0 || stored.Namespace == "" {
+		return nil
+	}
+	number, err := Counter(t, stored.Namespace) // which a turn that found nothing doesn't advance
+	if err != nil {
+		return err
+	}
+	return t.Record(stored.Namespace, f.event(t, number, []core.FeedbackItem{}))
+}
+
+// applyIn applies the turn to the memories of a namespace that it recalled. The first
+// feedback of a turn advances the namespace's turn counter.
+func (f *feedbackTx) applyIn(ctx context.Context, t *record.Tx, namespace string, items []turnItem) error {
+	count := nextTurn
+	if f.first != nil {
+		count = func(t *record.Tx, namespace string) (int64, error) { return Counter(t, namespace) }
+	}
+	number, err := count(t, namespace)
+	if err != nil {
+		return err
+	}
+	e, err := f.turns.newEvaluation(t, namespace, number, f.turn)
+	if err != nil {
+		return err
+	}
+	var done []core.FeedbackItem
+	var moved []*record.Change
+	for i := range items {
+		c, item, err := f.apply(ctx, t, e, &items[i])
+		if err != nil {
+			return err
+		}
+		done = append(done, item)
+		if c != nil {
+			moved = append(moved, c)
+		}
+	}
+	f.result.Items = append(f.result.Items, done...)
+	if err := t.Record(namespace, f.event(t, number, done), ids(done)...); err != nil {
+		return err
+	}
+	return record.WriteAll(t, moved)
+}
+
+// apply makes the change of one memory; none where it is gone.
+func (f *feedbackTx) apply(ctx context.Context, t *record.Tx, e *evaluation, item *turnItem) (*record.Change, core.FeedbackItem, error) {
+	named, used := f.used[item.ID]
+	done := core.FeedbackItem{ID: item.ID, Used: used, Assumed: used && !named, Before: core.StatePurged, After: core.StatePurged}
+	before, err := record.Read(t, item.ID)
+	if record.IsGone(err) {
+		return nil, done, nil
+	}
+	if err != nil {
+		return nil, done, err
+	}
+	after := *before
+	if used {
+		done.Weight = item.place().Weight()
+		done.Reward = lifecycle.Reward(f.outcome)
+	}
+	if after.Signals, err = f.credit(t, before, e.number, &done); err != nil {
+		return nil, done, err
+	}
+	event, err := e.decide(ctx, t, &after)
+	if err != nil {
+		return nil, done, err
+	}
+	done.Q, done.TTLScore = after.Signals.Q, after.Signals.TTLScore
+	done.Before, done.After = before.State, after.State
+	return &record.Change{Before: before, After: &after, Event: event}, done, f.keepEvidence(t, before, used)
+}
+
+// credit is what the turn makes of a memory's signals.
+func (f *feedbackTx) credit(t *record.Tx, m *core.Memory, number int64, item *core.FeedbackItem) (core.Signals, error) {
+	if f.first != nil {
+		return f.creditAgain(t, m, item)
+	}
+	turn := &lifecycle.Turn{
+		TurnRef: f.turn, Number: number, Outcome: f.outcome, Used: item.Used, Assumed: item.Assumed, Weight: item.Weight,
+	}
+	if turn.Used {
+		var err error
+		if turn.FirstOfSession, turn.FirstNamed, err = noteUser(t, m, f.turn.Session, !item.Assumed); err != nil {
+			return m.Signals, err
+		}
+	}
+	return lifecycle.After(m.Signals, turn), nil
+}
+
+// creditAgain takes the credit back that the turn gave a memory, and gives it again:
+// the signals become what they would be if this had been the turn's only feedback.
+// What is computed from its journal, all turns and decisions since then included.
+// States aren't undone: the memory moves on from where it is.
+func (f *feedbackTx) creditAgain(t *record.Tx, m *core.Memory, item *core.FeedbackItem) (core.Signals, error) {
+	history, err := record.ReadWholeHistory(t, m.Namespace, m.ID)
+	if err != nil {
+		return m.Signals, err
+	}
+	p := NewReplay(m.ID)
+	p.revise(f.turn, f.outcome, *item)
+	p.Run(history)
+	if err := correctUser(t, m, f.turn.Session, p.sessions); err != nil {
+		return m.Signals, err
+	}
+	s := p.signals
+	s.TTLScore = m.Signals.TTLScore
+	if p.retained {
+		s.LastHitTurn = m.Signals.LastHitTurn
+	}
+	return s, nil
+}
+
+// keepEvidence keeps the outcomes of the tools that a memory had to do with, and
+// whether the turn used it, also for outcomes that were recorded before.
+func (f *feedbackTx) keepEvidence(t *record.Tx, memory *core.Memory, used bool) error {
+	evidence := f.turns.Evidence
+	if evidence == nil {
+		return nil
+	}
+	if outcomes := f.tools[memory.ID]; len(outcomes) > 0 {
+		if _, err := evidence.RecordTools(t.Tx, memory.Namespace, outcomes); err != nil {
+			return err
+		}
+	}
+	if !used && f.first == nil {
+		return nil // nothing was noted of the turn
+	}
+	return evidence.Used(t.Tx, memory.Namespace, memory.ID, f.turn, used)
+}
+
+func (f *feedbackTx) event(t *record.Tx, number int64, items []core.FeedbackItem) journal.Event {
+	return journal.EvolutionApplied{
+		SessionID: f.turn.Session, TurnID: f.turn.Turn, Turn: number, Outcome: f.outcome, Source: f.source,
+		AgentID: t.Caller().Label, Bias: f.session.Bias, Feedbacks: f.session.Feedbacks, Revised: f.first != nil,
+		Formula: lifecycle.Formula, Items: items, LatencyMillis: f.turns.MillisSince(f.began),
+	}
+}
+
+// ids are the ids of items that aren't gone.
+func ids(items []core.FeedbackItem) []string {
+	var list []string
+	for _, item := range items {
+		if item.Before != core.StatePurged {
+			list = append(list, item.ID)
+		}
+	}
+	return list
+}
+
+// inOrder returns what was done in the order of the turn's results.
+func (f *feedbackTx) inOrder(items []turnItem) []core.FeedbackItem {
+	done := make([]core.FeedbackItem, 0, len(items))
+	for _, item := range items {
+		i := slices.IndexFunc(f.result.Items, func(done core.FeedbackItem) bool { return done.ID == item.ID })
+		done = append(done, f.result.Items[i])
+	}
+	return done
+}

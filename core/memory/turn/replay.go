@@ -1,0 +1,137 @@
+package turn
+
+import (
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+)
+
+// Replay is a memory's state computed from its events. A check compares it with the
+// stored record. A feedback that replaces another computes the memory's new state
+// with it.
+type Replay struct {
+	id       string
+	State    core.MemoryState
+	Moved    bool // whether a transition was among them
+	signals  core.Signals
+	sessions map[string]bool // that used it, and whether one named a use
+	// retained is whether a retain of an early store, whose event doesn't say the turn,
+	// came after the last use; before is the state in which it began to wait for the
+	// gate.
+	retained bool
+	Before   core.MemoryState
+	// revised are the turns whose credit was taken back, with what was given in its
+	// place.
+	revised map[core.TurnRef]credit
+}
+
+// credit is what a turn gave a memory.
+type credit struct {
+	outcome core.Outcome
+	item    core.FeedbackItem
+}
+
+// NewReplay begins to replay a memory's events.
+func NewReplay(id string) *Replay {
+	return &Replay{
+		id: id, State: core.StateOpen, signals: lifecycle.Initial(),
+		sessions: map[string]bool{}, revised: map[core.TurnRef]credit{},
+	}
+}
+
+// revise replaces the credit that a turn's events give.
+func (p *Replay) revise(turn core.TurnRef, outcome core.Outcome, item core.FeedbackItem) {
+	p.revised[turn] = credit{outcome, item}
+}
+
+// Run applies a history. A feedback that replaced another counts at the time of the
+// first one; the credit given to [Replay.revise] replaces both.
+func (p *Replay) Run(history []journal.Entry) {
+	for i := range slices.Backward(history) {
+		turn, ok := journal.As[journal.EvolutionApplied](&history[i])
+		if !ok || !turn.Revised {
+			continue
+		}
+		by := core.TurnRef{Session: turn.SessionID, Turn: turn.TurnID}
+		if _, newer := p.revised[by]; newer {
+			continue
+		}
+		if i := p.find(turn.Items); i >= 0 {
+			p.revise(by, turn.Outcome, turn.Items[i])
+		}
+	}
+	for i := range history {
+		p.apply(&history[i])
+	}
+}
+
+func (p *Replay) find(items []core.FeedbackItem) int {
+	return slices.IndexFunc(items, func(item core.FeedbackItem) bool { return item.ID == p.id })
+}
+
+func (p *Replay) apply(e *journal.Entry) {
+	if turn, ok := journal.As[journal.EvolutionApplied](e); ok && !turn.Revised {
+		p.turn(&turn)
+	}
+	if moved, ok := journal.As[journal.MemoryTransitioned](e); ok && moved.MemoryID == p.id {
+		p.transition(&moved)
+	}
+}
+
+func (p *Replay) turn(e *journal.EvolutionApplied) {
+	i := p.find(e.Items)
+	if i < 0 {
+		return
+	}
+	by := core.TurnRef{Session: e.SessionID, Turn: e.TurnID}
+	given, revised := p.revised[by]
+	if !revised {
+		given = credit{e.Outcome, e.Items[i]}
+	}
+	turn := &lifecycle.Turn{
+		TurnRef: by, Number: e.Turn, Outcome: given.outcome,
+		Used: given.item.Used, Assumed: given.item.Assumed, Weight: given.item.Weight, Early: e.Formula == 0,
+	}
+	if turn.Used {
+		named, known := p.sessions[e.SessionID]
+		turn.FirstOfSession, turn.FirstNamed = !known, !named && !turn.Assumed
+		p.sessions[e.SessionID], p.retained = named || !turn.Assumed, false
+	}
+	p.signals = lifecycle.After(p.signals, turn)
+	if turn.Used && turn.Weight == 0 { // events of before don't say where the recall put it
+		p.signals.Q = given.item.Q
+	}
+}
+
+func (p *Replay) transition(e *journal.MemoryTransitioned) {
+	p.State, p.Moved = e.After, true
+	early := e.Formula == 0
+	switch {
+	case e.Cause == string(lifecycle.ByGate):
+		p.decided(e, early)
+	case early: // nothing else moved signals, and the state before wasn't kept
+	case e.After == core.StateRevalidatePending:
+		p.Before = e.Before
+	default:
+		p.signals = lifecycle.Moved(p.signals, e.Before, e.After)
+	}
+}
+
+// decided applies a decision of the gate.
+func (p *Replay) decided(e *journal.MemoryTransitioned, early bool) {
+	s, before := &p.signals, p.Before
+	s.Gated, s.GatedAt, p.Before = true, s.RelevantTurns, ""
+	if !early {
+		s.Revalidation, s.GateRest, s.GateEvidence = e.RevalidationScore, e.GateRest, e.GateEvidence
+	}
+	switch {
+	case e.After == core.StatePromoted:
+	case early:
+		s.MissStreak, s.Revalidation, p.retained = 0, &e.Confidence, true
+	default:
+		s.MissStreak, s.LastHitTurn = 0, e.Turn
+		*s = lifecycle.Moved(*s, before, e.After)
+	}
+}

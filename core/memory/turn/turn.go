@@ -1,0 +1,238 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// maxTurnItems bounds what the recalls of one turn may return together.
+const maxTurnItems = 1000
+
+// turnRecord is a turn of a session: what its recalls returned, and then what its
+// feedback did. It holds no content.
+type turnRecord struct {
+	// Namespace is the one that the turn's first recall looked in: its stream tells
+	// of a turn that found nothing. Early stores don't have it.
+	Namespace string     `json:"namespace,omitempty"`
+	Items     []turnItem `json:"items"`
+	// Feedback is the result of the turn's feedback, nil before it, and Feedbacks how
+	// many turns of the session had theirs by then.
+	Feedback  *core.FeedbackResult `json:"feedback,omitempty"`
+	Feedbacks int64                `json:"feedbacks,omitempty"`
+}
+
+// turnItem is a memory that a recall returned.
+type turnItem struct {
+	ID        string `json:"id"`
+	Namespace string `json:"namespace"`
+	// Rank counts from 0 among the Of that the recall returned.
+	Rank  int     `json:"rank"`
+	Of    int     `json:"of"`
+	Score float64 `json:"score"`
+}
+
+// place is where the recall put the memory.
+func (i *turnItem) place() lifecycle.Place {
+	return lifecycle.Place{Rank: i.Rank, Of: i.Of, Score: i.Score}
+}
+
+// improve takes the better rank, of equal ones that among more results, and the
+// better score.
+func (i *turnItem) improve(rank, of int, score float64) {
+	if rank < i.Rank || rank == i.Rank && of > i.Of {
+		i.Rank, i.Of = rank, of
+	}
+	i.Score = max(i.Score, score)
+}
+
+// find returns the turn's item of an id, nil for none.
+func (r *turnRecord) find(id string) *turnItem {
+	if i := slices.IndexFunc(r.Items, func(item turnItem) bool { return item.ID == id }); i >= 0 {
+		return &r.Items[i]
+	}
+	return nil
+}
+
+// Record records what a recall in a namespace returned in a turn, and counts an
+// access of each. All recalls of a turn are one offer: what an earlier one returned
+// is counted once, in its best place. A memory that was purged since it was found is
+// left out. millis is how long the recall has taken.
+func Record(t *record.Tx, by core.TurnRef, namespace string, results []core.Recalled, millis float64) error {
+	if err := checkTurn(by.Session, by.Turn); err != nil {
+		return err
+	}
+	stored, err := beginTurn(t, by, namespace)
+	if err != nil {
+		return err
+	}
+	accessed := map[string][]string{} // by namespace
+	if len(stored.Items) == 0 && len(results) == 0 {
+		accessed[namespace] = nil // an event tells of the turn all the same
+	}
+	for i := range results {
+		item, err := access(t, stored, &results[i], len(results))
+		if err != nil {
+			return err
+		}
+		if item != nil {
+			stored.Items = append(stored.Items, *item)
+			accessed[item.Namespace] = append(accessed[item.Namespace], item.ID)
+		}
+	}
+	if len(stored.Items) > maxTurnItems {
+		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results (limit %d)", by.Turn, by.Session, len(stored.Items), maxTurnItems).
+			WithHint("give its feedback and begin another turn, or recall less")
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
+		ids := accessed[namespace]
+		event := journal.MemoryRecalled{SessionID: by.Session, TurnID: by.Turn, MemoryIDs: ids, LatencyMillis: millis}
+		if err := t.Record(namespace, event); err != nil {
+			return err
+		}
+	}
+	return putTurnRecord(t, by.Session, by.Turn, stored)
+}
+
+// beginTurn is the record of a turn that takes a recall: the session's current turn,
+// or a later one, which becomes its current one.
+func beginTurn(t *record.Tx, by core.TurnRef, namespace string) (*turnRecord, error) {
+	s, err := readSession(t, by.Session)
+	if err != nil {
+		return nil, err
+	}
+	if by.Turn < s.Next-1 {
+		return nil, sdk.Errorf(sdk.Conflict, "turn_out_of_order", "session %s is at turn %d already, so turn %d takes no recall", by.Session, s.Next-1, by.Turn).
+			WithHint("recall in the current turn or a later one, or leave the turn out to begin the next").
+			WithDetail("current", s.Next-1)
+	}
+	if by.Turn >= s.Next {
+		s.Next = by.Turn + 1
+		return &turnRecord{Namespace: namespace, Items: []turnItem{}}, putSession(t, by.Session, s)
+	}
+	stored, err := readTurnRecord(t, by.Session, by.Turn)
+	if err == nil && stored == nil {
+		stored = &turnRecord{Namespace: namespace, Items: []turnItem{}}
+	}
+	if err == nil && stored.Feedback != nil {
+		err = sdk.Errorf(sdk.Conflict, "turn_closed", "turn %d of session %s had its feedback, so it takes no recall", by.Turn, by.Session).
+			WithHint("leave the turn out to begin the next, or name a later one")
+	}
+	return stored, err
+}
+
+// access counts an access of a result, and returns its place in the turn: nil
+// where the turn has it already, whose place may get better, or the memory is gone.
+func access(t *record.Tx, stored *turnRecord, result *core.Recalled, of int) (*turnItem, error) {
+	id := result.ID
+	if math.IsNaN(result.Score) || math.IsInf(result.Score, 0) {
+		return nil, sdk.Errorf(sdk.Internal, "score_invalid", "memory %s was recalled with a score of %v", id, result.Score).
+			WithHint("this is a defect of the recall; please report it")
+	}
+	if item := stored.find(id); item != nil {
+		item.improve(result.Rank, of, result.Score)
+		return nil, nil
+	}
+	before, err := record.Read(t, id)
+	if record.IsGone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	after, now := *before, t.Now().Round(0)
+	after.AccessCount++
+	after.LastAccessedAt = &now
+	if err := record.Put(t, before, &after); err != nil {
+		return nil, err
+	}
+	return &turnItem{ID: id, Namespace: before.Namespace, Rank: result.Rank, Of: of, Score: result.Score}, nil
+}
+
+// checkTurn refuses what can't name a turn.
+func checkTurn(session string, turn int64) error {
+	var p bounds.Problems
+	p.Turn(session, turn)
+	return p.Err()
+}
+
+// readTurnRecord returns nil for a turn that has no recall.
+func readTurnRecord(r core.Reader, session string, turn int64) (*turnRecord, error) {
+	value, found, err := r.Get(record.TurnRecordKey(session, turn))
+	if err != nil || !found {
+		return nil, err
+	}
+	var stored turnRecord
+	if err := json.Unmarshal(value, &stored); err != nil {
+		return nil, record.Damaged(record.TurnRecordPrefix+session, err)
+	}
+	return &stored, nil
+}
+
+func putTurnRecord(t *record.Tx, session string, turn int64, stored *turnRecord) error {
+	return t.WriteOfSession(session, record.TurnRecordKey(session, turn), core.MustJSON(stored))
+}
+
+// Counter returns a namespace's turn counter.
+func Counter(r core.Reader, namespace string) (int64, error) {
+	value, found, err := r.Get(record.TurnKey(namespace))
+	if err != nil || !found {
+		return 0, err
+	}
+	turn, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return 0, record.Damaged(record.TurnPrefix+namespace, err)
+	}
+	return turn, nil
+}
+
+// nextTurn advances a namespace's turn counter by one and returns it.
+func nextTurn(t *record.Tx, namespace string) (int64, error) {
+	turn, err := Counter(t, namespace)
+	if err != nil {
+		return 0, err
+	}
+	turn++
+	return turn, t.Write(namespace, record.TurnKey(namespace), strconv.AppendInt(nil, turn, 10))
+}
+
+// TurnNamespaces are the namespaces that a turn of a session belongs to, sorted: the one
+// that its first recall looked in, and the namespaces of the memories that it was offered. found
+// is whether the turn exists; a turn of an early store that offered nothing has no
+// namespace.
+func (s *Turns) TurnNamespaces(ctx context.Context, session string, turn int64) (list []string, found bool, err error) {
+	err = s.View(ctx, func(r core.Reader) error {
+		stored, err := readTurnRecord(r, session, turn)
+		if list, found = nil, stored != nil; err != nil || !found {
+			return err
+		}
+		if stored.Namespace != "" {
+			list = append(list, stored.Namespace)
+		}
+		for _, item := range stored.Items {
+			list = append(list, item.Namespace)
+		}
+		return nil
+	})
+	slices.Sort(list)
+	return slices.Compact(list), found, err
+}
+
+// Turn returns a namespace's turn counter: how many feedbacks it had.
+func (s *Turns) Turn(ctx context.Context, namespace string) (turn int64, err error) {
+	err = s.View(ctx, func(r core.Reader) error {
+		turn, err = Counter(r, namespace)
+		return err
+	})
+	return turn, err
+}

@@ -1,0 +1,36 @@
+package core
+
+import "context"
+
+// TxHooks are the calls that wait for the end of a transaction, whether it is committed or
+// refused. A transaction may run several times: the calls of one run are forgotten when the
+// next begins, so that each is made once. The zero value is ready. It is for one goroutine.
+type TxHooks struct{ waiting []func() }
+
+type txHooksKey struct{}
+
+// Begin begins a run of the transaction, and returns the context in which [AfterTx]
+// waits for its end.
+func (h *TxHooks) Begin(ctx context.Context) context.Context {
+	h.waiting = nil
+	return context.WithValue(ctx, txHooksKey{}, h)
+}
+
+// Run makes the calls of the last run, in order.
+func (h *TxHooks) Run() {
+	waiting := h.waiting
+	h.waiting = nil
+	for _, do := range waiting {
+		do()
+	}
+}
+
+// AfterTx calls do once the transaction is over in which ctx was begun, whether it
+// was committed or refused; at once for a context of no transaction.
+func AfterTx(ctx context.Context, do func()) {
+	if h, ok := ctx.Value(txHooksKey{}).(*TxHooks); ok {
+		h.waiting = append(h.waiting, do)
+		return
+	}
+	do()
+}

@@ -1,0 +1,87 @@
+package action
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// remember runs a memory.* action. One that writes is repeated by a run that was
+// killed before it could record the visit, so it bears a key that makes the
+// repetition return what the first one did. A request without a namespace is for
+// the run's namespace; a reflection is for the namespace of its first source.
+func (a *Actions) remember(ctx context.Context, req *Request, s *MemorySpec) (any, error) {
+	if a.Memories == nil {
+		return nil, sdk.Errorf(sdk.Unavailable, "memory_not_available", "memory.%s: this host keeps no memories", s.Verb).
+			WithHint("run the workflow where a memory is open").WithAction("run", "workflow", nil)
+	}
+	text, err := s.Request.Render(Variables{State: req.State})
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("run:%s:%d", req.RunID, req.Visit)
+	switch s.Verb {
+	case VerbObserve:
+		r, err := memoryRequest[core.ObserveRequest](text)
+		if err != nil {
+			return nil, err
+		}
+		r.Namespace, r.IdempotencyKey = cmp.Or(r.Namespace, a.Namespace), cmp.Or(r.IdempotencyKey, key)
+		return a.Memories.Observe(ctx, r)
+	case VerbReflect:
+		r, err := memoryRequest[core.ReflectRequest](text)
+		if err != nil {
+			return nil, err
+		}
+		r.IdempotencyKey = cmp.Or(r.IdempotencyKey, key)
+		return a.Memories.Reflect(ctx, r)
+	case VerbRecall:
+		r, err := memoryRequest[core.RecallRequest](text)
+		if err != nil {
+			return nil, err
+		}
+		r.Namespace, r.Session = cmp.Or(r.Namespace, a.Namespace), cmp.Or(r.Session, req.Session)
+		return a.Memories.Recall(ctx, r)
+	case VerbFeedback:
+		r, err := memoryRequest[core.FeedbackRequest](text)
+		if err != nil {
+			return nil, err
+		}
+		return a.feedback(ctx, req, r)
+	}
+	panic(fmt.Sprintf("action: no memory verb %q", s.Verb))
+}
+
+// feedback ends a turn, by default the run's newest, or names the memories that were
+// used in it and leaves the outcome to the run's end.
+func (a *Actions) feedback(ctx context.Context, req *Request, r *core.FeedbackRequest) (any, error) {
+	if r.Session == "" && r.Turn == 0 {
+		r.Session, r.Turn = req.Turn.Session, req.Turn.Turn
+	}
+	if r.Session == "" {
+		return nil, sdk.Errorf(sdk.Invalid, "turn_missing", "memory.feedback: the run has no turn that waits for a feedback").
+			WithHint("recall before it, or name the session and turn of another recall")
+	}
+	if r.Outcome == "" && len(r.ToolOutcomes) == 0 {
+		return &UsesNamed{Session: r.Session, Turn: r.Turn, Used: append([]string{}, r.Used...)}, nil
+	}
+	return a.Memories.Feedback(ctx, r)
+}
+
+// memoryRequest decodes a rendered request. The loader knows its keys; what
+// templates made of the values is seen only here.
+func memoryRequest[R any](text json.RawMessage) (*R, error) {
+	r := new(R)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(r); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "memory_request_invalid", "the request can't be read: %w", err).
+			WithHint("look at what the templates under with: give")
+	}
+	return r, nil
+}

@@ -1,0 +1,158 @@
+package action
+
+import (
+	"context"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// step is a plugin with a config, as an evaluator, generator and corrector. A
+// config with templates is rendered for each call.
+type step struct {
+	plugins core.Plugins
+	target  core.Target
+	config  Value
+	// refers is what the config reads of the state; the recorder notes it.
+	refers []string
+	note   note
+	// replies, where not nil, gives a reply again to a call that would ask the same;
+	// memories are those that the run was given before it.
+	replies  core.Replies
+	memories []string
+}
+
+// note takes what a call read of the state, and the memories that it used; nil takes
+// nothing.
+type note func(refers, used []string)
+
+// called notes a call.
+func (s *step) called(metadata map[string]string) {
+	if s.note == nil {
+		return
+	}
+	used := strings.FieldsFunc(metadata[sdk.MetadataUsedMemories], func(r rune) bool { return r == ',' || r == ' ' })
+	if len(s.refers) > 0 || len(used) > 0 {
+		s.note(s.refers, used)
+	}
+}
+
+func newStep(plugins core.Plugins, s Step, n note) (*step, error) {
+	st := &step{plugins: plugins, target: core.Target{Plugin: s.Plugin, Timeout: s.Timeout}, refers: s.Refers, note: n}
+	if s.Config == nil {
+		s.Config = Constant("{}")
+	}
+	if !s.Config.Constant() {
+		st.config = s.Config
+		return st, nil
+	}
+	config, err := s.Config.Render(Variables{})
+	if err != nil {
+		return nil, err
+	}
+	st.target.Config, st.target.Digest = config, core.Digest(config)
+	return st, nil
+}
+
+// render returns the target of one call.
+func (s *step) render(seen Variables) (core.Target, error) {
+	if s.config == nil {
+		return s.target, nil
+	}
+	config, err := s.config.Render(seen)
+	if err != nil {
+		// The template is wrong, or the state lacks what it names.
+		return core.Target{}, sdk.AsPermanent(sdk.Wrap("render the config of "+s.target.Plugin, err))
+	}
+	target := s.target
+	target.Config, target.Digest = config, core.Digest(config)
+	return target, nil
+}
+
+// Evaluate implements sdk.Evaluator.
+func (s *step) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+	target, err := s.render(Variables{State: req.State, Output: req.Output})
+	if err != nil {
+		return nil, err
+	}
+	resp, err := core.PluginEvaluator(s.plugins, target).Evaluate(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	s.called(resp.Metadata)
+	return resp, nil
+}
+
+// Generate implements sdk.Generator.
+func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+	target, err := s.render(Variables{State: req.State})
+	if err != nil {
+		return nil, err
+	}
+	if known := s.cached(ctx, target, req.Iteration); known != nil {
+		s.called(known.Metadata)
+		return &sdk.GenerateResponse{Output: known.Output, Metadata: known.Metadata}, nil
+	}
+	resp, err := core.PluginGenerator(s.plugins, target).Generate(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	s.keep(ctx, target, req.Iteration, &core.Reply{Output: resp.Output, Metadata: resp.Metadata})
+	s.called(resp.Metadata)
+	return resp, nil
+}
+
+// Correct implements sdk.Corrector.
+func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
+	target, err := s.render(Variables{State: req.State})
+	if err != nil {
+		return nil, err
+	}
+	if known := s.cached(ctx, target, req.Iteration); known != nil {
+		s.called(known.Metadata)
+		return &sdk.CorrectResponse{Output: known.Output, Metadata: known.Metadata}, nil
+	}
+	resp, err := core.PluginCorrector(s.plugins, target).Correct(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	s.keep(ctx, target, req.Iteration, &core.Reply{Output: resp.Output, Metadata: resp.Metadata})
+	s.called(resp.Metadata)
+	return resp, nil
+}
+
+// NewEvaluator makes a workflow's step an evaluator: of a plugin, or of a
+// composite's children.
+func NewEvaluator(plugins core.Plugins, s Step) (sdk.Evaluator, error) {
+	return newEvaluator(plugins, s, nil)
+}
+
+func newEvaluator(plugins core.Plugins, s Step, n note) (sdk.Evaluator, error) {
+	ev, err := unparsed(plugins, s, n)
+	if err == nil && s.Parse {
+		return loop.Parsed(ev), nil
+	}
+	return ev, err
+}
+
+// unparsed is an evaluator of the attempts as they are.
+func unparsed(plugins core.Plugins, s Step, n note) (sdk.Evaluator, error) {
+	if s.Composite == nil {
+		return newStep(plugins, s, n)
+	}
+	c := &loop.Composite{Kind: s.Composite.Kind, Threshold: s.Composite.Threshold, FailFast: s.Composite.FailFast}
+	for i, child := range s.Composite.Children {
+		ev, err := newEvaluator(plugins, child, n)
+		if err != nil {
+			return nil, sdk.Wrap("evaluator "+child.Name, err)
+		}
+		weight := 1.0
+		if i < len(s.Composite.Weights) {
+			weight = s.Composite.Weights[i]
+		}
+		c.Children = append(c.Children, loop.Child{Name: child.Name, Evaluator: ev, Weight: weight})
+	}
+	return c, nil
+}

@@ -1,0 +1,65 @@
+// Package state is the state of a run: a JSON object that starts as the workflow says, is
+// laid over by what the caller brings ([Overlay]), and takes in the result of each node
+// under the node's name.
+package state
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// State is a run's state. It keeps its encoded form, which each call of a plugin is sent,
+// and its decoded form, which conditions read: a state grows to megabytes, and a node that
+// has ten ways to leave it would decode it ten times. Both are made when they are first
+// asked for, and dropped when a key changes. It is for one goroutine.
+type State struct {
+	members map[string]json.RawMessage
+	encoded json.RawMessage
+	vars    map[string]any
+}
+
+// New makes a state of a JSON object; nil and null are an empty one. Reserved keys are
+// refused, reason "state_key_invalid": loops alone write them.
+func New(object json.RawMessage) (*State, error) {
+	members, err := decodeObject(object)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if err := checkKey(key); err != nil {
+			return nil, err
+		}
+	}
+	return &State{members: members}, nil
+}
+
+// Set gives a key a value, which has to be JSON. The state keeps the value's bytes.
+func (s *State) Set(key string, value json.RawMessage) {
+	s.members[key] = value
+	s.encoded, s.vars = nil, nil
+}
+
+// JSON is the state as a JSON object with its keys sorted. The caller mustn't change it.
+func (s *State) JSON() json.RawMessage {
+	if s.encoded == nil {
+		s.encoded = encodeObject(s.members)
+	}
+	return s.encoded
+}
+
+// Vars are the variables of core.PointWhen: the decoded state as "state". The caller
+// mustn't change them.
+func (s *State) Vars() (map[string]any, error) {
+	if s.vars == nil {
+		v, err := core.DecodeJSON(s.JSON())
+		if err != nil {
+			return nil, sdk.Wrap("read the state", err)
+		}
+		s.vars = map[string]any{"state": v}
+	}
+	return s.vars, nil
+}
