@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
