@@ -68,6 +68,7 @@ var imports = map[string][]string{
 	"core/plugin/wasm": {
 		"core", "core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "core/plugin/wasm/scan", "sdk", "sdk/abi", "sdk/check",
 	},
+	"core/reflection":      {"core", "core/journal", "sdk"},
 	"core/run":             {"core", "core/journal", "sdk"},
 	"core/store":           {"core", "core/journal", "core/run", "sdk"},
 	"core/store/mem":       {"core", "core/store"},
@@ -85,8 +86,8 @@ var imports = map[string][]string{
 		"core", "core/access", "core/decisions", "core/gate", "core/governance", "core/host/config", "core/idempotency", "core/job",
 		"core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/plugin",
 		"core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox",
-		"core/plugin/services", "core/plugin/wasm", "core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action",
-		"core/workflow/state", "policy", "policy/format", "sdk",
+		"core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/workflow",
+		"core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector", "core/plugin",

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"crypto/rand"
 	"io"
 
@@ -49,6 +50,8 @@ type Options struct {
 	// Forgetters keep contents of memories elsewhere, or what models made of them, and
 	// remove what they keep of a memory that is purged.
 	Forgetters []core.Forgetter
+	// Observed hears of new memories; without it nobody does.
+	Observed Observed
 	// Random is where the salts of records come from, 16 bytes each; the default is
 	// crypto/rand's. It is read by several goroutines at once.
 	Random io.Reader
@@ -57,6 +60,14 @@ type Options struct {
 	DepthBoost float64
 	// Subscribers get each journal entry.
 	Subscribers []journal.Subscriber
+}
+
+// Observed hears of what was observed, in the transaction that stores it.
+type Observed interface {
+	// Observed gets the new memories of a namespace, in order, after their events were
+	// appended, with what holds there. An error has none of them stored. It may be called
+	// again for the same ones, like any transaction's function.
+	Observed(ctx context.Context, tx *journal.Tx, g *core.Governance, memories []*core.Memory) error
 }
 
 // Memories is the repository of memories. It is safe for concurrent use.

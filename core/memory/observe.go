@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -158,11 +159,30 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory, request
 			}
 			if stored[i] != memory {
 				repeated++
+				continue
 			}
+			in.observed = append(in.observed, memory)
 		}
-		return nil
+		return m.tellObserved(ctx, t, spaces)
 	})
 	return stored, repeated, err
+}
+
+// tellObserved tells of new memories, namespace by namespace.
+func (m *Memories) tellObserved(ctx context.Context, t *record.Tx, spaces map[string]*space) error {
+	if m.options.Observed == nil {
+		return nil
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(spaces)) {
+		in := spaces[namespace]
+		if len(in.observed) == 0 {
+			continue
+		}
+		if err := m.options.Observed.Observed(ctx, t.Tx, in.governance, in.observed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // observeOnce writes a new memory, unless its request was made before.
@@ -188,6 +208,8 @@ func observeOnce(t *record.Tx, in *space, memory *core.Memory, e *embedding, r *
 type space struct {
 	governance *core.Governance
 	turn       int64
+	// observed are the memories that a transaction stored there.
+	observed []*core.Memory
 }
 
 func (m *Memories) space(r core.Reader, namespace string) (*space, error) {
@@ -196,7 +218,7 @@ func (m *Memories) space(r core.Reader, namespace string) (*space, error) {
 		return nil, err
 	}
 	turn, err := turn.Counter(r, namespace)
-	return &space{g, turn}, err
+	return &space{governance: g, turn: turn}, err
 }
 
 func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {
