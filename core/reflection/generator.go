@@ -83,16 +83,16 @@ const (
 	maxItems = 100
 )
 
-// parseQuestions reads {"questions": [text, …]}, or the list alone. No questions are none.
+// parseQuestions reads {"questions": [text, …]}, or the list alone. None are fine: a plugin may
+// have no use for questions.
 func parseQuestions(output json.RawMessage) ([]string, error) {
-	var list []string
-	var object struct {
-		Questions *[]string `json:"questions"`
-	}
 	output = unquoted(output)
-	if err := json.Unmarshal(output, &object); err == nil && object.Questions != nil {
-		list = *object.Questions
-	} else if err := json.Unmarshal(output, &list); err != nil {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(output, &object) == nil && object["questions"] != nil {
+		output = object["questions"]
+	}
+	list, err := decodeList[string](output)
+	if err != nil {
 		return nil, unparseable(`it isn't {"questions": ["…"]}`)
 	}
 	var questions []string
@@ -106,25 +106,28 @@ func parseQuestions(output json.RawMessage) ([]string, error) {
 
 // parseItems reads {"insights": […], "procedures": […]}; one of the two may be missing.
 func parseItems(output json.RawMessage) ([]item, error) {
-	var object struct {
-		Insights   *[]item `json:"insights"`
-		Procedures *[]item `json:"procedures"`
-	}
+	var object map[string]json.RawMessage
 	err := json.Unmarshal(unquoted(output), &object)
-	if err != nil || object.Insights == nil && object.Procedures == nil {
+	insights, wrong := decodeList[item](object["insights"])
+	procedures, alsoWrong := decodeList[item](object["procedures"])
+	if err != nil || wrong != nil || alsoWrong != nil || object["insights"] == nil && object["procedures"] == nil {
 		return nil, unparseable(`it isn't {"insights": [{"content", "importance", "sources"}], "procedures": [{"title", "steps", "importance", "sources"}]}`)
 	}
-	var items []item
-	if object.Insights != nil {
-		items = append(items, *object.Insights...)
+	for i := range procedures {
+		procedures[i].procedure = true
 	}
-	if object.Procedures != nil {
-		for _, p := range *object.Procedures {
-			p.procedure = true
-			items = append(items, p)
-		}
-	}
+	items := append(insights, procedures...)
 	return items[:min(len(items), maxItems)], nil
+}
+
+// decodeList reads a list. An empty object is an empty list, as languages write it that have
+// one kind of both.
+func decodeList[T any](data json.RawMessage) (list []T, err error) {
+	if len(data) == 0 || string(data) == "{}" {
+		return nil, nil
+	}
+	err = json.Unmarshal(data, &list)
+	return list, err
 }
 
 // unquoted is the JSON in an output that is a text, as models give it, with or without a
