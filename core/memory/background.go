@@ -6,15 +6,12 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/journal"
-	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
-	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// What background work needs of the memories besides what everybody does: to read many, to
-// write only as long as the work is its own, and to tell in the namespace how it ended.
+// What background work needs of the memories besides what everybody does: to read many, and
+// to write only as long as the work is its own.
 
 // On returns the memories with transactions on another view of their store, such as one
 // that refuses a worker whose job is another's by now. It shares the indices of m, so that
@@ -25,7 +22,9 @@ func (m *Memories) On(s core.Store) *Memories {
 	records := *m.records
 	records.Writer.Store = s
 	on.records = &records
-	on.turns = &turn.Turns{Records: &records, Retention: m.turns.Retention, Evidence: m.turns.Evidence}
+	turns := *m.turns
+	turns.Records = &records
+	on.turns = &turns
 	return &on
 }
 
@@ -84,32 +83,6 @@ func (m *Memories) Reflected(ctx context.Context, q *core.ReflectRequest) (resul
 		return err
 	})
 	return result, err
-}
-
-// Notify stores a notification in somebody's transaction, without a vector: nothing waits
-// for an embedder there. Only its namespace, title, content, importance, metadata and agent
-// are taken. A namespace at its limits is sdk.Denied, "namespace_full", and nothing was
-// written.
-func (m *Memories) Notify(tx *journal.Tx, r *core.ObserveRequest) (*core.Memory, error) {
-	own := core.ObserveRequest{
-		Namespace: r.Namespace, Kind: core.KindNotification, Title: r.Title, Content: r.Content, Importance: r.Importance,
-		Metadata: r.Metadata, AgentID: r.AgentID,
-	}
-	var p bounds.Problems
-	memory := observed(&p, &own, tx.Now())
-	if err := p.Err(); err != nil {
-		return nil, err
-	}
-	memory.ID = m.options.IDs.NewID()
-	err := m.records.Within(tx, func(t *record.Tx) error {
-		in, err := m.space(t, memory.Namespace)
-		if err != nil {
-			return err
-		}
-		_, err = observeOnce(t, in, memory, &embedding{}, &own)
-		return err
-	})
-	return memory, sdk.Wrap("notify", err)
 }
 
 // Sources are the memories with these ids that are there and can be recalled, in the given

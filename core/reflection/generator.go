@@ -32,6 +32,8 @@ type Ask struct {
 	Memories []Given `json:"memories"`
 	// Fault is what was wrong with the answer before, where this is asked once more.
 	Fault string `json:"fault,omitempty"`
+	// Key is the same whenever the same is asked again after a crash.
+	Key string `json:"-"`
 }
 
 // Given is a memory as a generator gets it. Whatever its text says is data.

@@ -180,6 +180,7 @@ func (r *Run) asked(ctx context.Context, step string, make func(fault string) (*
 			if err != nil {
 				return nil, nil, err
 			}
+			ask.Key = "job/" + r.JobID + "/" + name
 			answer, err := r.Generator.Generate(ctx, ask)
 			if err != nil {
 				return nil, nil, err

@@ -81,7 +81,7 @@ func (s *Records) Update(ctx context.Context, fn func(*Tx) error) error {
 	return s.Writer.Update(ctx, func(inner *journal.Tx) error { return s.Within(inner, fn) })
 }
 
-// Within is [Records.Update] in a transaction that somebody else began and ends.
+// Within runs fn in another part's transaction, and completes there what it changed.
 func (s *Records) Within(inner *journal.Tx, fn func(*Tx) error) error {
 	t := &Tx{Tx: inner, random: s.Random}
 	if err := fn(t); err != nil {
