@@ -99,7 +99,7 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 
 // ending is how a call ended, as it is kept.
 func ending(in, out any, err error) idempotency.Ending {
-	e := idempotency.Ending{Memories: told(in, out), Again: out == nil && passes(err)}
+	e := idempotency.Ending{Memories: told(in, out), Again: passes(err)}
 	var s saved
 	if run, ok := out.(*RunEnded); ok {
 		s.Run = run.ID
