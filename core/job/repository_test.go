@@ -939,7 +939,7 @@ func TestFind_ListGetAndETA(t *testing.T) {
 		want int
 	}{
 		"all": {job.ListFilter{}, 6}, "type": {job.ListFilter{Type: job.Dream}, 1}, "status": {job.ListFilter{Status: job.StatusRunning}, 0},
-		"namespace": {job.ListFilter{In: func(n string) bool { return n == "n0" }}, 2}, "nobody": {job.ListFilter{UserID: "a/b"}, 0},
+		"namespace": {job.ListFilter{May: func(user, n string) bool { return user != "" && n == "n0" }}, 2}, "nobody": {job.ListFilter{UserID: "a/b"}, 0},
 	} {
 		if jobs, _, err := b.List(ctx, c.f); err != nil || len(jobs) != c.want {
 			t.Errorf("%s: %d jobs, %v, want %d", name, len(jobs), err, c.want)
