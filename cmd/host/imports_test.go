@@ -95,13 +95,13 @@ var imports = map[string][]string{
 	},
 	"core/host/operation": {
 		"core", "core/access", "core/decisions", "core/gate", "core/governance", "core/host", "core/host/config", "core/idempotency",
-		"core/journal", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/run", "core/store", "core/workflow",
+		"core/job", "core/journal", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/run", "core/store", "core/workflow",
 		"core/workflow/action", "core/workflow/state", "policy", "sdk",
 	},
 	// Tests alone import it.
 	"core/host/operation/operationtest": {
-		"core", "core/access", "core/coretest", "core/decisions", "core/host", "core/host/config", "core/host/operation", "core/journal",
-		"core/memory", "core/plugin/install", "core/store/mem", "policy", "sdk", "sdk/process",
+		"core", "core/access", "core/coretest", "core/decisions", "core/host", "core/host/config", "core/host/operation", "core/job",
+		"core/journal", "core/memory", "core/plugin/install", "core/store/mem", "policy", "sdk", "sdk/process",
 	},
 
 	// Not for the host: surfaces are tested with the operations' fixtures.
@@ -130,15 +130,15 @@ var imports = map[string][]string{
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
 		"cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/access",
-		"core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory",
+		"core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/job", "core/journal", "core/loop", "core/memory",
 		"core/plugin", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm",
 		"core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format",
 		"policy/policytest", "sdk", "sdk/sdktest",
 	},
 	"cmd/host/internal/client": {"core", "core/host", "core/host/operation", "sdk"},
 	"cmd/host/internal/httpapi": {
-		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/journal", "core/memory",
-		"sdk",
+		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/job", "core/journal",
+		"core/memory", "sdk",
 	},
 	"cmd/host/internal/scaffold": {"examples", "sdk"},
 	"cmd/host/internal/term":     {},

@@ -39,6 +39,11 @@ var unsaid = map[string]string{
 	"cli audit_verify_segment/denied by a policy": "it is part of audit verify",
 	"cli correct/no output":                       "OUTPUT is an argument",
 	"cli gate_request/no erase":                   "--erase must be there",
+	"cli job_enqueue":                             "the commands that it stands for wait for what they do",
+	"cli job_enqueue/denied by a policy":          "the commands that it stands for wait for what they do",
+	"cli job_enqueue/namespace":                   "the commands that it stands for wait for what they do",
+	"cli job_enqueue/type":                        "the commands that it stands for wait for what they do",
+	"cli job_get/another user's":                  "an operator names a job by its id alone",
 	"cli memory_observe_all/denied by a policy":   "a file is stored in batches, and the message says how far it came",
 	"cli memory_observe_all/item":                 "a file is stored in batches, and the message says how far it came",
 	"cli run_attempts":                            "runs show has them",
@@ -259,7 +264,18 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		return append(args{"governance", "unset", in.Namespace}, in.Fields...)
 	}),
 	"knowledge_get": on(func(_ *operationtest.World, in *operation.KnowledgeGet) args { return args{"knowledge", "get", in.ID} }),
-	"decision_get":  on(func(_ *operationtest.World, in *operation.DecisionGet) args { return args{"decisions", "show", in.ID} }),
+	"job_cancel":    on(func(_ *operationtest.World, in *operation.JobCancel) args { return args{"jobs", "cancel", in.ID} }),
+	"job_get": on(func(_ *operationtest.World, in *operation.JobGet) args {
+		if in.UserID != "" {
+			return nil
+		}
+		return args{"jobs", "show", in.ID}
+	}),
+	"job_list": on(func(_ *operationtest.World, in *operation.JobList) args {
+		return args{"jobs", "list"}.flag("type", string(in.Type)).flag("status", string(in.Status)).flag("user", in.UserID).
+			flag("namespace", in.Namespace).is("subtree", in.Subtree).page(in.Paging)
+	}),
+	"decision_get": on(func(_ *operationtest.World, in *operation.DecisionGet) args { return args{"decisions", "show", in.ID} }),
 	"decision_list": on(func(_ *operationtest.World, in *operation.DecisionList) args {
 		return args{"decisions", "list"}.flag("point", string(in.Point)).flag("namespace", in.Namespace).is("subtree", in.Subtree).
 			flag("outcome", in.Outcome).page(in.Paging)

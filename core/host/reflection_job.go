@@ -101,3 +101,16 @@ func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
 	}
 	return answer.Verdict.Valid, nil
 }
+
+// reflectionEnded takes in that a reflection ended, in the transaction of its end: one that
+// failed has observations queue none for a while. What it counted goes into about.
+func reflectionEnded(tx core.Tx, j *job.Job, about map[string]any) error {
+	if j.Status == job.StatusFailed {
+		return reflection.Failed(tx, j.Namespace, *j.CompletedAt)
+	}
+	var r reflection.Result
+	if json.Unmarshal(j.Result, &r) == nil {
+		about["insights_created"], about["procedures_created"], about["memories_analyzed"] = r.InsightsCreated, r.ProceduresCreated, r.MemoriesAnalyzed
+	}
+	return nil
+}

@@ -117,7 +117,8 @@ type Job struct {
 
 // Lease is the right to run a job. Who holds it must show it with each write.
 type Lease struct {
-	JobID string `json:"-"`
+	// JobID is the job's; "" in a job that is shown, which is that job.
+	JobID string `json:"job_id,omitempty"`
 	// Holder is the pool that runs the job, and Epoch which start of it this is, from 1.
 	Holder string `json:"holder"`
 	Epoch  uint64 `json:"epoch"`

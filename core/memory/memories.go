@@ -36,6 +36,11 @@ type Options struct {
 	// DeferGate leaves it to the caller to have the gate decide, as a server does
 	// that runs jobs: a feedback and a sweep only tell which memories wait for it.
 	DeferGate bool
+	// Turned hears, in the transaction of a turn's first feedback, that a namespace has come
+	// to a turn, and in that of any whether memories of it came before the gate by it. It is
+	// for a server that has jobs do what follows: a feedback then leaves the gate to them. An
+	// error fails the feedback. Nil hears nothing.
+	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
 	// Evidence keeps the tool outcomes that feedback brings; without it they only
 	// help to judge the turn.
 	Evidence Evidence
@@ -100,7 +105,7 @@ func New(o Options) (*Memories, error) {
 	}
 	return &Memories{
 		options: o, records: records,
-		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence},
+		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Turned: o.Turned},
 		index:     search.New(feed.Memories(records), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
 		knowledge: search.New(feed.Knowledge(records), search.Options{MaxBytes: o.IndexBytes, Plain: true}),
 	}, nil

@@ -38,6 +38,27 @@ func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.M
 	return stored[0], nil
 }
 
+// ObserveTx is Observe within another part's transaction, such as of the end of a job that
+// is told of. The memory has no embedding: one takes longer than a transaction may.
+func (m *Memories) ObserveTx(tx *journal.Tx, r *core.ObserveRequest) error {
+	var p bounds.Problems
+	memory := observed(&p, r, tx.Now())
+	if err := p.Err(); err != nil {
+		return err
+	}
+	if memory.ID == "" {
+		memory.ID = m.options.IDs.NewID()
+	}
+	return sdk.Wrap("observe", m.records.Within(tx, func(t *record.Tx) error {
+		in, err := m.space(t, memory.Namespace)
+		if err != nil {
+			return err
+		}
+		_, err = observeOnce(t, in, memory, &embedding{}, r)
+		return err
+	}))
+}
+
 // ObserveAll stores up to [MaxBatch] new memories in one transaction: all of
 // them or none. It is for imports. Repeated counts those that an earlier request with
 // the same idempotency key had stored.

@@ -125,6 +125,10 @@ func reflectionEnqueue(ctx context.Context, c *Call, in *ReflectionEnqueue) (*Re
 		return nil, err
 	}
 	userID := cmp.Or(in.UserID, host.ReflectionUser(in.Namespace))
+	if !c.sees(userID, in.Namespace) {
+		return nil, sdk.Errorf(sdk.Denied, "user_denied", "the caller may not have reflections of user %s made there", userID).
+			WithHint("leave the user out, or reflect on the user's own namespace").WithDetail("user_id", userID)
+	}
 	answer, err := c.Host.Reflect(ctx, userID, reflection.Request{
 		Namespace: in.Namespace, Focus: in.Focus, MaxInsights: in.MaxInsights, Force: in.Force, DryRun: in.DryRun,
 	})
@@ -358,7 +362,7 @@ func reflectionStats(ctx context.Context, c *Call, in *ReflectionStats) (*Reflec
 	f := &ReflectionFigures{Triggers: ReflectionTriggers{Due: *state.Due, Thresholds: ReflectionThresholds(state.Thresholds), RestUntil: state.RestUntil}}
 	userID := cmp.Or(in.UserID, host.ReflectionUser(in.Namespace))
 	jobs, _, err := c.Host.Jobs.List(ctx, job.ListFilter{
-		UserID: userID, Type: job.Reflection, Limit: MaxLimit, In: func(namespace string) bool { return namespace == in.Namespace },
+		UserID: userID, Type: job.Reflection, Limit: MaxLimit, May: func(_, namespace string) bool { return namespace == in.Namespace },
 	})
 	if err != nil {
 		return nil, err

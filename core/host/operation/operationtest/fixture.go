@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/policy"
@@ -42,6 +43,10 @@ var fixtures = map[string]func(*World) any{
 		return &operation.GovernanceSet{Namespace: Here, Assignments: []string{"max_reflection_depth=2"}}
 	},
 	"governance_unset":  func(w *World) any { w.Govern(); return &operation.GovernanceUnset{Namespace: Here} },
+	"job_cancel":        func(w *World) any { return &operation.JobCancel{ID: w.Job(Here)} },
+	"job_enqueue":       func(*World) any { return &operation.JobEnqueue{Type: job.Revalidate, Namespace: Here} },
+	"job_get":           func(w *World) any { return &operation.JobGet{ID: w.Job(Here)} },
+	"job_list":          func(w *World) any { w.Job(Here); return &operation.JobList{Namespace: Here} },
 	"knowledge_get":     func(w *World) any { return &operation.KnowledgeGet{ID: w.Promoted().ID} },
 	"knowledge_list":    func(w *World) any { w.Promoted(); return &operation.KnowledgeList{Namespace: Here} },
 	"knowledge_recall":  func(w *World) any { w.Promoted(); return &memory.KnowledgeQuery{Namespace: Here, Query: "harbour"} },
@@ -108,6 +113,14 @@ func (w *World) Memory() string {
 	})
 	w.Must(err)
 	return id
+}
+
+// Job is the id of a job of nobody's that waits in a namespace.
+func (w *World) Job(namespace string) string {
+	w.T.Helper()
+	made, err := w.Host.Jobs.Enqueue(w.Ctx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Reembed})
+	w.Must(err)
+	return made.ID
 }
 
 // Token is the id of a new token for here.
