@@ -95,13 +95,13 @@ var imports = map[string][]string{
 	},
 	"core/host/operation": {
 		"core", "core/access", "core/decisions", "core/gate", "core/governance", "core/host", "core/host/config", "core/idempotency",
-		"core/job", "core/journal", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/run", "core/store", "core/workflow",
-		"core/workflow/action", "core/workflow/state", "policy", "sdk",
+		"core/job", "core/journal", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/reflection", "core/run", "core/store",
+		"core/workflow", "core/workflow/action", "core/workflow/state", "policy", "sdk",
 	},
 	// Tests alone import it.
 	"core/host/operation/operationtest": {
 		"core", "core/access", "core/coretest", "core/decisions", "core/host", "core/host/config", "core/host/operation", "core/job",
-		"core/journal", "core/memory", "core/plugin/install", "core/store/mem", "policy", "sdk", "sdk/process",
+		"core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store/mem", "policy", "sdk", "sdk/process",
 	},
 
 	// Not for the host: surfaces are tested with the operations' fixtures.

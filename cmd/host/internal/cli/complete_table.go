@@ -101,6 +101,8 @@ var flagOffers = map[string]offer{
 	"jobs list --status":       {values: jobStatuses},
 	"jobs list --type":         {values: jobTypes},
 	"user":                     freeText,
+	"focus":                    freeText,
+	"max-insights":             freeText,
 	"workflow":                 workflows,
 	"used":                     memoryIDs,
 	"source":                   memoryIDs,
