@@ -172,21 +172,17 @@ type ReflectionProgress struct {
 	// cancelled or failed.
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
 	Reason      string     `json:"reason,omitempty"`
-	*ReflectionMade
-}
-
-// ReflectionMade is what a completed reflection made. Its lists have up to 20 items of each.
-type ReflectionMade struct {
-	InsightsCreated   int                    `json:"insights_created"`
-	ProceduresCreated int                    `json:"procedures_created"`
-	Insights          []reflection.Insight   `json:"insights"`
-	Procedures        []reflection.Procedure `json:"procedures"`
-	MemoriesAnalyzed  int                    `json:"memories_analyzed"`
-	// Skipped says why there was nothing to do.
-	Skipped string `json:"skipped,omitempty"`
-	// BudgetReached and DryRun are the result's.
+	// The rest is of one that completed: what it made, each list up to 20 items long.
+	InsightsCreated   *int                   `json:"insights_created,omitempty"`
+	ProceduresCreated *int                   `json:"procedures_created,omitempty"`
+	Insights          []reflection.Insight   `json:"insights,omitzero"`
+	Procedures        []reflection.Procedure `json:"procedures,omitzero"`
+	MemoriesAnalyzed  *int                   `json:"memories_analyzed,omitempty"`
+	// Skipped says why there was nothing to do; BudgetReached and DryRun are the result's.
+	Skipped       string `json:"skipped,omitempty"`
 	BudgetReached bool   `json:"budget_reached,omitempty"`
 	DryRun        bool   `json:"dry_run,omitempty"`
+	// NextPageToken goes on with the lists.
 	NextPageToken string `json:"next_page_token,omitempty"`
 }
 
@@ -234,44 +230,43 @@ func reflectionStatus(ctx context.Context, c *Call, in *ReflectionStatus) (*Refl
 		p.Reason = j.Reason
 	default:
 		p.CompletedAt = j.CompletedAt
-		if p.ReflectionMade, err = c.made(ctx, j, in); err != nil {
+		if err := c.addMade(ctx, p, j, in); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// made is what a completed reflection made, from where a page's token says.
-func (c *Call) made(ctx context.Context, j *job.Job, in *ReflectionStatus) (*ReflectionMade, error) {
+// addMade adds what a completed reflection made, from where a page's token says.
+func (c *Call) addMade(ctx context.Context, p *ReflectionProgress, j *job.Job, in *ReflectionStatus) error {
 	var r reflection.Result
 	if bytes.HasPrefix(j.Result, []byte("{")) { // else it was purged
 		if err := json.Unmarshal(j.Result, &r); err != nil {
-			return nil, sdk.Errorf(sdk.Internal, "result_unreadable", "the result of job %s can't be read: %w", j.ID, err)
+			return sdk.Errorf(sdk.Internal, "result_unreadable", "the result of job %s can't be read: %w", j.ID, err)
 		}
 	}
 	filter := []string{j.ID}
 	at, _, err := Paging{PageToken: in.PageToken}.open(ctx, c, filter)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	from := 0
 	if at != "" {
 		if from, err = strconv.Atoi(at); err != nil {
-			return nil, badToken()
+			return badToken()
 		}
 	}
-	m := &ReflectionMade{
-		InsightsCreated: r.InsightsCreated, ProceduresCreated: r.ProceduresCreated, MemoriesAnalyzed: r.MemoriesAnalyzed,
-		Insights: part(r.Insights, from), Procedures: part(r.Procedures, from), Skipped: r.Skipped, BudgetReached: r.BudgetReached, DryRun: r.DryRun,
-	}
+	p.InsightsCreated, p.ProceduresCreated, p.MemoriesAnalyzed = &r.InsightsCreated, &r.ProceduresCreated, &r.MemoriesAnalyzed
+	p.Insights, p.Procedures = part(r.Insights, from), part(r.Procedures, from)
+	p.Skipped, p.BudgetReached, p.DryRun = r.Skipped, r.BudgetReached, r.DryRun
 	if next := from + reflectionPage; next < max(len(r.Insights), len(r.Procedures)) {
 		page, err := pageOf(ctx, c, []string{}, strconv.Itoa(next), filter)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		m.NextPageToken = page.NextPageToken
+		p.NextPageToken = page.NextPageToken
 	}
-	return m, nil
+	return nil
 }
 
 // part is a page of a list, never null.

@@ -117,7 +117,7 @@ func (a *App) awaitReflection(ctx context.Context, id string) error {
 func (a *App) printReflection(ctx context.Context, p *operation.ReflectionProgress) error {
 	a.out.term.Clear()
 	var failed error
-	if p.ReflectionMade == nil {
+	if p.InsightsCreated == nil {
 		failed = statusError{exitFailure}
 	}
 	if a.out.json {
@@ -148,7 +148,7 @@ func (a *App) printReflection(ctx context.Context, p *operation.ReflectionProgre
 	if p.DryRun {
 		done = "made, and nothing stored,"
 	}
-	a.out.term.Line("%s and %s %s from %s", plural(p.InsightsCreated, "insight", "insights"), plural(p.ProceduresCreated, "procedure", "procedures"),
-		done, plural(p.MemoriesAnalyzed, "memory", "memories"))
+	a.out.term.Line("%s and %s %s from %s", plural(*p.InsightsCreated, "insight", "insights"), plural(*p.ProceduresCreated, "procedure", "procedures"),
+		done, plural(*p.MemoriesAnalyzed, "memory", "memories"))
 	return nil
 }
