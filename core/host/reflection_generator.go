@@ -25,6 +25,7 @@ func (h *Host) generator(namespace string) (reflection.Generator, error) {
 	target := core.Target{Plugin: s.ReflectionGenerator.Value, Timeout: reflectionTime}
 	switch {
 	case target.Plugin != "":
+		target.Config = json.RawMessage(s.ReflectionConfig.Value)
 	case s.ReflectionScript.Value != "":
 		code, err := os.ReadFile(s.ReflectionScript.Value)
 		if err != nil {

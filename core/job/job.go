@@ -167,7 +167,7 @@ const (
 // Absent is the error of a job that isn't there.
 func Absent(id string) error {
 	return sdk.Errorf(sdk.NotFound, NotFound, "there is no job %q", core.Cut(id)).
-		WithHint("list the jobs")
+		WithHint("list the jobs").WithAction("jobs list")
 }
 
 // validType and validStatus report whether a word from outside is one.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -195,6 +196,14 @@ func checkDims(value string) *fault {
 func checkPlugin(value string) *fault {
 	if len(value) > maxPluginName || strings.ContainsFunc(value, unicode.IsSpace) {
 		return &fault{says: "is not the name of a plugin", hint: "write the name as plugins are listed, such as team/insights"}
+	}
+	return nil
+}
+
+func checkObject(value string) *fault {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(value), &object); err != nil || object == nil {
+		return &fault{says: "isn't a JSON object", hint: `write the plugin's config as text, such as '{"language": "en"}'`, hidden: true}
 	}
 	return nil
 }

@@ -21,9 +21,9 @@ type Config struct {
 	EmbeddingsModel, EmbeddingsURL, EmbeddingsKeyEnv, EmbeddingsDims Setting
 	SummariesModel, SummariesURL, SummariesKeyEnv                    Setting
 	// What makes insights of what was observed.
-	LLMModel, LLMURL, LLMKeyEnv                                   Setting
-	ReflectionGenerator, ReflectionScript, ReflectionJudge        Setting
-	ReflectionMaxTokens, ReflectionMaxCostUSD, ReflectionDebounce Setting
+	LLMModel, LLMURL, LLMKeyEnv                                              Setting
+	ReflectionGenerator, ReflectionConfig, ReflectionScript, ReflectionJudge Setting
+	ReflectionMaxTokens, ReflectionMaxCostUSD, ReflectionDebounce            Setting
 	// How memories are ranked, stored and kept.
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
 	// Where runs are, who acts, and what is shown of it.

@@ -191,6 +191,10 @@ func reflections() []Definition {
 			Doc:   "generator plugin that reflects on what was observed in the place of a model",
 			field: func(c *Config) *Setting { return &c.ReflectionGenerator }, check: checkPlugin, schema: schema{"maxLength": maxPluginName},
 		}, {
+			Name: "reflection_config", Key: "settings.reflection.config", Variable: "REFLECTORY_REFLECTION_CONFIG",
+			Doc:   "config of that plugin, as the text of a JSON object",
+			field: func(c *Config) *Setting { return &c.ReflectionConfig }, check: checkObject,
+		}, {
 			Name: "reflection_script", Key: "settings.reflection.script", Variable: "REFLECTORY_REFLECTION_SCRIPT",
 			Doc:   "Lua file that reflects on what was observed in the place of a model",
 			field: func(c *Config) *Setting { return &c.ReflectionScript }, folder: true,

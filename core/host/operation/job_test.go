@@ -166,8 +166,8 @@ func TestJob_IsItsUsers(t *testing.T) {
 	}
 }
 
-// TestJob_CancelEndsTheRun that it works on, and says how far that came.
-func TestJob_CancelEndsTheRun(t *testing.T) {
+// TestJob_CancelledBeforeItRuns leaves no run.
+func TestJob_CancelledBeforeItRuns(t *testing.T) {
 	w := newWorld(t)
 	me := core.Operator(operationtest.Agent)
 	made, err := queued(w, me, "run_start", &operation.RunStart{Workflow: notesYAML, Namespace: here})
@@ -183,6 +183,48 @@ func TestJob_CancelEndsTheRun(t *testing.T) {
 	wantJob(w, made.JobID, job.StatusCancelled, job.CancelledByRequest)
 	_, err = w.Host.Runs.Get(t.Context(), made.RunID)
 	w.Refused(err, sdk.NotFound, "run_not_found")
+}
+
+// heldStore is a store in which the first transaction of a job's handler lasts until its
+// context ends.
+type heldStore struct {
+	core.Store
+	once  sync.Once
+	begun chan struct{}
+}
+
+func (s *heldStore) Update(ctx context.Context, fn func(core.Tx) error) error {
+	held := false
+	if core.CallerOf(ctx).Subject == "alice" {
+		s.once.Do(func() { held = true })
+	}
+	if held {
+		close(s.begun)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return s.Store.Update(ctx, fn)
+}
+
+// TestJob_CancelStopsTheRun that is at work: the job is cancelled.
+func TestJob_CancelStopsTheRun(t *testing.T) {
+	inner := mem.Open()
+	w := operationtest.NewOn(t, inner)
+	alice := core.Caller{Subject: "alice", Scopes: core.Scopes(), Namespaces: []string{here}}
+	made, err := queued(w, alice, "run_start", &operation.RunStart{Workflow: notesYAML, Namespace: here})
+	w.Must(err)
+	w.Must(w.Host.Close())
+	held := &heldStore{Store: inner, begun: make(chan struct{})}
+	w.Config.Store = held
+	w.Open()
+	p := pool(w)
+	w.Must(p.Start(t.Context()))
+	<-held.begun
+	if out := try[operation.JobCancelled](w, "job_cancel", &operation.JobCancel{ID: made.JobID}); !out.Cancelled || out.Status != job.StatusRunning {
+		t.Errorf("%+v", out)
+	}
+	w.Must(p.Stop(t.Context()))
+	wantJob(w, made.JobID, job.StatusCancelled, job.CancelledByRequest)
 }
 
 // TestJob_WithAnIdempotencyKey is made once, and the operation's own key is another.

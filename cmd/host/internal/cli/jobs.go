@@ -91,7 +91,7 @@ func jobsShowCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "show JOB", Short: "Show a job: what it was asked to do, and what came of it",
 		Long:    "Show a job. JOB is a job's id, or at least its first 8 characters.",
-		Example: "  reflectory jobs show 01939f2c --json",
+		Example: "  reflectory jobs show 01939f2c",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			j, err := do[job.Job](c.Context(), a, "job_get", &operation.JobGet{ID: args[0]})

@@ -103,19 +103,6 @@ func checkShape(t *testing.T, s *site, name string) {
 	}
 }
 
-// TestCall_OffersNoJobsOverTCP: what will be a job is there over the socket only.
-func TestCall_OffersNoJobsOverTCP(t *testing.T) {
-	s := newSite(t)
-	a := s.send("operator", "POST", "/v1/evaluate", `{}`)
-	if p := a.problem(t); p.Code != "route_not_found" {
-		t.Errorf("evaluate: %s", a.body)
-	}
-	a = s.send("operator", "POST", "/v1/runs", `{}`)
-	if p := a.problem(t); p.Code != "method_not_allowed" || a.Header.Get("Allow") != "GET, HEAD" {
-		t.Errorf("runs: %s, Allow %q", a.body, a.Header.Get("Allow"))
-	}
-}
-
 // TestCall_RefusesForTheScopeFirst: somebody without the scope learns nothing of what a
 // request may look like.
 func TestCall_RefusesForTheScopeFirst(t *testing.T) {
