@@ -27,7 +27,7 @@ in settings.llm, or settings.reflection.generator or script: see config show.
 It exits with 0 also where nothing is due or a reflection runs already, and with 1
 where it comes too soon, the queue is full, or it fails while --wait waits.`,
 		Example: `  reflectory reflect --user anna
-  reflectory reflect --namespace team/mail --force --wait --focus "what customers ask for"`,
+  reflectory reflect --namespace team/mail --wait --focus "what customers ask for"`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if in.UserID == "" {
