@@ -72,7 +72,7 @@ func (h *Host) Revalidate(ctx context.Context, namespace string) (*memory.SweepR
 	if !h.sweeps.due(namespace, turn) {
 		return h.Memories.GateWaiting(ctx, namespace)
 	}
-	result, err := h.Memories.Sweep(ctx, namespace)
+	result, err := h.Memories.Sweep(ctx, namespace, nil)
 	if err == nil {
 		h.sweeps.done(namespace, turn)
 	}

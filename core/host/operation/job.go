@@ -207,13 +207,17 @@ type JobQueued struct {
 	Already bool `json:"already,omitempty"`
 }
 
-// byHand are the types of jobs that may be asked for as such, each with the operation whose
-// scope it needs.
-var byHand = map[job.Type]string{job.Revalidate: "memory_sweep", job.Reembed: "memory_reembed", job.Compact: "store_prune"}
-
 func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error) {
-	name := byHand[in.Type]
-	if name == "" {
+	var name string
+	var does any
+	switch in.Type {
+	case job.Revalidate:
+		name, does = "memory_sweep", &MemorySweep{Namespace: in.Namespace}
+	case job.Reembed:
+		name, does = "memory_reembed", &MemoryReembed{Namespace: in.Namespace}
+	case job.Compact:
+		name, does = "store_prune", &StorePrune{}
+	default:
 		return nil, sdk.Errorf(sdk.Invalid, "type_invalid", "type %q is not one of revalidate, reembed, compact", core.Cut(string(in.Type))).
 			WithHint("other jobs are made by the operations that need them").WithDetail("field", "type")
 	}
@@ -221,38 +225,23 @@ func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error
 	if err != nil {
 		return nil, err
 	}
-	asked := work{Operation: name}
-	switch in.Type {
-	case job.Revalidate:
-		asked.Operation = "" // see revalidate
-	case job.Reembed:
-		asked.Request = core.MustJSON(MemoryReembed{Namespace: in.Namespace})
-	default:
-		asked.Request = core.MustJSON(StorePrune{})
-	}
-	if err := c.scoped(&o); err != nil {
+	if err := c.check(ctx, &o, does); err != nil { // what it may be asked for by its own name
 		return nil, err
 	}
-	return c.enqueue(ctx, in.Type, in.Namespace, asked)
+	return c.enqueue(ctx, in.Type, in.Namespace, work{Operation: name, Request: core.MustJSON(does)})
 }
 
-// enqueue makes the caller's job of some work.
+// enqueue makes the caller's job of some work. No other request comes to a workflow's job.
 func (c *Call) enqueue(ctx context.Context, t job.Type, namespace string, asked work) (*JobQueued, error) {
-	made, err := c.Host.Jobs.Enqueue(ctx, &job.Request{
-		UserID: userOf(c.caller), Namespace: namespace, Type: t, Payload: core.MustJSON(asked), IdempotencyKey: asked.key(c),
-	})
+	q := &job.Request{UserID: userOf(c.caller), Namespace: namespace, Type: t, Payload: core.MustJSON(asked)}
+	if !t.Queued() {
+		q.IdempotencyKey = c.Host.NewID()
+	}
+	made, err := c.Host.Jobs.Enqueue(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	return &JobQueued{JobID: made.ID, Status: made.Status, RunID: asked.RunID, QueuedAt: made.QueuedAt, Already: !made.Made}, nil
-}
-
-// key names a workflow's job: its run, or itself, since no other comes to it.
-func (w *work) key(c *Call) string {
-	if w.RunID != "" && w.Operation == "run_start" {
-		return w.RunID
-	}
-	return c.Host.NewID()
 }
 
 // JobCancel names a job.

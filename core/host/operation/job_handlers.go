@@ -74,21 +74,19 @@ type RunJob struct {
 // before the job went back to its queue, is gone on with; one that has ended since it was
 // asked for has ended.
 func runJob(ctx context.Context, c Call, o *Operation, in any, j *job.Running) (*job.Outcome, error) {
+	resume, err := Find("run_resume")
+	if err != nil {
+		return nil, err
+	}
 	run, err := c.Host.Runs.Get(ctx, c.runID)
 	switch {
 	case sdk.CodeOf(err) == sdk.NotFound && o.Name == "run_start":
 		run, err = endOf(o.Do(ctx, c, in))
 	case err != nil:
 		return nil, err
-	case !run.Status.Resumable(), run.Status == core.StatusError && !run.UpdatedAt.Before(j.QueuedAt):
-		if run.UpdatedAt.Before(j.QueuedAt) { // nobody can go on with it
-			_, err = endOf(o.Do(ctx, c, in))
-		}
+	case !run.UpdatedAt.Before(j.QueuedAt) && (!run.Status.Resumable() || run.Status == core.StatusError):
+		// It has ended.
 	default:
-		resume, found := Find("run_resume")
-		if found != nil {
-			return nil, found
-		}
 		run, err = endOf(resume.Do(ctx, c, &RunResume{ID: c.runID}))
 	}
 	if run == nil {

@@ -31,7 +31,7 @@ func stores() []Operation {
 			Doc: "Copy the store, as it is now, to a new folder of the host's machine.",
 		}, inAll[StoreBackup], storeBackup),
 		define(Operation{
-			Name: "store_prune", Method: "POST", Path: "/v1/store/prune", Scope: core.ScopeOperate, Destructive: true, Long: true, Job: job.Compact,
+			Name: "store_prune", Method: "POST", Path: "/v1/store/prune", Scope: core.ScopeOperate, Destructive: true, Long: true, Job: job.Workflow,
 			Doc: "Move decisions and finished runs that are older than the settings keep them to files.",
 		}, inAll[StorePrune], storePrune),
 	}
