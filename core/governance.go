@@ -36,6 +36,8 @@ type Governance struct {
 	// MinGateConfidence is what a purge or promotion needs at least: 0.7 or more.
 	MinGateConfidence float64
 	Limits            NamespaceLimits
+	// Reflection says when what was observed is reflected on.
+	Reflection ReflectionThresholds
 	// Language is what the words of memories are stemmed by, one of [Languages].
 	Language string
 	// SetBy is the level that set each field, by the field's name, such as
@@ -44,6 +46,19 @@ type Governance struct {
 	// Failure is why the stored settings can't be read: the cap is then 0, and no
 	// memory of the namespace changes its state. nil where all is well.
 	Failure error
+}
+
+// ReflectionThresholds say how much has to be observed since the last reflection until the
+// next one is due. Each is enough, and 0 switches one off.
+type ReflectionThresholds struct {
+	// Importance is of the sum of ten times the importance of each memory, Observations of
+	// their number, and Hours of the time.
+	Importance, Observations, Hours float64
+}
+
+// DefaultReflectionThresholds are those that hold where no namespace sets them.
+func DefaultReflectionThresholds() ReflectionThresholds {
+	return ReflectionThresholds{Importance: 150, Observations: 100, Hours: 24}
 }
 
 // Governor tells what holds in a namespace.

@@ -79,7 +79,8 @@ type RecallRequest struct {
 type RecallFilter struct {
 	Namespace string `json:"namespace"`
 	// Subtree takes the namespaces below as well.
-	Subtree bool          `json:"subtree,omitempty"`
+	Subtree bool `json:"subtree,omitempty"`
+	// Kinds without any are all but notifications.
 	Kinds   []MemoryKind  `json:"kinds,omitempty"`
 	Tags    []string      `json:"tags,omitempty"`
 	States  []MemoryState `json:"states,omitempty"`

@@ -69,6 +69,7 @@ var imports = map[string][]string{
 	"core/plugin/wasm": {
 		"core", "core/plugin", "core/plugin/guard", "core/plugin/logs", "core/plugin/wasm/fuel", "core/plugin/wasm/scan", "sdk", "sdk/abi", "sdk/check",
 	},
+	"core/reflection":      {"core", "core/journal", "sdk"},
 	"core/run":             {"core", "core/journal", "sdk"},
 	"core/store":           {"core", "core/journal", "core/run", "sdk"},
 	"core/store/mem":       {"core", "core/store"},
@@ -84,10 +85,10 @@ var imports = map[string][]string{
 	// The composition, and the operations on it.
 	"core/host": {
 		"core", "core/access", "core/decisions", "core/gate", "core/governance", "core/host/config", "core/idempotency", "core/job",
-		"core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle", "core/plugin",
-		"core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox",
-		"core/plugin/services", "core/plugin/wasm", "core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action",
-		"core/workflow/state", "policy", "policy/format", "sdk",
+		"core/journal", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle",
+		"core/memory/text", "core/plugin", "core/plugin/guard", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
+		"core/plugin/process/sandbox", "core/plugin/services", "core/plugin/wasm", "core/reflection", "core/run", "core/store", "core/store/pebble", "core/workflow",
+		"core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
 		"core", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector", "core/plugin",
@@ -95,13 +96,13 @@ var imports = map[string][]string{
 	},
 	"core/host/operation": {
 		"core", "core/access", "core/decisions", "core/dream", "core/gate", "core/governance", "core/host", "core/host/config", "core/idempotency",
-		"core/journal", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/run", "core/store", "core/workflow",
-		"core/workflow/action", "core/workflow/state", "policy", "sdk",
+		"core/job", "core/journal", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/reflection", "core/run", "core/store",
+		"core/workflow", "core/workflow/action", "core/workflow/state", "policy", "sdk",
 	},
 	// Tests alone import it.
 	"core/host/operation/operationtest": {
-		"core", "core/access", "core/coretest", "core/decisions", "core/host", "core/host/config", "core/host/operation", "core/journal",
-		"core/memory", "core/plugin/install", "core/store/mem", "policy", "sdk", "sdk/process",
+		"core", "core/access", "core/coretest", "core/decisions", "core/host", "core/host/config", "core/host/operation", "core/job",
+		"core/journal", "core/memory", "core/plugin/install", "core/reflection", "core/store/mem", "policy", "sdk", "sdk/process",
 	},
 
 	// Not for the host: surfaces are tested with the operations' fixtures.
@@ -130,15 +131,15 @@ var imports = map[string][]string{
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
 		"cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/access",
-		"core/dream", "core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory",
+		"core/dream", "core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/job", "core/journal", "core/loop", "core/memory",
 		"core/plugin", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm",
 		"core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format",
 		"policy/policytest", "sdk", "sdk/sdktest",
 	},
 	"cmd/host/internal/client": {"core", "core/host", "core/host/operation", "sdk"},
 	"cmd/host/internal/httpapi": {
-		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/journal", "core/memory",
-		"sdk",
+		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/job", "core/journal",
+		"core/memory", "sdk",
 	},
 	"cmd/host/internal/scaffold": {"examples", "sdk"},
 	"cmd/host/internal/term":     {},

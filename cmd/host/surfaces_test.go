@@ -40,8 +40,20 @@ var unsaid = map[string]string{
 	"cli audit_verify_segment/denied by a policy": "it is part of audit verify",
 	"cli correct/no output":                       "OUTPUT is an argument",
 	"cli gate_request/no erase":                   "--erase must be there",
+	"cli job_enqueue":                             "the commands that it stands for wait for what they do",
+	"cli job_enqueue/denied by a policy":          "the commands that it stands for wait for what they do",
+	"cli job_enqueue/namespace":                   "the commands that it stands for wait for what they do",
+	"cli job_enqueue/type":                        "the commands that it stands for wait for what they do",
+	"cli job_get/another user's":                  "an operator names a job by its id alone",
 	"cli memory_observe_all/denied by a policy":   "a file is stored in batches, and the message says how far it came",
 	"cli memory_observe_all/item":                 "a file is stored in batches, and the message says how far it came",
+	"cli reflection_cancel":                       "jobs cancel does it",
+	"cli reflection_cancel/denied by a policy":    "jobs cancel does it",
+	"cli reflection_status":                       "reflect --wait asks for it, and jobs show has it",
+	"cli reflection_status/denied by a policy":    "reflect --wait asks for it, and jobs show has it",
+	"cli reflection_stats":                        "it is for agents: governance explain has the thresholds",
+	"cli reflection_stats/denied by a policy":     "it is for agents: governance explain has the thresholds",
+	"cli reflection_stats/namespace":              "it is for agents: governance explain has the thresholds",
 	"cli run_attempts":                            "runs show has them",
 	"cli run_attempts/denied by a policy":         "runs show has them",
 	"cli store_backup/no folder":                  "DIR is an argument",
@@ -260,7 +272,25 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		return append(args{"governance", "unset", in.Namespace}, in.Fields...)
 	}),
 	"knowledge_get": on(func(_ *operationtest.World, in *operation.KnowledgeGet) args { return args{"knowledge", "get", in.ID} }),
-	"decision_get":  on(func(_ *operationtest.World, in *operation.DecisionGet) args { return args{"decisions", "show", in.ID} }),
+	"reflection_enqueue": on(func(_ *operationtest.World, in *operation.ReflectionEnqueue) args {
+		a := args{"reflect"}.flag("user", in.UserID).flag("namespace", in.Namespace).flag("focus", in.Focus).is("force", in.Force).is("dry-run", in.DryRun)
+		if in.MaxInsights != 0 {
+			a = append(a, fmt.Sprintf("--max-insights=%d", in.MaxInsights))
+		}
+		return a
+	}),
+	"job_cancel": on(func(_ *operationtest.World, in *operation.JobCancel) args { return args{"jobs", "cancel", in.ID} }),
+	"job_get": on(func(_ *operationtest.World, in *operation.JobGet) args {
+		if in.UserID != "" {
+			return nil
+		}
+		return args{"jobs", "show", in.ID}
+	}),
+	"job_list": on(func(_ *operationtest.World, in *operation.JobList) args {
+		return args{"jobs", "list"}.flag("type", string(in.Type)).flag("status", string(in.Status)).flag("user", in.UserID).
+			flag("namespace", in.Namespace).is("subtree", in.Subtree).page(in.Paging)
+	}),
+	"decision_get": on(func(_ *operationtest.World, in *operation.DecisionGet) args { return args{"decisions", "show", in.ID} }),
 	"decision_list": on(func(_ *operationtest.World, in *operation.DecisionList) args {
 		return args{"decisions", "list"}.flag("point", string(in.Point)).flag("namespace", in.Namespace).is("subtree", in.Subtree).
 			flag("outcome", in.Outcome).page(in.Paging)

@@ -39,12 +39,14 @@ const (
 	// maxWeight bounds weights and thresholds: what they weigh is 0 to 1, or a
 	// count of turns up to some hundreds.
 	maxWeight = 100
+	// maxHours is a hundred years.
+	maxHours = 876_600
 )
 
 // Fields lists what can be set, except the list of locked fields, in the order
 // in which it is shown.
 func Fields() []Field {
-	w := core.DefaultRetentionWeights()
+	w, due := core.DefaultRetentionWeights(), core.DefaultReflectionThresholds()
 	return []Field{
 		numbers("max_reflection_depth", "deepest reflection; 0 forbids all", true, 0, maxDepth, number(core.DefaultMaxReflectionDepth),
 			func(r *Record) **float64 { return &r.MaxReflectionDepth }, func(g *core.Governance, v float64) { g.MaxReflectionDepth = int(v) }),
@@ -72,6 +74,12 @@ func Fields() []Field {
 			func(r *Record) **float64 { return &r.Limits.Bytes }, func(g *core.Governance, v float64) { g.Limits.MaxBytes = int64(v) }),
 		numbers("limits.max_links_per_memory", "links of a memory at most; 0 is no limit", true, 0, maxCount, number(0),
 			func(r *Record) **float64 { return &r.Limits.Links }, func(g *core.Governance, v float64) { g.Limits.MaxLinksPerMemory = int64(v) }),
+		numbers("reflection.importance", "importance observed until a reflection is due; 0 is never", false, 0, maxCount, &due.Importance,
+			func(r *Record) **float64 { return &r.Reflection.Importance }, func(g *core.Governance, v float64) { g.Reflection.Importance = v }),
+		numbers("reflection.observations", "observations until a reflection is due; 0 is never", true, 0, maxCount, &due.Observations,
+			func(r *Record) **float64 { return &r.Reflection.Observations }, func(g *core.Governance, v float64) { g.Reflection.Observations = v }),
+		numbers("reflection.hours", "hours until a reflection is due; 0 is never", false, 0, maxHours, &due.Hours,
+			func(r *Record) **float64 { return &r.Reflection.Hours }, func(g *core.Governance, v float64) { g.Reflection.Hours = v }),
 		languageField(),
 	}
 }

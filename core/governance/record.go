@@ -18,13 +18,14 @@ func key(level string) []byte { return []byte(prefix + level) }
 // above. Fields that take whole numbers only have a whole number.
 type Record struct {
 	// Namespace is the level: a namespace, or "*".
-	Namespace            string    `json:"namespace"`
-	MaxReflectionDepth   *float64  `json:"max_reflection_depth,omitempty"`
-	RequireApprovalAbove *float64  `json:"require_approval_above_depth,omitempty"`
-	Retention            Retention `json:"retention,omitzero"`
-	Gate                 Gate      `json:"gate,omitzero"`
-	Limits               Limits    `json:"limits,omitzero"`
-	Language             *string   `json:"language,omitempty"`
+	Namespace            string     `json:"namespace"`
+	MaxReflectionDepth   *float64   `json:"max_reflection_depth,omitempty"`
+	RequireApprovalAbove *float64   `json:"require_approval_above_depth,omitempty"`
+	Retention            Retention  `json:"retention,omitzero"`
+	Gate                 Gate       `json:"gate,omitzero"`
+	Limits               Limits     `json:"limits,omitzero"`
+	Reflection           Reflection `json:"reflection,omitzero"`
+	Language             *string    `json:"language,omitempty"`
 	// Locked are fields, or groups such as "retention", that no level below sets.
 	Locked []string `json:"locked,omitempty"`
 }
@@ -50,6 +51,13 @@ type Limits struct {
 	Memories *float64 `json:"max_memories,omitempty"`
 	Bytes    *float64 `json:"max_bytes,omitempty"`
 	Links    *float64 `json:"max_links_per_memory,omitempty"`
+}
+
+// Reflection says when what was observed is reflected on.
+type Reflection struct {
+	Importance   *float64 `json:"importance,omitempty"`
+	Observations *float64 `json:"observations,omitempty"`
+	Hours        *float64 `json:"hours,omitempty"`
 }
 
 // empty is whether the record sets nothing.

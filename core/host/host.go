@@ -68,6 +68,10 @@ type Config struct {
 	// DeferGate leaves memories that come before the gate waiting there, for an operator
 	// to look at: see memory.Options.
 	DeferGate bool
+	// GateJobs has jobs do what a feedback makes due, the gate and every hundred turns a
+	// sweep, rather than have who gives the feedback wait for the gate: for a host on whose
+	// jobs a pool works.
+	GateJobs bool
 	// SummaryTime is how long a model may take to say what is reusable in a memory that is
 	// promoted, with the start of the plugin that asks it: the promotion waits, with the
 	// store open. Default 30 s.
@@ -125,15 +129,18 @@ type Host struct {
 	// Memories are the governed memories, and Evidence takes what is known of their worth.
 	Memories *memory.Memories
 	Evidence *gate.Recorder
-	// Runs are the stored runs, and Jobs the background work. Nobody works on jobs here.
+	// Runs are the stored runs, and Jobs the background work, which nobody does until a pool
+	// of [Host.NewPool] is started.
 	Runs *run.Repository
 	Jobs *job.Repository
 	// Keys are the idempotency keys of calls.
 	Keys *idempotency.Keys
 
-	config  Config
-	replies *run.Replies
-	plugins func() (*Plugins, error)
+	config   Config
+	progress progress
+	sweeps   sweeps
+	replies  *run.Replies
+	plugins  func() (*Plugins, error)
 
 	// closers undo what was opened, the newest first; closed is once none is left.
 	mu      sync.Mutex
@@ -186,7 +193,7 @@ func (h *Host) build() (err error) {
 	h.Runs.Purged = memory.Purged
 	sole := h.config.Store == nil || h.config.Sole // the data folder's store is one process's at a time
 	h.Keys = &idempotency.Keys{Store: h.Store, Clock: h.config.Clock, Owner: (&core.SystemIDs{}).NewID(), Sole: sole, Purged: memory.Purged}
-	if h.Jobs, err = job.New(h.Journal, h.config.IDs, job.Options{Exclusive: sole, Purged: memory.Purged}); err != nil {
+	if h.Jobs, err = h.newJobs(sole); err != nil {
 		return err
 	}
 	h.config.Subscribers = append(slices.Clip(h.config.Subscribers), h.Jobs.Wake) // memories may queue some
@@ -205,13 +212,17 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 	if err != nil {
 		return nil, err
 	}
-	return memory.New(memory.Options{
+	options := memory.Options{
 		Store: h.Store, Clock: h.config.Clock, IDs: h.config.IDs, Governor: h.Governance,
 		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: h.config.DeferGate,
-		Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: h.summarizer(),
+		Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: h.summarizer(), Observed: h.triggers(),
 		Forgetters: []core.Forgetter{run.Memories{}, job.Memories{}, h.replies, h.Keys}, DepthBoost: h.config.Settings.DepthBoost(),
 		Subscribers: h.config.Subscribers,
-	})
+	}
+	if h.config.GateJobs {
+		options.Turned = h.turned
+	}
+	return memory.New(options)
 }
 
 // Settings are the operator's.

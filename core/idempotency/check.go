@@ -9,9 +9,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Checker proves that the records and their indices agree. What doesn't is dropped by a
-// rebuild: a call whose key is lost is done again, as it would be a day later. See
-// FORMAT.md.
+// Checker proves that the records and their indices agree. A rebuild makes the indices of the
+// records, and drops records that can't be read: a call whose key is lost is done again, as
+// it would be a day later. See FORMAT.md.
 type Checker struct{}
 
 var _ core.Rebuilder = Checker{}
@@ -39,10 +39,14 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	return nil
 }
 
-// Rebuild implements [core.Rebuilder]: it deletes what agrees with nothing. Without its
-// record an entry of an index goes too, and so the indices come last.
+// Rebuild implements [core.Rebuilder]: it deletes what agrees with nothing, and puts a record
+// that can be read back into its indices. Without its record an entry of an index goes too,
+// and so the indices come last.
 func (Checker) Rebuild(ctx context.Context, s core.Store) error {
-	for _, p := range (Checker{}).Derived() {
+	if err := core.UpdateEach(ctx, s, prefix, rebuildRecord); err != nil {
+		return err
+	}
+	for _, p := range []string{timePrefix, memoryPrefix} {
 		err := core.UpdateEach(ctx, s, p, func(tx core.Tx, key string) error {
 			wrong, err := problem(tx, []byte(key))
 			if err != nil || wrong == "" {
@@ -55,6 +59,19 @@ func (Checker) Rebuild(ctx context.Context, s core.Store) error {
 		}
 	}
 	return nil
+}
+
+// rebuildRecord indexes a record, or deletes what is none.
+func rebuildRecord(tx core.Tx, key string) error {
+	digest := key[len(prefix):]
+	r, err := read(tx, digest)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return tx.Delete([]byte(key))
+	}
+	return put(tx, digest, r)
 }
 
 // problem says what is wrong with a key that is there, "" for nothing.

@@ -91,6 +91,9 @@ func TestChecker_FindsAndDropsWhatDoesNotAgree(t *testing.T) {
 			if found := problems(t, s); len(found) > 0 {
 				t.Errorf("after: %v", found)
 			}
+			if lost := name == "a record that is none"; (call(t, k, "k") == nil) != lost {
+				t.Errorf("the call is done again: %t", !lost)
+			}
 			if out := call(t, k, "other"); out == nil || string(out.Data) != `{"a":1}` || fmt.Sprint(out.Namespaces) != "[n]" {
 				t.Errorf("another key gives %+v", out)
 			}
@@ -125,4 +128,57 @@ func FuzzKey(f *testing.F) {
 			t.Errorf("%q gives %v, %v", key, out, err)
 		}
 	})
+}
+
+// TestSweep_GoesOverWhatItCantRead: an entry of the index that leads to no record keeps
+// nothing behind it from expiring.
+func TestSweep_GoesOverWhatItCantRead(t *testing.T) {
+	s, clock := mem.Open(), &coretest.Clock{}
+	k := &Keys{Store: s, Clock: clock, Owner: "o", Sole: true}
+	call(t, k, "damaged")
+	call(t, k, "old")
+	digest := (&Request{Subject: "s", Key: "damaged"}).digest()
+	err := s.Update(t.Context(), func(tx core.Tx) error { return tx.Put(recordKey(digest), []byte("{")) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(Lifetime)
+	call(t, k, "new")
+	err = s.View(t.Context(), func(r core.Reader) error {
+		_, found, err := r.Get(recordKey((&Request{Subject: "s", Key: "old"}).digest()))
+		if found {
+			t.Error("an expired record is still there")
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEnd_OfACallThatWroteNothingAndMayBeMadeAgain leaves the key free; one that wrote
+// something doesn't.
+func TestEnd_OfACallThatWroteNothingAndMayBeMadeAgain(t *testing.T) {
+	for _, wrote := range []bool{false, true} {
+		k := &Keys{Store: mem.Open(), Clock: &coretest.Clock{}, Owner: "o", Sole: true}
+		r := &Request{Subject: "s", Key: "k", Operation: "op", Body: []byte("{}")}
+		ctx, cancel := context.WithCancel(t.Context())
+		claim, _, err := k.Begin(ctx, r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wrote {
+			inner := claim.Context(ctx)
+			if err := k.Store.Update(inner, func(tx core.Tx) error { return core.Mark(inner, tx) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cancel()
+		if err := claim.End(ctx, Ending{Data: []byte(`"cancelled"`), Again: true}); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := k.Find(t.Context(), r); err != nil || (out != nil) != wrote {
+			t.Errorf("wrote %t: %+v, %v", wrote, out, err)
+		}
+	}
 }

@@ -224,11 +224,16 @@ func (k *Keys) sweep(tx core.Tx) error {
 	var old []string
 	err := core.ScanPrefix(tx, []byte(timePrefix), func(key, _ []byte) (bool, error) {
 		r, err := read(tx, timeDigest(key))
-		if err == nil && r != nil && r.expired(k.Clock.Now()) {
-			old = append(old, timeDigest(key))
-			return len(old) < sweepCount, nil
+		switch {
+		case err != nil:
+			return false, err
+		case r == nil: // it can't be read: a check reports it, and the ones behind it expire
+			return true, nil
+		case !r.expired(k.Clock.Now()):
+			return false, nil
 		}
-		return false, err
+		old = append(old, timeDigest(key))
+		return len(old) < sweepCount, nil
 	})
 	for i := 0; err == nil && i < len(old); i++ {
 		err = drop(tx, old[i])
@@ -250,7 +255,8 @@ type Ending struct {
 	// Memories are those whose texts may be in the outcome or in the request.
 	Memories []string
 	// Again is whether the call may be made again if it wrote nothing, such as after a
-	// fault that passes. Then the key is free.
+	// fault that passes, or where its caller went away. Then the key is free, whatever the
+	// call returned.
 	Again bool
 }
 

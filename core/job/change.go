@@ -23,6 +23,8 @@ type change struct {
 	now     time.Time
 	// notifier sends notifications about jobs that end; nil where none is due.
 	notifier *notifier
+	// damage is what is wrong with jobs that were set aside.
+	damage []error
 }
 
 // appender is a transaction that tells subscribers what it appended, once it is committed.

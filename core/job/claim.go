@@ -21,29 +21,34 @@ const clockSlack = time.Second
 // first jobs it is the one whose user was served longest ago; workflow jobs come after
 // jobs of the other types, in the order in which they were queued. A holder claims once it
 // is registered, which a [Pool] is while it works.
+//
+// A job whose record is damaged is set aside, so that it holds up no other user, and is
+// reported by an error that may come with a job. A check finds it, and a rebuild puts it
+// back once it can be read.
 func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (claimed *Claimed, err error) {
 	if !validID(holder) {
 		return nil, sdk.Errorf(sdk.Invalid, "job_holder_invalid", "%q can't be a holder of jobs", core.Cut(holder))
 	}
 	all := r.clockWentBack()
-	for {
-		again := false
+	var damage []error
+	for again := true; again; {
+		var met []error
 		err = r.update(ctx, func(c *change, _ *journal.Tx) error {
-			claimed, again = nil, false
+			claimed, c.damage = nil, nil
 			due, err := c.wakeDue(all)
-			if err != nil {
-				return err
+			if again = due == dueBatch; err == nil && !again {
+				claimed, err = c.claim(holder, types)
 			}
-			if again = due == dueBatch; again {
-				return nil
-			}
-			claimed, err = c.claim(holder, types)
+			met = c.damage
 			return err
 		})
-		if err != nil || !again {
-			return claimed, sdk.Wrap("claim a job", err)
+		if err != nil {
+			r.forgetClock()
+			return nil, sdk.Wrap("claim a job", err)
 		}
+		damage = append(damage, met...)
 	}
+	return claimed, sdk.Wrap("claim a job", core.JoinErrors(damage...))
 }
 
 // clockWentBack reports whether the clock shows less than it did, or hasn't been looked at
@@ -59,65 +64,114 @@ func (r *Repository) clockWentBack() bool {
 	return back
 }
 
+// forgetClock has the next claim look at all that wait, since this one didn't.
+func (r *Repository) forgetClock() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.latest = time.Time{}
+}
+
 // wakeDue makes waiting jobs ready whose time has come, or that wait for longer than they
 // were put off since the clock went back, and returns how many. Those are looked for among
 // all that wait, the others in the order of their times.
 func (c *change) wakeDue(all bool) (int, error) {
-	var ids []string
-	var damage error
+	var items []string
+	var failed error
 	err := waitingJobs.each(c, func(item string) bool {
 		order, id := parts(item)
+		at := orderTime(order)
 		if all {
-			var rec *record
-			if rec, damage = named(c, waitingJobs.directoryKey(), id); damage != nil {
+			rec, err := named(c, waitingJobs.directoryKey(), id)
+			if err != nil && !isCorrupt(err) {
+				failed = err
 				return false
 			}
-			if due(orderTime(order), rec.Wait, c.now) {
-				ids = append(ids, id)
+			if err != nil || due(at, rec.Wait, c.now) {
+				items = append(items, item)
 			}
-		} else {
-			if orderTime(order).After(c.now) {
-				return false
-			}
-			ids = append(ids, id)
+			return len(items) < dueBatch
 		}
-		return len(ids) < dueBatch
+		if at.After(c.now) {
+			return false
+		}
+		items = append(items, item)
+		return len(items) < dueBatch
 	})
-	if err == nil {
-		err = damage
-	}
-	if err != nil {
+	if err = core.JoinErrors(err, failed); err != nil {
 		return 0, err
 	}
-	for _, id := range ids {
-		rec, err := named(c, []byte(waitPrefix), id)
-		if err == nil && (rec.Status != StatusQueued || rec.NotBefore == nil) {
-			err = corrupt(jobKey(id), "it is among those that wait for a time, and doesn't")
+	for _, item := range items {
+		err := c.wakeOne(item)
+		if isCorrupt(err) {
+			err = c.setAside(spot{waitingJobs, item}, err)
 		}
 		if err != nil {
 			return 0, err
 		}
-		rec.NotBefore, rec.Wait = nil, 0
-		if err := c.save(rec); err != nil {
-			return 0, err
-		}
 	}
-	return len(ids), nil
+	return len(items), nil
+}
+
+// wakeOne makes a waiting job ready.
+func (c *change) wakeOne(item string) error {
+	_, id := parts(item)
+	rec, err := named(c, []byte(waitPrefix), id)
+	if err == nil && (rec.Status != StatusQueued || rec.NotBefore == nil) {
+		err = corrupt(jobKey(id), "it is among those that wait for a time, and doesn't")
+	}
+	if err != nil {
+		return err
+	}
+	rec.NotBefore, rec.Wait = nil, 0
+	return c.save(rec)
+}
+
+// setAside takes a job that can't be read out of the set that claims look at.
+func (c *change) setAside(from spot, damage error) error {
+	c.damage = append(c.damage, damage)
+	return from.set.remove(c, from.item)
 }
 
 // claim starts the next job; nil for none.
 func (c *change) claim(holder string, types []Type) (*Claimed, error) {
-	id, err := nextReady(c, types)
-	if err != nil || id == "" {
-		return nil, err
+	for {
+		at, err := nextReady(c, types)
+		if err != nil || at.item == "" {
+			return nil, err
+		}
+		rec, start, err := c.startable(at)
+		if err == nil {
+			return c.start(rec, start, holder)
+		}
+		if isCorrupt(err) {
+			err = c.setAside(at, err)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	rec, err := named(c, []byte(readyPrefix), id)
-	if err == nil && (rec.Status != StatusQueued || rec.NotBefore != nil) {
-		err = corrupt(jobKey(id), "it is among those that may run, and may not")
+}
+
+// startable reads all that belongs to a job that goes next, before anything is written.
+func (c *change) startable(at spot) (rec *record, start content, err error) {
+	_, id := parts(at.item)
+	if rec, err = named(c, []byte(readyPrefix), id); err != nil {
+		return nil, start, err
 	}
-	if err != nil {
-		return nil, err
+	if rec.Status != StatusQueued || rec.NotBefore != nil {
+		return nil, start, corrupt(jobKey(id), "it is among those that may run, and may not")
 	}
+	if name := queueOf(&rec.Job); name != "" {
+		if _, err := readQueue(c, name); err != nil {
+			return nil, start, err
+		}
+	}
+	start, err = readContent(c, id)
+	return rec, start, err
+}
+
+// start starts a job.
+func (c *change) start(rec *record, start content, holder string) (*Claimed, error) {
 	now := c.now
 	rec.Status, rec.Holder, rec.StartedAt, rec.Reason = StatusRunning, holder, &now, ""
 	rec.Epoch++
@@ -126,39 +180,31 @@ func (c *change) claim(holder string, types []Type) (*Claimed, error) {
 	if err := c.save(rec); err != nil {
 		return nil, err
 	}
-	claimed := &Claimed{Job: rec.shown(), Held: rec.lease()}
-	start, err := readContent(c, id)
-	if err != nil {
-		return nil, err
-	}
-	claimed.Payload, claimed.Caller = start.Payload, start.Caller.caller()
+	claimed := &Claimed{Job: rec.shown(), Held: rec.lease(), Caller: start.Caller.caller()}
+	claimed.Payload = start.Payload
 	return claimed, c.tell(rec.UserID, journal.JobStarted{JobRef: ref(rec, now.Sub(rec.QueuedAt)), Epoch: rec.Epoch})
 }
 
-// nextReady finds the job that goes next; "" for none. It looks at the first item of each
-// type.
-func nextReady(r core.Reader, types []Type) (string, error) {
-	best := "" // when its queue was served, and the job's id
+// nextReady finds the spot of the job that goes next; nowhere for none. It looks at the
+// first item of each type.
+func nextReady(r core.Reader, types []Type) (best spot, err error) {
 	for _, t := range types {
 		if !t.Queued() {
 			continue
 		}
 		first, err := readyJobs(t).first(r)
 		if err != nil {
-			return "", err
+			return spot{}, err
 		}
-		if first != "" && (best == "" || first < best) {
-			best = first
-		}
-	}
-	if best == "" && slices.Contains(types, Workflow) {
-		var err error
-		if best, err = readyJobs(Workflow).first(r); err != nil {
-			return "", err
+		if first != "" && (best.item == "" || first < best.item) {
+			best = spot{readyJobs(t), first}
 		}
 	}
-	_, id := parts(best)
-	return id, nil
+	if best.item == "" && slices.Contains(types, Workflow) {
+		first, err := readyJobs(Workflow).first(r)
+		return spot{readyJobs(Workflow), first}, err
+	}
+	return best, nil
 }
 
 // NextDue returns when the first waiting job may run; the zero time for none.

@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func process(ctx context.Context, b *board, paid worked) error {
 			}
 		}
 	}
-	for {
+	for range 100 { // six jobs have a few starts each
 		c, err := b.Claim(ctx, "h", job.Types())
 		if err != nil {
 			return err
@@ -87,6 +88,8 @@ func process(ctx context.Context, b *board, paid worked) error {
 			return err
 		}
 	}
+	list, _, err := b.List(ctx, job.ListFilter{})
+	return errors.Join(fmt.Errorf("at %s the work hasn't ended after 100 looks: %+v", b.clock.Now(), list), err)
 }
 
 // workOn is what a handler and its pool do with a job.

@@ -109,7 +109,9 @@ func (r *Repository) Enqueue(ctx context.Context, q *Request) (made *Enqueued, e
 //
 // Where a user has an active job of the type in the namespace, that one is returned. A user
 // with too many forced jobs is sdk.Exhausted, reason [RateLimited]; where no room is left
-// it is sdk.Exhausted, reason [QueueFull].
+// the reason is [QueueFull], and the code sdk.Exhausted for the user's own queue and
+// sdk.Unavailable for the whole one. What is refused has written nothing, so that the
+// transaction may go on without a job.
 func (r *Repository) EnqueueTx(ctx context.Context, tx core.Tx, q *Request) (*Enqueued, error) {
 	made, err := r.enqueue(r.change(ctx, tx, r.clock.Now()), q)
 	return made, sdk.Wrap("enqueue", err)
@@ -148,7 +150,7 @@ func (r *Repository) enqueue(c *change, q *Request) (*Enqueued, error) {
 		return nil, err
 	}
 	start := content{Payload: q.Payload, Caller: storedCaller(core.CallerOf(c.ctx))}
-	if start.Payload, start.Memories, err = c.keep(rec.ID, q.Payload, q.Memories); err != nil {
+	if start.Payload, start.Memories, _, err = c.keep(rec.ID, q.Payload, q.Memories); err != nil {
 		return nil, err
 	}
 	if err := put(c, contentKey(rec.ID), start); err != nil {
@@ -189,7 +191,7 @@ func (c *change) earlier(rec *record) (*Enqueued, error) {
 
 // room refuses a job that there is no room for.
 func (c *change) room(rec *record) error {
-	waiting, limit, whose := 0, c.options.QueuePerUser, "the user's"
+	waiting, limit, code, whose := 0, c.options.QueuePerUser, sdk.Exhausted, "the user's"
 	n, err := readCounts(c)
 	if err != nil {
 		return err
@@ -207,12 +209,12 @@ func (c *change) room(rec *record) error {
 		}
 	}
 	if total >= c.options.QueueTotal {
-		waiting, limit, whose = total, c.options.QueueTotal, "the"
+		waiting, limit, code, whose = total, c.options.QueueTotal, sdk.Unavailable, "the"
 	}
 	if waiting < limit {
 		return nil
 	}
-	return sdk.Errorf(sdk.Exhausted, QueueFull, "%s queue is full: %d jobs wait (limit %d)", whose, waiting, limit).
+	return sdk.Errorf(code, QueueFull, "%s queue is full: %d jobs wait (limit %d)", whose, waiting, limit).
 		WithHint("try again when some have ended").WithDetail("queued", waiting).WithDetail("limit", limit)
 }
 

@@ -30,7 +30,11 @@ var (
 var DerivedPrefixes = derived
 
 // NextReady finds the job that goes next.
-var NextReady = nextReady
+func NextReady(r core.Reader, types []Type) (string, error) {
+	at, err := nextReady(r, types)
+	_, id := parts(at.item)
+	return id, err
+}
 
 // ReadyItem adds a job to what is ready, behind the queue's back.
 func ReadyItem(tx core.Tx, t Type, served uint64, id string) error {

@@ -27,8 +27,7 @@ const (
 func (rec *record) shown() Job {
 	j := rec.Job
 	if rec.Status == StatusRunning {
-		l := rec.lease()
-		j.Lease = &l
+		j.Lease = &Lease{Holder: rec.Holder, Epoch: rec.Epoch}
 	}
 	return j
 }
@@ -123,7 +122,7 @@ func findID(r core.Reader, prefix string) (string, error) {
 	}
 	if len(prefix) < MinPrefix {
 		return "", sdk.Errorf(sdk.Invalid, "job_prefix_short", "%q is too short to name a job: give %d characters or more", prefix, MinPrefix).
-			WithHint("list the jobs")
+			WithHint("list the jobs").WithAction("jobs list")
 	}
 	ids, err := core.Suffixes(r, jobKey(prefix), maxListed+1)
 	switch {
@@ -150,8 +149,8 @@ type ListFilter struct {
 	UserID string
 	Type   Type
 	Status Status
-	// In selects by namespace.
-	In func(namespace string) bool
+	// May selects by whose it is and where.
+	May func(userID, namespace string) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
 	Limit int
 	// After goes on after an earlier list: it is what that one returned as next.
@@ -200,7 +199,7 @@ func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next s
 }
 
 func (f *ListFilter) fits(rec *record) bool {
-	return (f.Type == "" || f.Type == rec.Type) && (f.Status == "" || f.Status == rec.Status) && (f.In == nil || f.In(rec.Namespace))
+	return (f.Type == "" || f.Type == rec.Type) && (f.Status == "" || f.Status == rec.Status) && (f.May == nil || f.May(rec.UserID, rec.Namespace))
 }
 
 // Count is how many jobs of a type wait and run.

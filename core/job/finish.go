@@ -18,8 +18,12 @@ type Outcome struct {
 	Memories []string
 	// Reason says in a stable word how it ended. Default [Done] for one that completed.
 	Reason string
-	// Message is a failure's, and is shortened.
+	// Message is a failure's, and is shortened. Once a memory is purged that the job held
+	// content of, nobody can tell what the message quotes, and it goes.
 	Message string
+	// Progress is how far a job came that doesn't complete, from 0 to 1. Less than what was
+	// written changes nothing.
+	Progress float64
 	// Effects is what the job writes as it ends, in the same transaction. It may run
 	// several times, like any transaction's function. Only a job that completes has it run.
 	Effects func(*journal.Tx) error
@@ -145,23 +149,14 @@ func (c *change) end(rec *record, status Status, o *Outcome) error {
 			rec.Reason = rec.CancelReason
 		}
 	}
-	if status == StatusCompleted {
+	if rec.Progress = max(rec.Progress, min(o.Progress, 1)); status == StatusCompleted {
 		rec.Progress = 1
 	}
 	if c.notifier != nil && c.notifies(rec) {
 		rec.NotificationFailure = c.notifier.untold
 	}
-	if err := c.dropSteps(rec); err != nil {
+	if err := c.keepResult(rec, o); err != nil {
 		return err
-	}
-	if len(o.Result) > 0 || o.Message != "" {
-		data, memories, err := c.keep(rec.ID, o.Result, o.Memories)
-		if err != nil {
-			return err
-		}
-		if err := put(c, resultKey(rec.ID), result{data, shorten(o.Message, maxMessageBytes), memories}); err != nil {
-			return err
-		}
 	}
 	if err := c.save(rec); err != nil {
 		return err
@@ -170,6 +165,37 @@ func (c *change) end(rec *record, status Status, o *Outcome) error {
 		return err
 	}
 	return c.notify(rec, o.Result)
+}
+
+// keepResult writes what a job ended with, in the place of what it saved meanwhile.
+func (c *change) keepResult(rec *record, o *Outcome) error {
+	var quoted []string
+	if o.Message != "" { // it may quote whatever the job was given or saved
+		var err error
+		if quoted, err = memoriesOf(c, rec.ID); err != nil {
+			return err
+		}
+	}
+	if err := c.dropSteps(rec); err != nil {
+		return err
+	}
+	if len(o.Result) == 0 && o.Message == "" {
+		return nil
+	}
+	data, memories, gone, err := c.keep(rec.ID, o.Result, o.Memories)
+	if err != nil {
+		return err
+	}
+	end := result{Result: data, Message: shorten(o.Message, maxMessageBytes), Memories: memories, Quoted: without(quoted, memories...)}
+	if end.Message != "" && (gone || rec.Forgot) {
+		end.Message = purgedText
+	}
+	for _, memory := range end.Quoted { // which the steps' end took out of the index
+		if err := c.Put(memoryKey(memory, rec.ID), nil); err != nil {
+			return err
+		}
+	}
+	return put(c, resultKey(rec.ID), end)
 }
 
 // ended is the event of a job's end.

@@ -27,27 +27,26 @@ func (c *change) purged(id string) (bool, error) {
 }
 
 // keep notes which memories a payload or result holds content of: those that are given, and
-// those that it names. It returns both without what was purged already.
-func (c *change) keep(id string, data json.RawMessage, given []string) (json.RawMessage, []string, error) {
+// those that it names. It returns both without what was purged already, and whether
+// something was.
+func (c *change) keep(id string, data json.RawMessage, given []string) (clean json.RawMessage, kept []string, gone bool, err error) {
 	memories := append(slices.Clone(given), namedMemories(data)...)
 	slices.Sort(memories)
-	memories = slices.Compact(memories)
-	var kept []string
-	for _, memory := range memories {
-		gone, err := c.purged(memory)
+	for _, memory := range slices.Compact(memories) {
+		purged, err := c.purged(memory)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
-		if gone {
-			data = withoutMemory(data, memory)
+		if purged {
+			data, gone = withoutMemory(data, memory), true
 			continue
 		}
 		if err := c.Put(memoryKey(memory, id), nil); err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 		kept = append(kept, memory)
 	}
-	return data, kept, nil
+	return data, kept, gone, nil
 }
 
 // memoryField is the member that says of which memory an object is.
@@ -165,8 +164,11 @@ func forget(tx core.Tx, memory, id string) error {
 	var end result
 	if found, err := get(tx, resultKey(id), &end); err != nil {
 		return err
-	} else if found && slices.Contains(end.Memories, memory) {
-		end.Result, end.Memories = withoutMemory(end.Result, memory), without(end.Memories, memory)
+	} else if found && (slices.Contains(end.Memories, memory) || slices.Contains(end.Quoted, memory)) {
+		if slices.Contains(end.Memories, memory) {
+			end.Result = withoutMemory(end.Result, memory)
+		}
+		end.Memories, end.Quoted = without(end.Memories, memory), without(end.Quoted, memory)
 		if end.Message != "" {
 			end.Message = purgedText
 		}
@@ -174,19 +176,20 @@ func forget(tx core.Tx, memory, id string) error {
 			return err
 		}
 	}
+	if rec.Status.Terminal() {
+		return nil
+	}
+	rec.Forgot = true
 	return forgetSteps(tx, memory, rec)
 }
 
-// without is a list without a text.
-func without(list []string, text string) []string {
-	return slices.DeleteFunc(list, func(s string) bool { return s == text })
+// without is a list without some texts.
+func without(list []string, texts ...string) []string {
+	return slices.DeleteFunc(list, func(s string) bool { return slices.Contains(texts, s) })
 }
 
-// forgetSteps removes the steps that were made from a memory.
+// forgetSteps removes the steps that were made from a memory, and writes the record.
 func forgetSteps(tx core.Tx, memory string, rec *record) error {
-	if rec.Steps == 0 {
-		return nil
-	}
 	err := removeSteps(tx, rec.ID, func(s *step) bool {
 		if !slices.Contains(s.Memories, memory) {
 			return false
@@ -256,7 +259,7 @@ func memoriesOf(r core.Reader, id string) ([]string, error) {
 			return nil, err
 		}
 	}
-	all := slices.Concat(start.Memories, end.Memories)
+	all := slices.Concat(start.Memories, end.Memories, end.Quoted)
 	if err := eachStep(r, id, func(_ []byte, s *step) { all = append(all, s.Memories...) }); err != nil {
 		return nil, err
 	}

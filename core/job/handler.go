@@ -57,8 +57,11 @@ type Running struct {
 	// ctx is the handler's context, whose cause says why it ended, and cancel ends it.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// settled is whether its end, or that it goes back, was written or is being written.
-	settled atomic.Bool
+	// settled is whether its end, or that it goes back, was written. Who tries to write it
+	// is in settling, one at a time: its handler's return, or who waited too long for that.
+	// One that fails leaves it to the other.
+	settled  atomic.Bool
+	settling chan struct{}
 
 	mu sync.Mutex
 	// progress is the furthest that the handler said, written what is stored, at writtenAt.
@@ -151,11 +154,31 @@ var (
 	errTimedOut  = errors.New("the job's time is up")
 )
 
-// settle writes what a job came to, once its handler has returned.
+// settle writes what a job came to, unless that was written. Where the job is another's
+// nothing is ours to write.
 func (j *Running) settle(ctx context.Context, cause error, o *Outcome, failure error) error {
-	if o == nil {
-		o = &Outcome{}
+	j.settling <- struct{}{}
+	defer func() { <-j.settling }()
+	if j.settled.Load() {
+		return nil
 	}
+	end := Outcome{}
+	if o != nil {
+		end = *o
+	}
+	j.mu.Lock()
+	end.Progress = max(end.Progress, j.progress)
+	j.mu.Unlock()
+	err := j.write(ctx, cause, &end, failure)
+	if sdk.ReasonOf(err) == LeaseLost {
+		err = nil
+	}
+	j.settled.Store(err == nil)
+	return err
+}
+
+// write is settle that somebody tries for the first time.
+func (j *Running) write(ctx context.Context, cause error, o *Outcome, failure error) error {
 	if failure == nil {
 		err := j.jobs.Complete(ctx, j.lease, o)
 		var effects *EffectsError
@@ -164,7 +187,7 @@ func (j *Running) settle(ctx context.Context, cause error, o *Outcome, failure e
 			failure = effects.Err // as if the handler had failed
 		case sdk.CodeOf(err) == sdk.Invalid, sdk.CodeOf(err) == sdk.Exhausted:
 			failure = err // its outcome can't be written, however often it is tried
-			o = &Outcome{}
+			o = &Outcome{Progress: o.Progress}
 		default:
 			return err
 		}
@@ -173,7 +196,7 @@ func (j *Running) settle(ctx context.Context, cause error, o *Outcome, failure e
 	case errors.Is(cause, errLost) || sdk.ReasonOf(failure) == LeaseLost:
 		return nil // nothing is ours to write
 	case errors.Is(cause, errCancelled):
-		return j.jobs.Cancelled(ctx, j.lease, &Outcome{Result: o.Result, Memories: o.Memories})
+		return j.jobs.Cancelled(ctx, j.lease, &Outcome{Result: o.Result, Memories: o.Memories, Progress: o.Progress})
 	case errors.Is(cause, errDrained):
 		return j.jobs.Release(ctx, j.lease)
 	case errors.Is(cause, errTimedOut):

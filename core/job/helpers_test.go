@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -145,6 +146,20 @@ func dump(t testing.TB, s core.Store) map[string]string {
 		})
 	}))
 	return all
+}
+
+// swap writes a value behind the program's back, and returns the one before.
+func (b *board) swap(key, value []byte) (before []byte) {
+	b.t.Helper()
+	must(b.t, b.store.Update(b.t.Context(), func(tx core.Tx) error {
+		old, _, err := tx.Get(key)
+		if err != nil {
+			return err
+		}
+		before = bytes.Clone(old)
+		return tx.Put(key, value)
+	}))
+	return before
 }
 
 func must(t testing.TB, err error) {

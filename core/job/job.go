@@ -117,7 +117,8 @@ type Job struct {
 
 // Lease is the right to run a job. Who holds it must show it with each write.
 type Lease struct {
-	JobID string `json:"-"`
+	// JobID is the job's; "" in a job that is shown, which is that job.
+	JobID string `json:"job_id,omitempty"`
 	// Holder is the pool that runs the job, and Epoch which start of it this is, from 1.
 	Holder string `json:"holder"`
 	Epoch  uint64 `json:"epoch"`
@@ -166,7 +167,7 @@ const (
 // Absent is the error of a job that isn't there.
 func Absent(id string) error {
 	return sdk.Errorf(sdk.NotFound, NotFound, "there is no job %q", core.Cut(id)).
-		WithHint("list the jobs")
+		WithHint("list the jobs").WithAction("jobs list")
 }
 
 // validType and validStatus report whether a word from outside is one.

@@ -119,8 +119,9 @@ type Pool struct {
 	changed     <-chan struct{}
 	unlisten    func()
 	ended, idle chan struct{}
-	// stopping lets one Stop at a time, and guards how far it is.
-	stopping        sync.Mutex
+	// phase lets one Start or Stop go on at a time, and guards how far Stop is. mu guards
+	// drained too, for those who only look.
+	phase           sync.Mutex
 	drained, closed bool
 	// beaten is when the last beat was written, and seen what is known of others' beats.
 	// mu guards beaten; only the goroutine that keeps the leases uses seen.
@@ -153,6 +154,8 @@ func NewPool(r *Repository, o PoolOptions) (*Pool, error) {
 // start: [Pool.Stop] ends the pool. A pool that was started or stopped isn't started again:
 // sdk.Conflict, reason "pool_started".
 func (p *Pool) Start(ctx context.Context) error {
+	p.phase.Lock() // a Stop meanwhile stops what was started
+	defer p.phase.Unlock()
 	p.mu.Lock()
 	if p.started || p.stopped {
 		p.mu.Unlock()
@@ -252,13 +255,10 @@ func (p *Pool) fill(ctx, base context.Context) (found bool) {
 		}
 		claimed, err := p.jobs.Claim(ctx, p.options.Holder, types)
 		if err != nil {
-			if ctx.Err() == nil {
-				p.options.Report(err)
-			}
-			return true
+			p.report(ctx, err)
 		}
 		if claimed == nil {
-			return found
+			return found || err != nil
 		}
 		found = true
 		p.run(base, claimed)
@@ -302,7 +302,7 @@ func (p *Pool) free() (types []Type) {
 // run has a handler work on a job in a goroutine of its own.
 func (p *Pool) run(base context.Context, claimed *Claimed) {
 	ctx, cancel := context.WithCancelCause(core.WithCaller(base, claimed.Caller))
-	j := &Running{Job: claimed.Job, lease: claimed.Held, jobs: p.jobs, ctx: ctx, cancel: cancel}
+	j := &Running{Job: claimed.Job, lease: claimed.Held, jobs: p.jobs, ctx: ctx, cancel: cancel, settling: make(chan struct{}, 1)}
 	p.mu.Lock()
 	p.running[j] = true
 	p.mu.Unlock()
@@ -316,9 +316,7 @@ func (p *Pool) run(base context.Context, claimed *Claimed) {
 		if timeUp != nil {
 			timeUp.Stop()
 		}
-		if !j.settled.Swap(true) {
-			p.settle(ctx, j, o, err)
-		}
+		p.settle(ctx, j, o, err)
 		p.mu.Lock()
 		delete(p.running, j)
 		p.mu.Unlock()
@@ -338,8 +336,8 @@ func call(ctx context.Context, h Handler, j *Running) (o *Outcome, err error) {
 }
 
 // settle writes what became of a job, however long the store can't: what isn't written stays
-// the pool's, and nobody else would ever take it. It gives up when the pool stops: then the
-// next process takes the job over.
+// the pool's, and nobody else would ever take it. It gives up once the pool has put back
+// what doesn't end: then the next process takes the job over.
 func (p *Pool) settle(ctx context.Context, j *Running, o *Outcome, failure error) {
 	cause := context.Cause(ctx)
 	if ctx.Err() == nil {
@@ -348,11 +346,14 @@ func (p *Pool) settle(ctx context.Context, j *Running, o *Outcome, failure error
 	ctx = context.WithoutCancel(ctx)
 	for {
 		err := j.settle(ctx, cause, o, failure)
-		if err == nil || sdk.ReasonOf(err) == LeaseLost {
+		if err == nil {
 			return
 		}
 		p.options.Report(err)
-		if !p.Started() || isCorrupt(err) {
+		p.mu.Lock()
+		over := p.drained
+		p.mu.Unlock()
+		if over || isCorrupt(err) {
 			return
 		}
 		time.Sleep(p.options.Poll)
@@ -364,8 +365,8 @@ func (p *Pool) settle(ctx context.Context, j *Running, o *Outcome, failure error
 // handlers until ctx ends: that is sdk.Timeout, reason "jobs_running", and names them. It may
 // be called twice, and before Start.
 func (p *Pool) Stop(ctx context.Context) error {
-	p.stopping.Lock() // a second caller waits for what the first one does
-	defer p.stopping.Unlock()
+	p.phase.Lock() // a second caller waits for what the first one does
+	defer p.phase.Unlock()
 	p.mu.Lock()
 	works := p.stopClaiming != nil
 	p.stopped = true
@@ -377,7 +378,9 @@ func (p *Pool) Stop(ctx context.Context) error {
 		p.stopClaiming()
 		p.claiming.Wait()
 		p.drain(ctx)
+		p.mu.Lock()
 		p.drained = true
+		p.mu.Unlock()
 	}
 	done := make(chan struct{})
 	go func() { // ends with the handlers
@@ -425,14 +428,10 @@ func (p *Pool) drain(ctx context.Context) {
 	}
 }
 
-// abandon writes what becomes of a job whose handler doesn't return.
+// abandon writes what becomes of a job whose handler doesn't return. Where that fails, the
+// handler's return or the next look tries again.
 func (p *Pool) abandon(ctx context.Context, j *Running, cause error) {
-	if j.settled.Swap(true) {
-		return
-	}
-	err := j.settle(ctx, cause, nil, cause)
-	if err != nil && sdk.ReasonOf(err) != LeaseLost {
+	if err := j.settle(ctx, cause, nil, cause); err != nil {
 		p.options.Report(err)
-		j.settled.Store(false) // its handler's return, or the next look, tries again
 	}
 }

@@ -567,6 +567,117 @@ func TestPool_WritesWhatTheStoreRefusedFirst(t *testing.T) {
 	})
 }
 
+// failingStore is a store of which one transaction, once told to, waits until somebody lets
+// it fail.
+type failingStore struct {
+	core.Store
+	waiting, fail chan struct{}
+	on            atomic.Bool
+}
+
+func (s *failingStore) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if s.on.CompareAndSwap(true, false) {
+		s.waiting <- struct{}{}
+		<-s.fail
+		return sdk.Errorf(sdk.Unavailable, "store_stuck", "the store fails")
+	}
+	return s.Store.Update(ctx, fn)
+}
+
+// TestPool_SettlesAJobWhoseHandlerReturnsWhileItIsAbandoned: where that attempt to write its
+// end fails, the handler's return writes it.
+func TestPool_SettlesAJobWhoseHandlerReturnsWhileItIsAbandoned(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := &failingStore{Store: mem.Open(), waiting: make(chan struct{}), fail: make(chan struct{})}
+		c := newCrew(t, s, job.Options{Exclusive: true})
+		deaf := make(chan struct{})
+		all := handle(func(context.Context, *job.Running) (*job.Outcome, error) { <-deaf; return nil, nil })
+		p := c.pool(job.PoolOptions{ // which claims nothing while its worker is busy
+			Grace: time.Second, Workers: 1, Handlers: map[job.Type]job.Handler{job.Reflection: all[job.Reflection]},
+		})
+		id := c.add("u", job.Reflection, "n")
+		must(t, p.Start(t.Context()))
+		synctest.Wait()
+		_, err := c.Cancel(t.Context(), id, "")
+		must(t, err)
+		synctest.Wait() // its context has ended
+		s.on.Store(true)
+		<-s.waiting // the pool writes that it was cancelled
+		close(deaf)
+		synctest.Wait() // the handler has returned
+		s.fail <- struct{}{}
+		synctest.Wait()
+		if status := c.status(id); status == "running" {
+			t.Errorf("the job is %s", status)
+		}
+		must(t, p.Stop(t.Context()))
+		c.faults = nil
+		c.sound()
+	})
+}
+
+// TestPool_StopWhileItStarts: the pool has stopped once both have returned.
+func TestPool_StopWhileItStarts(t *testing.T) {
+	held := &heldStore{Store: mem.Open(), begun: make(chan struct{}), release: make(chan struct{})}
+	c := newCrew(t, held, job.Options{})
+	p := c.pool(job.PoolOptions{Handlers: handle(func(context.Context, *job.Running) (*job.Outcome, error) { return nil, nil })})
+	var both sync.WaitGroup
+	both.Go(func() {
+		if err := p.Start(t.Context()); err != nil && sdk.ReasonOf(err) != "pool_started" {
+			t.Error(err)
+		}
+	})
+	<-held.begun // it writes its first beat
+	both.Go(func() {
+		if err := p.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	close(held.release)
+	both.Wait()
+	if p.Started() {
+		t.Error("the pool works on")
+	}
+	if left, err := c.Holders(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("holders %v, %v", left, err)
+	}
+}
+
+// heldStore is a store whose first transaction waits.
+type heldStore struct {
+	core.Store
+	begun, release chan struct{}
+	once           sync.Once
+}
+
+func (s *heldStore) Update(ctx context.Context, fn func(core.Tx) error) error {
+	s.once.Do(func() {
+		close(s.begun)
+		<-s.release
+	})
+	return s.Store.Update(ctx, fn)
+}
+
+// TestPool_KeepsHowFarAFailedJobCame: what the handler said last isn't lost between two
+// writes.
+func TestPool_KeepsHowFarAFailedJobCame(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCrew(t, mem.Open(), job.Options{Exclusive: true})
+		p := c.pool(job.PoolOptions{Handlers: handle(func(_ context.Context, j *job.Running) (*job.Outcome, error) {
+			j.Progress(0.75)
+			return nil, sdk.Errorf(sdk.Internal, "broken", "it can't go on")
+		})})
+		id := c.add("u", job.Reflection, "n")
+		must(t, p.Start(t.Context()))
+		synctest.Wait()
+		if j, err := c.Get(t.Context(), id); err != nil || j.Progress != 0.75 || j.Status != job.StatusFailed {
+			t.Errorf("%+v, %v", j, err)
+		}
+		must(t, p.Stop(t.Context()))
+		c.sound()
+	})
+}
+
 func TestRunUntilIdle_LeavesWhatWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := newCrew(t, mem.Open(), job.Options{})

@@ -31,6 +31,9 @@ type record struct {
 	// Steps counts what it saved, and StepBytes sums it up.
 	Steps     int `json:"steps,omitempty"`
 	StepBytes int `json:"step_bytes,omitempty"`
+	// Forgot is whether a purge took a memory out of it before it ended: its worker may
+	// still quote that memory.
+	Forgot bool `json:"forgot,omitempty"`
 }
 
 // content is what a job starts with.
@@ -46,6 +49,8 @@ type result struct {
 	Result   json.RawMessage `json:"result,omitempty"`
 	Message  string          `json:"message,omitempty"`
 	Memories []string        `json:"memories,omitempty"`
+	// Quoted are other memories, which the message alone may quote.
+	Quoted []string `json:"quoted,omitempty"`
 }
 
 // step is something that a job paid for.

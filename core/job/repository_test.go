@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -147,21 +149,21 @@ func TestEnqueue_QueuesAreBounded(t *testing.T) {
 	for i := range 3 {
 		b.add("u", job.Reflection, fmt.Sprint("n", i))
 	}
-	full := func(user string, typ job.Type, limit int) {
+	full := func(user string, typ job.Type, code sdk.Code, limit int) {
 		t.Helper()
 		_, err := b.Enqueue(t.Context(), &job.Request{UserID: user, Type: typ, Namespace: "more", IdempotencyKey: "more"})
 		wantReason(t, err, job.QueueFull)
-		if e := sdk.AsError(err); e.Code != sdk.Exhausted || e.Details["limit"] != limit {
+		if e := sdk.AsError(err); e.Code != code || e.Details["limit"] != limit {
 			t.Errorf("%s of %s: %v %v", typ, user, e, e.Details)
 		}
 	}
-	full("u", job.Dream, 3)
+	full("u", job.Dream, sdk.Exhausted, 3)
 	b.claims("h") // what runs doesn't wait
 	b.add("u", job.Dream, "more")
 	b.add("v", job.Workflow, "n")
-	full("v", job.Workflow, 1)
+	full("v", job.Workflow, sdk.Exhausted, 1)
 	b.add("w", job.Workflow, "n")
-	full("x", job.Reflection, 5)
+	full("x", job.Reflection, sdk.Unavailable, 5)
 	b.sound()
 }
 
@@ -766,6 +768,105 @@ func TestForget_TakesAMemoryOutOfPayloadsStepsAndResults(t *testing.T) {
 	}
 }
 
+// TestForget_TakesAMemoryOutOfMessages: a failure's message may quote what the job was given
+// or saved, whether the memory is purged after its end or before.
+func TestForget_TakesAMemoryOutOfMessages(t *testing.T) {
+	for _, memory := range []string{"given", "saved", "told"} {
+		for _, before := range []bool{false, true} {
+			purged := map[string]bool{}
+			b := newBoard(t, job.Options{Purged: func(_ core.Reader, id string) (bool, error) { return purged[id], nil }})
+			forget := func() {
+				t.Helper()
+				must(t, b.store.Update(t.Context(), func(tx core.Tx) error {
+					_, err := (job.Memories{}).Forget(tx, memory)
+					purged[memory] = true
+					return err
+				}))
+				b.sound()
+			}
+			made, err := b.Enqueue(t.Context(), &job.Request{UserID: "u", Type: job.Reflection, Namespace: "n", Payload: []byte(`"secret"`), Memories: []string{"given"}})
+			must(t, err)
+			c := b.claims("h")
+			must(t, b.SaveStep(t.Context(), c.Held, "s", []byte(`"secret"`), []string{"saved"}))
+			if before {
+				forget()
+			}
+			must(t, b.Fail(t.Context(), c.Held, &job.Outcome{
+				Reason: "r", Message: "can't make sense of: secret", Result: []byte(`{"done":1}`), Memories: []string{"told"},
+			}))
+			b.sound()
+			if !before {
+				if got := b.get(made.ID).Message; got != "can't make sense of: secret" {
+					t.Errorf("%s: message %q", memory, got)
+				}
+				forget()
+			}
+			j := b.get(made.ID)
+			if j.Message != "[purged]" {
+				t.Errorf("%s, purged before the end %t: message %q", memory, before, j.Message)
+			}
+			if want := memory != "told"; (string(j.Result) == `{"done":1}`) != want {
+				t.Errorf("%s, purged before the end %t: result %s", memory, before, j.Result)
+			}
+		}
+	}
+}
+
+// TestClaim_SetsADamagedJobAside: it holds up no other user, is reported once, and comes back
+// with a rebuild once it can be read.
+func TestClaim_SetsADamagedJobAside(t *testing.T) {
+	for name, key := range map[string]func(id string) []byte{
+		"record": job.JobKey, "payload": job.ContentKey, "queue": func(string) []byte { return job.QueueKey("bad") },
+	} {
+		for _, waits := range []bool{false, true} {
+			b := newBoard(t, job.Options{})
+			q := job.Request{UserID: "bad", Type: job.Reflection, Namespace: "n"}
+			if waits {
+				q.NotBefore = b.clock.Now().Add(time.Minute)
+			}
+			made, err := b.Enqueue(t.Context(), &q)
+			must(t, err)
+			good := b.add("good", job.Reflection, "n")
+			whole := b.swap(key(made.ID), []byte("{"))
+			b.clock.Advance(time.Hour)
+			c, err := b.Claim(t.Context(), "h", job.Types())
+			wantReason(t, err, "record_corrupt")
+			if c == nil || c.ID != good {
+				t.Fatalf("%s, waits %t: started %+v", name, waits, c)
+			}
+			must(t, b.Complete(t.Context(), c.Held, &job.Outcome{}))
+			if b.claim("h") != nil {
+				t.Fatal("a damaged job is started")
+			}
+			b.swap(key(made.ID), whole)
+			must(t, store.Rebuild(t.Context(), b.store, parts()))
+			b.sound()
+			if c := b.claims("h"); c.ID != made.ID {
+				t.Errorf("%s, waits %t: started %s", name, waits, c.ID)
+			}
+		}
+	}
+}
+
+// TestClaim_ThatFailsLooksAtTheClockAgain: a clock that went back isn't forgotten with the
+// transaction that was to take it in.
+func TestClaim_ThatFailsLooksAtTheClockAgain(t *testing.T) {
+	b := newBoard(t, job.Options{})
+	if b.claim("h") != nil {
+		t.Fatal("there is a job")
+	}
+	q := job.Request{UserID: "u", Type: job.Reflection, Namespace: "n", NotBefore: b.clock.Now().Add(time.Minute)}
+	_, err := b.Enqueue(t.Context(), &q)
+	must(t, err)
+	b.clock.Advance(-time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Claim(ctx, "h", job.Types()); err == nil {
+		t.Fatal("a claim without a transaction succeeds")
+	}
+	b.claims("h")
+}
+
 func TestRetain_KeepsWhatItMust(t *testing.T) {
 	b := newBoard(t, job.Options{KeepPerUser: 2})
 	ctx := t.Context()
@@ -838,7 +939,7 @@ func TestFind_ListGetAndETA(t *testing.T) {
 		want int
 	}{
 		"all": {job.ListFilter{}, 6}, "type": {job.ListFilter{Type: job.Dream}, 1}, "status": {job.ListFilter{Status: job.StatusRunning}, 0},
-		"namespace": {job.ListFilter{In: func(n string) bool { return n == "n0" }}, 2}, "nobody": {job.ListFilter{UserID: "a/b"}, 0},
+		"namespace": {job.ListFilter{May: func(user, n string) bool { return user != "" && n == "n0" }}, 2}, "nobody": {job.ListFilter{UserID: "a/b"}, 0},
 	} {
 		if jobs, _, err := b.List(ctx, c.f); err != nil || len(jobs) != c.want {
 			t.Errorf("%s: %d jobs, %v, want %d", name, len(jobs), err, c.want)

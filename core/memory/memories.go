@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"crypto/rand"
 	"io"
 
@@ -35,6 +36,11 @@ type Options struct {
 	// DeferGate leaves it to the caller to have the gate decide, as a server does
 	// that runs jobs: a feedback and a sweep only tell which memories wait for it.
 	DeferGate bool
+	// Turned hears, in the transaction of a turn's first feedback, that a namespace has come
+	// to a turn, and in that of any whether memories of it came before the gate by it. It is
+	// for a server that has jobs do what follows: a feedback then leaves the gate to them. An
+	// error fails the feedback. Nil hears nothing.
+	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
 	// Evidence keeps the tool outcomes that feedback brings; without it they only
 	// help to judge the turn.
 	Evidence Evidence
@@ -49,6 +55,8 @@ type Options struct {
 	// Forgetters keep contents of memories elsewhere, or what models made of them, and
 	// remove what they keep of a memory that is purged.
 	Forgetters []core.Forgetter
+	// Observed hears of new memories; without it nobody does.
+	Observed Observed
 	// Random is where the salts of records come from, 16 bytes each; the default is
 	// crypto/rand's. It is read by several goroutines at once.
 	Random io.Reader
@@ -57,6 +65,14 @@ type Options struct {
 	DepthBoost float64
 	// Subscribers get each journal entry.
 	Subscribers []journal.Subscriber
+}
+
+// Observed hears of what was observed, in the transaction that stores it.
+type Observed interface {
+	// Observed gets the new memories of a namespace, in order, after their events were
+	// appended, with what holds there. An error has none of them stored. It may be called
+	// again for the same ones, like any transaction's function.
+	Observed(ctx context.Context, tx *journal.Tx, g *core.Governance, memories []*core.Memory) error
 }
 
 // Memories is the repository of memories. It is safe for concurrent use.
@@ -89,7 +105,7 @@ func New(o Options) (*Memories, error) {
 	}
 	return &Memories{
 		options: o, records: records,
-		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence},
+		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Turned: o.Turned},
 		index:     search.New(feed.Memories(records), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
 		knowledge: search.New(feed.Knowledge(records), search.Options{MaxBytes: o.IndexBytes, Plain: true}),
 	}, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -35,6 +36,27 @@ func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.M
 		return nil, sdk.Wrap("observe", err)
 	}
 	return stored[0], nil
+}
+
+// ObserveTx is Observe within another part's transaction, such as of the end of a job that
+// is told of. The memory has no embedding: one takes longer than a transaction may.
+func (m *Memories) ObserveTx(tx *journal.Tx, r *core.ObserveRequest) error {
+	var p bounds.Problems
+	memory := observed(&p, r, tx.Now())
+	if err := p.Err(); err != nil {
+		return err
+	}
+	if memory.ID == "" {
+		memory.ID = m.options.IDs.NewID()
+	}
+	return sdk.Wrap("observe", m.records.Within(tx, func(t *record.Tx) error {
+		in, err := m.space(t, memory.Namespace)
+		if err != nil {
+			return err
+		}
+		_, err = observeOnce(t, in, memory, &embedding{}, r)
+		return err
+	}))
 }
 
 // ObserveAll stores up to [MaxBatch] new memories in one transaction: all of
@@ -158,11 +180,30 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory, request
 			}
 			if stored[i] != memory {
 				repeated++
+				continue
 			}
+			in.observed = append(in.observed, memory)
 		}
-		return nil
+		return m.tellObserved(ctx, t, spaces)
 	})
 	return stored, repeated, err
+}
+
+// tellObserved tells of new memories, namespace by namespace.
+func (m *Memories) tellObserved(ctx context.Context, t *record.Tx, spaces map[string]*space) error {
+	if m.options.Observed == nil {
+		return nil
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(spaces)) {
+		in := spaces[namespace]
+		if len(in.observed) == 0 {
+			continue
+		}
+		if err := m.options.Observed.Observed(ctx, t.Tx, in.governance, in.observed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // observeOnce writes a new memory, unless its request was made before.
@@ -188,6 +229,8 @@ func observeOnce(t *record.Tx, in *space, memory *core.Memory, e *embedding, r *
 type space struct {
 	governance *core.Governance
 	turn       int64
+	// observed are the memories that a transaction stored there.
+	observed []*core.Memory
 }
 
 func (m *Memories) space(r core.Reader, namespace string) (*space, error) {
@@ -196,7 +239,7 @@ func (m *Memories) space(r core.Reader, namespace string) (*space, error) {
 		return nil, err
 	}
 	turn, err := turn.Counter(r, namespace)
-	return &space{g, turn}, err
+	return &space{governance: g, turn: turn}, err
 }
 
 func observedEvent(memory *core.Memory, e *embedding) journal.MemoryObserved {

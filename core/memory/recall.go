@@ -28,14 +28,15 @@ func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 	if err := checkRecall(r); err != nil {
 		return nil, err
 	}
-	result, err := m.recall(ctx, r)
+	result, err := m.recall(ctx, r, nil)
 	if err != nil {
 		return nil, sdk.Wrap("recall in "+r.Namespace, err)
 	}
 	return result, nil
 }
 
-func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+// recall recalls of the memories of these ids; nil is all.
+func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[string]bool) (*core.RecallResult, error) {
 	began := m.options.Clock.Now()
 	bias := 0.0
 	if r.Session != "" {
@@ -44,7 +45,7 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest) (*core.Rec
 			return nil, err
 		}
 	}
-	q := search.Query{Text: r.Query, Filter: r.RecallFilter, Recallable: func(id string) (recallable bool, err error) {
+	q := search.Query{Text: r.Query, Filter: r.RecallFilter, Among: among, Recallable: func(id string) (recallable bool, err error) {
 		err = m.records.View(ctx, func(reader core.Reader) error {
 			recallable, err = isRecallable(reader, id)
 			return err

@@ -34,7 +34,7 @@ type SweepProgress = turn.SweepProgress
 // gate, and see [Memories.Revalidate] for what a purge may leave.
 func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
 	result, err := m.turns.Feedback(ctx, r)
-	if err != nil || m.options.DeferGate {
+	if err != nil || m.options.DeferGate || m.options.Turned != nil {
 		return result, err
 	}
 	result.Purged, err = m.gateAfter(core.WithLabel(ctx, r.AgentID), r, result.Revalidate)
@@ -65,16 +65,36 @@ func (m *Memories) Sweep(ctx context.Context, namespace string, progress func(Sw
 		return nil, err
 	}
 	s := m.turns.NewSweep(namespace, progress)
-	var gone residue
 	err := s.Evaluate(ctx)
 	if err == nil {
-		err = s.Waiting(ctx, func(ids []string) error { return m.gateSwept(ctx, s, ids, &gone) })
-		s.Result.Purged = gone.given
-		if finished := gone.finish(ctx, m.options.Store); err == nil {
-			err = finished
-		}
+		err = m.gateWaiting(ctx, s)
 	}
 	return &s.Result, sdk.Wrap("sweep namespace "+namespace, err)
+}
+
+// GateWaiting is Sweep that evaluates nothing: it has the gate decide on all memories of a
+// namespace that wait for it.
+func (m *Memories) GateWaiting(ctx context.Context, namespace string) (*SweepResult, error) {
+	if err := core.CheckNamespace(namespace); err != nil {
+		return nil, err
+	}
+	s := m.turns.NewSweep(namespace, nil)
+	var err error
+	if s.Result.Turn, err = m.turns.Turn(ctx, namespace); err == nil {
+		err = m.gateWaiting(ctx, s)
+	}
+	return &s.Result, sdk.Wrap("gate of namespace "+namespace, err)
+}
+
+// gateWaiting lets the gate decide on what waits for it.
+func (m *Memories) gateWaiting(ctx context.Context, s *turn.Sweep) error {
+	var gone residue
+	err := s.Waiting(ctx, func(ids []string) error { return m.gateSwept(ctx, s, ids, &gone) })
+	s.Result.Purged = gone.given
+	if finished := gone.finish(ctx, m.options.Store); err == nil {
+		err = finished
+	}
+	return err
 }
 
 // gateSwept lets the gate decide on memories that wait for it.

@@ -50,7 +50,7 @@ func refers(n *document.Node, s *action.Step) []string {
 	}
 	names := map[string]bool{}
 	gather(n, names)
-	if len(names) == 0 && s.Plugin != "" && !slices.Contains([]string{LLMPlugin, luaPlugin, schemaPlugin}, s.Plugin) {
+	if len(names) == 0 && s.Plugin != "" && !slices.Contains([]string{LLMPlugin, LuaPlugin, schemaPlugin}, s.Plugin) {
 		return []string{action.RefersToAll}
 	}
 	return slices.Sorted(maps.Keys(names))

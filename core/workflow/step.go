@@ -17,11 +17,11 @@ import (
 // reach is for the host to say.
 const LLMPlugin = "reflectory/llm-eval"
 
-// The plugins behind the other built-in types.
-const (
-	schemaPlugin = "reflectory/schema-eval"
-	luaPlugin    = "reflectory/lua-eval"
-)
+// LuaPlugin is the plugin behind type: lua.
+const LuaPlugin = "reflectory/lua-eval"
+
+// schemaPlugin is the plugin behind type: schema.
+const schemaPlugin = "reflectory/schema-eval"
 
 // Default deadlines of calls.
 const (
@@ -139,7 +139,7 @@ func timeout(b *block, absent time.Duration) time.Duration {
 
 // pluginHint says how to name a plugin in full.
 func pluginHint(n *document.Node) string {
-	for _, name := range []string{schemaPlugin, LLMPlugin, luaPlugin} {
+	for _, name := range []string{schemaPlugin, LLMPlugin, LuaPlugin} {
 		if n != nil && path.Base(name) == n.Text {
 			return fmt.Sprintf("write its full name, %q", name)
 		}
@@ -180,9 +180,9 @@ func (l *loader) lua(b *block, kind sdk.Kind) action.Step {
 		}
 		code = &document.Node{Kind: document.Text}
 	}
-	l.use(luaPlugin, kind)
+	l.use(LuaPlugin, kind)
 	return action.Step{
-		Plugin:  luaPlugin,
+		Plugin:  LuaPlugin,
 		Config:  newValue(object{{"code", constant(code.JSON(nil))}}, nil),
 		Timeout: timeout(b, defaultTimeout),
 	}

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
@@ -22,6 +24,12 @@ const (
 	maxKeepDays = 36500
 	// maxDepthBoost is the largest factor of reflections in recalls.
 	maxDepthBoost = 10
+	// maxPluginName bounds the name of a plugin: it is longer than any.
+	maxPluginName = 256
+	// maxTokens and maxCost are more than any reflection needs.
+	maxTokens, maxCost = 1_000_000_000, 1_000_000
+	// maxDebounce is a tenth of the longest time that a job waits.
+	maxDebounce = 2 * time.Hour
 )
 
 const (
@@ -185,6 +193,63 @@ func checkDims(value string) *fault {
 	return f
 }
 
+func checkPlugin(value string) *fault {
+	if len(value) > maxPluginName || strings.ContainsFunc(value, unicode.IsSpace) {
+		return &fault{says: "is not the name of a plugin", hint: "write the name as plugins are listed, such as team/insights"}
+	}
+	return nil
+}
+
+func checkObject(value string) *fault {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(value), &object); err != nil || object == nil {
+		return &fault{says: "isn't a JSON object", hint: `write the plugin's config as text, such as '{"language": "en"}'`, hidden: true}
+	}
+	return nil
+}
+
+// readTokens reads how many tokens a reflection may use.
+func readTokens(value string) (int64, *fault) {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || n != math.Trunc(n) || n < 0 || n > maxTokens {
+		return 0, &fault{says: fmt.Sprintf("is not a whole number from 0 to %d", int64(maxTokens)), hint: "write how many tokens, such as 20000; 0 is no limit"}
+	}
+	return int64(n), nil
+}
+
+func checkTokens(value string) *fault {
+	_, f := readTokens(value)
+	return f
+}
+
+// readCost reads how many US dollars a reflection may use.
+func readCost(value string) (float64, *fault) {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(n >= 0 && n <= maxCost) {
+		return 0, &fault{says: fmt.Sprintf("is not a number from 0 to %d", maxCost), hint: "write US dollars, such as 0.05; 0 is no limit"}
+	}
+	return n, nil
+}
+
+func checkCost(value string) *fault {
+	_, f := readCost(value)
+	return f
+}
+
+// readDebounce reads how long a reflection waits for further observations.
+func readDebounce(value string) (time.Duration, *fault) {
+	wait, err := time.ParseDuration(value)
+	if err != nil || wait < 0 || wait > maxDebounce {
+		return 0, &fault{says: "is not a time from 0s to " + maxDebounce.String(), hint: "write it with a unit, such as 30s; 0s doesn't wait"}
+	}
+	return wait, nil
+}
+
+func checkDebounce(value string) *fault {
+	_, f := readDebounce(value)
+	return f
+}
+
 // What names a model at an endpoint is checked by what asks embedders; summaries send
 // contents as well, so the same holds for theirs.
 func checkModel(value string) *fault {
@@ -213,20 +278,33 @@ func (l *loader) checkEmbeddings(c *Config) {
 	l.checkPair("embeddings", c.EmbeddingsModel, c.EmbeddingsURL, c.LocalEmbeddings(), fmt.Sprintf(hint, localModel()))
 }
 
-// checkSummaries refuses settings of summaries that don't fit together. They are asked for
-// at endpoints where models may be asked. Whether the key and the plugin are there is seen
-// when something is promoted.
+// checkSummaries refuses settings of summaries that don't fit together.
 func (l *loader) checkSummaries(c *Config) {
-	const hint = `write settings: {summaries: {model, base_url, api_key_env}}, such as {model: llama3.2, base_url: "http://127.0.0.1:11434/v1"}; the model %s switches them off`
-	model, url := c.SummariesModel, c.SummariesURL
-	off := model.Value == NoSummaries
-	l.checkPair("summaries", model, url, off, fmt.Sprintf(hint, NoSummaries))
+	l.checkAsked("summaries", "summaries", c.SummariesModel, c.SummariesURL, c.LLMEndpoints)
+}
+
+// checkReflection refuses settings of reflections that don't fit together: a model that
+// can't be asked, and more than one that makes insights.
+func (l *loader) checkReflection(c *Config) {
+	l.checkAsked("llm", "reflections", c.LLMModel, c.LLMURL, c.LLMEndpoints)
+	if generator, script := c.ReflectionGenerator, c.ReflectionScript; generator.Value != "" && script.Value != "" {
+		l.add("reflection_script", script, "keep one of them",
+			"reflection_script%s and reflection_generator%s can't both make insights", l.from(script), l.from(generator))
+	}
+}
+
+// checkAsked refuses settings of a model that don't fit together. It is asked at an endpoint
+// where models may be asked. Whether the key and the plugin are there is seen when it is.
+func (l *loader) checkAsked(what, asks string, model, url, endpoints Setting) {
+	const hint = `write settings: {%s: {model, base_url, api_key_env}}, such as {model: llama3.2, base_url: "http://127.0.0.1:11434/v1"}; the model %s switches them off`
+	off := model.Value == NoModel
+	l.checkPair(what, model, url, off, fmt.Sprintf(hint, what, NoModel))
 	endpoint, ok := EndpointOf(url.Value)
-	if off || !ok || l.wrong["summaries_url"] || l.wrong["llm_endpoints"] || slices.Contains(append(knownEndpoints(), list(c.LLMEndpoints.Value)...), endpoint) {
+	if off || !ok || l.wrong[what+"_url"] || l.wrong["llm_endpoints"] || slices.Contains(append(knownEndpoints(), list(endpoints.Value)...), endpoint) {
 		return
 	}
-	l.add("summaries_url", url, fmt.Sprintf("if it may, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint),
-		"summaries are asked for at %s%s, where this host lets no model be asked", endpoint, l.from(url))
+	l.add(what+"_url", url, fmt.Sprintf("if it may, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint),
+		"%s are asked for at %s%s, where this host lets no model be asked", asks, endpoint, l.from(url))
 }
 
 // checkPair refuses a model without an endpoint, unless it needs none, and an endpoint for

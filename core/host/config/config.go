@@ -20,6 +20,10 @@ type Config struct {
 	// What makes vectors of memories, and what summarizes what is promoted.
 	EmbeddingsModel, EmbeddingsURL, EmbeddingsKeyEnv, EmbeddingsDims Setting
 	SummariesModel, SummariesURL, SummariesKeyEnv                    Setting
+	// What makes insights of what was observed.
+	LLMModel, LLMURL, LLMKeyEnv                                              Setting
+	ReflectionGenerator, ReflectionConfig, ReflectionScript, ReflectionJudge Setting
+	ReflectionMaxTokens, ReflectionMaxCostUSD, ReflectionDebounce            Setting
 	// How memories are ranked, stored and kept.
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
 	// Where runs are, who acts, and what is shown of it.
@@ -49,6 +53,16 @@ type typed struct {
 	depthBoost     float64
 	keep           Keep
 	lockWait       time.Duration
+	reflection     Reflection
+}
+
+// Reflection bounds reflections.
+type Reflection struct {
+	// MaxTokens and MaxCostUSD are after what use of a model a reflection asks nothing
+	// further; 0 is no limit. Debounce is how long one that is due waits for observations.
+	MaxTokens  int64
+	MaxCostUSD float64
+	Debounce   time.Duration
 }
 
 // Keep is how long what store prune removes is kept; 0 is for ever.
@@ -69,6 +83,10 @@ func (c *Config) DepthBoost() float64 { return c.typed.depthBoost }
 
 // Keep is how long decisions and runs are kept, from KeepDecisions and KeepRuns.
 func (c *Config) Keep() Keep { return c.typed.keep }
+
+// Reflection bounds reflections, from ReflectionMaxTokens, ReflectionMaxCostUSD and
+// ReflectionDebounce.
+func (c *Config) Reflection() Reflection { return c.typed.reflection }
 
 // StoreWait is how long to wait for a store that another program has open, from LockWait.
 func (c *Config) StoreWait() time.Duration { return c.typed.lockWait }

@@ -54,6 +54,7 @@ func Load(from Sources) (*Config, error) {
 	}
 	l.checkEmbeddings(c)
 	l.checkSummaries(c)
+	l.checkReflection(c)
 	if err := invalid(slices.Concat(l.fileProblems.List(), l.others)); err != nil {
 		return nil, err
 	}
@@ -63,6 +64,9 @@ func Load(from Sources) (*Config, error) {
 	c.typed.keep.Decisions, _ = readKeep(c.KeepDecisions.Value)
 	c.typed.keep.Runs, _ = readKeep(c.KeepRuns.Value)
 	c.typed.lockWait, _ = readWait(c.LockWait.Value)
+	c.typed.reflection.MaxTokens, _ = readTokens(c.ReflectionMaxTokens.Value)
+	c.typed.reflection.MaxCostUSD, _ = readCost(c.ReflectionMaxCostUSD.Value)
+	c.typed.reflection.Debounce, _ = readDebounce(c.ReflectionDebounce.Value)
 	c.LLMEndpoints.Value = strings.Join(c.typed.endpoints, ",")
 	return c, nil
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
 )
 
-// NoSummaries is the model where none is asked for summaries: then a summary is the
-// title and the beginning of the content.
-const NoSummaries = "none"
+// NoModel is the model where none is asked: then a summary is the title and the beginning
+// of the content, and nobody reflects.
+const NoModel = "none"
 
 // knownEndpoints need no entry in settings.llm: OpenAI's, and Ollama's on this machine.
 func knownEndpoints() []string {
@@ -38,12 +38,21 @@ func (c *Config) EmbeddingsOptions(getenv func(string) string) openai.Options {
 // SummariesLLM is the model that summarizes what is promoted, as the settings.llm of a
 // workflow names one; nil where none does.
 func (c *Config) SummariesLLM() json.RawMessage {
-	if c.SummariesModel.Value == NoSummaries {
+	return asked(c.SummariesModel, c.SummariesURL, c.SummariesKeyEnv)
+}
+
+// LLM is the model that reflects on what was observed, as the settings.llm of a workflow
+// names one; nil where none does.
+func (c *Config) LLM() json.RawMessage { return asked(c.LLMModel, c.LLMURL, c.LLMKeyEnv) }
+
+// asked names a model at an endpoint; nil is none.
+func asked(model, url, keyEnv Setting) json.RawMessage {
+	if model.Value == NoModel {
 		return nil
 	}
-	llm := map[string]string{"provider": "openai", "base_url": c.SummariesURL.Value, "model": c.SummariesModel.Value}
-	if c.SummariesKeyEnv.Value != "" {
-		llm["api_key_env"] = c.SummariesKeyEnv.Value
+	llm := map[string]string{"provider": "openai", "base_url": url.Value, "model": model.Value}
+	if keyEnv.Value != "" {
+		llm["api_key_env"] = keyEnv.Value
 	}
 	return core.MustJSON(llm)
 }

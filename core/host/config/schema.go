@@ -55,6 +55,7 @@ func groupDocs() map[string]string {
 		"settings.llm":        "the models that plugins ask",
 		"settings.embeddings": "what makes the vectors of memories",
 		"settings.summaries":  "what summarizes what is promoted",
+		"settings.reflection": "what makes insights of what was observed",
 		"settings.recall":     "how recalls rank memories",
 	}
 }

@@ -54,7 +54,7 @@ type table []Definition
 
 func definitions() table {
 	var all table
-	for _, part := range [][]Definition{places(), plugins(), models(), stored(), runs()} {
+	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), stored(), runs()} {
 		all = append(all, part...)
 	}
 	for i := range all {
@@ -155,7 +155,7 @@ func models() []Definition {
 			schema: schema{"multipleOf": 1, "minimum": 0, "maximum": vector.MaxDims},
 		}, {
 			Name: "summaries_model", Key: "settings.summaries.model", Variable: "REFLECTORY_SUMMARIES_MODEL",
-			Default: NoSummaries,
+			Default: NoModel,
 			Doc:     "model that summarizes what is promoted; none asks no model",
 			field:   func(c *Config) *Setting { return &c.SummariesModel }, check: checkModel, schema: modelSchema(),
 		}, {
@@ -166,6 +166,58 @@ func models() []Definition {
 			Name: "summaries_key_env", Key: "settings.summaries.api_key_env", Variable: "REFLECTORY_SUMMARIES_KEY_ENV",
 			Doc:   "name of the environment variable with the key of that endpoint, if it takes one",
 			field: func(c *Config) *Setting { return &c.SummariesKeyEnv }, check: checkKeyEnv, schema: keyEnvSchema(),
+		},
+	}
+}
+
+// reflections are what makes insights of what was observed.
+func reflections() []Definition {
+	return []Definition{
+		{
+			Name: "llm_model", Key: "settings.llm.model", Variable: "REFLECTORY_LLM_MODEL",
+			Default: NoModel,
+			Doc:     "model that reflects on what was observed, unless reflection_generator or reflection_script does; none asks no model",
+			field:   func(c *Config) *Setting { return &c.LLMModel }, check: checkModel, schema: modelSchema(),
+		}, {
+			Name: "llm_url", Key: "settings.llm.base_url", Variable: "REFLECTORY_LLM_URL",
+			Doc:   "OpenAI-compatible endpoint of that model, which is sent memories and which llm_endpoints must allow: https, or http on this machine",
+			field: func(c *Config) *Setting { return &c.LLMURL }, check: checkURL, schema: urlSchema(),
+		}, {
+			Name: "llm_key_env", Key: "settings.llm.api_key_env", Variable: "REFLECTORY_LLM_KEY_ENV",
+			Doc:   "name of the environment variable with the key of that endpoint, if it takes one",
+			field: func(c *Config) *Setting { return &c.LLMKeyEnv }, check: checkKeyEnv, schema: keyEnvSchema(),
+		}, {
+			Name: "reflection_generator", Key: "settings.reflection.generator", Variable: "REFLECTORY_REFLECTION_GENERATOR",
+			Doc:   "generator plugin that reflects on what was observed in the place of a model",
+			field: func(c *Config) *Setting { return &c.ReflectionGenerator }, check: checkPlugin, schema: schema{"maxLength": maxPluginName},
+		}, {
+			Name: "reflection_config", Key: "settings.reflection.config", Variable: "REFLECTORY_REFLECTION_CONFIG",
+			Doc:   "config of that plugin, as the text of a JSON object",
+			field: func(c *Config) *Setting { return &c.ReflectionConfig }, check: checkObject,
+		}, {
+			Name: "reflection_script", Key: "settings.reflection.script", Variable: "REFLECTORY_REFLECTION_SCRIPT",
+			Doc:   "Lua file that reflects on what was observed in the place of a model",
+			field: func(c *Config) *Setting { return &c.ReflectionScript }, folder: true,
+		}, {
+			Name: "reflection_judge", Key: "settings.reflection.judge", Variable: "REFLECTORY_REFLECTION_JUDGE",
+			Doc:   "evaluator plugin that says whether an insight is known already; without one equal normal forms are",
+			field: func(c *Config) *Setting { return &c.ReflectionJudge }, check: checkPlugin, schema: schema{"maxLength": maxPluginName},
+		}, {
+			Name: "reflection_max_tokens", Key: "settings.reflection.max_tokens", Variable: "REFLECTORY_REFLECTION_MAX_TOKENS",
+			Default: "0",
+			Doc:     "tokens after which a reflection asks no further question; 0 is no limit",
+			field:   func(c *Config) *Setting { return &c.ReflectionMaxTokens }, kind: number, check: checkTokens,
+			schema: schema{"multipleOf": 1, "minimum": 0, "maximum": maxTokens},
+		}, {
+			Name: "reflection_max_cost_usd", Key: "settings.reflection.max_cost_usd", Variable: "REFLECTORY_REFLECTION_MAX_COST_USD",
+			Default: "0",
+			Doc:     "US dollars after which a reflection asks no further question; 0 is no limit",
+			field:   func(c *Config) *Setting { return &c.ReflectionMaxCostUSD }, kind: number, check: checkCost,
+			schema: schema{"minimum": 0, "maximum": maxCost},
+		}, {
+			Name: "reflection_debounce", Key: "settings.reflection.debounce", Variable: "REFLECTORY_REFLECTION_DEBOUNCE",
+			Default: "0s", Doc: "how long a reflection that is due waits for further observations, 0s to " + maxDebounce.String(),
+			field: func(c *Config) *Setting { return &c.ReflectionDebounce }, kind: span, check: checkDebounce, schema: schema{"pattern": timeForm},
 		},
 	}
 }

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"github.com/reflectory/reflectory/core/job"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ func audit() []Operation {
 			Doc: "Give the head of the journal's root, which stands for every event so far.",
 		}, inAll[AuditHead], auditHead),
 		define(Operation{
-			Name: "audit_verify", Method: "POST", Path: "/v1/audit/verify", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true,
+			Name: "audit_verify", Method: "POST", Path: "/v1/audit/verify", Scope: core.ScopeOperate, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,
 			Doc: "Check every stream of the journal from its first entry to its head.",
 		}, inAll[AuditVerify], auditVerify),
 		define(Operation{

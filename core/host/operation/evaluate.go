@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"encoding/json"
+	"github.com/reflectory/reflectory/core/job"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
@@ -17,11 +18,11 @@ import (
 func evaluations() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "evaluate", Method: "POST", Path: "/v1/evaluate", Scope: core.ScopeEvaluate, ReadOnly: true, Idempotent: true, Long: true,
+			Name: "evaluate", Method: "POST", Path: "/v1/evaluate", Scope: core.ScopeEvaluate, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,
 			Doc: "Judge one output.",
 		}, inNamespace(func(in *Evaluate) *string { return &in.Namespace }), evaluate),
 		define(Operation{
-			Name: "correct", Method: "POST", Path: "/v1/correct", Scope: core.ScopeEvaluate, ReadOnly: true, Idempotent: true, Long: true,
+			Name: "correct", Method: "POST", Path: "/v1/correct", Scope: core.ScopeEvaluate, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,
 			Doc: "Repair one output.",
 		}, inNamespace(func(in *Correct) *string { return &in.Namespace }), correct),
 	}
@@ -52,12 +53,24 @@ type Evaluate struct {
 	State json.RawMessage `json:"state,omitempty"`
 }
 
-func evaluate(ctx context.Context, c *Call, in *Evaluate) (*action.EvaluateResult, error) {
+// load reads the evaluator, and checks what it gets.
+func (in *Evaluate) load() (*workflow.Single, error) {
 	single, err := in.single("evaluator", in.Evaluator, workflow.LoadEvaluator)
 	if err != nil {
 		return nil, err
 	}
-	if err := core.JoinErrors(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("state", in.State)); err != nil {
+	return single, core.JoinErrors(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("state", in.State))
+}
+
+// check implements checked.
+func (in *Evaluate) check() error {
+	_, err := in.load()
+	return err
+}
+
+func evaluate(ctx context.Context, c *Call, in *Evaluate) (*action.EvaluateResult, error) {
+	single, err := in.load()
+	if err != nil {
 		return nil, err
 	}
 	spec := &action.EvaluateSpec{Evaluator: single.Step}
@@ -82,7 +95,8 @@ type Correct struct {
 	Errors json.RawMessage `json:"errors,omitempty"`
 }
 
-func correct(ctx context.Context, c *Call, in *Correct) (*action.CorrectResult, error) {
+// load reads the corrector, and checks what it gets.
+func (in *Correct) load() (*workflow.Single, error) {
 	single, err := in.single("corrector", in.Corrector, workflow.LoadCorrector)
 	if err != nil {
 		return nil, err
@@ -90,7 +104,18 @@ func correct(ctx context.Context, c *Call, in *Correct) (*action.CorrectResult, 
 	if len(in.Output) == 0 {
 		return nil, sdk.Errorf(sdk.Invalid, "output_missing", "output is missing").WithDetail("field", "output")
 	}
-	if err := core.JoinErrors(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("errors", in.Errors)); err != nil {
+	return single, core.JoinErrors(core.CheckNamespace(in.Namespace), checkInput("output", in.Output), checkInput("errors", in.Errors))
+}
+
+// check implements checked.
+func (in *Correct) check() error {
+	_, err := in.load()
+	return err
+}
+
+func correct(ctx context.Context, c *Call, in *Correct) (*action.CorrectResult, error) {
+	single, err := in.load()
+	if err != nil {
 		return nil, err
 	}
 	spec := &action.CorrectSpec{Corrector: single.Step, Data: action.Constant(in.Output)}

@@ -3,6 +3,7 @@ package operation
 import (
 	"cmp"
 	"context"
+	"github.com/reflectory/reflectory/core/job"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
@@ -15,7 +16,7 @@ import (
 func gated() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "gate_run", Method: "POST", Path: "/v1/gate/{id}/run", Scope: core.ScopeMemoryErase, Destructive: true, Long: true,
+			Name: "gate_run", Method: "POST", Path: "/v1/gate/{id}/run", Scope: core.ScopeMemoryErase, Destructive: true, Long: true, Job: job.Workflow,
 			Doc: "Have the gate decide on a memory that waits for it, and do what follows.",
 		}, ofMemory(func(in *GateRun) *string { return &in.ID }), gateRun),
 		define(Operation{

@@ -70,7 +70,7 @@ func (c *Call) keyed(o *Operation) (bool, error) {
 func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
 	request := &idempotency.Request{
-		Subject: c.caller.Subject, Key: c.IdempotencyKey, Operation: o.Name, Repeatable: o.Idempotent,
+		Subject: c.caller.Subject, Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent,
 		Body: core.MustJSON([]any{patterns, in}), // before short ids are made whole in it
 	}
 	if first, err := c.Host.Keys.Find(ctx, request); err != nil {
@@ -97,9 +97,18 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 	return out, err
 }
 
+// keyName names what a key is of. What an operation gives within its request isn't what it
+// gives as a job.
+func (o *Operation) keyName() string {
+	if o.Job != "" && !o.Long {
+		return o.Name + " as a job"
+	}
+	return o.Name
+}
+
 // ending is how a call ended, as it is kept.
 func ending(in, out any, err error) idempotency.Ending {
-	e := idempotency.Ending{Memories: told(in, out), Again: out == nil && passes(err)}
+	e := idempotency.Ending{Memories: told(in, out), Again: passes(err)}
 	var s saved
 	if run, ok := out.(*RunEnded); ok {
 		s.Run = run.ID

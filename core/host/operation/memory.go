@@ -3,6 +3,7 @@ package operation
 import (
 	"cmp"
 	"context"
+	"github.com/reflectory/reflectory/core/job"
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
@@ -58,11 +59,11 @@ func memories() []Operation {
 			Doc: "Make an archived or consolidated memory active again.",
 		}, ofMemory(func(in *MemoryRestore) *string { return &in.ID }), memoryRestore),
 		define(Operation{
-			Name: "memory_sweep", Method: "POST", Path: "/v1/sweep", Scope: core.ScopeMemoryErase, Destructive: true, Long: true,
+			Name: "memory_sweep", Method: "POST", Path: "/v1/sweep", Scope: core.ScopeMemoryErase, Destructive: true, Long: true, Job: job.Workflow,
 			Doc: "Have the retention policy look at every memory of a namespace.",
 		}, inNamespace(func(in *MemorySweep) *string { return &in.Namespace }), memorySweep),
 		define(Operation{
-			Name: "memory_reembed", Method: "POST", Path: "/v1/reembed", Scope: core.ScopeOperate, Idempotent: true, Long: true,
+			Name: "memory_reembed", Method: "POST", Path: "/v1/reembed", Scope: core.ScopeOperate, Idempotent: true, Long: true, Job: job.Reembed,
 			Doc: "Make the vectors of a namespace again, with the model that is set.",
 		}, inNamespace(func(in *MemoryReembed) *string { return &in.Namespace }), memoryReembed),
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -38,6 +39,9 @@ type Operation struct {
 	Idempotent bool
 	// Long is whether it may take more than [Deadline].
 	Long bool
+	// Job is the type of the jobs that do it where nobody waits for it: see [Operation.AsJob].
+	// "" is for one that is always done within its request.
+	Job job.Type
 	// Secret is whether its result has a secret, which is shown this once: it is never stored,
 	// for a request that comes again either, and never logged.
 	Secret bool
@@ -85,6 +89,8 @@ type Call struct {
 
 	caller    core.Caller
 	operation *Operation
+	// runID is the run that a job starts; "" is a new one.
+	runID string
 }
 
 // Progress is how far a long operation is.
@@ -121,7 +127,7 @@ type place struct {
 func Table() []Operation {
 	return sorted(
 		memories(), knowledge(), pending(), runs(), evaluations(), gated(), evidence(), governances(), policies(),
-		audit(), stores(), plugins(), tokens(), statuses(), decided(), histories(), attempts(), sessions(), dreams(),
+		audit(), stores(), plugins(), tokens(), statuses(), decided(), histories(), attempts(), sessions(), dreams(), jobs(), reflections(),
 	)
 }
 

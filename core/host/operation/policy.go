@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"github.com/reflectory/reflectory/core/job"
 	"iter"
 	"time"
 
@@ -21,7 +22,7 @@ func policies() []Operation {
 			Doc: "List the policies of the folder that decide now.",
 		}, everywhere[PolicyList], policyList),
 		define(Operation{
-			Name: "policy_replay", Method: "POST", Path: "/v1/policies/replay", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true, Long: true,
+			Name: "policy_replay", Method: "POST", Path: "/v1/policies/replay", Scope: core.ScopePolicy, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,
 			Doc: "Decide recorded decisions again under candidate policies, and show what would change.",
 		}, onHost[PolicyReplay], policyReplay),
 	}

@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
+	"github.com/reflectory/reflectory/core/job"
 	"time"
 	"unicode/utf8"
 
@@ -24,15 +23,15 @@ import (
 func runs() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "run_start", Method: "POST", Path: "/v1/runs", Scope: core.ScopeRun, Long: true,
+			Name: "run_start", Method: "POST", Path: "/v1/runs", Scope: core.ScopeRun, Long: true, Job: job.Workflow,
 			Doc: "Run a workflow, which comes as text with the files that it names.",
 		}, inNamespace(func(in *RunStart) *string { return &in.Namespace }), runStart),
 		define(Operation{
-			Name: "run_resume", Method: "POST", Path: "/v1/runs/{id}/resume", Scope: core.ScopeRun, Long: true,
+			Name: "run_resume", Method: "POST", Path: "/v1/runs/{id}/resume", Scope: core.ScopeRun, Long: true, Job: job.Workflow,
 			Doc: "Go on with a run that was killed, cancelled or failed.",
 		}, ofRun(func(in *RunResume) *string { return &in.ID }), runResume),
 		define(Operation{
-			Name: "run_replay", Method: "POST", Path: "/v1/runs/{id}/replay", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true, Long: true,
+			Name: "run_replay", Method: "POST", Path: "/v1/runs/{id}/replay", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,
 			Doc: "Judge a run's attempts again, and say what would change.",
 		}, ofRun(func(in *RunReplay) *string { return &in.ID }), runReplay),
 		define(Operation{
@@ -119,25 +118,40 @@ func (r RunEnded) MarshalJSON() ([]byte, error) {
 }
 
 func runStart(ctx context.Context, c *Call, in *RunStart) (*RunEnded, error) {
-	if err := core.CheckNamespace(in.Namespace); err != nil {
+	plan, run, err := in.load()
+	if err != nil {
 		return nil, err
+	}
+	if run.ID = c.runID; run.ID == "" {
+		run.ID = c.Host.NewID()
+	}
+	return ended(run, c.Host.Start(ctx, plan, run, c.runOptions()))
+}
+
+// load reads the workflow, and makes the run of it that is to be started.
+func (in *RunStart) load() (*workflow.Plan, *core.Run, error) {
+	if err := core.CheckNamespace(in.Namespace); err != nil {
+		return nil, nil, err
 	}
 	source, err := in.source("workflow", in.Workflow)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	plan, err := workflow.Load(source, host.LoadOptions())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	state, err := in.Apply(plan.State)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	run := &core.Run{
-		ID: c.Host.NewID(), Workflow: plan.Name, Namespace: in.Namespace, Session: in.Session, Source: source, State: state,
-	}
-	return ended(run, c.Host.Start(ctx, plan, run, c.runOptions()))
+	return plan, &core.Run{Workflow: plan.Name, Namespace: in.Namespace, Session: in.Session, Source: source, State: state}, nil
+}
+
+// check implements checked.
+func (in *RunStart) check() error {
+	_, _, err := in.load()
+	return err
 }
 
 // runOptions have the caller hear of a run as it goes, and its nodes do what the caller may.
@@ -232,13 +246,8 @@ func ofRuns(ctx context.Context, c *Call, in *RunList) (place, error) {
 }
 
 func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], error) {
-	if all := core.RunStatuses(); in.Status != "" && !slices.Contains(all, in.Status) {
-		names := make([]string, len(all))
-		for i, s := range all {
-			names[i] = string(s)
-		}
-		return nil, sdk.Errorf(sdk.Invalid, "status_invalid", "status %q is not one of %s", core.Cut(string(in.Status)), strings.Join(names, ", ")).
-			WithHint("%s", sdk.DidYouMean(string(in.Status), names, "")).WithDetail("field", "status")
+	if err := oneOf("status", in.Status, core.RunStatuses()); err != nil {
+		return nil, err
 	}
 	if in.Namespace != "" {
 		if err := core.CheckNamespace(in.Namespace); err != nil {
@@ -254,7 +263,7 @@ func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], erro
 	found, next, err := c.Host.Runs.List(ctx, run.ListFilter{
 		Status: in.Status, Workflow: in.Workflow, Limit: limit, After: after, In: func(namespace string) bool {
 			namespace = cmp.Or(namespace, config.DefaultNamespace)
-			return in.looksIn(namespace) && c.reaches(namespace)
+			return within(namespace, in.Namespace, in.Subtree) && c.reaches(namespace)
 		},
 	})
 	if err != nil {
@@ -269,11 +278,6 @@ func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], erro
 		}
 	}
 	return pageOf(ctx, c, list, next, filter)
-}
-
-// looksIn reports whether the list is of a namespace too.
-func (in *RunList) looksIn(namespace string) bool {
-	return in.Namespace == "" || namespace == in.Namespace || in.Subtree && strings.HasPrefix(namespace, in.Namespace+"/")
 }
 
 // RunGet names a run.

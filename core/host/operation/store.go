@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"github.com/reflectory/reflectory/core/job"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
@@ -26,11 +27,11 @@ func stores() []Operation {
 			Doc: "Put an export, which is the body, in the place of the store, or namespaces of it into the store.",
 		}, inAll[StoreImport], storeImport),
 		define(Operation{
-			Name: "store_backup", Method: "POST", Path: "/v1/store/backup", Scope: core.ScopeOperate, Long: true,
+			Name: "store_backup", Method: "POST", Path: "/v1/store/backup", Scope: core.ScopeOperate, Long: true, Job: job.Workflow,
 			Doc: "Copy the store, as it is now, to a new folder of the host's machine.",
 		}, inAll[StoreBackup], storeBackup),
 		define(Operation{
-			Name: "store_prune", Method: "POST", Path: "/v1/store/prune", Scope: core.ScopeOperate, Destructive: true, Long: true,
+			Name: "store_prune", Method: "POST", Path: "/v1/store/prune", Scope: core.ScopeOperate, Destructive: true, Long: true, Job: job.Workflow,
 			Doc: "Move decisions and finished runs that are older than the settings keep them to files.",
 		}, inAll[StorePrune], storePrune),
 	}

@@ -76,10 +76,20 @@ func (s *scan) fits(space int, n uint32) bool {
 	c, f := s.contents[space], &s.query.Filter
 	d := &c.docs[n]
 	return (f.AgentID == "" || d.agent == f.AgentID) &&
-		(len(f.Kinds) == 0 || slices.Contains(f.Kinds, d.kind)) &&
+		ofKind(f.Kinds, d.kind) &&
+		(s.query.Among == nil || s.query.Among[d.id]) &&
 		(len(f.States) == 0 || slices.Contains(f.States, d.state)) &&
 		!slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(d.tags, tag) }) &&
 		(f.IncludeSuperseded || !s.superseded(c, d.id))
+}
+
+// ofKind reports whether a filter's kinds select one. Notifications tell what a job did, and
+// answer no query: they are found only by who asks for them.
+func ofKind(kinds []core.MemoryKind, kind core.MemoryKind) bool {
+	if len(kinds) == 0 {
+		return kind != core.KindNotification
+	}
+	return slices.Contains(kinds, kind)
 }
 
 // superseded reports whether a recallable memory supersedes another. What is in

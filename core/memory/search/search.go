@@ -18,6 +18,8 @@ type Query struct {
 	// 0 is [DefaultVectorWeight].
 	VectorWeight float64
 	Filter       core.RecallFilter
+	// Among are the ids of which the found ones are; nil is all.
+	Among map[string]bool
 	// Recallable reports whether a memory can be recalled that isn't in the namespace
 	// of what it supersedes; nil is that none can.
 	Recallable func(id string) (bool, error)

@@ -21,6 +21,9 @@ type Turns struct {
 	// Evidence keeps the tool outcomes that feedback brings; without it they only help to
 	// judge the turn.
 	Evidence Evidence
+	// Turned hears, in a feedback's transaction, that a namespace has come to a turn, or that
+	// memories of it came before the gate; nil hears nothing.
+	Turned func(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error
 }
 
 // Feedback applies the feedback of a turn in one commit: the session's bias, and the

@@ -128,7 +128,7 @@ func (f *feedbackTx) applyAll(ctx context.Context, t *record.Tx, stored *turnRec
 	}
 	f.result.Items = f.inOrder(stored.Items)
 	for _, item := range f.result.Items {
-		if item.After == core.StateRevalidatePending && item.Before != item.After {
+		if toGate(item) {
 			f.result.Revalidate = append(f.result.Revalidate, item.ID)
 		}
 	}
@@ -173,7 +173,24 @@ func (f *feedbackTx) applyIn(ctx context.Context, t *record.Tx, namespace string
 	if err := t.Record(namespace, f.event(t, number, done), ids(done)...); err != nil {
 		return err
 	}
-	return record.WriteAll(t, moved)
+	if err := record.WriteAll(t, moved); err != nil {
+		return err
+	}
+	return f.tell(ctx, t, namespace, number, done)
+}
+
+// tell says what the turn makes due in a namespace.
+func (f *feedbackTx) tell(ctx context.Context, t *record.Tx, namespace string, number int64, done []core.FeedbackItem) error {
+	waiting := slices.ContainsFunc(done, toGate)
+	if f.turns.Turned == nil || f.first != nil && !waiting {
+		return nil
+	}
+	return f.turns.Turned(ctx, t, namespace, number, waiting)
+}
+
+// toGate reports whether a memory came before the gate by the turn.
+func toGate(item core.FeedbackItem) bool {
+	return item.After == core.StateRevalidatePending && item.Before != item.After
 }
 
 // apply makes the change of one memory; none where it is gone.

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -36,7 +37,8 @@ func workJobs(ctx context.Context, jobs *job.Repository, clock *coretest.Clock) 
 			}
 		}
 	}
-	for {
+	// Six jobs have seven starts, and as many again after a crash.
+	for range 100 {
 		c, err := jobs.Claim(ctx, "h", job.Types())
 		if err != nil {
 			return err
@@ -73,6 +75,8 @@ func workJobs(ctx context.Context, jobs *job.Repository, clock *coretest.Clock) 
 			return err
 		}
 	}
+	list, _, err := jobs.List(ctx, job.ListFilter{})
+	return errors.Join(fmt.Errorf("at %s the work hasn't ended after 100 looks: %+v", clock.Now(), list), err)
 }
 
 // afterEach is a store that calls fn after each commit that was acknowledged.

@@ -11,13 +11,14 @@ import (
 // the same. What it would be asked is its rendered config: endpoint, model, messages and
 // all that shapes the reply. The iteration is part of it too, since a loop without a
 // corrector asks the same again for another try, and would get its failed attempt back.
+// So is the namespace: a reply, or that there is one, tells what another namespace asked.
 // Failures are never kept.
 
 // step makes a workflow's step callable for one action.
 func (a *Actions) step(req *Request, s Step) (*step, error) {
 	st, err := newStep(a.Plugins, s, req.Note)
 	if err == nil && s.Cache {
-		st.replies, st.memories = a.Replies, req.Memories
+		st.replies, st.namespace, st.memories = a.Replies, a.Namespace, req.Memories
 	}
 	return st, err
 }
@@ -28,7 +29,7 @@ func (s *step) cached(ctx context.Context, target core.Target, iteration int) *c
 	if s.replies == nil {
 		return nil
 	}
-	known, err := s.replies.Reply(ctx, replyDigest(target, iteration), s.memories)
+	known, err := s.replies.Reply(ctx, s.replyDigest(target, iteration), s.memories)
 	if err != nil {
 		return nil
 	}
@@ -40,10 +41,10 @@ func (s *step) keep(ctx context.Context, target core.Target, iteration int, r *c
 	if s.replies == nil || !json.Valid(r.Output) {
 		return
 	}
-	_ = s.replies.KeepReply(ctx, replyDigest(target, iteration), r, s.memories)
+	_ = s.replies.KeepReply(ctx, s.replyDigest(target, iteration), r, s.memories)
 }
 
 // replyDigest names a call by all that its reply depends on.
-func replyDigest(target core.Target, iteration int) string {
-	return core.Digest(core.MustJSON([]any{target.Plugin, target.WithDigest().Digest, iteration}))
+func (s *step) replyDigest(target core.Target, iteration int) string {
+	return core.Digest(core.MustJSON([]any{s.namespace, target.Plugin, target.WithDigest().Digest, iteration}))
 }

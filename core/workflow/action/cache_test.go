@@ -78,3 +78,26 @@ func TestCachedCalls_AreMadeOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestCachedCalls_StayInTheirNamespace: another namespace that asks the same asks the model.
+func TestCachedCalls_StayInTheirNamespace(t *testing.T) {
+	cached := echo(`1`)
+	cached.Cache = true
+	cache := &replies{kept: map[string]*core.Reply{}}
+	for _, c := range []struct {
+		namespace string
+		want      int
+	}{{"a", 1}, {"b", 1}, {"a", 0}} {
+		var calls []string
+		a := &action.Actions{Plugins: plugins(&calls), Replies: cache, Namespace: c.namespace}
+		_, err := a.Act(t.Context(), &action.Request{
+			RunID: "run", Visit: 1, Node: "n", State: json.RawMessage(`{}`), Action: &action.CallSpec{Step: cached},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(calls) != c.want {
+			t.Errorf("in %s it makes %d calls, want %d", c.namespace, len(calls), c.want)
+		}
+	}
+}

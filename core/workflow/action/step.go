@@ -18,10 +18,11 @@ type step struct {
 	// refers is what the config reads of the state; the recorder notes it.
 	refers []string
 	note   note
-	// replies, where not nil, gives a reply again to a call that would ask the same;
-	// memories are those that the run was given before it.
-	replies  core.Replies
-	memories []string
+	// replies, where not nil, gives a reply again to a call that would ask the same in the
+	// namespace; memories are those that the run was given before it.
+	replies   core.Replies
+	namespace string
+	memories  []string
 }
 
 // note takes what a call read of the state, and the memories that it used; nil takes

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/pebble"
@@ -17,6 +18,7 @@ import (
 // What is offered of the store, the plugins and the program itself.
 var (
 	runIDs       = offer{values: fromStore(offerRuns)}
+	jobIDs       = offer{values: fromStore(offerJobs)}
 	workflows    = offer{values: fromStore(offerWorkflows)}
 	memoryIDs    = offer{values: fromStore(offerMemories)}
 	pendingIDs   = offer{values: fromStore(offerPending)}
@@ -83,6 +85,19 @@ func runValues(ctx context.Context, a *App, value func(operation.RunSummary) str
 func offerRuns(ctx context.Context, a *App) []string {
 	return runValues(ctx, a, func(r operation.RunSummary) string { return described(r.RunID, r.Workflow+", "+string(r.Status)) })
 }
+
+func offerJobs(ctx context.Context, a *App) []string {
+	return paged(func(j job.Job) string { return described(j.ID, string(j.Type)+", "+string(j.Status)) }, func(p operation.Paging) ([]job.Job, string, error) {
+		page, err := do[operation.JobPage](ctx, a, "job_list", &operation.JobList{Paging: p})
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Items, page.NextPageToken, nil
+	})
+}
+
+func jobStatuses(context.Context, *App) []string { return texts(job.Statuses()) }
+func jobTypes(context.Context, *App) []string    { return texts(job.Types()) }
 
 func offerWorkflows(ctx context.Context, a *App) []string {
 	seen := map[string]bool{}

@@ -24,10 +24,10 @@ var groups = []struct {
 	commands  []string
 }{
 	{"run", "Run workflows", []string{"init", "run", "resume", "replay", "runs", "evaluate", "correct"}},
-	{"remember", "Remember what was learnt", []string{"memory", "session", "knowledge", "dream"}},
+	{"remember", "Remember what was learnt", []string{"memory", "reflect", "session", "knowledge", "dream"}},
 	{"govern", "Govern what is remembered", []string{"governance", "policy", "decisions", "gate", "evidence"}},
 	{"extend", "Extend with plugins", []string{"plugin"}},
-	{"operate", "Operate the host", []string{"serve", "status", "config", "store", "audit", "token", "version", "completion", "help"}},
+	{"operate", "Operate the host", []string{"serve", "jobs", "status", "config", "store", "audit", "token", "version", "completion", "help"}},
 }
 
 // flagsTopic is the page of the flags that every command takes.

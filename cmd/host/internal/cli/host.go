@@ -23,6 +23,7 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 	c := a.Base
 	c.Version, c.Settings, c.Getenv = cmp.Or(c.Version, version), a.config, a.Getenv
 	c.Notices, c.Activity, c.PluginLogs, c.Subscribers = a.notice, a.activity, a.pluginLog, a.subscribers()
+	c.GateJobs = c.GateJobs || a.serving // whose pool does them
 	h, err := host.Open(ctx, c)
 	if err != nil {
 		return nil, err

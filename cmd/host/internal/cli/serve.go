@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -47,7 +48,8 @@ a proxy with TLS pass requests on.
 A line for each request goes to standard error: who asked for what, and how it was
 answered, without content. With --json, where the server listens is one line on
 standard output. Stopped by SIGTERM or Ctrl-C, it takes nothing more, gives
-requests 25 seconds to end, and exits with 0.`,
+requests 25 seconds to end and jobs 10, and exits with 0. A job that hasn't ended
+by then goes back to the queue, and the next server goes on with it.`,
 		Example: "  reflectory serve\n  reflectory serve --listen 127.0.0.1:0 --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), listen) },
@@ -71,6 +73,11 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 	if err != nil {
 		return err
 	}
+	pool, err := h.NewPool(operation.Handlers(h))
+	if err != nil {
+		return err
+	}
+	defer func() { err = core.JoinErrors(err, stopPool(pool)) }() // after the server, which may queue jobs
 	api, err := httpapi.New(httpapi.Config{
 		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{name}, Log: a.requestLog(),
 	})
@@ -86,6 +93,9 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 	defer func() { err = core.JoinErrors(err, server.Stop()) }()
 	server.ServeTCP(tcp)
 	if err := api.Ready(ctx); err != nil {
+		return err
+	}
+	if err := pool.Start(ctx); err != nil {
 		return err
 	}
 	if _, err := h.Access.EnsureOperatorToken(ctx); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -21,7 +22,11 @@ func tally() sdk.Plugin {
 		Generator: func(_ context.Context, config json.RawMessage) (sdk.Generator, error) {
 			t, err := newTallyman(config)
 			return sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-				return &sdk.GenerateResponse{Output: core.MustJSON(req.IdempotencyKey)}, t.note(req.IdempotencyKey)
+				output := core.MustJSON(req.IdempotencyKey)
+				if answer := reflected(req.State); answer != nil {
+					output = answer
+				}
+				return &sdk.GenerateResponse{Output: output}, t.note(req.IdempotencyKey)
 			}), err
 		},
 		Corrector: func(_ context.Context, config json.RawMessage) (sdk.Corrector, error) {
@@ -42,6 +47,22 @@ func tally() sdk.Plugin {
 			}), err
 		},
 	}
+}
+
+// reflected answers what a reflection asks: three questions, and two insights for each; nil
+// is for another state.
+func reflected(state json.RawMessage) json.RawMessage {
+	var ask reflection.Ask
+	switch _ = json.Unmarshal(state, &ask); ask.Task {
+	case reflection.TaskQuestions:
+		return json.RawMessage(`{"questions": ["one?", "two?", "three?"]}`)
+	case reflection.TaskInsights:
+		insight := func(n string) map[string]any {
+			return map[string]any{"content": ask.Question + " " + n, "sources": []string{ask.Memories[0].ID}}
+		}
+		return core.MustJSON(map[string]any{"insights": []any{insight("first"), insight("second")}})
+	}
+	return nil
 }
 
 type tallyman struct {

@@ -48,8 +48,13 @@ func (a *API) operation(rt *route) http.Handler {
 			a.refuse(w, r, err)
 			return
 		}
+		status := http.StatusOK
+		if queued, is := out.(*operation.JobQueued); is && rt.queues {
+			status = http.StatusAccepted
+			w.Header().Set("Location", "/v1/jobs/"+queued.JobID)
+		}
 		if done := a.versioned(w, r, rt, out); !done {
-			r.write(w, http.StatusOK, "application/json", text)
+			r.write(w, status, "application/json", text)
 		}
 	})
 }

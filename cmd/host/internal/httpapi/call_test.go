@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"regexp"
@@ -12,6 +13,8 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestCall_GivesWhatTheOperationGives calls each operation in process, over the socket and
@@ -32,11 +35,12 @@ func TestCall_GivesWhatTheOperationGives(t *testing.T) {
 				return
 			}
 			for _, who := range []string{"socket", "operator"} {
-				if who == "operator" && becomesJob(&o) {
-					continue
-				}
 				s := newSite(t)
 				a := s.call(who, name, make(s.World))
+				if who == "operator" && o.Job != "" {
+					checkQueued(s, a, refusal)
+					continue
+				}
 				if refusal != nil {
 					checkRefusal(t, who, a, refusal)
 					continue
@@ -99,19 +103,6 @@ func checkShape(t *testing.T, s *site, name string) {
 	}
 }
 
-// TestCall_OffersNoJobsOverTCP: what will be a job is there over the socket only.
-func TestCall_OffersNoJobsOverTCP(t *testing.T) {
-	s := newSite(t)
-	a := s.send("operator", "POST", "/v1/evaluate", `{}`)
-	if p := a.problem(t); p.Code != "route_not_found" {
-		t.Errorf("evaluate: %s", a.body)
-	}
-	a = s.send("operator", "POST", "/v1/runs", `{}`)
-	if p := a.problem(t); p.Code != "method_not_allowed" || a.Header.Get("Allow") != "GET, HEAD" {
-		t.Errorf("runs: %s, Allow %q", a.body, a.Header.Get("Allow"))
-	}
-}
-
 // TestCall_RefusesForTheScopeFirst: somebody without the scope learns nothing of what a
 // request may look like.
 func TestCall_RefusesForTheScopeFirst(t *testing.T) {
@@ -121,5 +112,24 @@ func TestCall_RefusesForTheScopeFirst(t *testing.T) {
 		if p := a.problem(t); p.Code != "scope_denied" || a.StatusCode != 403 {
 			t.Errorf("%s: %s", body, a.body)
 		}
+	}
+}
+
+// checkQueued checks the answer over a network of an operation that a job does: what is
+// wrong with the request is refused at once, what isn't known before it is done isn't.
+func checkQueued(s *site, a *answer, refusal error) {
+	s.T.Helper()
+	if a.StatusCode == http.StatusUnprocessableEntity && sdk.CodeOf(refusal) == sdk.Invalid {
+		return
+	}
+	var queued operation.JobQueued
+	if err := json.Unmarshal([]byte(a.body), &queued); err != nil || a.StatusCode != http.StatusAccepted || queued.Status != job.StatusQueued {
+		s.T.Fatalf("%d %s, %v", a.StatusCode, a.body, err)
+	}
+	if at := a.Header.Get("Location"); at != "/v1/jobs/"+queued.JobID {
+		s.T.Errorf("the job is at %q", at)
+	}
+	if got := s.send("operator", "GET", a.Header.Get("Location"), ""); got.StatusCode != http.StatusOK {
+		s.T.Errorf("the job is %d %s", got.StatusCode, got.body)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -28,7 +29,12 @@ import (
 // comes again. The journal holds digests where memories have content, and so do events.
 
 // The names of events that have another one here than in the journal.
-var eventNames = map[string]string{"verdict_recorded": "run.iteration", "run_ended": "run.ended"}
+var eventNames = map[string]string{
+	"verdict_recorded": "run.iteration", "run_ended": "run.ended",
+	"agent.job.completed": jobEnded, "agent.job.failed": jobEnded, "agent.job.cancelled": jobEnded,
+}
+
+const jobEnded = "job.ended"
 
 // heartbeat is how often a stream has a comment, so that proxies keep it open.
 const heartbeat = 15 * time.Second
@@ -83,7 +89,7 @@ func (a *API) namespaceEvents(w http.ResponseWriter, r *request) {
 		a.refuse(w, r, err)
 		return
 	}
-	a.follow(w, r, followed, false)
+	a.follow(w, r, source{streams: followed})
 }
 
 // namespacesOf are the namespaces that a query names.
@@ -125,7 +131,29 @@ func (a *API) runEvents(w http.ResponseWriter, r *request) {
 		a.refuse(w, r, err)
 		return
 	}
-	a.follow(w, r, []string{"run/" + in.ID}, true)
+	a.follow(w, r, source{streams: []string{"run/" + in.ID}, whole: true})
+}
+
+// jobEvents follows the events of a job, from its first one or after Last-Event-ID, and how
+// far it is. The second isn't recorded: it has no id, and who comes again hears what is new.
+func (a *API) jobEvents(w http.ResponseWriter, r *request) {
+	r.taken = []string{"id"}
+	in := &operation.JobGet{ID: r.http.PathValue("id")}
+	err := a.mayFollow(r, "job_get", in) // which makes the id whole
+	if r.http.URL.RawQuery != "" {
+		err = core.JoinErrors(err, sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query"))
+	}
+	var j *job.Job
+	if err == nil {
+		j, err = a.config.Host.Jobs.Peek(r.http.Context(), in.ID)
+	}
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	progress, stop := a.config.Host.FollowProgress(j.ID)
+	defer stop()
+	a.follow(w, r, source{streams: []string{job.Stream(j.UserID)}, whole: true, job: j.ID, progress: progress})
 }
 
 // mayFollow asks for what a stream is about by the operation that shows it, so that scope,
@@ -169,9 +197,30 @@ func eventID(after []uint64) string {
 	return strings.Join(parts, ",")
 }
 
+// source is what a stream of events is made of.
+type source struct {
+	streams []string
+	// whole has it begin with the first entry there is, rather than with what comes.
+	whole bool
+	// job leaves out what other jobs of the stream do, and progress is how far it is.
+	job      string
+	progress <-chan float64
+}
+
+// has reports whether an entry of its streams is one of its events.
+func (s *source) has(e *journal.Entry) bool {
+	if s.job == "" {
+		return true
+	}
+	var of struct {
+		JobID string `json:"job_id"`
+	}
+	return json.Unmarshal(e.Data, &of) == nil && of.JobID == s.job
+}
+
 // follow answers with the events of streams until the reader or the server goes away.
-func (a *API) follow(w http.ResponseWriter, r *request, names []string, whole bool) {
-	after, err := a.begin(r, names, whole)
+func (a *API) follow(w http.ResponseWriter, r *request, from source) {
+	after, err := a.begin(r, from.streams, from.whole)
 	if err == nil {
 		err = r.mustAccept("text/event-stream")
 	}
@@ -186,9 +235,9 @@ func (a *API) follow(w http.ResponseWriter, r *request, names []string, whole bo
 	}
 	defer done()
 	ctx, stop := context.WithCancel(r.http.Context())
-	f := &follower{api: a, request: r, streams: names, after: after, events: make(chan followed, streamBuffer), stop: stop}
+	f := &follower{api: a, request: r, source: from, after: after, events: make(chan followed, streamBuffer), stop: stop}
 	var readers sync.WaitGroup
-	for i := range names {
+	for i := range from.streams {
 		readers.Go(func() { f.read(ctx, i) })
 	}
 	defer readers.Wait()
@@ -228,7 +277,7 @@ func (a *API) begin(r *request, names []string, whole bool) ([]uint64, error) {
 type follower struct {
 	api     *API
 	request *request
-	streams []string
+	source
 	// after are the numbers of the last entries that were written. Only write changes them.
 	after  []uint64
 	events chan followed
@@ -257,6 +306,9 @@ func (f *follower) read(ctx context.Context, stream int) {
 	for ctx.Err() == nil {
 		err := f.api.config.Host.Feed.Follow(ctx, f.streams[stream], next, func(e journal.Entry) error {
 			next = e.Seq
+			if !f.has(&e) {
+				return nil
+			}
 			return f.pass(ctx, followed{stream: stream, entry: e})
 		})
 		if !journal.IsGone(err) {
@@ -322,6 +374,11 @@ func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
 		select {
 		case e := <-f.events:
 			f.put(out, e)
+		case progress := <-f.progress:
+			out.event("", "job.progress", struct {
+				JobID    string  `json:"job_id"`
+				Progress float64 `json:"progress"`
+			}{f.job, progress})
 		case <-beat.C:
 			out.raw(": \n\n")
 		case <-again.C:
@@ -359,8 +416,17 @@ func (f *follower) put(out *eventWriter, e followed) {
 		Seq     uint64          `json:"seq"`
 		At      time.Time       `json:"at"`
 		Subject string          `json:"subject,omitempty"`
+		Status  string          `json:"status,omitempty"` // how a job ended
 		Data    json.RawMessage `json:"data"`
-	}{f.streams[e.stream], e.entry.Seq, e.entry.At, e.entry.Subject, e.entry.Data})
+	}{f.streams[e.stream], e.entry.Seq, e.entry.At, e.entry.Subject, endedAs(name, e.entry.Type), e.entry.Data})
+}
+
+// endedAs is how a job ended by the event of its end; "" for other events.
+func endedAs(name, entryType string) string {
+	if name != jobEnded {
+		return ""
+	}
+	return entryType[strings.LastIndexByte(entryType, '.')+1:]
 }
 
 // last says why the events end, if it isn't the reader who ends them.

@@ -20,8 +20,8 @@ type object = map[string]any
 // Document describes the API as OpenAPI 3.1 has it: what is offered over TCP.
 func Document(version string) ([]byte, error) { return document(version, false) }
 
-// document is Document, with what is offered over the socket only too.
-func document(version string, all bool) ([]byte, error) {
+// document is Document, or what is offered over the socket.
+func document(version string, socket bool) ([]byte, error) {
 	problem, err := schemaOf(reflect.TypeFor[client.Problem](), false)
 	if err != nil {
 		return nil, err
@@ -29,10 +29,11 @@ func document(version string, all bool) ([]byte, error) {
 	delete(problem.Properties, "error") // over the socket only
 	paths, schemas := object{}, object{"problem": problem}
 	for _, o := range operation.Table() {
-		if !all && becomesJob(&o) {
-			continue
+		rt := remoteRoute(o)
+		if socket {
+			rt = newRoute(o)
 		}
-		if err := describe(newRoute(o), paths, schemas); err != nil {
+		if err := describe(rt, paths, schemas); err != nil {
 			return nil, err
 		}
 	}
@@ -130,6 +131,11 @@ func responses(rt *route, schemas object, out *jsonschema.Schema) object {
 		list["200"] = object{"description": "Done, as lines; the trailer " + resultTrailer + " has the result.", "content": content(client.LinesType, object{})}
 		return list
 	}
+	if rt.queues {
+		schemas["job_queued"] = out
+		list["202"] = object{"description": "A job does it; Location is where the job is.", "content": content("application/json", ref("job_queued"))}
+		return list
+	}
 	schemas[rt.Name+"_result"] = out
 	list["200"] = object{"description": "Done.", "content": content("application/json", ref(rt.Name+"_result"))}
 	return list
@@ -168,6 +174,11 @@ func describeEvents(paths object) {
 	})
 	paths["/v1/runs/{id}/events"] = problems(object{
 		"operationId": "run_events", "summary": "Follow the events of a run, from its first one.", "description": "Scope: " + string(core.ScopeRun) + ".",
+		"parameters": []object{{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}, last},
+		"responses":  clone(stream),
+	})
+	paths["/v1/jobs/{id}/events"] = problems(object{
+		"operationId": "job_events", "summary": "Follow the events of a job, from its first one, and how far it is.", "description": "Scope: " + string(core.ScopeRun) + ".",
 		"parameters": []object{{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}, last},
 		"responses":  clone(stream),
 	})

@@ -29,12 +29,13 @@ func TestOpenAPI_IsTheGoldenFile(t *testing.T) {
 	coretest.Golden(t, "openapi.json", string(text))
 }
 
-// checker validates answers against the document of every operation.
+// checker validates answers against the document of what is offered over TCP, or over the
+// socket.
 type checker struct{ doc *openapi3.T }
 
-func newChecker(t *testing.T) *checker {
+func newChecker(t *testing.T, socket bool) *checker {
 	t.Helper()
-	text, err := document("1.2.3", true)
+	text, err := document("1.2.3", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func (c *checker) check(t *testing.T, o *operation.Operation, r *http.Request, a
 // TestOpenAPI_SaysWhatIsAnswered validates the answer to each fixture, as the operator, as
 // somebody who may nothing, and to a request that is nonsense.
 func TestOpenAPI_SaysWhatIsAnswered(t *testing.T) {
-	c := newChecker(t)
+	tcp, socket := newChecker(t, false), newChecker(t, true)
 	for _, name := range slices.Sorted(maps.Keys(operationtest.Fixtures())) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,9 +98,9 @@ func TestOpenAPI_SaysWhatIsAnswered(t *testing.T) {
 				}
 				asked := r.Clone(t.Context())
 				if local {
-					c.check(t, &o, asked, serve(s.api.Local(), r))
-				} else if !becomesJob(&o) {
-					c.check(t, &o, asked, serve(s.api.Remote(), r))
+					socket.check(t, &o, asked, serve(s.api.Local(), r))
+				} else {
+					tcp.check(t, &o, asked, serve(s.api.Remote(), r))
 				}
 			}
 			nonsense := func(r *http.Request) {

@@ -189,7 +189,7 @@ func (a *API) hint(hint string, try *sdk.Action) string {
 
 // verbs are the operations that actions name in other words than a noun and a verb.
 var verbs = map[string]string{
-	"runs list": "run_list", "runs show": "run_get", "run": "run_start", "resume": "run_resume", "replay": "run_replay",
+	"runs list": "run_list", "runs show": "run_get", "jobs list": "job_list", "jobs show": "job_get", "run": "run_start", "resume": "run_resume", "replay": "run_replay",
 	"plugin inspect": "plugin_get", "audit show": "audit_streams",
 }
 

@@ -11,23 +11,26 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// The routes are the table of operations: nothing here knows one by its name, except the
-// rule below.
+// The routes are the table of operations: nothing here knows one by its name.
 
 // route is an operation as it is called over HTTP.
 type route struct {
 	operation.Operation
 	// taken are the request's fields that are in the path.
 	taken []string
+	// queues is whether it is answered by a job that does it.
+	queues bool
 }
 
-// becomesJob reports whether an operation takes as long as a model or a whole store does,
-// and so isn't offered over a network until it is a job, which outlives the connection that
-// asked for it. Over the socket such an operation works within its request for now: the
-// program's own commands wait for it as if they did it themselves. What is streamed, and the
-// check of a store, work within a request anyway.
-func becomesJob(o *operation.Operation) bool {
-	return o.Long && !o.Body && !o.Sink && o.Name != "store_check"
+// remoteRoute is the route of an operation over a network: what takes as long as a model or
+// a whole store does is a job there, which outlives the connection that asked for it. Over
+// the socket it works within its request: the program's own commands wait for it as if they
+// did it themselves.
+func remoteRoute(o operation.Operation) *route {
+	o, queues := o.AsJob()
+	rt := newRoute(o)
+	rt.queues = queues
+	return rt
 }
 
 // newRoute reads an operation's path.
@@ -78,12 +81,14 @@ func (rt *route) spell(args sdk.Args) string {
 func (a *API) mux(local bool) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, rt := range a.routes {
-		if local || !becomesJob(&rt.Operation) {
-			mux.Handle(rt.Method+" "+rt.Path, a.operation(rt))
+		if !local {
+			rt = remoteRoute(rt.Operation)
 		}
+		mux.Handle(rt.Method+" "+rt.Path, a.operation(rt))
 	}
 	mux.Handle("GET /v1/events", a.handle("events", a.namespaceEvents))
 	mux.Handle("GET /v1/runs/{id}/events", a.handle("run_events", a.runEvents))
+	mux.Handle("GET /v1/jobs/{id}/events", a.handle("job_events", a.jobEvents))
 	mux.Handle("GET /v1/openapi.json", a.handle("openapi", a.openAPI))
 	mux.Handle("/", a.handle("", a.unknown(mux)))
 	return mux

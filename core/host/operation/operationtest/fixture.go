@@ -8,8 +8,10 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -41,20 +43,28 @@ var fixtures = map[string]func(*World) any{
 	"governance_set": func(*World) any {
 		return &operation.GovernanceSet{Namespace: Here, Assignments: []string{"max_reflection_depth=2"}}
 	},
-	"governance_unset":  func(w *World) any { w.Govern(); return &operation.GovernanceUnset{Namespace: Here} },
-	"knowledge_get":     func(w *World) any { return &operation.KnowledgeGet{ID: w.Promoted().ID} },
-	"knowledge_list":    func(w *World) any { w.Promoted(); return &operation.KnowledgeList{Namespace: Here} },
-	"knowledge_recall":  func(w *World) any { w.Promoted(); return &memory.KnowledgeQuery{Namespace: Here, Query: "harbour"} },
-	"memory_approve":    func(w *World) any { return &operation.MemoryApprove{ID: w.Pending(Here)} },
-	"memory_pending":    func(w *World) any { w.Pending(Here); return &operation.MemoryPending{} },
-	"memory_reject":     func(w *World) any { return &operation.MemoryReject{ID: w.Pending(Here)} },
-	"memory_explain":    func(w *World) any { return &operation.MemoryExplain{ID: w.Memory()} },
-	"memory_feedback":   func(w *World) any { return w.Asked(w.Memory()) },
-	"memory_get":        func(w *World) any { return &operation.MemoryGet{ID: w.Memory()} },
-	"memory_link":       func(w *World) any { return &memory.LinkRequest{From: w.Memory(), Relation: "supports", To: w.Memory()} },
-	"memory_list":       func(w *World) any { w.Memory(); return &operation.MemoryList{Namespace: Here} },
-	"memory_namespaces": func(w *World) any { w.Memory(); return &operation.MemoryNamespaces{} },
-	"memory_observe":    func(*World) any { return &core.ObserveRequest{Namespace: Here, Content: "a fact"} },
+	"governance_unset":   func(w *World) any { w.Govern(); return &operation.GovernanceUnset{Namespace: Here} },
+	"job_cancel":         func(w *World) any { return &operation.JobCancel{ID: w.Job(Here)} },
+	"job_enqueue":        func(*World) any { return &operation.JobEnqueue{Type: job.Revalidate, Namespace: Here} },
+	"job_get":            func(w *World) any { return &operation.JobGet{ID: w.Job(Here)} },
+	"job_list":           func(w *World) any { w.Job(Here); return &operation.JobList{Namespace: Here} },
+	"reflection_enqueue": func(w *World) any { w.Memory(); return &operation.ReflectionEnqueue{Namespace: Here, Force: true} },
+	"reflection_status":  func(w *World) any { return &operation.ReflectionStatus{JobID: w.ReflectionJob(Here)} },
+	"reflection_cancel":  func(w *World) any { return &operation.ReflectionCancel{JobID: w.ReflectionJob(Here)} },
+	"reflection_stats":   func(w *World) any { w.Memory(); return &operation.ReflectionStats{Namespace: Here} },
+	"knowledge_get":      func(w *World) any { return &operation.KnowledgeGet{ID: w.Promoted().ID} },
+	"knowledge_list":     func(w *World) any { w.Promoted(); return &operation.KnowledgeList{Namespace: Here} },
+	"knowledge_recall":   func(w *World) any { w.Promoted(); return &memory.KnowledgeQuery{Namespace: Here, Query: "harbour"} },
+	"memory_approve":     func(w *World) any { return &operation.MemoryApprove{ID: w.Pending(Here)} },
+	"memory_pending":     func(w *World) any { w.Pending(Here); return &operation.MemoryPending{} },
+	"memory_reject":      func(w *World) any { return &operation.MemoryReject{ID: w.Pending(Here)} },
+	"memory_explain":     func(w *World) any { return &operation.MemoryExplain{ID: w.Memory()} },
+	"memory_feedback":    func(w *World) any { return w.Asked(w.Memory()) },
+	"memory_get":         func(w *World) any { return &operation.MemoryGet{ID: w.Memory()} },
+	"memory_link":        func(w *World) any { return &memory.LinkRequest{From: w.Memory(), Relation: "supports", To: w.Memory()} },
+	"memory_list":        func(w *World) any { w.Memory(); return &operation.MemoryList{Namespace: Here} },
+	"memory_namespaces":  func(w *World) any { w.Memory(); return &operation.MemoryNamespaces{} },
+	"memory_observe":     func(*World) any { return &core.ObserveRequest{Namespace: Here, Content: "a fact"} },
 	"memory_observe_all": func(*World) any {
 		return &operation.MemoryObserveAll{Items: []*core.ObserveRequest{{Namespace: Here, Content: "a"}}}
 	},
@@ -111,6 +121,24 @@ func (w *World) Memory() string {
 	})
 	w.Must(err)
 	return id
+}
+
+// Job is the id of a job of nobody's that waits in a namespace.
+func (w *World) Job(namespace string) string {
+	w.T.Helper()
+	made, err := w.Host.Jobs.Enqueue(w.Ctx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Reembed})
+	w.Must(err)
+	return made.ID
+}
+
+// ReflectionJob is the id of a reflection that waits in a namespace.
+func (w *World) ReflectionJob(namespace string) string {
+	w.T.Helper()
+	made, err := w.Host.Jobs.Enqueue(w.Ctx, &job.Request{
+		UserID: job.SystemUser, Namespace: namespace, Type: job.Reflection, Payload: core.MustJSON(reflection.Request{Namespace: namespace}),
+	})
+	w.Must(err)
+	return made.ID
 }
 
 // Token is the id of a new token for here.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 )
@@ -171,6 +172,19 @@ func refusals() []Case {
 			return &operation.GovernanceSet{Namespace: Here, Assignments: []string{"max_reflection_depth=2"}}
 		}, Nothing},
 		request("governance_unset", "field", operation.GovernanceUnset{Namespace: Here, Fields: []string{"max_depth"}}),
+		request("job_cancel", "nothing", operation.JobCancel{ID: nothing}),
+		request("job_enqueue", "type", operation.JobEnqueue{Type: job.Reflection, Namespace: Here}),
+		request("job_enqueue", "namespace", operation.JobEnqueue{Type: job.Reembed, Namespace: badSpace}),
+		request("job_get", "nothing", operation.JobGet{ID: nothing}),
+		request("job_get", "no id", operation.JobGet{ID: noID}),
+		{"job_get", "another user's", func(w *World) any { return &operation.JobGet{ID: w.Job(Here), UserID: "somebody"} }, Nothing},
+		request("job_list", "type and status", operation.JobList{Type: "reflect", Status: "done"}),
+		request("job_list", "namespace", operation.JobList{Namespace: badSpace}),
+		request("job_list", "limit", operation.JobList{Paging: limit}),
+		request("job_list", "page", operation.JobList{Paging: token}),
+		request("reflection_enqueue", "fields", operation.ReflectionEnqueue{Namespace: badSpace, MaxInsights: 51, Focus: strings.Repeat("x", 501)}),
+		request("reflection_enqueue", "user", operation.ReflectionEnqueue{UserID: "a/b"}),
+		request("reflection_stats", "namespace", operation.ReflectionStats{Namespace: badSpace}),
 		request("knowledge_get", "nothing", operation.KnowledgeGet{ID: nothing}),
 		request("knowledge_get", "no id", operation.KnowledgeGet{ID: noID}),
 		request("knowledge_list", "namespace", operation.KnowledgeList{Namespace: badSpace}),

@@ -78,16 +78,19 @@ func (t *Tx) MarkPurged(s core.Store, id string) error {
 // Update runs fn in a transaction, which it completes. fn may run several times, so it
 // must have no effects outside tx.
 func (s *Records) Update(ctx context.Context, fn func(*Tx) error) error {
-	return s.Writer.Update(ctx, func(inner *journal.Tx) error {
-		t := &Tx{Tx: inner, random: s.Random}
-		if err := fn(t); err != nil {
-			return err
-		}
-		if err := t.putCounts(); err != nil {
-			return err
-		}
-		return t.putProofs()
-	})
+	return s.Writer.Update(ctx, func(inner *journal.Tx) error { return s.Within(inner, fn) })
+}
+
+// Within runs fn in another part's transaction, and completes there what it changed.
+func (s *Records) Within(inner *journal.Tx, fn func(*Tx) error) error {
+	t := &Tx{Tx: inner, random: s.Random}
+	if err := fn(t); err != nil {
+		return err
+	}
+	if err := t.putCounts(); err != nil {
+		return err
+	}
+	return t.putProofs()
 }
 
 // UpdateAsking is [Records.Update] for a transaction that asks policies, with the context
@@ -130,5 +133,6 @@ func (s *Records) Governance(r core.Reader, namespace string) (*core.Governance,
 	return &core.Governance{
 		Namespace: namespace, MaxReflectionDepth: core.DefaultMaxReflectionDepth, DecidedBy: "default",
 		Retention: core.DefaultRetentionWeights(), MinGateConfidence: core.DefaultMinGateConfidence,
+		Reflection: core.DefaultReflectionThresholds(),
 	}, nil
 }

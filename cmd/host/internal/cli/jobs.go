@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+)
+
+func jobsCommand(a *App) *cobra.Command {
+	c := &cobra.Command{
+		Use: "jobs", Short: "Look at background jobs, and work on them",
+		Long: `Look at background jobs: what waits, what runs and what has ended. A server works
+on them; without one, jobs work does.`,
+		RunE: needsCommand,
+	}
+	c.AddCommand(jobsListCommand(a), jobsShowCommand(a), jobsCancelCommand(a), jobsWorkCommand(a))
+	return c
+}
+
+func jobsListCommand(a *App) *cobra.Command {
+	in := &operation.JobList{}
+	c := &cobra.Command{
+		Use: "list", Short: "List jobs, the newest first",
+		Long:    "List jobs, the newest first. What has ended is listed for at least a day.",
+		Example: "  reflectory jobs list --status queued",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			page, err := do[operation.JobPage](c.Context(), a, "job_list", in)
+			if err != nil {
+				return err
+			}
+			return printJobs(a, page)
+		},
+	}
+	f := c.Flags()
+	f.StringVar((*string)(&in.Type), "type", "", "only jobs of this `type`: "+strings.Join(texts(job.Types()), ", "))
+	f.StringVar((*string)(&in.Status), "status", "", "only jobs of this `status`: "+strings.Join(texts(job.Statuses()), ", "))
+	f.StringVar(&in.UserID, "user", "", "only jobs of this `user`")
+	f.StringVar(&in.Namespace, "namespace", "", "only jobs in this namespace")
+	f.BoolVar(&in.Subtree, "subtree", false, "with --namespace: look in the namespaces below as well")
+	pagingFlags(c, &in.Paging)
+	return c
+}
+
+// texts are words of a named kind.
+func texts[T ~string](list []T) []string {
+	all := make([]string, len(list))
+	for i, v := range list {
+		all[i] = string(v)
+	}
+	return all
+}
+
+func printJobs(a *App, page *operation.JobPage) error {
+	if a.out.json {
+		return a.out.printJSON(page)
+	}
+	if len(page.Items) == 0 {
+		a.out.term.Line("there are no jobs")
+	} else {
+		rows := make([][]string, len(page.Items))
+		for i := range page.Items {
+			rows[i] = jobRow(&page.Items[i])
+		}
+		if err := a.out.table([]string{"JOB", "TYPE", "STATUS", "PROGRESS", "USER", "NAMESPACE", "QUEUED", "REASON"}, rows); err != nil {
+			return err
+		}
+	}
+	if page.NoWorker {
+		a.out.term.Line("no_worker: nobody works on jobs")
+		a.out.term.Line("hint: start a server with reflectory serve, or run reflectory jobs work")
+	}
+	a.out.hintNext(page.NextPageToken)
+	return nil
+}
+
+func jobRow(j *job.Job) []string {
+	return []string{
+		j.ID, string(j.Type), string(j.Status), percent(j.Progress), cell(j.UserID), cell(j.Namespace), term.Time(j.QueuedAt), cell(j.Reason),
+	}
+}
+
+func percent(part float64) string { return fmt.Sprintf("%.0f%%", 100*part) }
+
+func jobsShowCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "show JOB", Short: "Show a job: what it was asked to do, and what came of it",
+		Long:    "Show a job. JOB is a job's id, or at least its first 8 characters.",
+		Example: "  reflectory jobs show 01939f2c",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			j, err := do[job.Job](c.Context(), a, "job_get", &operation.JobGet{ID: args[0]})
+			if err != nil {
+				return err
+			}
+			return printJob(a.out, j)
+		},
+	}
+}
+
+func printJob(out *output, j *job.Job) error {
+	if out.json {
+		return out.printJSON(j)
+	}
+	status := string(j.Status)
+	if j.Reason != "" {
+		status += " (" + j.Reason + ")"
+	}
+	rows := [][2]string{
+		{"job", j.ID}, {"type", string(j.Type)}, {"status", status}, {"user", j.UserID}, {"namespace", j.Namespace},
+		{"progress", percent(j.Progress)}, {"attempts", fmt.Sprint(j.Attempts)}, {"queued", term.Time(j.QueuedAt)},
+	}
+	if j.NotBefore != nil {
+		rows = append(rows, [2]string{"waits", "until " + term.Time(*j.NotBefore)})
+	}
+	if j.StartedAt != nil {
+		rows = append(rows, [2]string{"started", term.Time(*j.StartedAt)})
+	}
+	if j.CompletedAt != nil {
+		rows = append(rows, [2]string{"ended", term.Time(*j.CompletedAt)})
+	}
+	if j.Message != "" {
+		rows = append(rows, [2]string{"message", j.Message})
+	}
+	for _, row := range rows {
+		out.lines("          ", "%-9s %s", row[0], term.Lines(row[1]))
+	}
+	for _, part := range [][2]string{{"asked", string(j.Payload)}, {"result", string(j.Result)}} {
+		if part[1] != "" {
+			out.lines("          ", "%-9s %s", part[0], out.preview(10, part[1]))
+		}
+	}
+	return nil
+}
+
+func jobsCancelCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel JOB", Short: "End a job that waits, or ask one that runs to stop",
+		Long: `End a job that waits, or ask one that runs to stop, which it does soon. What it has
+done stays. One that has ended stays as it is.`,
+		Example: "  reflectory jobs cancel 01939f2c",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			done, err := do[operation.JobCancelled](c.Context(), a, "job_cancel", &operation.JobCancel{ID: args[0]})
+			if err != nil {
+				return err
+			}
+			said := "job %s is asked to stop"
+			switch {
+			case !done.Cancelled && done.Status == job.StatusRunning:
+				said = "job %s was asked to stop before"
+			case !done.Cancelled:
+				said = "job %s has ended: it is " + string(done.Status)
+			case done.Status == job.StatusCancelled:
+				said = "job %s is cancelled"
+			}
+			return a.out.printDone(done, said, done.ID)
+		},
+	}
+}

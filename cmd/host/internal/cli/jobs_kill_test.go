@@ -1,0 +1,187 @@
+//go:build linux
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+)
+
+// notesWorkflow needs no plugin, and writes as often as it has nodes.
+func notesWorkflow(name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: %s\nnodes:\n", name)
+	for i := range 10 {
+		fmt.Fprintf(&b, "  - {name: n%d, action: memory.observe, with: {content: %s %d}}\n", i, name, i)
+	}
+	return b.String()
+}
+
+// ask asks a server over TCP as the operator. The answer is nil where the server is gone.
+func (w *killWorld) ask(at served, method, path string, body any) *http.Response {
+	w.t.Helper()
+	token, err := os.ReadFile(at.Token)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(w.t.Context(), method, "http://"+at.Listen+path, bytes.NewReader(core.MustJSON(body)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	if body == nil {
+		r.Body, r.ContentLength = nil, 0
+	} else {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	if err != nil {
+		return nil
+	}
+	return answer
+}
+
+// queueRuns has jobs run workflows, and returns those that the server acknowledged.
+func (w *killWorld) queueRuns(at served, workflows []string) (queued []operation.JobQueued) {
+	w.t.Helper()
+	for _, text := range workflows {
+		answer := w.ask(at, "POST", "/v1/runs", operation.RunStart{Workflow: text})
+		if answer == nil {
+			return queued
+		}
+		var one operation.JobQueued
+		err := json.NewDecoder(answer.Body).Decode(&one)
+		_ = answer.Body.Close()
+		if err == nil && answer.StatusCode == http.StatusAccepted {
+			queued = append(queued, one)
+		}
+	}
+	return queued
+}
+
+// awaitEnd follows a job until it has ended.
+func (w *killWorld) awaitEnd(at served, id string) {
+	w.t.Helper()
+	answer := w.ask(at, "GET", "/v1/jobs/"+id+"/events", nil)
+	if answer == nil || answer.StatusCode != http.StatusOK {
+		w.t.Fatalf("job %s can't be followed: %+v", id, answer)
+	}
+	defer answer.Body.Close()
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if lines.Text() == "event: job.ended" {
+			return
+		}
+	}
+	w.t.Fatalf("the events of job %s end before the job", id)
+}
+
+// terminate stops a server as an operator does.
+func (w *killWorld) terminate(cmd interface{ Wait() error }, process *os.Process) {
+	w.t.Helper()
+	if err := process.Signal(syscall.SIGTERM); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		w.t.Errorf("stopped by SIGTERM: %v", err)
+	}
+}
+
+// TestJobs_AServerKilledAtAnyMomentLosesNone: whatever was acknowledged ends, once, with one
+// run, and the calls that the run pays for are made once, except the one that was cut off.
+func TestJobs_AServerKilledAtAnyMomentLosesNone(t *testing.T) {
+	w := newKillWorld(t).count()
+	const passes = 8
+	workflows := []string{fmt.Sprintf(tallyWorkflow, w.tally, passes), notesWorkflow("one"), notesWorkflow("two")}
+	cmd, at := w.serve()
+	began := time.Now()
+	for _, q := range w.queueRuns(at, workflows) {
+		w.awaitEnd(at, q.JobID)
+	}
+	length := time.Since(began)
+	w.terminate(cmd, cmd.Process)
+	for range kills(6) {
+		_ = os.RemoveAll(filepath.Join(w.dir, "data"))
+		_ = os.Remove(w.tally)
+		cmd, at := w.serve()
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			<-time.After(rand.N(length))
+			_ = cmd.Process.Kill()
+		}()
+		acknowledged := w.queueRuns(at, workflows)
+		<-killed
+		_ = cmd.Wait()
+		w.checkJobs(acknowledged)
+	}
+}
+
+// checkJobs has another server do what the killed one left.
+func (w *killWorld) checkJobs(acknowledged []operation.JobQueued) {
+	w.t.Helper()
+	cmd, at := w.serve()
+	defer w.terminate(cmd, cmd.Process)
+	answer := w.ask(at, "GET", "/v1/jobs?type=workflow", nil)
+	var page operation.JobPage
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || json.Unmarshal(text, &page) != nil {
+		w.t.Fatalf("%s: %v", text, err)
+	}
+	for _, q := range acknowledged {
+		if !slices.ContainsFunc(page.Items, func(j job.Job) bool { return j.ID == q.JobID }) {
+			w.t.Errorf("job %s is lost", q.JobID)
+		}
+	}
+	for _, listed := range page.Items {
+		w.awaitEnd(at, listed.ID)
+		var j job.Job
+		var ran operation.RunJob
+		if code := w.json(&j, "jobs", "show", listed.ID); code != exitPassed || json.Unmarshal(j.Result, &ran) != nil {
+			w.t.Fatalf("exit %d, %+v", code, j)
+		}
+		if j.Status != job.StatusCompleted || ran.Status != core.StatusPassed {
+			w.t.Errorf("job %s is %s (%s: %s), its run %s", j.ID, j.Status, j.Reason, j.Message, ran.Status)
+		}
+	}
+	var events operation.Page[struct {
+		Type string
+		Data struct {
+			JobID string `json:"job_id"`
+		}
+	}]
+	w.json(&events, "audit", "show", job.Stream(core.OperatorSubject), "--limit", "200")
+	ends := map[string]int{}
+	for _, e := range events.Items {
+		if e.Type == "agent.job.completed" || e.Type == "agent.job.failed" {
+			ends[e.Data.JobID]++
+		}
+	}
+	for _, listed := range page.Items {
+		if ends[listed.ID] != 1 {
+			w.t.Errorf("job %s has %d ends", listed.ID, ends[listed.ID])
+		}
+	}
+	var runs struct{ Items []shownRun }
+	if w.json(&runs, "runs", "list"); len(runs.Items) != len(page.Items) {
+		w.t.Errorf("%d runs of %d jobs", len(runs.Items), len(page.Items))
+	}
+	if len(page.Items) > 0 {
+		w.checkTally()
+	}
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// poolTime is how long a pool has to stop: its jobs' time to end, and what their handlers
+// need to return then.
+const poolTime = 15 * time.Second
+
+// stopPool ends the work on jobs. What hasn't ended goes back to the queue.
+func stopPool(p *job.Pool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), poolTime) // the command's own has ended
+	defer cancel()
+	return p.Stop(ctx)
+}
+
+// leftWaiting is what a queue was left with.
+type leftWaiting struct {
+	// Queued is how many jobs wait still, and Next when the first of those may run that wait
+	// for a time.
+	Queued int        `json:"queued"`
+	Next   *time.Time `json:"next,omitempty"`
+}
+
+func jobsWorkCommand(a *App) *cobra.Command {
+	var untilIdle bool
+	c := &cobra.Command{
+		Use: "work", Short: "Work on jobs in the foreground",
+		Long: `Work on jobs in the foreground until the program is stopped, which gives what runs
+10 seconds to end; then it goes back to the queue. With --until-idle it ends once
+nothing may run any more: what waits for a time, to be tried again, stays.
+A server works on jobs by itself, so there is nothing to do here where one runs.`,
+		Example: "  reflectory jobs work --until-idle",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return a.workOnJobs(c.Context(), untilIdle) },
+	}
+	c.Flags().BoolVar(&untilIdle, "until-idle", false, "end once nothing may run any more")
+	return c
+}
+
+// workOnJobs works on jobs until the context ends, or nothing may run any more.
+func (a *App) workOnJobs(ctx context.Context, untilIdle bool) (err error) {
+	if there, err := client.Serves(ctx, a.config.DataDir.Value); err != nil || there {
+		if err == nil {
+			err = sdk.Errorf(sdk.Conflict, "server_works", "the server on %s works on its jobs", a.config.DataDir.Value).
+				WithHint("look at them").WithAction("jobs list")
+		}
+		return err
+	}
+	h, err := a.openHost(ctx)
+	if err != nil {
+		return err
+	}
+	if err := h.Ready(ctx); err != nil {
+		return err
+	}
+	pool, err := h.NewPool(operation.Handlers(h))
+	if err != nil {
+		return err
+	}
+	if untilIdle {
+		a.out.term.Status("working on jobs …")
+		left, err := pool.RunUntilIdle(ctx)
+		a.out.term.Clear()
+		if err != nil {
+			return err
+		}
+		return a.printWorked(left)
+	}
+	if err := pool.Start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = core.JoinErrors(err, stopPool(pool)) }()
+	a.out.term.Line("working on jobs")
+	<-ctx.Done()
+	a.out.term.Line("stopping: jobs have 10 seconds to end")
+	return nil
+}
+
+func (a *App) printWorked(left job.Idle) error {
+	w := leftWaiting{Queued: left.Queued}
+	said := "nothing waits"
+	if left.Queued > 0 {
+		said = plural(left.Queued, "job waits", "jobs wait") + " still"
+	}
+	if !left.Next.IsZero() {
+		w.Next = &left.Next
+		said += ", the next until " + term.Time(left.Next)
+	}
+	return a.out.printDone(w, "%s", said)
+}

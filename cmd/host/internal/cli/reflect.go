@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+)
+
+func reflectCommand(a *App) *cobra.Command {
+	in := &operation.ReflectionEnqueue{}
+	wait := false
+	c := &cobra.Command{
+		Use: "reflect", Short: "Have insights made of what was observed, in the background",
+		Long: `Have insights made of what was observed since the last time, in the background: a job
+asks questions of the memories, and what answers them is stored with its sources. It
+is queued where it is due, by reflection.importance, reflection.observations and
+reflection.hours of the namespace's governance, or with --force, 3 times an hour.
+A server works on it; else --wait or jobs work does. What makes insights is a model
+in settings.llm, or settings.reflection.generator or script: see config show.
+It exits with 0 also where nothing is due or a reflection runs already, and with 1
+where it comes too soon, the queue is full, or it fails while --wait waits.`,
+		Example: `  reflectory reflect --user anna
+  reflectory reflect --namespace team/mail --wait --focus "what customers ask for"`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if in.UserID == "" {
+				in.Namespace = a.orConfigured(c, in.Namespace)
+			}
+			return a.reflect(c.Context(), in, wait)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&in.UserID, "user", "", "whose reflection it is: the namespace is then users/`USER`")
+	f.StringVar(&in.Namespace, "namespace", "", "what to reflect on (default: the user's, else the configured one; see config show)")
+	f.StringVar(&in.Focus, "focus", "", "what to reflect on there, as a `text` of up to 500 characters")
+	f.IntVar(&in.MaxInsights, "max-insights", 5, "how many insights and procedures are stored at most, 1 to 50")
+	f.BoolVar(&in.Force, "force", false, "also where it isn't due")
+	f.BoolVar(&in.DryRun, "dry-run", false, "make insights, and store nothing")
+	f.BoolVar(&wait, "wait", false, "wait for its end, and work on it where no server does")
+	return c
+}
+
+// reflect asks for a reflection, and waits for its end where that is asked for.
+func (a *App) reflect(ctx context.Context, in *operation.ReflectionEnqueue, wait bool) error {
+	answer, err := do[operation.ReflectionEnqueued](ctx, a, "reflection_enqueue", in)
+	if err != nil {
+		return err
+	}
+	if wait && answer.Status == string(job.StatusQueued) {
+		return a.awaitReflection(ctx, answer.JobID)
+	}
+	said := map[string]string{
+		operation.ReflectionRunning:      "reflection " + answer.JobID + " runs already",
+		operation.ReflectionNotTriggered: "nothing is due: " + answer.Reason,
+		operation.ReflectionRateLimited:  "too many forced reflections: try again in " + (time.Duration(answer.RetryAfterSeconds) * time.Second).String(),
+		string(job.StatusQueued):         "reflection " + answer.JobID + " is queued, and takes about " + (time.Duration(answer.ETASeconds) * time.Second).String(),
+	}[answer.Status]
+	if err := a.out.printDone(answer, "%s", said); err != nil {
+		return err
+	}
+	if answer.Status == operation.ReflectionRateLimited {
+		return statusError{exitFailure}
+	}
+	return nil
+}
+
+// reflectionPoll is how often a server is asked how far a reflection is.
+const reflectionPoll = 300 * time.Millisecond
+
+// awaitReflection waits for the end of a reflection. Where no server works on it, this does.
+func (a *App) awaitReflection(ctx context.Context, id string) error {
+	a.out.term.Status("reflecting …")
+	defer a.out.term.Clear()
+	there, err := client.Serves(ctx, a.config.DataDir.Value)
+	if err != nil {
+		return err
+	}
+	if a.host != nil || !there {
+		h, err := a.openHost(ctx)
+		if err != nil {
+			return err
+		}
+		pool, err := h.NewPool(operation.Handlers(h))
+		if err != nil {
+			return err
+		}
+		if _, err := pool.RunJob(ctx, id); err != nil {
+			return err
+		}
+	}
+	tick := time.NewTicker(reflectionPoll)
+	defer tick.Stop()
+	for {
+		p, err := do[operation.ReflectionProgress](ctx, a, "reflection_status", &operation.ReflectionStatus{JobID: id})
+		if err != nil {
+			return err
+		}
+		if p.Progress == nil {
+			return a.printReflection(ctx, p)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// printReflection prints what a reflection came to.
+func (a *App) printReflection(ctx context.Context, p *operation.ReflectionProgress) error {
+	a.out.term.Clear()
+	var failed error
+	if p.InsightsCreated == nil {
+		failed = statusError{exitFailure}
+	}
+	if a.out.json {
+		if err := a.out.printJSON(p); err != nil {
+			return err
+		}
+		return failed
+	}
+	if failed != nil {
+		why := p.Reason
+		if j, err := do[job.Job](ctx, a, "job_get", &operation.JobGet{ID: p.JobID}); err == nil && j.Message != "" {
+			why += ": " + j.Message
+		}
+		a.out.term.Line("reflection %s %s: %s", p.JobID, p.Status, term.Clean(why))
+		return failed
+	}
+	if p.Skipped != "" {
+		a.out.term.Line("nothing to do: %s", p.Skipped)
+		return nil
+	}
+	for _, i := range p.Insights {
+		a.out.lines("  ", "%s", strings.Join(strings.Fields(term.Lines(i.Content)), " "))
+	}
+	for _, proc := range p.Procedures {
+		a.out.lines("  ", "%s: %s", term.Clean(proc.Title), term.Clean(strings.Join(proc.Steps, "; ")))
+	}
+	done := "stored"
+	if p.DryRun {
+		done = "made, and nothing stored,"
+	}
+	a.out.term.Line("%s and %s %s from %s", plural(*p.InsightsCreated, "insight", "insights"), plural(*p.ProceduresCreated, "procedure", "procedures"),
+		done, plural(*p.MemoriesAnalyzed, "memory", "memories"))
+	return nil
+}

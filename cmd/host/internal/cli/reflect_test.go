@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/job"
+)
+
+// decoded runs a command that prints JSON.
+func decoded[T any](w *world, wantCode int, args ...string) (v T) {
+	w.t.Helper()
+	code, stdout, stderr := w.run(w.t.Context(), append(args, "--json")...)
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != wantCode {
+		w.t.Fatalf("%v: exit %d, want %d, %v: %s%s", args, code, wantCode, err, stdout, stderr)
+	}
+	return v
+}
+
+const repeatsScript = "../../../../examples/extract-repeats/repeats.lua"
+
+// anna observes what the example's README has her observe.
+func (w *world) anna() {
+	w.t.Helper()
+	for _, content := range []string{
+		"The cache was stale. Clear the cache before a build.", "Build failed again: it was stale.\nClear the cache, before a build!", "The release is on Friday.",
+	} {
+		w.ok("memory", "observe", "--namespace", "users/anna", "--content", content)
+	}
+}
+
+func TestReflect_MakesInsightsWithoutAModel(t *testing.T) {
+	w := newWorld(t)
+	w.env["REFLECTORY_REFLECTION_SCRIPT"] = repeatsScript
+	w.anna()
+	_, said := w.ok("reflect", "--user", "anna", "--wait")
+	if !strings.Contains(said, "nothing is due: no trigger conditions met") {
+		t.Error(said)
+	}
+	dry := decoded[operation.ReflectionProgress](w, 0, "reflect", "--user", "anna", "--force", "--wait", "--dry-run")
+	if !dry.DryRun || *dry.InsightsCreated != 1 || dry.Insights[0].MemoryID != "" {
+		t.Errorf("%+v", dry)
+	}
+	made := decoded[operation.ReflectionProgress](w, 0, "reflect", "--user", "anna", "--force", "--wait")
+	if made.Status != "completed" || *made.InsightsCreated != 1 || *made.MemoriesAnalyzed != 3 || len(made.Insights[0].Sources) != 2 ||
+		!strings.EqualFold(strings.ReplaceAll(made.Insights[0].Content, ",", ""), "clear the cache before a build") {
+		t.Errorf("%+v", made)
+	}
+	got := decoded[core.Memory](w, 0, "memory", "get", made.Insights[0].MemoryID)
+	if got.Kind != core.KindSemantic || got.ReflectionDepth != 1 || got.Importance != 0.7 {
+		t.Errorf("%+v", got)
+	}
+	notes := decoded[operation.Page[core.Memory]](w, 0, "memory", "list", "--namespace", "users/anna", "--kind", "notification")
+	if len(notes.Items) != 2 || notes.Items[0].Title != "reflection completed" || notes.Items[0].Importance != 0 || strings.Contains(notes.Items[0].Content, "cache") {
+		t.Errorf("%+v", notes.Items)
+	}
+	code, stdout, stderr := w.run(t.Context(), "reflect", "--user", "anna", "--force", "--wait")
+	if code != 0 || !strings.Contains(stderr, "insufficient observations (0 found, need at least 3)") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	limited := decoded[operation.ReflectionEnqueued](w, exitFailure, "reflect", "--user", "anna", "--force")
+	if limited.Status != "rate_limited" || limited.RetryAfterSeconds < 3500 || limited.RetryAfterSeconds > 3600 {
+		t.Errorf("%+v", limited)
+	}
+	if _, said := w.ok("store", "check"); strings.Contains(said, "problem") {
+		t.Error(said)
+	}
+}
+
+// An observation queues the reflection that it makes due, and jobs work does it.
+func TestReflect_IsQueuedByAnObservation(t *testing.T) {
+	w := newWorld(t)
+	w.env["REFLECTORY_REFLECTION_SCRIPT"] = repeatsScript
+	w.ok("governance", "set", "users", "reflection.observations=3")
+	w.anna()
+	again := decoded[operation.ReflectionEnqueued](w, 0, "reflect", "--user", "anna", "--force")
+	queued := decoded[operation.JobPage](w, 0, "jobs", "list")
+	if len(queued.Items) != 1 || again.Status != "already_running" || again.JobID != queued.Items[0].ID || queued.Items[0].UserID != "anna" || !queued.NoWorker {
+		t.Fatalf("%+v, %+v", queued, again)
+	}
+	w.ok("jobs", "work", "--until-idle")
+	j := decoded[job.Job](w, 0, "jobs", "show", again.JobID)
+	var made struct {
+		InsightsCreated int `json:"insights_created"`
+	}
+	if err := json.Unmarshal(j.Result, &made); err != nil || j.Status != job.StatusCompleted || made.InsightsCreated != 1 {
+		t.Errorf("%s: %s", j.Status, j.Result)
+	}
+	page := decoded[operation.Page[core.Memory]](w, 0, "memory", "list", "--namespace", "users/anna", "--kind", "semantic")
+	if len(page.Items) != 1 {
+		t.Errorf("%+v", page.Items)
+	}
+	recalled := decoded[struct {
+		Memories []memoryID `json:"memories"`
+	}](w, 0, "memory", "recall", "reflection completed", "--namespace", "users/anna", "--limit", "10")
+	for _, m := range recalled.Memories {
+		if m.Kind == core.KindNotification {
+			t.Error("a notification is recalled")
+		}
+	}
+}
+
+type memoryID struct {
+	ID   string          `json:"id"`
+	Kind core.MemoryKind `json:"kind"`
+}
+
+func TestReflect_FailsWithoutAGenerator(t *testing.T) {
+	w := newWorld(t)
+	w.anna()
+	code, stdout, stderr := w.run(t.Context(), "reflect", "--user", "anna", "--force", "--wait")
+	if code != exitFailure || !strings.Contains(stderr, "failed: no_generator") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}

@@ -1,0 +1,143 @@
+package host
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// sweepEvery is how many turns of a namespace lie between two sweeps: what no feedback
+// touches is judged as often as a recalled memory can go from cooling back to active.
+const sweepEvery = 100
+
+// newJobs makes the queue.
+func (h *Host) newJobs(sole bool) (*job.Repository, error) {
+	return job.New(h.Journal, h.config.IDs, job.Options{
+		Exclusive: sole, Purged: memory.Purged, Notify: h.notify, Progressed: h.progress.tell,
+	})
+}
+
+// NewPool makes what works on the host's jobs, with a handler for each type. It hasn't
+// started, and must be stopped before the host is closed. What fails in the background is
+// a notice.
+func (h *Host) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) {
+	return job.NewPool(h.Jobs, job.PoolOptions{
+		Handlers: handlers, Report: func(err error) { h.warn(sdk.Wrap("work on jobs", err)) },
+	})
+}
+
+// notify leaves a notification of a job's end in its namespace: what ended and how, with
+// no content. Its idempotency key has it once for a job.
+func (h *Host) notify(tx *journal.Tx, n job.Notification) error {
+	none := 0.0
+	about := map[string]any{"job_id": n.ID, "type": n.Type, "status": n.Status}
+	if n.Type == job.Reflection {
+		if err := reflectionEnded(tx, &n.Job, about); err != nil {
+			return err
+		}
+	}
+	return h.Memories.ObserveTx(tx, &core.ObserveRequest{
+		Namespace: n.Namespace, Kind: core.KindNotification, Title: n.Title, Content: n.Title + " (job " + n.ID + ")", Importance: &none,
+		Metadata: core.MustJSON(about), IdempotencyKey: "job/" + n.ID + "/end",
+	})
+}
+
+// turned queues, in a feedback's own transaction, what its turn makes due: the gate for
+// memories that came before it, and a sweep.
+func (h *Host) turned(ctx context.Context, tx core.Tx, namespace string, turn int64, waiting bool) error {
+	if !waiting && turn%sweepEvery != 0 {
+		return nil
+	}
+	_, err := h.Jobs.EnqueueTx(ctx, tx, &job.Request{UserID: job.SystemUser, Namespace: namespace, Type: job.Revalidate})
+	if sdk.ReasonOf(err) == job.QueueFull {
+		return nil // the memories wait on, and the next feedback or sweep comes to them
+	}
+	return err
+}
+
+// Revalidate has the gate decide on all memories of a namespace that wait for it. Where the
+// last sweep that this host did is a hundred turns ago, it sweeps the namespace first. An
+// error comes with what was done until then.
+func (h *Host) Revalidate(ctx context.Context, namespace string) (*memory.SweepResult, error) {
+	turn, err := h.Memories.Turn(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if !h.sweeps.due(namespace, turn) {
+		return h.Memories.GateWaiting(ctx, namespace)
+	}
+	result, err := h.Memories.Sweep(ctx, namespace, nil)
+	if err == nil {
+		h.sweeps.done(namespace, turn)
+	}
+	return result, err
+}
+
+// sweeps are the turns of namespaces that were swept last. A host that begins knows of none,
+// and sweeps a namespace once more.
+type sweeps struct {
+	mu   sync.Mutex
+	last map[string]int64
+}
+
+func (s *sweeps) due(namespace string, turn int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return turn-s.last[namespace] >= sweepEvery
+}
+
+func (s *sweeps) done(namespace string, turn int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		s.last = map[string]int64{}
+	}
+	s.last[namespace] = turn
+}
+
+// progress passes on how far jobs are. Nobody who follows holds up a job: one who is slow
+// hears of the newest only.
+type progress struct {
+	mu        sync.Mutex
+	followers map[string]map[chan float64]bool // by the job
+}
+
+// tell is job.Options.Progressed.
+func (p *progress) tell(jobID string, to float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for follower := range p.followers[jobID] {
+		select {
+		case <-follower: // what it hasn't taken yet
+		default:
+		}
+		follower <- to
+	}
+}
+
+// FollowProgress returns what hears how far a job is that runs on this host, from 0 to 1, until stop
+// is called.
+func (h *Host) FollowProgress(jobID string) (heard <-chan float64, stop func()) {
+	p, follower := &h.progress, make(chan float64, 1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.followers == nil {
+		p.followers = map[string]map[chan float64]bool{}
+	}
+	if p.followers[jobID] == nil {
+		p.followers[jobID] = map[chan float64]bool{}
+	}
+	p.followers[jobID][follower] = true
+	return follower, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.followers[jobID], follower)
+		maps.DeleteFunc(p.followers, func(_ string, f map[chan float64]bool) bool { return len(f) == 0 })
+	}
+}

@@ -1,0 +1,108 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/store"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// dreams runs one job of the type dream, whose handler is given, and returns the
+// notifications of its namespace.
+func dreams(t *testing.T, h *host.Host, namespace string, fn job.HandlerFunc) []*core.Memory {
+	t.Helper()
+	_, err := h.Jobs.Enqueue(t.Context(), &job.Request{UserID: "u", Namespace: namespace, Type: job.Dream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := h.NewPool(map[job.Type]job.Handler{job.Dream: fn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.RunUntilIdle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	page, err := h.Memories.List(t.Context(), memory.ListFilter{Namespace: namespace, Kinds: []core.MemoryKind{core.KindNotification}, Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Memories
+}
+
+// TestJobs_NotifyOfTheirEnd with a memory in their namespace that counts for nothing and
+// isn't recalled; where there is no room for one, the job ends all the same.
+func TestJobs_NotifyOfTheirEnd(t *testing.T) {
+	h := open(t, host.Config{})
+	done := dreams(t, h, "n", func(context.Context, *job.Running) (*job.Outcome, error) { return nil, nil })
+	if len(done) != 1 || done[0].Title != "dream completed" || done[0].Importance != 0 {
+		t.Fatalf("%+v", done)
+	}
+	var about struct {
+		JobID string `json:"job_id"`
+	}
+	if err := json.Unmarshal(done[0].Metadata, &about); err != nil || about.JobID == "" {
+		t.Errorf("%s, %v", done[0].Metadata, err)
+	}
+	failed := dreams(t, h, "m", func(context.Context, *job.Running) (*job.Outcome, error) {
+		return nil, sdk.Errorf(sdk.Internal, "broken", "it can't go on")
+	})
+	if len(failed) != 1 || failed[0].Title != "dream failed: broken" {
+		t.Fatalf("%+v", failed)
+	}
+	found, err := h.Memories.Recall(t.Context(), &core.RecallRequest{Query: "dream completed", RecallFilter: core.RecallFilter{Namespace: "n"}})
+	if err != nil || len(found.Memories) > 0 {
+		t.Errorf("recalled %+v, %v", found, err)
+	}
+	if _, err := h.Governance.Set(t.Context(), "m", "limits.max_memories=1"); err != nil {
+		t.Fatal(err)
+	}
+	if left := dreams(t, h, "m", func(context.Context, *job.Running) (*job.Outcome, error) { return nil, nil }); len(left) != 1 {
+		t.Errorf("%+v", left)
+	}
+	jobs, _, err := h.Jobs.List(t.Context(), job.ListFilter{Limit: 1})
+	if err != nil || jobs[0].Status != job.StatusCompleted || jobs[0].NotificationFailure != "namespace_full" {
+		t.Errorf("%+v, %v", jobs, err)
+	}
+	parts, err := host.Checkers(h.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Check(t.Context(), h.Store, parts, func(p core.Problem) { t.Errorf("%+v", p) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestJobs_ProgressIsFollowed by all who do, the newest by one who is slow; what stops
+// hears nothing more.
+func TestJobs_ProgressIsFollowed(t *testing.T) {
+	h := open(t, host.Config{Sole: true})
+	made, err := h.Jobs.Enqueue(t.Context(), &job.Request{UserID: "u", Namespace: "n", Type: job.Dream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard, stop := h.FollowProgress(made.ID)
+	gone, stopGone := h.FollowProgress(made.ID)
+	stopGone()
+	defer stop()
+	c, err := h.Jobs.Claim(t.Context(), "h", job.Types())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Jobs.Progress(t.Context(), c.Held, 0.25); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-heard; got != 0.25 {
+		t.Errorf("heard %v", got)
+	}
+	select {
+	case got := <-gone:
+		t.Errorf("who stopped hears %v", got)
+	default:
+	}
+}

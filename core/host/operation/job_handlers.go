@@ -1,0 +1,107 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A job does an operation as the caller who asked for it, with the rights that they had
+// then, and so is asked of the access policy again. What a job must know besides is only of
+// runs: a run outlives the process that began it, so that a job that is taken over goes on
+// with its run instead of paying for another one.
+
+// Handlers do the work of a host's jobs, by type: see host.NewPool.
+func Handlers(h *host.Host) map[job.Type]job.Handler {
+	do := job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) { return doJob(ctx, h, j) })
+	return map[job.Type]job.Handler{
+		job.Workflow: do, job.Reembed: do, job.Compact: do,
+		job.Revalidate: job.HandlerFunc(func(ctx context.Context, j *job.Running) (*job.Outcome, error) {
+			result, err := h.Revalidate(ctx, j.Namespace)
+			return outcome(nil, result, err)
+		}),
+		job.Reflection: h.Reflections(),
+	}
+}
+
+// doJob does the operation that a job is for.
+func doJob(ctx context.Context, h *host.Host, j *job.Running) (*job.Outcome, error) {
+	var asked work
+	if err := json.Unmarshal(j.Payload, &asked); err != nil {
+		return nil, sdk.Errorf(sdk.Incompatible, "job_payload_invalid", "the job's payload can't be read: %w", err).
+			WithHint("ask for it again: another version queued it")
+	}
+	o, in, err := asked.read()
+	if err != nil {
+		return nil, err
+	}
+	c := Call{Host: h, runID: asked.RunID, Progress: func(p Progress) {
+		if p.Total > 0 {
+			j.Progress(float64(p.Done) / float64(p.Total))
+		}
+	}}
+	if asked.RunID != "" {
+		return runJob(ctx, c, &o, in, j)
+	}
+	out, err := o.Do(ctx, c, in)
+	return outcome(in, out, err)
+}
+
+// outcome is what a job comes to by an operation's result. What a service says to wait for
+// is no failure.
+func outcome(in, out any, err error) (*job.Outcome, error) {
+	var o job.Outcome
+	if out != nil {
+		o.Result, o.Memories = core.MustJSON(out), told(in, out)
+	}
+	if wait := sdk.RetryAfter(err); wait > 0 {
+		err = &job.SnoozeError{Wait: wait, Err: err}
+	}
+	return &o, err
+}
+
+// RunJob is what a job came to that ran a workflow.
+type RunJob struct {
+	RunID  string      `json:"run_id"`
+	Status core.Status `json:"status"`
+}
+
+// runJob starts a run or goes on with it. One that another process began, or this one
+// before the job went back to its queue, is gone on with; one that has ended since it was
+// asked for has ended.
+func runJob(ctx context.Context, c Call, o *Operation, in any, j *job.Running) (*job.Outcome, error) {
+	resume, err := Find("run_resume")
+	if err != nil {
+		return nil, err
+	}
+	run, err := c.Host.Runs.Get(ctx, c.runID)
+	switch {
+	case sdk.CodeOf(err) == sdk.NotFound && o.Name == "run_start":
+		run, err = endOf(o.Do(ctx, c, in))
+	case err != nil:
+		return nil, err
+	case !run.UpdatedAt.Before(j.QueuedAt) && (!run.Status.Resumable() || run.Status == core.StatusError):
+		// It has ended.
+	default:
+		run, err = endOf(resume.Do(ctx, c, &RunResume{ID: c.runID}))
+	}
+	if run == nil {
+		return outcome(nil, nil, err)
+	}
+	if err == nil && run.Status == core.StatusCancelled {
+		err = sdk.Errorf(sdk.Cancelled, "run_cancelled", "run %s was cancelled", run.ID)
+	}
+	return outcome(nil, &RunJob{run.ID, run.Status}, err)
+}
+
+// endOf is the run that an operation gives.
+func endOf(out any, err error) (*core.Run, error) {
+	if ended, is := out.(*RunEnded); is {
+		return ended.Run, err
+	}
+	return nil, err
+}

@@ -1,0 +1,393 @@
+package operation
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/reflection"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// reflections are the operations on reflections in the background. An agent calls them
+// between two steps of its own work, so that each answers at once, and what is in the way,
+// such as a job that runs already, is an answer and no error.
+func reflections() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "reflection_enqueue", Method: "POST", Path: "/v1/reflect", Scope: core.ScopeMemoryWrite,
+			Doc: "Have insights made of what was observed, in the background.",
+		}, ofReflection, reflectionEnqueue),
+		define(Operation{
+			Name: "reflection_status", Method: "GET", Path: "/v1/reflect/{job_id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Say how far a reflection is, or what it came to.",
+		}, onHost[ReflectionStatus], reflectionStatus),
+		define(Operation{
+			Name: "reflection_cancel", Method: "POST", Path: "/v1/reflect/{job_id}/cancel", Scope: core.ScopeMemoryWrite, Idempotent: true,
+			Doc: "End a reflection that waits, or ask one that runs to stop.",
+		}, onHost[ReflectionCancel], reflectionCancel),
+		define(Operation{
+			Name: "reflection_stats", Method: "GET", Path: "/v1/stats/reflection", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Show what was observed since the last reflection, and when the next one is due.",
+		}, inNamespace(func(in *ReflectionStats) *string {
+			in.Namespace = reflectedIn(in.UserID, in.Namespace)
+			return &in.Namespace
+		}), reflectionStats),
+	}
+}
+
+// reflectedIn is the namespace of a user's reflections, unless another is given.
+func reflectedIn(userID, namespace string) string {
+	if namespace == "" && userID != "" {
+		return reflection.UserPrefix + userID
+	}
+	return namespace
+}
+
+// ReflectionEnqueue asks for a reflection.
+type ReflectionEnqueue struct {
+	// UserID is whose reflection it is: the namespace is then users/ and this id, unless
+	// Namespace says another. "" is the namespace's user, or nobody by name.
+	UserID string `json:"user_id,omitempty"`
+	// Namespace is what to reflect on; "" is the user's or, without one, the configured one.
+	Namespace string `json:"namespace,omitempty"`
+	// Focus is what to reflect on there, up to 500 characters; "" is anything.
+	Focus string `json:"focus,omitempty"`
+	// MaxInsights is how many insights and procedures are written at most, from 1 to 50; 0
+	// is 5.
+	MaxInsights int `json:"max_insights,omitempty"`
+	// Force reflects though it isn't due; a user may do it 3 times in an hour.
+	Force bool `json:"force,omitempty"`
+	// DryRun makes insights and writes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// The statuses of an answer that aren't a job's.
+const (
+	ReflectionRunning      = "already_running"
+	ReflectionNotTriggered = "not_triggered"
+	ReflectionRateLimited  = "rate_limited"
+	ReflectionNotFound     = "not_found"
+)
+
+// ReflectionEnqueued is what a request to reflect came to.
+type ReflectionEnqueued struct {
+	// Status is queued, already_running, not_triggered or rate_limited.
+	Status string `json:"status"`
+	// JobID is the job that was made, or that the user has already.
+	JobID    string     `json:"job_id,omitempty"`
+	QueuedAt *time.Time `json:"queued_at,omitempty"`
+	// ETASeconds is about how long it takes.
+	ETASeconds int `json:"eta_seconds,omitempty"`
+	// Reason says why nothing was due.
+	Reason string `json:"reason,omitempty"`
+	// RetryAfterSeconds is when the user may force one again.
+	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
+}
+
+// ofReflection is where a reflection is done.
+func ofReflection(_ context.Context, c *Call, in *ReflectionEnqueue) (place, error) {
+	in.Namespace = cmp.Or(reflectedIn(in.UserID, in.Namespace), c.Host.Settings().Namespace.Value)
+	if in.UserID != "" && (!core.ValidID(in.UserID) || core.CheckNamespace(in.UserID) != nil) {
+		return place{}, sdk.Errorf(sdk.Invalid, "user_id_invalid", "user_id %q can't name a user", core.Cut(in.UserID)).
+			WithHint("write 1 to %d of A-Z a-z 0-9 _ : . @ -", core.MaxIDBytes).WithDetail("field", "user_id")
+	}
+	return place{namespaces: []string{in.Namespace}}, nil
+}
+
+// check reports what is wrong with a request in itself.
+func (in *ReflectionEnqueue) check() error {
+	var problems []error
+	add := func(field, format string, args ...any) {
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "reflection_invalid", field+" "+format, args...).WithDetail("field", field))
+	}
+	if err := core.CheckNamespace(in.Namespace); err != nil {
+		problems = append(problems, err)
+	}
+	if n := utf8.RuneCountInString(in.Focus); n > reflection.MaxFocusChars || !utf8.ValidString(in.Focus) {
+		add("focus", "has %d characters (limit %d), or isn't UTF-8", n, reflection.MaxFocusChars)
+	}
+	if in.MaxInsights < 0 || in.MaxInsights > reflection.MaxInsights {
+		add("max_insights", "is %d, not from 1 to %d", in.MaxInsights, reflection.MaxInsights)
+	}
+	return core.JoinErrors(problems...)
+}
+
+func reflectionEnqueue(ctx context.Context, c *Call, in *ReflectionEnqueue) (*ReflectionEnqueued, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	userID := cmp.Or(in.UserID, host.ReflectionUser(in.Namespace))
+	if !c.sees(userID, in.Namespace) {
+		return nil, sdk.Errorf(sdk.Denied, "user_denied", "the caller may not have reflections of user %s made there", userID).
+			WithHint("leave the user out, or reflect on the user's own namespace").WithDetail("user_id", userID)
+	}
+	answer, err := c.Host.Reflect(ctx, userID, reflection.Request{
+		Namespace: in.Namespace, Focus: in.Focus, MaxInsights: in.MaxInsights, Force: in.Force, DryRun: in.DryRun,
+	})
+	switch {
+	case sdk.ReasonOf(err) == job.RateLimited:
+		seconds, _ := sdk.AsError(err).Details["retry_after_seconds"].(int)
+		return &ReflectionEnqueued{Status: ReflectionRateLimited, RetryAfterSeconds: seconds}, nil
+	case err != nil:
+		return nil, err
+	case answer.Active != nil:
+		return &ReflectionEnqueued{Status: ReflectionRunning, JobID: answer.Active.ID}, nil
+	case answer.Job == nil:
+		return &ReflectionEnqueued{Status: ReflectionNotTriggered, Reason: answer.Reason}, nil
+	}
+	return &ReflectionEnqueued{
+		Status: string(answer.Job.Status), JobID: answer.Job.ID, QueuedAt: &answer.Job.QueuedAt, ETASeconds: int(answer.ETA.Seconds()),
+	}, nil
+}
+
+// ReflectionStatus names a reflection.
+type ReflectionStatus struct {
+	JobID string `json:"job_id"`
+	// UserID, where it is given, must be the job's, else there is no such job.
+	UserID string `json:"user_id,omitempty"`
+	// PageToken goes on with lists of more than 20: it is the answer's next_page_token.
+	PageToken string `json:"page_token,omitempty"`
+}
+
+// ReflectionProgress is how far a reflection is, or what it came to: which fields there are
+// depends on the status.
+type ReflectionProgress struct {
+	// Status is the job's, or not_found, which stands alone.
+	Status string `json:"status"`
+	JobID  string `json:"job_id,omitempty"`
+	// QueuedAt, StartedAt, which is null while it is queued, and Progress, from 0 to 1, are
+	// of one that waits or runs.
+	QueuedAt  *time.Time      `json:"queued_at,omitempty"`
+	StartedAt json.RawMessage `json:"started_at,omitempty"`
+	Progress  *float64        `json:"progress,omitempty"`
+	// CompletedAt is of one that completed or was cancelled, Reason of one that was
+	// cancelled or failed.
+	CompletedAt *time.Time `json:"completed_at,omitempty"`
+	Reason      string     `json:"reason,omitempty"`
+	// The rest is of one that completed: what it made, each list up to 20 items long.
+	InsightsCreated   *int                   `json:"insights_created,omitempty"`
+	ProceduresCreated *int                   `json:"procedures_created,omitempty"`
+	Insights          []reflection.Insight   `json:"insights,omitzero"`
+	Procedures        []reflection.Procedure `json:"procedures,omitzero"`
+	MemoriesAnalyzed  *int                   `json:"memories_analyzed,omitempty"`
+	// Skipped says why there was nothing to do; BudgetReached and DryRun are the result's.
+	Skipped       string `json:"skipped,omitempty"`
+	BudgetReached bool   `json:"budget_reached,omitempty"`
+	DryRun        bool   `json:"dry_run,omitempty"`
+	// NextPageToken goes on with the lists.
+	NextPageToken string `json:"next_page_token,omitempty"`
+}
+
+// reflectionPage is how many insights and procedures an answer has of each.
+const reflectionPage = 20
+
+// findReflection finds a reflection that the caller may know of; nil for none. One of
+// another user, of a namespace that the caller doesn't reach or that isn't a reflection is
+// none, like one that never was.
+func (c *Call) findReflection(ctx context.Context, jobID, userID string) (*job.Job, error) {
+	if c.reaches("**") {
+		whole, _, err := c.Host.Jobs.Locate(ctx, jobID)
+		if code := sdk.CodeOf(err); err != nil && code != sdk.NotFound && code != sdk.Invalid {
+			return nil, err
+		}
+		jobID = cmp.Or(whole, jobID)
+	}
+	j, err := c.Host.Jobs.Get(ctx, jobID)
+	switch {
+	case sdk.ReasonOf(err) == job.NotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case j.Type != job.Reflection, userID != "" && userID != j.UserID, !c.reaches(j.Namespace), c.policyAllows(ctx, c.operation, j.Namespace) != nil:
+		return nil, nil
+	}
+	return j, nil
+}
+
+func reflectionStatus(ctx context.Context, c *Call, in *ReflectionStatus) (*ReflectionProgress, error) {
+	j, err := c.findReflection(ctx, in.JobID, in.UserID)
+	if err != nil {
+		return nil, err
+	}
+	if j == nil {
+		return &ReflectionProgress{Status: ReflectionNotFound}, nil
+	}
+	p := &ReflectionProgress{Status: string(j.Status), JobID: j.ID}
+	switch j.Status {
+	case job.StatusQueued, job.StatusRunning:
+		p.QueuedAt, p.StartedAt, p.Progress = &j.QueuedAt, core.MustJSON(j.StartedAt), &j.Progress
+	case job.StatusCancelled:
+		p.CompletedAt, p.Reason = j.CompletedAt, j.Reason
+	case job.StatusFailed:
+		p.Reason = j.Reason
+	default:
+		p.CompletedAt = j.CompletedAt
+		if err := c.addMade(ctx, p, j, in); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// addMade adds what a completed reflection made, from where a page's token says.
+func (c *Call) addMade(ctx context.Context, p *ReflectionProgress, j *job.Job, in *ReflectionStatus) error {
+	var r reflection.Result
+	if bytes.HasPrefix(j.Result, []byte("{")) { // else it was purged
+		if err := json.Unmarshal(j.Result, &r); err != nil {
+			return sdk.Errorf(sdk.Internal, "result_unreadable", "the result of job %s can't be read: %w", j.ID, err)
+		}
+	}
+	filter := []string{j.ID}
+	at, _, err := Paging{PageToken: in.PageToken}.open(ctx, c, filter)
+	if err != nil {
+		return err
+	}
+	from := 0
+	if at != "" {
+		if from, err = strconv.Atoi(at); err != nil {
+			return badToken()
+		}
+	}
+	p.InsightsCreated, p.ProceduresCreated, p.MemoriesAnalyzed = &r.InsightsCreated, &r.ProceduresCreated, &r.MemoriesAnalyzed
+	p.Insights, p.Procedures = part(r.Insights, from), part(r.Procedures, from)
+	p.Skipped, p.BudgetReached, p.DryRun = r.Skipped, r.BudgetReached, r.DryRun
+	if next := from + reflectionPage; next < max(len(r.Insights), len(r.Procedures)) {
+		page, err := pageOf(ctx, c, []string{}, strconv.Itoa(next), filter)
+		if err != nil {
+			return err
+		}
+		p.NextPageToken = page.NextPageToken
+	}
+	return nil
+}
+
+// part is a page of a list, never null.
+func part[T any](list []T, from int) []T {
+	from = min(from, len(list))
+	return append([]T{}, list[from:min(from+reflectionPage, len(list))]...)
+}
+
+// ReflectionCancel names a reflection.
+type ReflectionCancel struct {
+	JobID string `json:"job_id"`
+	// UserID, where it is given, must be the job's, else there is no such job.
+	UserID string `json:"user_id,omitempty"`
+}
+
+// ReflectionCancelled is what a request to cancel came to.
+type ReflectionCancelled struct {
+	// Status is the job's as it is now: one that runs is still running, and stops soon.
+	// not_found is none.
+	Status string `json:"status"`
+	// Cancelled is whether the request changed anything.
+	Cancelled bool `json:"cancelled"`
+}
+
+func reflectionCancel(ctx context.Context, c *Call, in *ReflectionCancel) (*ReflectionCancelled, error) {
+	j, err := c.findReflection(ctx, in.JobID, in.UserID)
+	if err != nil {
+		return nil, err
+	}
+	if j == nil {
+		return &ReflectionCancelled{Status: ReflectionNotFound}, nil
+	}
+	done, err := c.Host.Jobs.Cancel(ctx, j.ID, "")
+	if err != nil {
+		return nil, err
+	}
+	return &ReflectionCancelled{string(done.Status), done.Changed}, nil
+}
+
+// ReflectionStats names a user or a namespace.
+type ReflectionStats struct {
+	// UserID is a user, whose namespace is users/ and this id; Namespace is another one, ""
+	// the configured one.
+	UserID    string `json:"user_id,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// ReflectionFigures are what there is of reflections in a namespace.
+type ReflectionFigures struct {
+	// PendingJobs and RunningJobs are of the namespace's user there.
+	PendingJobs int `json:"pending_jobs"`
+	RunningJobs int `json:"running_jobs"`
+	// LastCompletedJob is null before the first.
+	LastCompletedJob *ReflectionCompleted `json:"last_completed_job"`
+	Triggers         ReflectionTriggers   `json:"triggers"`
+}
+
+// ReflectionCompleted is a completed reflection in short.
+type ReflectionCompleted struct {
+	JobID           string     `json:"job_id"`
+	CompletedAt     *time.Time `json:"completed_at"`
+	InsightsCreated int        `json:"insights_created"`
+}
+
+// ReflectionTriggers are what was observed since the last reflection, and the thresholds.
+type ReflectionTriggers struct {
+	reflection.Due
+	Thresholds ReflectionThresholds `json:"thresholds"`
+	// RestUntil is until when observations queue nothing, after reflections that failed.
+	RestUntil *time.Time `json:"rest_until,omitempty"`
+}
+
+// ReflectionThresholds are governance's; 0 is never.
+type ReflectionThresholds struct {
+	Importance   float64 `json:"importance"`
+	Observations float64 `json:"observations"`
+	Hours        float64 `json:"hours"`
+}
+
+func reflectionStats(ctx context.Context, c *Call, in *ReflectionStats) (*ReflectionFigures, error) {
+	if err := core.CheckNamespace(in.Namespace); err != nil {
+		return nil, err
+	}
+	state, err := c.Host.ReflectionState(ctx, in.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	f := &ReflectionFigures{Triggers: ReflectionTriggers{Due: *state.Due, Thresholds: ReflectionThresholds(state.Thresholds), RestUntil: state.RestUntil}}
+	userID := cmp.Or(in.UserID, host.ReflectionUser(in.Namespace))
+	jobs, _, err := c.Host.Jobs.List(ctx, job.ListFilter{
+		UserID: userID, Type: job.Reflection, Limit: MaxLimit, May: func(_, namespace string) bool { return namespace == in.Namespace },
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		switch j.Status {
+		case job.StatusQueued:
+			f.PendingJobs++
+		case job.StatusRunning:
+			f.RunningJobs++
+		case job.StatusCompleted:
+			if f.LastCompletedJob == nil {
+				if f.LastCompletedJob, err = c.completed(ctx, j.ID); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return f, nil
+}
+
+// completed is a completed reflection in short.
+func (c *Call) completed(ctx context.Context, id string) (*ReflectionCompleted, error) {
+	j, err := c.Host.Jobs.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var r reflection.Result
+	if bytes.HasPrefix(j.Result, []byte("{")) {
+		err = json.Unmarshal(j.Result, &r)
+	}
+	return &ReflectionCompleted{j.ID, j.CompletedAt, r.InsightsCreated}, err
+}

@@ -1,0 +1,99 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/reflection"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// ReflectAnswer is what a request to reflect came to.
+type ReflectAnswer struct {
+	// Job is the job that was made, or Active the one that the user has already; nil both
+	// where nothing was due.
+	Job, Active *job.Job
+	// ETA is about how long the job takes until it has ended.
+	ETA time.Duration
+	// Reason says why nothing was due.
+	Reason string
+}
+
+// Reflect has a user's namespace reflected on, in the background, where it is due or the
+// request forces it. That it is due, that the user has no other reflection, and the job are
+// one transaction. A user with too many forced ones is sdk.Exhausted, reason
+// [job.RateLimited]; a full queue is sdk.Exhausted, reason [job.QueueFull].
+func (h *Host) Reflect(ctx context.Context, userID string, q reflection.Request) (*ReflectAnswer, error) {
+	var answer ReflectAnswer
+	err := h.Journal.Update(ctx, func(tx *journal.Tx) (err error) {
+		answer = ReflectAnswer{}
+		in := "" // a user has one reflection at a time
+		if userID == job.SystemUser {
+			in = q.Namespace
+		}
+		if answer.Active, err = h.Jobs.Active(tx, userID, job.Reflection, in); err != nil || answer.Active != nil {
+			return err
+		}
+		if !q.Force {
+			due, err := h.reflectionDue(tx, q.Namespace, tx.Now())
+			if err != nil || !due.Due {
+				if due != nil {
+					answer.Reason = due.Reason
+				}
+				return err
+			}
+		}
+		made, err := h.Jobs.EnqueueTx(ctx, tx, &job.Request{
+			UserID: userID, Namespace: q.Namespace, Type: job.Reflection, Payload: core.MustJSON(q), Forced: q.Force,
+		})
+		if err == nil {
+			answer.Job = &made.Job
+		}
+		return err
+	})
+	if err != nil {
+		return nil, sdk.Wrap("reflect on "+q.Namespace, err)
+	}
+	if answer.Job != nil {
+		h.Jobs.Wake(job.Stream(userID), journal.Entry{})
+		answer.ETA, err = h.Jobs.ETA(ctx, answer.Job.ID)
+	}
+	return &answer, err
+}
+
+// reflectionDue reads whether a namespace is to be reflected on.
+func (h *Host) reflectionDue(r core.Reader, namespace string, now time.Time) (*reflection.Due, error) {
+	g, err := h.Governance.Resolve(r, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return reflection.ReadDue(r, namespace, g, now)
+}
+
+// ReflectionState is how a namespace stands between two reflections.
+type ReflectionState struct {
+	Due        *reflection.Due
+	Thresholds core.ReflectionThresholds
+	reflection.State
+}
+
+// ReflectionState reads how a namespace stands between two reflections.
+func (h *Host) ReflectionState(ctx context.Context, namespace string) (*ReflectionState, error) {
+	var s ReflectionState
+	err := h.Store.View(ctx, func(r core.Reader) error {
+		g, err := h.Governance.Resolve(r, namespace)
+		if err != nil {
+			return err
+		}
+		s.Thresholds = g.Reflection
+		if s.Due, err = reflection.ReadDue(r, namespace, g, h.config.Clock.Now()); err != nil {
+			return err
+		}
+		s.State, err = reflection.ReadState(r, namespace)
+		return err
+	})
+	return &s, sdk.Wrap("read the reflections of "+namespace, err)
+}

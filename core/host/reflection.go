@@ -1,0 +1,61 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/reflection"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// triggers queue reflections when enough was observed, in the observation's own commit.
+func (h *Host) triggers() *reflection.Triggers {
+	return &reflection.Triggers{
+		Queue: reflectionQueue{h.Jobs}, Ready: h.CanReflect, Debounce: h.config.Settings.Reflection().Debounce,
+	}
+}
+
+// CanReflect reports whether the settings name something that makes insights: a model, a
+// plugin or a script.
+func (h *Host) CanReflect() bool {
+	s := h.config.Settings
+	return s.LLM() != nil || s.ReflectionGenerator.Value != "" || s.ReflectionScript.Value != ""
+}
+
+// ReflectionUser is whose job the reflection of a namespace is: the user's of users/USER,
+// else the system's.
+func ReflectionUser(namespace string) string {
+	if user := reflection.UserOf(namespace); user != "" {
+		return user
+	}
+	return job.SystemUser
+}
+
+// reflectionQueue queues reflections as jobs.
+type reflectionQueue struct{ jobs *job.Repository }
+
+// Queue implements [reflection.Queue]. An observation doesn't fail where the queue is full.
+func (q reflectionQueue) Queue(ctx context.Context, tx core.Tx, namespace string, notBefore time.Time) (string, error) {
+	made, err := q.jobs.EnqueueTx(ctx, tx, &job.Request{
+		UserID: ReflectionUser(namespace), Namespace: namespace, Type: job.Reflection,
+		Payload: core.MustJSON(reflection.Request{Namespace: namespace}), NotBefore: notBefore,
+	})
+	switch {
+	case sdk.ReasonOf(err) == job.QueueFull:
+		return "", nil
+	case err != nil || !made.Made:
+		return "", err
+	}
+	return made.ID, nil
+}
+
+// Postpone implements [reflection.Queue].
+func (q reflectionQueue) Postpone(ctx context.Context, tx core.Tx, id string, until, latest time.Time) error {
+	_, err := q.jobs.PostponeTx(ctx, tx, id, until, latest)
+	if sdk.ReasonOf(err) == job.NotFound {
+		return nil
+	}
+	return err
+}

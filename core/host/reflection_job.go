@@ -1,0 +1,116 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/reflection"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Reflections does the work of reflection jobs.
+func (h *Host) Reflections() job.Handler { return job.HandlerFunc(h.reflect) }
+
+// reflect is one attempt of a reflection job. What it writes holds only while the job is its
+// own, and what it came to is taken in with the job's end.
+func (h *Host) reflect(ctx context.Context, j *job.Running) (*job.Outcome, error) {
+	var q reflection.Request
+	if err := json.Unmarshal(j.Payload, &q); err != nil {
+		return nil, sdk.Errorf(sdk.Incompatible, "job_payload_invalid", "the job's payload can't be read: %w", err).
+			WithHint("ask for it again: another version queued it")
+	}
+	q.Namespace = j.Namespace
+	generator, judge, err := h.reflectors(q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	bounds := h.config.Settings.Reflection()
+	memories := h.Memories.On(j.Store())
+	run := reflection.Run{
+		JobID: j.ID, Request: q, Store: h.Store, Read: memories, Write: memories, Steps: j, Generator: generator, Judge: judge,
+		Normal: text.Normal, Clock: h.config.Clock, MaxTokens: bounds.MaxTokens, MaxCostUSD: bounds.MaxCostUSD, Progress: j.Progress,
+	}
+	done, err := run.Do(ctx)
+	out := &job.Outcome{Result: core.MustJSON(done.Result), Memories: done.Memories}
+	if err != nil {
+		return out, snoozed(err)
+	}
+	out.Effects = func(tx *journal.Tx) error { return done.Complete(tx, q.Namespace, tx.Now()) }
+	return out, nil
+}
+
+// snoozed is an error as a job's: what a service says to wait for, and a plugin that rests
+// after it failed too often, is no fault of the job.
+func snoozed(err error) error {
+	wait := sdk.RetryAfter(err)
+	if wait > 0 || sdk.ReasonOf(err) == "plugin_breaker_open" {
+		return &job.SnoozeError{Wait: wait, Err: err}
+	}
+	return err
+}
+
+// reflectionTime is how long a generator may take for one answer.
+const reflectionTime = 5 * time.Minute
+
+// reflectors are what makes and judges insights, by the settings; nil where none does.
+func (h *Host) reflectors(namespace string) (reflection.Generator, reflection.Judge, error) {
+	s := h.config.Settings
+	generator, err := h.generator(namespace)
+	if err != nil || s.ReflectionJudge.Value == "" {
+		return generator, nil, err
+	}
+	call, err := h.reflectionCall(namespace, core.Target{Plugin: s.ReflectionJudge.Value, Timeout: reflectionTime})
+	return generator, judge{call}, err
+}
+
+// reflectionCall is a plugin as reflections of a namespace call it.
+type reflectionCall struct {
+	plugins *Plugins
+	target  core.Target
+	scoped  func(context.Context) context.Context
+}
+
+func (h *Host) reflectionCall(namespace string, target core.Target) (*reflectionCall, error) {
+	plugins, err := h.Plugins()
+	if err != nil {
+		return nil, err
+	}
+	scope, err := h.Scope(Need{LLM: h.config.Settings.LLM(), Namespace: namespace})
+	if err != nil {
+		return nil, err
+	}
+	return &reflectionCall{plugins, target, func(ctx context.Context) context.Context { return plugin.WithScope(ctx, scope) }}, nil
+}
+
+// judge asks an evaluator whether two texts say the same: a valid verdict says so.
+type judge struct{ *reflectionCall }
+
+// Same implements [reflection.Judge].
+func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
+	answer, err := core.PluginEvaluator(j.plugins, j.target).Evaluate(j.scoped(ctx), &sdk.EvaluateRequest{
+		Call: sdk.Call{Role: sdk.RoleEvaluate}, Output: core.MustJSON(map[string]string{"a": a, "b": b}),
+	})
+	if err != nil {
+		return false, sdk.Wrap("ask "+j.target.Plugin+" whether an insight is known", err)
+	}
+	return answer.Verdict.Valid, nil
+}
+
+// reflectionEnded takes in that a reflection ended, in the transaction of its end: one that
+// failed has observations queue none for a while. What it counted goes into about.
+func reflectionEnded(tx core.Tx, j *job.Job, about map[string]any) error {
+	if j.Status == job.StatusFailed {
+		return reflection.Failed(tx, j.Namespace, *j.CompletedAt)
+	}
+	var r reflection.Result
+	if json.Unmarshal(j.Result, &r) == nil {
+		about["insights_created"], about["procedures_created"], about["memories_analyzed"] = r.InsightsCreated, r.ProceduresCreated, r.MemoriesAnalyzed
+	}
+	return nil
+}

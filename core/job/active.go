@@ -1,0 +1,25 @@
+package job
+
+import (
+	"github.com/reflectory/reflectory/core"
+)
+
+// Active returns a user's active job of a type, within the caller's transaction: of a
+// namespace, or where that is "", the first of any; nil where none is.
+func (r *Repository) Active(reader core.Reader, userID string, t Type, namespace string) (*Job, error) {
+	start := activeKey(userID, t, namespace)
+	var active *Job
+	err := core.ScanPrefix(reader, start, func(key, value []byte) (bool, error) {
+		if namespace != "" && len(key) != len(start) {
+			return false, nil // of a namespace that only begins so
+		}
+		rec, err := named(reader, key, string(value))
+		if err != nil {
+			return false, err
+		}
+		shown := rec.shown()
+		active = &shown
+		return false, nil
+	})
+	return active, err
+}

@@ -1,0 +1,171 @@
+package text
+
+import (
+	"strings"
+)
+
+// contractions are those that no rule expands.
+var contractions = map[string][]string{
+	"cannot": {"can", "not"}, "can't": {"can", "not"}, "won't": {"will", "not"}, "shan't": {"shall", "not"}, "ain't": {"is", "not"},
+	"let's": {"let", "us"}, "i'm": {"i", "am"}, "dont": {"do", "not"}, "doesnt": {"does", "not"}, "isnt": {"is", "not"},
+	"it's": {"it", "is"}, "he's": {"he", "is"}, "she's": {"she", "is"}, "that's": {"that", "is"}, "there's": {"there", "is"},
+	"what's": {"what", "is"}, "who's": {"who", "is"}, "here's": {"here", "is"}, "where's": {"where", "is"}, "how's": {"how", "is"},
+}
+
+// expand returns the words of a contraction; a possessive loses its ending.
+func expand(s string) []string {
+	if !strings.Contains(s, "'") {
+		if list := contractions[s]; list != nil {
+			return list
+		}
+		return []string{s}
+	}
+	if list := contractions[s]; list != nil {
+		return list
+	}
+	for _, e := range [...][2]string{{"n't", "not"}, {"'re", "are"}, {"'ve", "have"}, {"'ll", "will"}, {"'d", "would"}} {
+		if word, is := strings.CutSuffix(s, e[0]); is && word != "" {
+			return []string{word, e[1]}
+		}
+	}
+	if word, is := strings.CutSuffix(s, "'s"); is && word != "" {
+		return []string{word}
+	}
+	return []string{strings.ReplaceAll(strings.TrimSuffix(s, "'"), "'", "")}
+}
+
+// spellings are words that are written in two ways and that no rule joins.
+var spellings = map[string]string{
+	"grey": "gray", "tyre": "tire", "cheque": "check", "programme": "program", "licence": "license", "defence": "defense", "offence": "offense",
+	"centre": "center", "metre": "meter", "litre": "liter", "fibre": "fiber", "theatre": "theater", "catalogue": "catalog", "dialogue": "dialog",
+	"analogue": "analog", "ageing": "aging", "judgement": "judgment", "ok": "okay", "whilst": "while", "amongst": "among", "mould": "mold",
+	"colour": "color", "behaviour": "behavior", "favour": "favor", "favourite": "favorite", "honour": "honor", "labour": "labor",
+	"neighbour": "neighbor", "flavour": "flavor", "humour": "humor", "harbour": "harbor", "rumour": "rumor", "vapour": "vapor",
+	"cancelled": "canceled", "cancelling": "canceling", "labelled": "labeled", "labelling": "labeling", "travelled": "traveled",
+	"travelling": "traveling", "modelled": "modeled", "modelling": "modeling", "signalled": "signaled", "signalling": "signaling",
+	"analyse": "analyze", "analysed": "analyzed", "analysing": "analyzing", "analyses": "analyzes", "catalyse": "catalyze", "paralyse": "paralyze",
+}
+
+// keepIse are words that end in -ise in every spelling.
+var keepIse = map[string]bool{
+	"advise": true, "arise": true, "comprise": true, "compromise": true, "concise": true, "demise": true, "devise": true, "disguise": true,
+	"enterprise": true, "exercise": true, "expertise": true, "franchise": true, "improvise": true, "merchandise": true, "otherwise": true,
+	"precise": true, "premise": true, "promise": true, "raise": true, "revise": true, "supervise": true, "surprise": true, "televise": true,
+	"likewise": true, "paradise": true, "praise": true, "noise": true, "cruise": true, "bruise": true, "treatise": true, "advertise": true,
+}
+
+// joinSpelling writes a word as it is in American English.
+func joinSpelling(s string) string {
+	if to := spellings[s]; to != "" {
+		return to
+	}
+	if word, is := strings.CutSuffix(s, "s"); is {
+		if to := spellings[word]; to != "" {
+			return to + "s"
+		}
+	}
+	for _, e := range [...][3]string{
+		{"isation", "ization", "ise"}, {"isations", "izations", "ise"}, {"ising", "izing", "ise"}, {"ised", "ized", "ise"}, {"ises", "izes", "ise"},
+		{"ise", "ize", "ise"}, {"iser", "izer", "ise"}, {"isers", "izers", "ise"},
+	} {
+		if word, is := strings.CutSuffix(s, e[0]); is && len(word) >= 3 && !keepIse[word+e[2]] {
+			return word + e[1]
+		}
+	}
+	return s
+}
+
+// stems are words whose form no rule gives, or must not change.
+var stems = map[string]string{
+	"does": "do", "did": "did", "has": "have", "used": "use", "using": "use", "uses": "use", "is": "is", "was": "was", "this": "this", "its": "its",
+	"us": "us", "always": "always", "perhaps": "perhaps", "unless": "unless", "evening": "evening", "morning": "morning", "during": "during",
+	"nothing": "nothing", "something": "something", "anything": "anything", "everything": "everything", "hundred": "hundred", "news": "news",
+	"lens": "lens", "series": "series", "species": "species", "children": "child", "men": "man", "women": "woman", "people": "person",
+	"mice": "mouse", "feet": "foot", "teeth": "tooth", "indices": "index", "indexes": "index", "matrices": "matrix", "vertices": "vertex",
+	"criteria": "criterion", "analysis": "analysis", "dns": "dns", "https": "https", "tls": "tls", "aws": "aws", "sms": "sms", "gps": "gps",
+	"ios": "ios", "macos": "macos", "kubernetes": "kubernetes", "redis": "redis", "postgres": "postgres", "less": "less", "as": "as", "yes": "yes",
+	"canvas": "canvas", "alias": "alias", "aliases": "alias", "bias": "bias", "atlas": "atlas", "status": "status", "statuses": "status",
+	"lying": "lie", "dying": "die", "tying": "tie", "wednesday": "wednesday", "united": "united", "sometimes": "sometimes",
+}
+
+// Stem cuts a word's plural and the endings -ed and -ing, as often as there are any, so that
+// embed and embedded are one. It expects lower case, and leaves alone what isn't of the
+// letters a to z.
+func Stem(s string) string {
+	for {
+		cut := stemOnce(s)
+		if cut == s {
+			return s
+		}
+		s = cut
+	}
+}
+
+func stemOnce(s string) string {
+	if to := stems[s]; to != "" {
+		return to
+	}
+	if len(s) < 4 {
+		return s
+	}
+	for i := range len(s) {
+		if s[i] < 'a' || s[i] > 'z' {
+			return s
+		}
+	}
+	s = cutPlural(s)
+	if to := stems[s]; to != "" {
+		return to
+	}
+	s = cutEnding(s)
+	if len(s) > 4 && s[len(s)-1] == 'e' && s[len(s)-2] != 'e' {
+		s = s[:len(s)-1] // configure, as in configured
+	}
+	return s
+}
+
+// cutPlural cuts -s, and writes -ies as -y.
+func cutPlural(s string) string {
+	switch {
+	case strings.HasSuffix(s, "sses"), strings.HasSuffix(s, "shes"), strings.HasSuffix(s, "ches"), strings.HasSuffix(s, "xes"), strings.HasSuffix(s, "zzes"):
+		return s[:len(s)-2]
+	case strings.HasSuffix(s, "ies") && len(s) > 4:
+		return s[:len(s)-3] + "y"
+	case strings.HasSuffix(s, "ss"), strings.HasSuffix(s, "us"), strings.HasSuffix(s, "is"):
+		return s
+	case strings.HasSuffix(s, "s"):
+		return s[:len(s)-1]
+	}
+	return s
+}
+
+// cutEnding cuts -ed and -ing where a word is left.
+func cutEnding(s string) string {
+	var word string
+	switch {
+	case strings.HasSuffix(s, "eed"):
+		return s
+	case strings.HasSuffix(s, "ied") && len(s) > 4:
+		return s[:len(s)-3] + "y"
+	case strings.HasSuffix(s, "ed"):
+		word = s[:len(s)-2]
+	case strings.HasSuffix(s, "ing"):
+		word = s[:len(s)-3]
+	default:
+		return s
+	}
+	n := len(word)
+	if n < 3 || !strings.ContainsAny(word, "aeiouy") {
+		return s
+	}
+	last, before := word[n-1], word[n-2]
+	switch {
+	case last == before && !strings.ContainsRune("aeiouylsz", rune(last)):
+		return word[:n-1] // stopped
+	case n == 3 && !vowel(word[0]) && vowel(before) && !vowel(last) && !strings.ContainsRune("wxy", rune(last)):
+		return word + "e" // rated
+	}
+	return word
+}
+
+func vowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }

@@ -1,0 +1,136 @@
+package reflection
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Checker proves that what was counted agrees with the events of observations.
+type Checker struct{}
+
+var _ core.Rebuilder = Checker{}
+
+// Derived implements [core.Rebuilder]: the sums follow from the events.
+func (Checker) Derived() []string { return []string{countPrefix} }
+
+// Check implements [core.Checker].
+func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
+	problem := func(key []byte, rebuildable bool, message string) {
+		report(core.Problem{Part: "reflections", Key: string(key), Message: message, Rebuildable: rebuildable})
+	}
+	err := core.ScanPrefix(r, []byte(countPrefix), func(key, value []byte) (bool, error) {
+		key = bytes.Clone(key)
+		namespace := string(key[len(countPrefix):])
+		found, err := counted(ctx, r, namespace)
+		switch {
+		case sdk.ReasonOf(err) == "record_corrupt" || journal.IsBroken(err):
+			return true, nil // its own check reports it
+		case err != nil:
+			return false, err
+		case !bytes.Equal(value, core.MustJSON(found)):
+			problem(key, true, "it doesn't count what the events tell of observations")
+		}
+		return true, ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return core.ScanPrefix(r, []byte(statePrefix), func(key, _ []byte) (bool, error) {
+		key = bytes.Clone(key)
+		namespace := string(key[len(statePrefix):])
+		s, err := ReadState(r, namespace)
+		if sdk.ReasonOf(err) == "record_corrupt" {
+			problem(key, false, sdk.AsError(err).Message)
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		c, err := readCount(r, namespace)
+		if err == nil && (s.Taken.Observations > c.Observations || s.Taken.Importance > c.Importance || s.Seen > c.Observations) {
+			problem(key, false, "it has taken more than was observed")
+		}
+		if sdk.ReasonOf(err) == "record_corrupt" {
+			err = nil // reported above
+		}
+		return err == nil, err
+	})
+}
+
+// counted is what a namespace's events tell of observations.
+func counted(ctx context.Context, r core.Reader, namespace string) (c count, err error) {
+	s, err := ReadState(r, namespace)
+	if err != nil {
+		return c, err
+	}
+	err = journal.ReadFrom(r, journal.NamespaceStream(namespace), s.From, func(e journal.Entry) (bool, error) {
+		if !e.Is(journal.MemoryObserved{}) {
+			return true, ctx.Err()
+		}
+		var o journal.MemoryObserved
+		if err := json.Unmarshal(e.Data, &o); err != nil {
+			return true, nil // the journal's check reports it
+		}
+		if Counts(&core.Memory{Kind: o.Kind}) {
+			c.add(o.Importance, e.At)
+		}
+		return true, ctx.Err()
+	})
+	return c, err
+}
+
+// Rebuild implements [core.Rebuilder]. A namespace whose events can't be read keeps what it
+// has.
+func (Checker) Rebuild(ctx context.Context, s core.Store) error {
+	streams := journal.NamespaceStream("")
+	for after := streams; ; {
+		next := ""
+		err := s.Update(ctx, func(tx core.Tx) error {
+			next = ""
+			err := journal.StreamsAfter(tx, after, func(h journal.StreamHead) (bool, error) {
+				next = h.Stream
+				return false, nil
+			})
+			if err != nil || !strings.HasPrefix(next, streams) {
+				return err
+			}
+			return recount(ctx, tx, next[len(streams):])
+		})
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix(next, streams) {
+			break
+		}
+		after = next
+	}
+	return core.UpdateEach(ctx, s, countPrefix, func(tx core.Tx, key string) error {
+		return recount(ctx, tx, key[len(countPrefix):])
+	})
+}
+
+// recount writes what a namespace counts by its events. What counts nothing has no count.
+func recount(ctx context.Context, tx core.Tx, namespace string) error {
+	c, err := counted(ctx, tx, namespace)
+	if sdk.ReasonOf(err) == "record_corrupt" || journal.IsBroken(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	key := countKey(namespace)
+	if c.Observations == 0 {
+		return tx.Delete(key)
+	}
+	old, found, err := tx.Get(key)
+	if err != nil || found && bytes.Equal(old, core.MustJSON(c)) {
+		return err
+	}
+	return tx.Put(key, core.MustJSON(c))
+}

@@ -1,0 +1,169 @@
+package reflection
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// What was observed is counted by sums that only rise, and a reflection notes how far they
+// were when it began. So a reflection that completes needn't subtract from a sum that others
+// add to meanwhile, one that fails has nothing to give back, and each sum follows from the
+// events of its namespace, by which it is checked and made again.
+
+const (
+	countPrefix = "reflection-count/"
+	statePrefix = "reflection-state/"
+)
+
+func countKey(namespace string) []byte { return []byte(countPrefix + namespace) }
+func stateKey(namespace string) []byte { return []byte(statePrefix + namespace) }
+
+// Sum is how much was observed.
+type Sum struct {
+	// Importance is the sum of ten times the importance, in whole thousandths: such a sum is
+	// the same in any order.
+	Importance   int64 `json:"importance"`
+	Observations int64 `json:"observations"`
+}
+
+// minus is what came since an earlier sum.
+func (s Sum) minus(earlier Sum) Sum {
+	return Sum{max(0, s.Importance-earlier.Importance), max(0, s.Observations-earlier.Observations)}
+}
+
+// count is what was observed in a namespace.
+type count struct {
+	Sum
+	// FirstAt is when the first observation was that counts.
+	FirstAt time.Time `json:"first_at"`
+}
+
+// add counts a memory of a kind that counts.
+func (c *count) add(importance float64, at time.Time) {
+	if c.Observations == 0 {
+		c.FirstAt = at.UTC().Round(0)
+	}
+	c.Observations++
+	c.Importance += int64(math.Round(importance * 10_000))
+}
+
+// Kinds are the kinds of memories that count, and that are reflected on.
+func Kinds() []core.MemoryKind {
+	return []core.MemoryKind{core.KindObservation, core.KindSemantic, core.KindProcedural}
+}
+
+// Counts reports whether a memory is one that counts: what was observed, not what follows
+// from other memories, nor a notification.
+func Counts(m *core.Memory) bool { return m.ReflectionDepth == 0 && slices.Contains(Kinds(), m.Kind) }
+
+// State is what reflections have come to in a namespace.
+type State struct {
+	// From is the entry of the namespace's stream from which observations count; 0 is the
+	// first. A namespace that is older than this counting has another.
+	From uint64 `json:"from,omitempty"`
+	// Taken is what was observed when the last completed reflection began, and Since when
+	// that was: memories from then on are the next one's.
+	Taken Sum        `json:"taken,omitzero"`
+	Since *time.Time `json:"since,omitempty"`
+	// Seen is how many observations there were when the last one began, also one that was
+	// skipped, and At when that ended.
+	Seen int64      `json:"seen,omitempty"`
+	At   *time.Time `json:"at,omitempty"`
+	// Sources is a digest of what the last one reflected on, and SourcesAt when it ended.
+	Sources   string     `json:"sources,omitempty"`
+	SourcesAt *time.Time `json:"sources_at,omitempty"`
+	// Failures counts those that failed since one ended otherwise. None is queued by an
+	// observation before RestUntil.
+	Failures  int        `json:"failures,omitempty"`
+	RestUntil *time.Time `json:"rest_until,omitempty"`
+	// JobID is the job that an observation queued last, and QueuedAt when.
+	JobID    string     `json:"job_id,omitempty"`
+	QueuedAt *time.Time `json:"queued_at,omitempty"`
+}
+
+// read reads a key's JSON, where there is any.
+func read(r core.Reader, key []byte, into any) (found bool, err error) {
+	value, found, err := r.Get(key)
+	if err != nil || !found {
+		return false, err
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		return false, damaged(string(key))
+	}
+	return true, nil
+}
+
+func damaged(key string) error {
+	return sdk.Errorf(sdk.Internal, "record_corrupt", "the record %q can't be decoded", key).
+		WithHint("check the store, and restore a backup").WithAction("store check").WithDetail("key", key)
+}
+
+// ReadState returns what reflections have come to in a namespace.
+func ReadState(r core.Reader, namespace string) (s State, err error) {
+	_, err = read(r, stateKey(namespace), &s)
+	return s, err
+}
+
+func putState(tx core.Tx, namespace string, s *State) error {
+	return tx.Put(stateKey(namespace), core.MustJSON(s))
+}
+
+// ReadSum returns how much was ever observed in a namespace.
+func ReadSum(r core.Reader, namespace string) (Sum, error) {
+	c, err := readCount(r, namespace)
+	return c.Sum, err
+}
+
+func readCount(r core.Reader, namespace string) (c count, err error) {
+	_, err = read(r, countKey(namespace), &c)
+	return c, err
+}
+
+// countObserved counts memories of one namespace in the transaction that stores them, after
+// their events. It returns what the namespace then counts, and whether anything changed.
+func countObserved(tx *journal.Tx, namespace string, memories []*core.Memory) (c count, changed bool, err error) {
+	var counting []*core.Memory
+	for _, m := range memories {
+		if Counts(m) {
+			counting = append(counting, m)
+		}
+	}
+	if len(counting) == 0 {
+		return c, false, nil
+	}
+	known, err := read(tx, countKey(namespace), &c)
+	if err != nil {
+		return c, false, err
+	}
+	if !known {
+		if err := beginAt(tx, namespace, memories); err != nil {
+			return c, false, err
+		}
+	}
+	for _, m := range counting {
+		c.add(m.Importance, tx.Now())
+	}
+	return c, true, tx.Put(countKey(namespace), core.MustJSON(c))
+}
+
+// beginAt notes from which event on a namespace counts, where it has older ones: it may have
+// been observed there before anybody counted.
+func beginAt(tx *journal.Tx, namespace string, memories []*core.Memory) error {
+	head, err := tx.Head(journal.NamespaceStream(namespace))
+	if err != nil {
+		return err
+	}
+	before := head.Seq - min(head.Seq, uint64(len(memories)))
+	s, err := ReadState(tx, namespace)
+	if err != nil || before == 0 {
+		return err
+	}
+	s.From = before + 1
+	return putState(tx, namespace, &s)
+}

@@ -1,0 +1,175 @@
+package reflection
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// The tasks of a generator.
+const (
+	// TaskQuestions asks for questions that the memories can answer.
+	TaskQuestions = "questions"
+	// TaskInsights asks for what follows from the memories.
+	TaskInsights = "insights"
+)
+
+// Ask is what a generator is asked: by a plugin, it is the state of its request.
+type Ask struct {
+	// Task is [TaskQuestions] or [TaskInsights].
+	Task string `json:"task"`
+	// Focus is what the one who asked wants to know about; "" is anything.
+	Focus string `json:"focus,omitempty"`
+	// Question is what insights are to answer.
+	Question string `json:"question,omitempty"`
+	// Max is how many questions, or how many insights and procedures together, are of use.
+	Max int `json:"max"`
+	// Memories are what there is to go by, the best first.
+	Memories []Given `json:"memories"`
+	// Fault is what was wrong with the answer before, where this is asked once more.
+	Fault string `json:"fault,omitempty"`
+	// Key is the same whenever the same is asked again after a crash.
+	Key string `json:"-"`
+}
+
+// Given is a memory as a generator gets it. Whatever its text says is data.
+type Given struct {
+	// ID names it within the reflection, such as "m7": sources are given by it.
+	ID         string          `json:"id"`
+	Kind       core.MemoryKind `json:"kind"`
+	Title      string          `json:"title"`
+	Content    string          `json:"content"`
+	Importance float64         `json:"importance"`
+	CreatedAt  string          `json:"created_at"`
+}
+
+// Answer is what a generator made, and what that used.
+type Answer struct {
+	Output json.RawMessage `json:"output"`
+	Usage  sdk.Usage       `json:"usage,omitzero"`
+}
+
+// Generator makes questions and insights. It may be called by several reflections at once.
+type Generator interface {
+	Generate(ctx context.Context, ask *Ask) (*Answer, error)
+}
+
+// Judge says whether two texts say the same.
+type Judge interface {
+	Same(ctx context.Context, a, b string) (bool, error)
+}
+
+// item is an insight or, with steps, a procedure, as a generator wrote it.
+type item struct {
+	Title      string   `json:"title"`
+	Content    string   `json:"content"`
+	Steps      []string `json:"steps"`
+	Importance *float64 `json:"importance"`
+	Sources    []string `json:"sources"`
+
+	procedure bool
+}
+
+const (
+	// maxQuestions is how many questions a reflection asks, and maxQuestionChars how much of
+	// one is taken.
+	maxQuestions     = 3
+	maxQuestionChars = 500
+	// minSteps and maxSteps bound a procedure.
+	minSteps, maxSteps = 3, 7
+	// maxItems bounds what is read of one answer.
+	maxItems = 100
+)
+
+// parseQuestions reads {"questions": [text, …]}, or the list alone. None are fine: a plugin may
+// have no use for questions.
+func parseQuestions(output json.RawMessage) ([]string, error) {
+	output = unquoted(output)
+	var object map[string]json.RawMessage
+	if json.Unmarshal(output, &object) == nil && object["questions"] != nil {
+		output = object["questions"]
+	}
+	list, err := decodeList[string](output)
+	if err != nil {
+		return nil, unparseable(`it isn't {"questions": ["…"]}`)
+	}
+	var questions []string
+	for _, q := range list {
+		if q = shorten(strings.Join(strings.Fields(q), " "), maxQuestionChars); q != "" && len(questions) < maxQuestions {
+			questions = append(questions, q)
+		}
+	}
+	return questions, nil
+}
+
+// parseItems reads {"insights": […], "procedures": […]}; one of the two may be missing.
+func parseItems(output json.RawMessage) ([]item, error) {
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(unquoted(output), &object)
+	insights, wrong := decodeList[item](object["insights"])
+	procedures, alsoWrong := decodeList[item](object["procedures"])
+	if err != nil || wrong != nil || alsoWrong != nil || object["insights"] == nil && object["procedures"] == nil {
+		return nil, unparseable(`it isn't {"insights": [{"content", "importance", "sources"}], "procedures": [{"title", "steps", "importance", "sources"}]}`)
+	}
+	for i := range procedures {
+		procedures[i].procedure = true
+	}
+	items := append(insights, procedures...)
+	return items[:min(len(items), maxItems)], nil
+}
+
+// decodeList reads a list. An empty object is an empty list, as languages write it that have
+// one kind of both.
+func decodeList[T any](data json.RawMessage) (list []T, err error) {
+	if len(data) == 0 || string(data) == "{}" {
+		return nil, nil
+	}
+	err = json.Unmarshal(data, &list)
+	return list, err
+}
+
+// unquoted is the JSON in an output that is a text, as models give it, with or without a
+// fence around it.
+func unquoted(output json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(output, &text) != nil {
+		return output
+	}
+	text = strings.TrimSpace(text)
+	if rest, fenced := strings.CutPrefix(text, "```"); fenced {
+		_, rest, _ = strings.Cut(rest, "\n")
+		text = strings.TrimSuffix(strings.TrimSpace(rest), "```")
+	}
+	return json.RawMessage(bytes.TrimSpace([]byte(text)))
+}
+
+// UnparseableOutput is the reason of a reflection whose generator twice gave what can't be
+// read.
+const UnparseableOutput = "unparseable_output"
+
+// NoGenerator is the reason of a reflection without anything that makes insights.
+const NoGenerator = "no_generator"
+
+func unparseable(what string) *sdk.Error {
+	return sdk.Errorf(sdk.Invalid, UnparseableOutput, "the generator's answer can't be read: %s", what).
+		WithHint("use a model or a plugin that answers in that JSON")
+}
+
+// shorten cuts a text to so many characters.
+func shorten(s string, chars int) string {
+	if len(s) <= chars {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == chars {
+			return strings.TrimSpace(s[:i])
+		}
+		n++
+	}
+	return s
+}
