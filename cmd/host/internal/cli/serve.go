@@ -58,8 +58,8 @@ requests 25 seconds to end, and exits with 0.`,
 
 // serve serves until the context ends.
 func (a *App) serve(ctx context.Context, listen string) (err error) {
-	name, err := httpapi.CheckListen(ctx, listen)
-	if err != nil {
+	start := &access.Listen{Address: listen}
+	if _, err := httpapi.CheckListen(ctx, start); err != nil {
 		return usageError{sdk.Wrap("--listen", err)}
 	}
 	dir := a.config.DataDir.Value
@@ -72,12 +72,12 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 		return err
 	}
 	api, err := httpapi.New(httpapi.Config{
-		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{name}, Log: a.requestLog(),
+		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{listen}, Log: a.requestLog(),
 	})
 	if err != nil {
 		return err
 	}
-	tcp, err := httpapi.Listen(ctx, listen)
+	tcp, err := httpapi.Listen(ctx, start)
 	if err != nil {
 		return err
 	}

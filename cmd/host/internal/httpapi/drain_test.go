@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/reflectory/reflectory/core/access"
 )
 
 // TestMain looks for what is left running after the tests.
@@ -82,7 +84,7 @@ func TestDrain_TakesNothingMore(t *testing.T) {
 	s := newSite(t)
 	server := NewServer(context.Background(), s.api)
 	s.Must(server.Stop())
-	tcp, err := Listen(t.Context(), "127.0.0.1:0")
+	tcp, err := Listen(t.Context(), &access.Listen{Address: "127.0.0.1:0"})
 	s.Must(err)
 	server.ServeTCP(tcp)
 	if _, err := tcp.Accept(); err == nil {

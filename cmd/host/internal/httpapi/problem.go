@@ -28,7 +28,8 @@ var (
 		sdk.Invalid: 422, sdk.NotFound: 404, sdk.Conflict: 409, sdk.Denied: 403, sdk.Exhausted: 429, sdk.Timeout: 504,
 		sdk.Cancelled: 409, sdk.Unavailable: 503, sdk.Incompatible: 409, sdk.Internal: 500,
 	}
-	// reasons have a status of their own.
+	// reasons have a status of their own, where the host gave them: a plugin chooses its
+	// reasons as it likes.
 	reasons = map[string]int{
 		// What can't be read at all.
 		"json_invalid": 400, "json_too_deep": 400, "json_name_repeated": 400, "query_invalid": 400, "body_unreadable": 400,
@@ -43,10 +44,10 @@ var (
 
 // statusOf is an error's status.
 func statusOf(e *sdk.Error) int {
-	if status := reasons[e.Reason]; status != 0 {
+	if status := reasons[e.Reason]; status != 0 && !e.FromPlugin {
 		return status
 	}
-	if e.Code == sdk.Exhausted && strings.HasSuffix(e.Reason, "_too_large") {
+	if e.Code == sdk.Exhausted && strings.HasSuffix(e.Reason, "_too_large") && !e.FromPlugin {
 		return http.StatusRequestEntityTooLarge
 	}
 	if status := statuses[e.Code]; status != 0 {
