@@ -63,7 +63,7 @@ func (a *API) call(w http.ResponseWriter, r *request, rt *route, c operation.Cal
 			return nil, err
 		}
 	}
-	if rt.Body {
+	if rt.Body && r.http.ContentLength != 0 {
 		c.Body = a.stream(w, r)
 	}
 	if err := a.conditions(r, rt, in, &c); err != nil {
