@@ -106,7 +106,11 @@ func (s *server) ask(token, name string, in any) (answer string, said bool) {
 	s.w.T.Helper()
 	o, err := operation.Find(name)
 	s.w.Must(err)
-	r, err := client.NewRequest(s.w.T.Context(), s.url, &o, in, bytes.NewReader(s.w.Body))
+	var brought io.Reader
+	if s.w.Body != nil {
+		brought = bytes.NewReader(s.w.Body)
+	}
+	r, err := client.NewRequest(s.w.T.Context(), s.url, &o, in, brought)
 	if err != nil { // a value that JSON or a path can't have
 		return "", false
 	}

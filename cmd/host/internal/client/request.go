@@ -53,12 +53,12 @@ func NewRequest(ctx context.Context, base string, o *operation.Operation, in any
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	mediaType := ""
+	mediaType, brings := "", body
 	switch {
 	case o.Body:
 		mediaType = LinesType
-		if body == nil {
-			body = bytes.NewReader(nil)
+		if body = http.NoBody; brings != nil {
+			body = struct{ io.Reader }{brings} // of unknown length: else an empty file would be sent as none
 		}
 	case !inQuery:
 		mediaType, body = "application/json", bytes.NewReader(core.JoinMembers(rest))
@@ -71,6 +71,9 @@ func NewRequest(ctx context.Context, base string, o *operation.Operation, in any
 	}
 	if mediaType != "" {
 		r.Header.Set("Content-Type", mediaType)
+	}
+	if o.Body && brings != nil {
+		r.ContentLength = -1
 	}
 	return r, nil
 }

@@ -10,13 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/reflectory/reflectory/core/access"
 )
-
-// TestMain looks for what is left running after the tests.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // asked is a request that a handler of these tests does until it is let go.
 func asked(t *testing.T, api *API, work func(context.Context)) (*Server, chan *http.Response) {
