@@ -216,18 +216,32 @@ func TestCall_AStreamNeedsAnEnd(t *testing.T) {
 // TestProblem_APluginChoosesNoStatus: only the host's own reasons mean more than their class.
 func TestProblem_APluginChoosesNoStatus(t *testing.T) {
 	for reason, code := range map[string]sdk.Code{
-		"unauthenticated": sdk.Invalid, "json_invalid": sdk.Unavailable, "connections_full": sdk.Invalid, "x_too_large": sdk.Exhausted,
+		"unauthenticated": sdk.Invalid, "json_invalid": sdk.Unavailable, "precondition_failed": sdk.Invalid, "x_too_large": sdk.Exhausted,
 	} {
 		err := sdk.Errorf(code, reason, "x")
-		if got := statusOf(err); got == statuses[code] {
-			t.Errorf("the host's %s has its class's status %d", reason, got)
+		if before, called := statusOf(err, false), statusOf(err, true); before == statuses[code] && called == statuses[code] {
+			t.Errorf("the host's %s has its class's status %d", reason, before)
 		}
 		err.FromPlugin = true
 		for _, err := range []error{err, sdk.Wrap("evaluate", err), core.JoinErrors(err, err)} {
-			if got := statusOf(sdk.AsError(err)); got != statuses[code] {
+			if got := statusOf(sdk.AsError(err), true); got != statuses[code] {
 				t.Errorf("a plugin's %s: %d, want %d", reason, got, statuses[code])
 			}
 		}
+	}
+}
+
+// TestProblem_AFieldChoosesNoStatus: what is wrong with a field called query is none of the
+// URL's query.
+func TestProblem_AFieldChoosesNoStatus(t *testing.T) {
+	s := newSite(t)
+	a := s.send("operator", "POST", "/v1/recall", `{"query":"","namespace":"team"}`)
+	if p := a.problem(t); a.StatusCode != 422 || p.Code != "query_invalid" {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	a = s.send("operator", "POST", "/v1/recall?query=x", `{}`)
+	if p := a.problem(t); a.StatusCode != 400 || p.Code != "query_invalid" {
+		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }
 
