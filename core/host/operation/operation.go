@@ -85,6 +85,8 @@ type Call struct {
 
 	caller    core.Caller
 	operation *Operation
+	// memory is the one that the request names, as it was found to see where that is.
+	memory *core.Memory
 }
 
 // Progress is how far a long operation is.
