@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -54,5 +55,64 @@ func JoinErrors(errs ...error) error {
 			reason = "several_problems"
 		}
 	}
-	return sdk.Errorf(sdk.CodeOf(errs[0]), reason, "%s", strings.Join(lines, "\n")).WithDetail("problems", problems)
+	joined := sdk.Errorf(sdk.CodeOf(errs[0]), reason, "%s", strings.Join(lines, "\n")).WithDetail("problems", problems)
+	joined.FromPlugin = slices.ContainsFunc(errs, func(err error) bool { return sdk.AsError(err).FromPlugin })
+	return joined
+}
+
+// DecodeDetails reads an error's details, as [ErrorInfo] has them in JSON, in the types that
+// the program looks for: the problems of [JoinErrors] are []*ErrorInfo. Objects and lists
+// otherwise stay as they came, so that they are printed with their members in the same order.
+// It returns nil for none.
+func DecodeDetails(members map[string]json.RawMessage) (map[string]any, error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	details := make(map[string]any, len(members))
+	for name, text := range members {
+		value, err := decodeDetail(name, text)
+		if err != nil {
+			return nil, err
+		}
+		details[name] = value
+	}
+	return details, nil
+}
+
+func decodeDetail(name string, text json.RawMessage) (any, error) {
+	if problems := decodeProblems(text); name == "problems" && problems != nil {
+		return problems, nil
+	}
+	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+		return text, nil
+	}
+	return DecodeJSON(text)
+}
+
+// decodeProblems are the problems of an error that is several. Nil is a list that other parts
+// of the program made, whose members aren't those of an ErrorInfo.
+func decodeProblems(text json.RawMessage) []*ErrorInfo {
+	var list []*struct {
+		ErrorInfo
+		Details map[string]json.RawMessage `json:"details"`
+	}
+	if json.Unmarshal(text, &list) != nil {
+		return nil
+	}
+	problems := make([]*ErrorInfo, len(list))
+	for i, p := range list {
+		if p == nil {
+			return nil
+		}
+		details, err := DecodeDetails(p.Details)
+		if err != nil {
+			return nil
+		}
+		problems[i] = &p.ErrorInfo
+		problems[i].Details = details
+	}
+	if again, err := EncodeJSON(problems); err != nil || string(again) != string(text) {
+		return nil
+	}
+	return problems
 }

@@ -11,9 +11,10 @@ import (
 )
 
 // Find returns the memory whose id is, or alone starts with, prefix. A prefix
-// that fits several is sdk.Conflict, reason "id_ambiguous", and names them.
+// that fits several is sdk.Conflict, reason "id_ambiguous", and names them; one
+// shorter than [MinPrefix] fits none.
 func (m *Memories) Find(ctx context.Context, prefix string) (*core.Memory, error) {
-	return find(ctx, m, prefix, lookup[core.Memory]{record.MemoryPrefix, "memory_not_found", sdk.NewAction("memory list", "namespace", nil), record.Read})
+	return find(ctx, m, prefix, lookup[core.Memory]{record.MemoryPrefix, "memory_not_found", record.Read})
 }
 
 // lookup is how what has an id is found by the beginning of that.
@@ -22,9 +23,7 @@ type lookup[T any] struct {
 	kind string
 	// missing is the reason of the error where there is none of that id.
 	missing string
-	// list lists them.
-	list *sdk.Action
-	read func(r core.Reader, id string) (*T, error)
+	read    func(r core.Reader, id string) (*T, error)
 }
 
 // find returns what has an id, or alone an id that starts with prefix.
@@ -39,12 +38,8 @@ func find[T any](ctx context.Context, m *Memories, prefix string, l lookup[T]) (
 func (l lookup[T]) find(r core.Reader, prefix string) (*T, error) {
 	found, err := l.read(r, prefix)
 	switch {
-	case sdk.ReasonOf(err) != l.missing || !bounds.ValidID(prefix):
+	case sdk.ReasonOf(err) != l.missing || !bounds.ValidID(prefix) || len(prefix) < MinPrefix:
 		return found, err
-	case len(prefix) < MinPrefix:
-		short := sdk.Errorf(sdk.Invalid, "id_prefix_short", "%q is too short to name one: give %d characters or more", prefix, MinPrefix)
-		short.Hint, short.Try = "list them", l.list
-		return nil, short
 	}
 	id, several := onlyID(r, l.kind, prefix)
 	switch {

@@ -43,7 +43,7 @@ func (m *Memories) Knowledge(ctx context.Context, id string) (k *core.Knowledge,
 // reason "id_ambiguous", and names them.
 func (m *Memories) FindKnowledge(ctx context.Context, prefix string) (*core.Knowledge, error) {
 	return find(ctx, m, prefix, lookup[core.Knowledge]{
-		record.KnowledgePrefix, "knowledge_not_found", sdk.NewAction("knowledge list", "namespace", nil), knowledge.Read,
+		record.KnowledgePrefix, "knowledge_not_found", knowledge.Read,
 	})
 }
 

@@ -233,7 +233,7 @@ func TestKnowledgeIsListedTheNewestFirst(t *testing.T) {
 		_, err = w.Knowledge(t.Context(), "nothing")
 		wantReason(t, err, sdk.NotFound, "knowledge_not_found")
 		for prefix, want := range map[string]string{
-			all[0]: "", all[0][:35]: "id_ambiguous", "11111111": "knowledge_not_found", all[0][:7]: "id_prefix_short", "a/b": "knowledge_not_found",
+			all[0]: "", all[0][:35]: "id_ambiguous", "11111111": "knowledge_not_found", all[0][:7]: "knowledge_not_found", "a/b": "knowledge_not_found",
 		} {
 			if k, err := w.FindKnowledge(t.Context(), prefix); sdk.ReasonOf(err) != want || err == nil && k.ID != all[0] {
 				t.Errorf("%q finds %+v, %v, want %q", prefix, k, err, want)

@@ -238,7 +238,7 @@ func TestFindTakesAUniquePrefix(t *testing.T) {
 	}
 	cases := []struct{ prefix, id, reason string }{
 		{"abcdefgh-1", "abcdefgh-1", ""}, {"abcdefgi", "abcdefgi-1", ""}, {"ab", "ab", ""},
-		{"abcdefgh", "", "id_ambiguous"}, {"abcdefg", "", "id_prefix_short"},
+		{"abcdefgh", "", "id_ambiguous"}, {"abcdefg", "", "memory_not_found"},
 		{"zzzzzzzz", "", "memory_not_found"}, {"", "", "memory_not_found"}, {"a/", "", "memory_not_found"},
 	}
 	for _, c := range cases {

@@ -98,7 +98,7 @@ func (m *Memories) Pending(ctx context.Context, f PendingFilter) (list []*Pendin
 // FindPending returns the pending reflection whose id is, or alone starts with,
 // prefix, of at least [MinPrefix] characters.
 func (m *Memories) FindPending(ctx context.Context, prefix string) (*Pending, error) {
-	return find(ctx, m, prefix, lookup[Pending]{record.PendingPrefix, "pending_not_found", sdk.NewAction("memory pending"), record.ReadPending})
+	return find(ctx, m, prefix, lookup[Pending]{record.PendingPrefix, "pending_not_found", record.ReadPending})
 }
 
 // PendingNotFound is the refusal of an id that nothing waits with: sdk.NotFound, reason

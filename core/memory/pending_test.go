@@ -132,7 +132,7 @@ func TestAPendingReflectionIsFoundByAPrefix(t *testing.T) {
 	_, approved := w.Approve(t.Context(), short)
 	_, rejected := w.Reject(t.Context(), short, "")
 	for _, err := range []error{found, approved, rejected} {
-		wantReason(t, err, sdk.Invalid, "id_prefix_short")
+		wantReason(t, err, sdk.NotFound, "pending_not_found")
 	}
 }
 

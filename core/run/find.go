@@ -92,7 +92,8 @@ func ReadRunNamespace(r core.Reader, id string) (string, error) {
 }
 
 // Find returns the run whose id is, or alone starts with, prefix. A prefix that
-// fits several runs is sdk.Conflict, reason "run_ambiguous", and names them.
+// fits several runs is sdk.Conflict, reason "run_ambiguous", and names them; one
+// shorter than [MinPrefix] fits none.
 func (s *Repository) Find(ctx context.Context, prefix string) (run *core.Run, err error) {
 	err = s.store.View(ctx, func(r core.Reader) error {
 		id, err := findID(r, prefix)
@@ -113,8 +114,7 @@ func findID(r core.Reader, prefix string) (string, error) {
 		return prefix, err
 	}
 	if len(prefix) < MinPrefix {
-		return "", sdk.Errorf(sdk.Invalid, "run_prefix_short", "%q is too short to name a run: give %d characters or more", prefix, MinPrefix).
-			WithHint("list the runs").WithAction("runs list")
+		return "", RunNotFound(prefix)
 	}
 	var ids []string
 	err := core.ScanPrefix(r, runKey(prefix), func(key, _ []byte) (bool, error) {

@@ -250,7 +250,7 @@ func TestFind(t *testing.T) {
 		{"0193ffff", "0193ffff-0000-7000-8000-000000000003", ""},
 		{"r1", "r1", ""},
 		{"0193f2a0", "", "run_ambiguous"},
-		{"0193", "", "run_prefix_short"},
+		{"0193", "", "run_not_found"},
 		{"deadbeef", "", "run_not_found"},
 		{"", "", "run_not_found"},
 		{"../../etc", "", "run_not_found"},

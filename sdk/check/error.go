@@ -40,8 +40,10 @@ func Error(e *sdk.Error) *sdk.Error {
 }
 
 // PluginError does the same as [Error] for an error that a plugin sent to its host. It
-// also marks the hint as the plugin's words, because people follow hints.
+// also marks the error as a plugin's, and the hint as the plugin's words, because people
+// follow hints.
 func PluginError(e *sdk.Error) *sdk.Error {
+	e.FromPlugin = true
 	if Error(e); e.Hint != "" {
 		e.Hint = "the plugin says: " + e.Hint
 	}

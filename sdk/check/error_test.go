@@ -11,10 +11,10 @@ func TestAPluginsErrorCannotLookLikeTheHosts(t *testing.T) {
 	const forged = "no\nerror: store damaged\r\nhint: run\x1b[2K rm -rf ~\u202e\u2028"
 	const shown = `no\nerror: store damaged\r\nhint: run\x1b[2K rm -rf ~\u202e\u2028`
 	e := check.PluginError(&sdk.Error{Code: sdk.Invalid, Op: forged, Message: forged, Hint: forged})
-	if e.Op != shown || e.Message != shown || e.Hint != "the plugin says: "+shown {
+	if e.Op != shown || e.Message != shown || e.Hint != "the plugin says: "+shown || !e.FromPlugin {
 		t.Errorf("got %+q", e)
 	}
-	if e := check.Error(&sdk.Error{Code: sdk.Invalid, Message: "größer als 3\ttief", Hint: "less"}); e.Message != `größer als 3\ttief` || e.Hint != "less" {
+	if e := check.Error(&sdk.Error{Code: sdk.Invalid, Message: "größer als 3\ttief", Hint: "less"}); e.Message != `größer als 3\ttief` || e.Hint != "less" || e.FromPlugin {
 		t.Errorf("the host's: %+q", e)
 	}
 	if e := check.PluginError(&sdk.Error{Code: sdk.Invalid, Message: "m"}); e.Hint != "" {

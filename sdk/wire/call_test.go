@@ -166,7 +166,7 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := *sent
-			want.Hint = "the plugin says: change it"
+			want.Hint, want.FromPlugin = "the plugin says: change it", true
 			if diff := cmp.Diff(error(&want), results[0].Err); diff != "" {
 				t.Error(diff)
 			}

@@ -44,6 +44,24 @@ type savedError struct {
 	Hint    string         `json:"hint,omitempty"`
 	Try     *sdk.Action    `json:"try,omitempty"`
 	Details map[string]any `json:"details,omitempty"`
+	// FromPlugin is whether a plugin chose the code.
+	FromPlugin bool `json:"from_plugin,omitempty"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler], with the details as [core.DecodeDetails] has
+// them: a surface shows what the error of the first call had, to the byte.
+func (e *savedError) UnmarshalJSON(data []byte) error {
+	type plain savedError
+	read := struct {
+		*plain
+		Details map[string]json.RawMessage `json:"details"`
+	}{plain: (*plain)(e)}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	var err error
+	e.Details, err = core.DecodeDetails(read.Details)
+	return err
 }
 
 // keyed reports whether a call has to be done once for its key. Where nothing changes, a
@@ -117,7 +135,7 @@ func ending(in, out any, err error) idempotency.Ending {
 	}
 	if err != nil {
 		cause := sdk.AsError(err)
-		s.Error = &savedError{cause.Code, cause.Reason, err.Error(), cause.Hint, cause.Try, cause.Details}
+		s.Error = &savedError{cause.Code, cause.Reason, err.Error(), cause.Hint, cause.Try, cause.Details, cause.FromPlugin}
 	}
 	e.Data = core.MustJSON(s)
 	return e
@@ -162,7 +180,9 @@ func (c *Call) again(ctx context.Context, o *Operation, in any, first *idempoten
 		*c.Replayed = true
 	}
 	if e := s.Error; e != nil {
-		return out, &sdk.Error{Code: e.Code, Reason: e.Reason, Message: e.Message, Hint: e.Hint, Try: e.Try, Details: e.Details}
+		return out, &sdk.Error{
+			Code: e.Code, Reason: e.Reason, Message: e.Message, Hint: e.Hint, Try: e.Try, Details: e.Details, FromPlugin: e.FromPlugin,
+		}
 	}
 	return out, nil
 }

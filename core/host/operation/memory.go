@@ -154,15 +154,11 @@ type Memory struct {
 }
 
 func memoryGet(ctx context.Context, c *Call, in *MemoryGet) (*Memory, error) {
-	found, err := c.Host.Memories.Get(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
 	from, to, err := c.Host.Memories.Links(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &Memory{found, c.seenLinks(ctx, from), c.seenLinks(ctx, to)}, nil
+	return &Memory{c.memory, c.seenLinks(ctx, from), c.seenLinks(ctx, to)}, nil
 }
 
 // MemoryList selects memories: see [memory.ListFilter].

@@ -91,6 +91,8 @@ type Call struct {
 	operation *Operation
 	// runID is the run that a job starts; "" is a new one.
 	runID string
+	// memory is the one that the request names, as it was found to see where that is.
+	memory *core.Memory
 }
 
 // Progress is how far a long operation is.

@@ -65,7 +65,7 @@ func (c *Call) atMemory(ctx context.Context, id *string) (place, error) {
 	if err != nil {
 		return place{}, c.known(err, absent)
 	}
-	*id = found.ID
+	*id, c.memory = found.ID, found
 	return place{namespaces: []string{found.Namespace}, absent: absent}, nil
 }
 

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/governance"
@@ -33,6 +34,15 @@ func EntityVersion(out any) string {
 	default:
 		return ""
 	}
+}
+
+// HasVersion reports whether an operation's results have an [EntityVersion].
+func (o *Operation) HasVersion() bool {
+	switch reflect.Zero(reflect.PointerTo(o.out)).Interface().(type) {
+	case Versioned, *core.Memory, *core.Knowledge, *governance.Record:
+		return true
+	}
+	return false
 }
 
 // EntityVersion implements [Versioned]. A link to a memory, or what the caller sees of its

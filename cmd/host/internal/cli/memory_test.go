@@ -209,7 +209,7 @@ func TestWhatWaitsIsListedApprovedAndRejected(t *testing.T) {
 	w.env["REFLECTORY_AGENT"] = "ada"
 	fact := w.parsed(exitPassed, "memory observe --namespace team/a --content x")["id"].(string)
 	w.line(exitPassed, "", "governance set team require_approval_above_depth=0")
-	if code, _, _ := w.refusal(exitFailure, "memory get "+fact[:7]); code != "id_prefix_short" {
+	if code, _, _ := w.refusal(exitFailure, "memory get "+fact[:7]); code != "memory_not_found" {
 		t.Errorf("7 characters: %s", code)
 	}
 	const keyed = " --title T --content deep --idempotency-key k --source "

@@ -60,8 +60,8 @@ by then goes back to the queue, and the next server goes on with it.`,
 
 // serve serves until the context ends.
 func (a *App) serve(ctx context.Context, listen string) (err error) {
-	name, err := httpapi.CheckListen(ctx, listen)
-	if err != nil {
+	start := &access.Listen{Address: listen}
+	if _, err := httpapi.CheckListen(ctx, start); err != nil {
 		return usageError{sdk.Wrap("--listen", err)}
 	}
 	dir := a.config.DataDir.Value
@@ -79,12 +79,12 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 	}
 	defer func() { err = core.JoinErrors(err, stopPool(pool)) }() // after the server, which may queue jobs
 	api, err := httpapi.New(httpapi.Config{
-		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{name}, Log: a.requestLog(),
+		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{listen}, Log: a.requestLog(),
 	})
 	if err != nil {
 		return err
 	}
-	tcp, err := httpapi.Listen(ctx, listen)
+	tcp, err := httpapi.Listen(ctx, start)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"net/http"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -26,9 +27,40 @@ func (d *ErrorData) Err() error {
 	return &sdk.Error{Code: d.Class, Reason: d.Reason, Message: d.Message, Hint: d.Hint, Try: d.Try, Details: d.Details}
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. Facts that are no plain values stay as they
-// came, so that they are printed with their members in the same order; the problems of an
-// error that is several are what core.Together makes.
+// Err is the problem as an error of the program. What the server said for the program goes
+// before what it said for everybody; it doesn't say it where it refused before it looked at
+// the request, such as for too many connections.
+func (p *Problem) Err() error {
+	if p.Error != nil {
+		return p.Error.Err()
+	}
+	return &sdk.Error{Code: classOf(p.Status), Reason: p.Code, Message: p.Detail, Hint: p.Hint, Details: p.Details}
+}
+
+// classOf is the class of a refusal by its status.
+func classOf(status int) sdk.Code {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return sdk.Denied
+	case http.StatusNotFound:
+		return sdk.NotFound
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return sdk.Conflict
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
+		return sdk.Timeout
+	case http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge:
+		return sdk.Exhausted
+	case http.StatusServiceUnavailable:
+		return sdk.Unavailable
+	}
+	if status >= http.StatusInternalServerError {
+		return sdk.Internal
+	}
+	return sdk.Invalid
+}
+
+// UnmarshalJSON implements [json.Unmarshaler], with the details as [core.DecodeDetails] has
+// them.
 func (d *ErrorData) UnmarshalJSON(data []byte) error {
 	type plain ErrorData
 	read := struct {
@@ -38,64 +70,7 @@ func (d *ErrorData) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
-	d.Details = nil
-	for name, text := range read.Details {
-		value, err := detail(name, text)
-		if err != nil {
-			return err
-		}
-		if d.Details == nil {
-			d.Details = map[string]any{}
-		}
-		d.Details[name] = value
-	}
-	return nil
-}
-
-// detail is a fact of an error.
-func detail(name string, text json.RawMessage) (any, error) {
-	if name == "problems" {
-		var list []*problemData
-		if json.Unmarshal(text, &list) == nil {
-			problems := make([]*core.ErrorInfo, len(list))
-			for i, p := range list {
-				problems[i] = p.info()
-			}
-			if same(problems, text) {
-				return problems, nil
-			}
-		}
-	}
-	if text[0] == '{' || text[0] == '[' {
-		return text, nil
-	}
-	return core.DecodeJSON(text)
-}
-
-// problemData is one of several problems.
-type problemData struct {
-	core.ErrorInfo
-	Details map[string]json.RawMessage `json:"details"`
-}
-
-func (p *problemData) info() *core.ErrorInfo {
-	info := p.ErrorInfo
-	for name, text := range p.Details {
-		value, err := detail(name, text)
-		if err != nil {
-			value = text
-		}
-		if info.Details == nil {
-			info.Details = map[string]any{}
-		}
-		info.Details[name] = value
-	}
-	return &info
-}
-
-// same reports whether a value is printed as it came: problems of another part of the
-// program have members of their own.
-func same(value any, text json.RawMessage) bool {
-	again, err := core.EncodeJSON(value)
-	return err == nil && string(again) == string(text)
+	var err error
+	d.Details, err = core.DecodeDetails(read.Details)
+	return err
 }

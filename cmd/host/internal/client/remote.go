@@ -80,10 +80,10 @@ func (r *Remote) read(ctx context.Context, o *operation.Operation, c *operation.
 	media, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if media == ProblemType {
 		var p Problem
-		if err := json.NewDecoder(io.LimitReader(answer.Body, MaxFrame)).Decode(&p); err != nil || p.Error == nil {
+		if err := json.NewDecoder(io.LimitReader(answer.Body, MaxFrame)).Decode(&p); err != nil || p.Code == "" {
 			return nil, unknownAnswer(answer.Status)
 		}
-		return nil, p.Error.Err()
+		return nil, p.Err()
 	}
 	if version := answer.Header.Get(VersionHeader); version != r.version {
 		return nil, OtherVersion(r.version, version)

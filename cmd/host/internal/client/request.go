@@ -2,11 +2,13 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -22,7 +24,7 @@ import (
 func NewRequest(ctx context.Context, base string, o *operation.Operation, in any, body io.Reader) (*http.Request, error) {
 	text, err := core.EncodeJSON(in)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(core.JoinErrors(notJSON(in)...), err)
 	}
 	path := o.Path
 	var rest []core.Member
@@ -51,12 +53,12 @@ func NewRequest(ctx context.Context, base string, o *operation.Operation, in any
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	mediaType := ""
+	mediaType, brings := "", body
 	switch {
 	case o.Body:
 		mediaType = LinesType
-		if body == nil {
-			body = bytes.NewReader(nil)
+		if body = http.NoBody; brings != nil {
+			body = struct{ io.Reader }{brings} // of unknown length: else an empty file would be sent as none
 		}
 	case !inQuery:
 		mediaType, body = "application/json", bytes.NewReader(core.JoinMembers(rest))
@@ -70,7 +72,34 @@ func NewRequest(ctx context.Context, base string, o *operation.Operation, in any
 	if mediaType != "" {
 		r.Header.Set("Content-Type", mediaType)
 	}
+	if o.Body && brings != nil {
+		r.ContentLength = -1
+	}
 	return r, nil
+}
+
+// notJSON are the refusals of a request's fields that are to be JSON and aren't, in the words
+// of the operations, which it can't be sent to.
+func notJSON(in any) (refusals []error) {
+	v := reflect.Indirect(reflect.ValueOf(in))
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if field.Type != reflect.TypeFor[json.RawMessage]() {
+			continue
+		}
+		value, err := v.FieldByIndexErr(field.Index)
+		if err != nil || value.Len() == 0 {
+			continue
+		}
+		raw := value.Bytes()
+		if _, err := core.DecodeJSON(raw); err != nil {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			refusals = append(refusals, sdk.AsError(sdk.Wrap(name, err)).WithDetail("field", name))
+		}
+	}
+	return refusals
 }
 
 // addQuery adds a member to a query: a list as often as it has items, a text without its

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -126,12 +127,19 @@ func (a *API) checkOrigin(r *request) error {
 	return nil
 }
 
-// hostOf is a host's name without its port, in lower case.
+// hostOf is a host's name without its port, in lower case; an address as it is usually
+// written.
 func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		host = host[1 : len(host)-1]
+	}
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.Unmap().String()
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
 // addressOf is the address that a request came from.

@@ -108,7 +108,7 @@ func TestAccess_ListensToThisMachineOnly(t *testing.T) {
 		"192.0.2.1:1": "tls_required", "[fe80::1]:1": "tls_required", "[::ffff:192.0.2.1]:1": "tls_required",
 		"": "listen_invalid", "127.0.0.1": "listen_invalid", "127.0.0.1:": "listen_invalid", "::1:80": "listen_invalid",
 	} {
-		_, err := CheckListen(t.Context(), address)
+		_, err := CheckListen(t.Context(), &access.Listen{Address: address})
 		if got := sdk.ReasonOf(err); got != reason {
 			t.Errorf("%q: %v, want %s", address, err, reason)
 		}
@@ -116,12 +116,12 @@ func TestAccess_ListensToThisMachineOnly(t *testing.T) {
 			t.Errorf("%q has no hint", address)
 		}
 	}
-	l, err := Listen(t.Context(), "127.0.0.1:0")
+	l, err := Listen(t.Context(), &access.Listen{Address: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if _, err := Listen(t.Context(), l.Addr().String()); sdk.ReasonOf(err) != "listen_taken" {
+	if _, err := Listen(t.Context(), &access.Listen{Address: l.Addr().String()}); sdk.ReasonOf(err) != "listen_taken" {
 		t.Errorf("a port that is taken: %v", err)
 	}
 }
@@ -248,7 +248,7 @@ func TestLimits_AreCheckedTogether(t *testing.T) {
 // TestLimits_Connections: one too many gets an error, and one that ends makes room.
 func TestLimits_Connections(t *testing.T) {
 	s := newLimitedSite(t, Limits{Connections: 2, Requests: -1})
-	tcp, err := Listen(t.Context(), "127.0.0.1:0")
+	tcp, err := Listen(t.Context(), &access.Listen{Address: "127.0.0.1:0"})
 	s.Must(err)
 	server := NewServer(t.Context(), s.api)
 	server.ServeTCP(tcp)

@@ -29,8 +29,10 @@ type Config struct {
 	Version string
 	// Authenticator says who asks over TCP. Nil knows nobody.
 	Authenticator Authenticator
-	// Hosts are the names, besides the names of this machine's loopback, that a request over TCP
-	// may have as its host, without a port.
+	// Hosts are the names and addresses, besides those of this machine's loopback, that a
+	// request over TCP may have as its host: such as the name by which a proxy in front of the
+	// server is known, where it passes that on. A port doesn't count, in a request either;
+	// neither do upper case and a dot at the end.
 	Hosts  []string
 	Limits Limits
 	// Log takes a line for each request that was answered. It must be safe for concurrent
@@ -74,7 +76,9 @@ func New(c Config) (*API, error) {
 		a.routes[o.Name] = newRoute(o)
 	}
 	for _, name := range append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...) {
-		a.hosts[hostOf(name)] = true
+		if host := hostOf(name); host != "" { // else a request without one would be let in
+			a.hosts[host] = true
+		}
 	}
 	a.folders = a.hostFolders()
 	a.rates = newRates(a.limits)
@@ -90,13 +94,14 @@ func (a *API) Remote() http.Handler {
 	outer.HandleFunc("GET /healthz", a.healthy)
 	outer.HandleFunc("GET /readyz", a.isReady)
 	inner := a.mux(false)
-	outer.Handle("/", a.enter(false, func(w http.ResponseWriter, r *request) {
+	known := a.enter(false, func(w http.ResponseWriter, r *request) {
 		if !a.authenticate(w, r) || !a.admit(w, r) {
 			return
 		}
 		inner.ServeHTTP(w, r.with(r.http.Context()))
-	}))
-	return outer
+	})
+	outer.Handle("/", known)
+	return cleanOnly(outer, known)
 }
 
 // Local handles what comes over the socket, whose listener has checked who the peer is.

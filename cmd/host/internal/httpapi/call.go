@@ -68,13 +68,13 @@ func (a *API) call(w http.ResponseWriter, r *request, rt *route, c operation.Cal
 			return nil, err
 		}
 	}
-	if rt.Body {
+	if rt.Body && r.http.ContentLength != 0 {
 		c.Body = a.stream(w, r)
 	}
 	if err := a.conditions(r, rt, in, &c); err != nil {
 		return nil, err
 	}
-	c.Host = a.config.Host
+	c.Host, r.called = a.config.Host, true
 	out, err := rt.Do(core.WithCaller(r.http.Context(), r.caller), c, in)
 	if r.replayed {
 		w.Header().Set(replayedHeader, "true")
@@ -206,6 +206,11 @@ const resultTrailer = "Reflectory-Result"
 // streamed answers with what the operation writes. An error before the first byte is a
 // problem like any other; after it the answer breaks off, so that nobody takes it for whole.
 func (a *API) streamed(w http.ResponseWriter, r *request, rt *route) {
+	if !r.http.ProtoAtLeast(1, 1) {
+		a.refuse(w, r, sdk.Errorf(sdk.Invalid, "http_version_unsupported", "before HTTP/1.1, an answer that breaks off looks whole").
+			WithHint("ask with HTTP/1.1"))
+		return
+	}
 	sink := &sink{w: w, r: r, control: http.NewResponseController(w)}
 	out, err := a.call(w, r, rt, operation.Call{Sink: sink})
 	switch {
@@ -215,7 +220,10 @@ func (a *API) streamed(w http.ResponseWriter, r *request, rt *route) {
 		r.code, r.failure = sdk.ReasonOf(err), err
 		panic(http.ErrAbortHandler) // the connection ends without the last chunk
 	default:
-		sink.begin()
+		r.failure = sink.end()
+		if r.failure != nil {
+			panic(http.ErrAbortHandler)
+		}
 		w.Header().Set(resultTrailer, string(core.MustJSON(out)))
 	}
 }
@@ -238,6 +246,17 @@ func (s *sink) begin() {
 	h.Set("Trailer", resultTrailer)
 	s.r.status = http.StatusOK
 	s.w.WriteHeader(http.StatusOK)
+}
+
+// end sends what is left, with a time of its own: the last piece may have come long ago. An
+// error is that the caller doesn't have all.
+func (s *sink) end() error {
+	s.begin()
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none
+	if err := s.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return sdk.Errorf(sdk.Unavailable, "caller_lost", "the answer couldn't be sent to its end: %w", err)
+	}
+	return nil
 }
 
 // Write implements [io.Writer].

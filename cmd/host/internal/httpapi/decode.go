@@ -123,11 +123,12 @@ func fault(reason, pointer, format string, args ...any) *sdk.Error {
 
 // check compares a value with the type that it is for.
 func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, taken []string) {
+	nullable := t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map
 	for t.Kind() == reflect.Pointer && !readsItself(t) {
 		t = t.Elem()
 	}
 	came := kindOf(data)
-	if came == "null" || readsItself(t) || t.Kind() == reflect.Interface {
+	if came == "null" && nullable || readsItself(t) || t.Kind() == reflect.Interface {
 		return
 	}
 	want := wordOf(t)

@@ -10,11 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/reflectory/reflectory/core/access"
 )
-
-// TestMain looks for what is left running after the tests.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // asked is a request that a handler of these tests does until it is let go.
 func asked(t *testing.T, api *API, work func(context.Context)) (*Server, chan *http.Response) {
@@ -82,7 +79,7 @@ func TestDrain_TakesNothingMore(t *testing.T) {
 	s := newSite(t)
 	server := NewServer(context.Background(), s.api)
 	s.Must(server.Stop())
-	tcp, err := Listen(t.Context(), "127.0.0.1:0")
+	tcp, err := Listen(t.Context(), &access.Listen{Address: "127.0.0.1:0"})
 	s.Must(err)
 	server.ServeTCP(tcp)
 	if _, err := tcp.Accept(); err == nil {

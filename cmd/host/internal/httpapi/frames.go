@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"sync"
@@ -20,11 +21,11 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 		Pieces: r.http.Header.Get(client.PiecesHeader) == "true",
 		Events: func(e core.Event) {
 			payload, err := client.EncodeEvent(e)
-			f.write(client.FrameEvent, payload, err)
+			f.tell(client.FrameEvent, payload, err)
 		},
 		Progress: func(p operation.Progress) {
 			payload, err := client.EncodeProgress(p)
-			f.write(client.FrameProgress, payload, err)
+			f.tell(client.FrameProgress, payload, err)
 		},
 	}
 	if rt.Sink {
@@ -37,18 +38,32 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 	} else {
 		end.Result = result
 	}
+	r.failure = f.lost()
 	if err != nil {
 		r.code = sdk.ReasonOf(err)
 		if sdk.CodeOf(err) == sdk.Internal {
 			r.failure = err
 		}
 	}
-	payload, encodeErr := core.EncodeJSON(end)
-	if encodeErr != nil { // a detail that is no JSON
+	f.write(client.FrameEnd, endOf(&end))
+}
+
+// endOf is the end as JSON: without what can't be encoded, and without a result that is too
+// large for a frame. How a call ended is always said.
+func endOf(end *client.End) []byte {
+	payload, err := core.EncodeJSON(end)
+	if err != nil && end.Error != nil { // a detail that is no JSON
 		end.Error.Details = nil
-		payload = core.MustJSON(end)
+		payload, err = core.EncodeJSON(end)
 	}
-	f.write(client.FrameEnd, payload, nil)
+	if err == nil && len(payload) > client.MaxFrame {
+		err = sdk.Errorf(sdk.Exhausted, "result_too_large", "the call was done, and its result has %d bytes (limit %d)", len(payload), client.MaxFrame).
+			WithHint("ask for a part of it")
+	}
+	if err != nil {
+		return core.MustJSON(client.End{Error: client.NewErrorData(err)})
+	}
+	return payload
 }
 
 // frames writes frames, from whichever goroutine they come.
@@ -59,14 +74,38 @@ type frames struct {
 
 	mu    sync.Mutex
 	begun bool
-	err   error
+	// err is why nothing more can be written, and untold why the first of what happened
+	// meanwhile couldn't be told, which keeps nothing else from being written.
+	err, untold error
 }
 
-func (f *frames) write(kind byte, payload []byte, err error) {
+// tell writes a frame of what happens meanwhile, if that could be encoded.
+func (f *frames) tell(kind byte, payload []byte, err error) {
+	if err == nil && len(payload) <= client.MaxFrame {
+		f.write(kind, payload)
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err != nil || f.err != nil {
-		f.err = errors.Join(f.err, err)
+	if f.untold == nil {
+		f.untold = sdk.Errorf(sdk.Internal, "event_invalid", "an event of %d bytes wasn't sent: %w", len(payload), cmp.Or(err, errFrameSize))
+	}
+}
+
+// errFrameSize is of an event that is too large for a frame.
+var errFrameSize = errors.New("it is too large for a frame")
+
+// lost is the defect by which something couldn't be told; nil is none.
+func (f *frames) lost() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.untold
+}
+
+func (f *frames) write(kind byte, payload []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
 		return
 	}
 	if !f.begun {
@@ -83,7 +122,7 @@ func (f *frames) write(kind byte, payload []byte, err error) {
 
 // Write implements [io.Writer], for what an operation streams.
 func (f *frames) Write(p []byte) (int, error) {
-	f.write(client.FrameBytes, p, nil)
+	f.write(client.FrameBytes, p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(p), f.err

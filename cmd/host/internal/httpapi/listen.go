@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -18,33 +19,37 @@ import (
 // DefaultListen is where a server listens for TCP unless it is said: this machine only.
 const DefaultListen = "127.0.0.1:7842"
 
-// CheckListen refuses an address beyond this machine's loopback, where tokens and memories
-// would pass in the clear: see [access.Listen]. A name counts as all of its addresses. It
-// returns the host.
-func CheckListen(ctx context.Context, address string) (host string, err error) {
-	start := access.Listen{Address: address}
-	if host, _, err = net.SplitHostPort(address); err == nil && host != "" {
+// CheckListen decides whether a server may be started so: see [access.Listen]. A name counts
+// as all of its addresses, which start is given.
+func CheckListen(ctx context.Context, start *access.Listen) (*access.Exposure, error) {
+	if host, _, err := net.SplitHostPort(start.Address); err == nil && host != "" {
 		if one, err := netip.ParseAddr(host); err == nil {
 			start.Resolved = []netip.Addr{one}
 		} else if start.Resolved, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
-			return "", sdk.Errorf(sdk.Invalid, "listen_invalid", "listen: the host's name can't be resolved: %w", err).
+			return nil, sdk.Errorf(sdk.Invalid, "listen_invalid", "listen: the host's name can't be resolved: %w", err).
 				WithHint("write it as %s", DefaultListen).WithDetail("field", "listen")
 		}
 	}
-	_, err = start.Check()
-	return host, err
+	return start.Check()
 }
 
-// Listen listens for TCP on an address that [CheckListen] took.
-func Listen(ctx context.Context, address string) (net.Listener, error) {
+// Listen listens for TCP where [CheckListen] let a server start: on one of the addresses that
+// were checked, one of IPv4 before others. A name isn't looked up again, since it could have
+// another address by now.
+func Listen(ctx context.Context, start *access.Listen) (net.Listener, error) {
+	address := start.Address
+	if host, port, err := net.SplitHostPort(address); err == nil && host != "" && len(start.Resolved) > 0 {
+		one := start.Resolved[max(0, slices.IndexFunc(start.Resolved, func(a netip.Addr) bool { return a.Unmap().Is4() }))]
+		address = net.JoinHostPort(one.String(), port)
+	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, sdk.Errorf(sdk.Conflict, "listen_taken", "another program listens on %s", address).
+		return nil, sdk.Errorf(sdk.Conflict, "listen_taken", "another program listens on %s", start.Address).
 			WithHint("stop it, or choose another port with listen; port 0 takes one that is free").WithDetail("field", "listen")
 	}
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Unavailable, "listen_failed", "listen on %s: %w", address, err)
+		return nil, sdk.Errorf(sdk.Unavailable, "listen_failed", "listen on %s: %w", start.Address, err)
 	}
 	return l, nil
 }
@@ -70,7 +75,8 @@ func newBounded(l net.Listener, most int) net.Listener {
 
 // full is the response to a connection that is one too many.
 const full = `{"type":"urn:reflectory:problem:connections_full","title":"Unavailable","status":503,` +
-	`"detail":"the server has as many connections as it takes","code":"connections_full","trace_id":""}` + "\n"
+	`"detail":"the server has as many connections as it takes","code":"connections_full",` +
+	`"hint":"wait, or close connections that aren't in use","trace_id":""}` + "\n"
 
 // Accept implements [net.Listener].
 func (b *bounded) Accept() (net.Conn, error) {

@@ -136,6 +136,9 @@ func responses(rt *route, schemas object, out *jsonschema.Schema) object {
 		list["202"] = object{"description": "A job does it; Location is where the job is.", "content": content("application/json", ref("job_queued"))}
 		return list
 	}
+	if rt.Method == http.MethodGet && rt.HasVersion() {
+		list["304"] = object{"description": "The caller has it, by the ETag that If-None-Match names."}
+	}
 	schemas[rt.Name+"_result"] = out
 	list["200"] = object{"description": "Done.", "content": content("application/json", ref(rt.Name+"_result"))}
 	return list
@@ -146,6 +149,9 @@ func (rt *route) refusals() []int {
 	list := []int{400, 401, 403, 404, 406, 409, 413, 415, 422, 429, 431, 500, 503, 504}
 	if !rt.inQuery() || rt.Body {
 		list = append(list, http.StatusRequestTimeout)
+	}
+	if _, compares := fieldsOf(rt.In())["if_version"]; compares {
+		list = append(list, http.StatusPreconditionFailed)
 	}
 	return list
 }

@@ -28,25 +28,35 @@ var (
 		sdk.Invalid: 422, sdk.NotFound: 404, sdk.Conflict: 409, sdk.Denied: 403, sdk.Exhausted: 429, sdk.Timeout: 504,
 		sdk.Cancelled: 409, sdk.Unavailable: 503, sdk.Incompatible: 409, sdk.Internal: 500,
 	}
-	// reasons have a status of their own.
-	reasons = map[string]int{
+	// transportStatuses are of the reasons with which this package refuses a request before an operation
+	// is called, where HTTP has a closer word than their class.
+	transportStatuses = map[string]int{
 		// What can't be read at all.
 		"json_invalid": 400, "json_too_deep": 400, "json_name_repeated": 400, "query_invalid": 400, "body_unreadable": 400,
-		"invalid_page_token": 400, "header_invalid": 400, "last_event_id_invalid": 400,
+		"header_invalid": 400, "last_event_id_invalid": 400,
 		// What HTTP has a word for.
-		"unauthenticated": 401, "method_not_allowed": 405, "not_acceptable": 406, "body_timeout": 408, "precondition_failed": 412,
+		"unauthenticated": 401, "method_not_allowed": 405, "not_acceptable": 406, "body_timeout": 408,
 		"content_type_unsupported": 415, "headers_too_large": 431,
 		// What is full for everybody, and not by this caller.
 		"streams_full": 503, "connections_full": 503,
 	}
+	// operationStatuses are the same of an operation's own errors, and of a body that it reads. Nothing
+	// else that an operation comes to may choose a status: a field may be called query, and a
+	// plugin chooses its reasons as it likes.
+	operationStatuses = map[string]int{"invalid_page_token": 400, "precondition_failed": 412, "body_unreadable": 400, "body_timeout": 408}
 )
 
-// statusOf is an error's status.
-func statusOf(e *sdk.Error) int {
-	if status := reasons[e.Reason]; status != 0 {
-		return status
+// statusOf is an error's status: of an operation that was called, or of what came before.
+func statusOf(e *sdk.Error, called bool) int {
+	own := transportStatuses
+	if called {
+		own = operationStatuses
 	}
-	if e.Code == sdk.Exhausted && strings.HasSuffix(e.Reason, "_too_large") {
+	switch status := own[e.Reason]; {
+	case e.FromPlugin:
+	case status != 0:
+		return status
+	case e.Code == sdk.Exhausted && strings.HasSuffix(e.Reason, "_too_large"):
 		return http.StatusRequestEntityTooLarge
 	}
 	if status := statuses[e.Code]; status != 0 {
@@ -61,7 +71,7 @@ const retryAfter = time.Second
 // problem makes the problem of an error.
 func (a *API) problem(r *request, err error) *client.Problem {
 	e := sdk.AsError(err)
-	status := statusOf(e)
+	status := statusOf(e, r.called)
 	p := &client.Problem{
 		Title: titles[e.Code], Status: status, Detail: err.Error(), Code: sdk.ReasonOf(err), TraceID: r.trace,
 		Hint: a.hint(e.Hint, e.Try), Details: facts(e.Details),

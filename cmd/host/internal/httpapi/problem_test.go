@@ -189,7 +189,7 @@ func TestProblem_HasTheClassesStatus(t *testing.T) {
 			t.Errorf("%s: Retry-After %q", code, w.Header().Get("Retry-After"))
 		}
 	}
-	if got := statusOf(sdk.Errorf(sdk.Exhausted, "input_too_large", "x")); got != http.StatusRequestEntityTooLarge {
+	if got := statusOf(sdk.Errorf(sdk.Exhausted, "input_too_large", "x"), true); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("too large: %d", got)
 	}
 }

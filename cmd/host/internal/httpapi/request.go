@@ -26,6 +26,8 @@ type request struct {
 	taken []string
 	// body is its JSON, as far as it was read.
 	body []byte
+	// called is whether its operation was.
+	called bool
 	// code and status are how it was answered; code is "" where it worked. failure is what
 	// went wrong inside.
 	code    string

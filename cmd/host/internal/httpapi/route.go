@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func (rt *route) spell(args sdk.Args) string {
 }
 
 // mux routes the operations, and the few other paths that there are.
-func (a *API) mux(local bool) *http.ServeMux {
+func (a *API) mux(local bool) http.Handler {
 	mux := http.NewServeMux()
 	for _, rt := range a.routes {
 		if !local {
@@ -90,8 +91,28 @@ func (a *API) mux(local bool) *http.ServeMux {
 	mux.Handle("GET /v1/runs/{id}/events", a.handle("run_events", a.runEvents))
 	mux.Handle("GET /v1/jobs/{id}/events", a.handle("job_events", a.jobEvents))
 	mux.Handle("GET /v1/openapi.json", a.handle("openapi", a.openAPI))
-	mux.Handle("/", a.handle("", a.unknown(mux)))
-	return mux
+	unknown := a.handle("", a.unknown(mux))
+	mux.Handle("/", unknown)
+	return cleanOnly(mux, unknown)
+}
+
+// cleanOnly keeps from a mux the paths that it would answer itself, such as //v1, /v1/.. and
+// the * of OPTIONS: for these other is called, so that they are met by the same checks, limits
+// and log as any path that there isn't.
+func cleanOnly(mux *http.ServeMux, other http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isClean(r) {
+			mux.ServeHTTP(w, r)
+		} else {
+			other.ServeHTTP(w, r)
+		}
+	})
+}
+
+// isClean reports whether a request names a path as routes are written.
+func isClean(r *http.Request) bool {
+	at := r.URL.EscapedPath()
+	return strings.HasPrefix(at, "/") && (path.Clean(at) == strings.TrimSuffix(at, "/") || at == "/")
 }
 
 // unknown answers what no route is for: with the methods that the path has, if any.
@@ -99,6 +120,9 @@ func (a *API) unknown(mux *http.ServeMux) func(http.ResponseWriter, *request) {
 	return func(w http.ResponseWriter, r *request) {
 		var methods []string
 		for _, method := range []string{"DELETE", "GET", "HEAD", "POST", "PUT"} {
+			if !isClean(r.http) {
+				break
+			}
 			probe := &http.Request{Method: method, URL: r.http.URL, Host: r.http.Host}
 			if _, pattern := mux.Handler(probe); pattern != "/" {
 				methods = append(methods, method)

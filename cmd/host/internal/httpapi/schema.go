@@ -73,6 +73,9 @@ func bounds() []bound {
 	return []bound{
 		{reflect.TypeFor[operation.Paging](), "limit", between(0, operation.MaxLimit)},
 		{reflect.TypeFor[core.RecallRequest](), "limit", between(0, memory.MaxRecall)},
+		{reflect.TypeFor[memory.KnowledgeQuery](), "limit", between(0, memory.MaxRecall)},
+		{reflect.TypeFor[core.ObserveRequest](), "importance", between(0, 1)},
+		{reflect.TypeFor[core.ObserveRequest](), "confidence", between(0, 1)},
 		{reflect.TypeFor[operation.MemoryObserveAll](), "items", items(0, memory.MaxBatch)},
 	}
 }

@@ -31,6 +31,9 @@ type Server struct {
 	mu      sync.Mutex
 	servers []*http.Server
 	stopped bool
+	// handlers are the requests that are being done; ended is set once no more may begin.
+	handlers sync.WaitGroup
+	ended    bool
 }
 
 // NewServer makes a server. Every request has the context's values; its end
@@ -51,11 +54,13 @@ func (s *Server) ServeSocket(l net.Listener) { s.serve(l, s.api.Local()) }
 func (s *Server) serve(l net.Listener, h http.Handler) {
 	limits := s.api.limits
 	server := &http.Server{
-		Handler: s.api.boundBody(h), BaseContext: func(net.Listener) context.Context { return s.requests },
+		Handler: s.counted(s.api.boundBody(h)), BaseContext: func(net.Listener) context.Context { return s.requests },
 		ReadHeaderTimeout: limits.HeaderTime, IdleTimeout: limits.IdleTime,
 		// An answer sets its own time when it is begun. This one is for what the package
 		// net/http answers by itself.
 		WriteTimeout: writeTime,
+		// OPTIONS * is for the handler too, which asks who it comes from.
+		DisableGeneralOptionsHandler: true,
 		// What is over the limit is refused with a problem, up to this, where net/http
 		// refuses it in its own words.
 		MaxHeaderBytes: 2 * limits.Headers,
@@ -105,13 +110,42 @@ func (s *Server) end() error {
 	all.Wait()
 	s.cancel()
 	s.work.Wait()
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.handlers.Wait()
 	return core.JoinErrors(errs...)
+}
+
+// counted has the end wait for each request that was begun: net/http closes a connection
+// without a look at who still works for it, and what works after the end would find the
+// store closed.
+func (s *Server) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.begin() {
+			panic(http.ErrAbortHandler) // its connection is closed already
+		}
+		defer s.handlers.Done()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// begin counts a request, unless the server has ended.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.handlers.Add(1)
+	return true
 }
 
 // abandonTime is how long requests have to end once they are cancelled.
 const abandonTime = 5 * time.Second
 
-// abandon cancels what is still being done, and then closes the connections.
+// abandon cancels what is still being done, and then closes the connections. What is done
+// without a look at its context is waited for all the same: see [Server.counted].
 func (s *Server) abandon(server *http.Server) error {
 	s.cancel()
 	last, done := context.WithTimeout(context.Background(), abandonTime)

@@ -100,9 +100,11 @@ func (a *answer) problem(t testing.TB) *client.Problem {
 
 // serve has a handler answer a request.
 func serve(h http.Handler, r *http.Request) *answer {
-	w := httptest.NewRecorder()
+	w, asked := httptest.NewRecorder(), r.Clone(r.Context())
 	h.ServeHTTP(w, r)
-	return &answer{w.Result(), w.Body.String()}
+	a := &answer{w.Result(), w.Body.String()}
+	described().note(asked, a)
+	return a
 }
 
 // send asks as somebody over TCP. Headers are names and values by turns.

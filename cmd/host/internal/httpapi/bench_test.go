@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+)
+
+// BenchmarkGetMemory compares GET of a memory, with the operator's token and the access
+// policy, with what net/http takes to send the same bytes. The client only reads them.
+func BenchmarkGetMemory(b *testing.B) {
+	s := &site{World: operationtest.NewOn(b, nil)} // on the disk
+	s.Must(s.Host.Ready(s.Ctx))
+	_, err := s.Host.Access.EnsureOperatorToken(s.Ctx)
+	s.Must(err)
+	token, err := s.Host.Access.OperatorToken()
+	s.Must(err)
+	s.api, err = New(Config{Host: s.Host, Authenticator: Tokens{s.Host.Access}, Limits: Limits{Requests: -1, Writes: -1}})
+	s.Must(err)
+	path := "/v1/memories/" + s.Memory()
+	r := s.request(string(token), "GET", path, "")
+	r.Host = "localhost"
+	a := serve(s.api.Remote(), r)
+	if a.StatusCode != http.StatusOK {
+		b.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, string(token))
+	bare := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, a.body)
+	})
+	b.Run("bare", func(b *testing.B) { benchServer(b, bare, request) })
+	b.Run("api", func(b *testing.B) { benchServer(b, s.api.Remote(), request) })
+}
+
+// benchServer sends a request over as many connections as there are processors, times 8.
+func benchServer(b *testing.B, h http.Handler, request string) {
+	l, err := Listen(b.Context(), &access.Listen{Address: "127.0.0.1:0"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	plain := &http.Server{Handler: h}
+	done := make(chan error, 1)
+	go func() { done <- plain.Serve(l) }()
+	b.SetParallelism(8)
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer c.Close()
+		in := bufio.NewReaderSize(c, 16<<10)
+		for pb.Next() {
+			if _, err := io.WriteString(c, request); err != nil {
+				b.Error(err)
+				return
+			}
+			a, err := http.ReadResponse(in, nil)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			body, err := io.ReadAll(a.Body)
+			if err != nil || a.StatusCode != http.StatusOK {
+				b.Errorf("%d %s: %v", a.StatusCode, body, err)
+				return
+			}
+		}
+	})
+	b.StopTimer()
+	_ = plain.Close()
+	<-done
+}
