@@ -103,6 +103,28 @@ func TestReflect_IsQueuedByAnObservation(t *testing.T) {
 	}
 }
 
+// What was observed and reflected on is known in another store too.
+func TestReflect_CountsAreExported(t *testing.T) {
+	w := newWorld(t)
+	w.env["REFLECTORY_REFLECTION_SCRIPT"] = repeatsScript
+	w.anna()
+	w.ok("reflect", "--user", "anna", "--force", "--wait")
+	w.ok("memory", "observe", "--namespace", "users/anna", "--content", "More.")
+	w.ok("governance", "set", "users", "reflection.observations=1")
+	w.ok("store", "export", w.dir+"/export")
+	w.env["REFLECTORY_DATA_DIR"] = w.dir + "/other"
+	w.ok("store", "import", w.dir+"/export")
+	w.ok("store", "check")
+	due := decoded[operation.ReflectionEnqueued](w, 0, "reflect", "--user", "anna")
+	if due.Status != "queued" {
+		t.Errorf("%+v", due)
+	}
+	w.ok("jobs", "work", "--until-idle")
+	if j := decoded[job.Job](w, 0, "jobs", "show", due.JobID); !strings.Contains(string(j.Result), "(1 found, need at least 3)") {
+		t.Errorf("%s", j.Result)
+	}
+}
+
 type memoryID struct {
 	ID   string          `json:"id"`
 	Kind core.MemoryKind `json:"kind"`
