@@ -74,7 +74,7 @@ var fixtures = map[string]func(*World) any{
 	"policy_replay":  func(w *World) any { return w.Replay() },
 	"memory_sweep":   func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
 	"decision_get":   func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
-	"decision_list":  func(w *World) any { w.Waiting(); return &operation.DecisionList{Namespace: Here} },
+	"decision_list":  func(w *World) any { w.Decision(); return &operation.DecisionList{Namespace: Here} },
 	"knowledge_supersede": func(w *World) any {
 		return &operation.KnowledgeSupersede{ID: w.PromoteAnother().ID, By: w.PromoteAnother().ID}
 	},
