@@ -26,10 +26,11 @@ func words() map[reflect.Type][]any {
 		reflect.TypeFor[core.MemoryKind](): anys([]core.MemoryKind{
 			core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification,
 		}),
-		reflect.TypeFor[core.MemoryState](): anys(core.MemoryStates()),
-		reflect.TypeFor[core.Status]():      anys(core.RunStatuses()),
-		reflect.TypeFor[core.Outcome]():     anys([]core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}),
-		reflect.TypeFor[core.Point]():       anys(core.PolicyPoints()),
+		reflect.TypeFor[core.MemoryState]():     anys(core.MemoryStates()),
+		reflect.TypeFor[core.Status]():          anys(core.RunStatuses()),
+		reflect.TypeFor[core.Outcome]():         anys([]core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}),
+		reflect.TypeFor[core.Point]():           anys(core.PolicyPoints()),
+		reflect.TypeFor[operation.StatsScope](): anys(operation.StatsScopes()),
 	}
 }
 
