@@ -1,13 +1,13 @@
 package mcpserver
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
@@ -42,12 +42,15 @@ func newTool(r row, requests Requests) (*tool, error) {
 		if err := addRequest(in, requests, o.In(), i == 0); err != nil {
 			return nil, err
 		}
-		if len(r.actions) > 0 {
-			continue // what comes back depends on the action
+		if len(r.actions) > 0 || o.Out() == reflect.TypeFor[core.Memory]() || o.Out() == reflect.TypeFor[operation.Memory]() {
+			continue // it depends on the action, or every tool would repeat two dozen members
 		}
 		if out, err = requests.Schema(o.Out(), false); err != nil {
 			return nil, err
 		}
+	}
+	if notes.ReadOnlyHint { // which says the others
+		notes.IdempotentHint, notes.DestructiveHint = false, nil
 	}
 	t.addOwn(in)
 	for name := range in.Properties {
@@ -78,7 +81,7 @@ func (t *tool) addOwn(in *jsonschema.Schema) {
 		in.Required = append([]string{actionArg}, in.Required...)
 	}
 	if t.row.list != "" {
-		in.Properties[tokenArg] = &jsonschema.Schema{Type: "string", Description: "next_page_token of the page before"}
+		in.Properties[tokenArg] = &jsonschema.Schema{Type: "string"}
 	}
 	if t.row.text != "" {
 		in.Properties[offsetArg] = &jsonschema.Schema{Type: "integer", Minimum: new(float64)}
@@ -94,7 +97,7 @@ func addRequest(in *jsonschema.Schema, requests Requests, t reflect.Type, first 
 	}
 	for name, p := range s.Properties {
 		if in.Properties[name] == nil {
-			in.Properties[name] = terse(p)
+			in.Properties[name] = argument(name, p)
 		}
 	}
 	if first {
@@ -104,9 +107,25 @@ func addRequest(in *jsonschema.Schema, requests Requests, t reflect.Type, first 
 	return nil
 }
 
-// terse leaves out of an argument's schema what a model needn't be told: that null is taken,
-// too, and that nested objects take no other members, which are refused all the same.
+// argument is the schema of an argument. Types say of raw JSON only that it is JSON.
+func argument(name string, s *jsonschema.Schema) *jsonschema.Schema {
+	s = terse(s)
+	switch {
+	case s.Type != "" || len(s.Types) > 0:
+		return s
+	case name == "metadata" || name == "state":
+		return &jsonschema.Schema{Type: "object"}
+	}
+	return &jsonschema.Schema{Description: "any JSON value"}
+}
+
+// terse leaves out of an argument's schema what a model needn't be told, and clients can't
+// read: that null is taken, too, that nested objects take no other members, which are refused
+// all the same, and all but the first of several forms.
 func terse(s *jsonschema.Schema) *jsonschema.Schema {
+	if len(s.AnyOf) > 0 {
+		return terse(s.AnyOf[0])
+	}
 	if kinds := slices.DeleteFunc(slices.Clone(s.Types), func(kind string) bool { return kind == "null" }); len(kinds) == 1 {
 		s.Type, s.Types = kinds[0], nil
 	}
@@ -114,7 +133,7 @@ func terse(s *jsonschema.Schema) *jsonschema.Schema {
 		s.AdditionalProperties = nil
 	}
 	for name, p := range s.Properties {
-		s.Properties[name] = terse(p)
+		s.Properties[name] = argument(name, p)
 	}
 	if s.Items != nil {
 		s.Items = terse(s.Items)
@@ -122,30 +141,20 @@ func terse(s *jsonschema.Schema) *jsonschema.Schema {
 	if s.AdditionalProperties != nil {
 		s.AdditionalProperties = terse(s.AdditionalProperties)
 	}
-	for i, p := range s.AnyOf {
-		s.AnyOf[i] = terse(p)
-	}
 	return s
 }
 
-// topLevel names a result's members and their types, and nothing below: a model reads the
-// result itself. None is required, since a result may be cut.
-func topLevel(s *jsonschema.Schema) json.RawMessage {
-	members := map[string]any{}
+// topLevel names a result's members that are of one type, and nothing below: a model reads
+// the result itself. None is required, since a result may be cut.
+func topLevel(s *jsonschema.Schema) *jsonschema.Schema {
+	out := &jsonschema.Schema{Type: "object"}
 	for name, p := range s.Properties {
-		switch {
-		case p.Type != "":
-			members[name] = map[string]any{"type": p.Type}
-		case len(p.Types) > 0:
-			members[name] = map[string]any{"type": p.Types}
-		default:
-			members[name] = map[string]any{}
+		if p.Type != "" {
+			if out.Properties == nil {
+				out.Properties = map[string]*jsonschema.Schema{}
+			}
+			out.Properties[name] = &jsonschema.Schema{Type: p.Type}
 		}
 	}
-	out := map[string]any{"type": "object"}
-	if len(members) > 0 {
-		out["properties"] = members
-	}
-	text, _ := json.Marshal(out) // it is plain
-	return text
+	return out
 }
