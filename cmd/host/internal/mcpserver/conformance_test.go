@@ -186,7 +186,7 @@ func addFixtures(m *mcp.Server) {
 
 	m.AddTool(&mcp.Tool{Name: "test_missing_capability", Description: "The suite's test_missing_capability", InputSchema: json.RawMessage(object)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapability, Message: "sampling is needed", Data: json.RawMessage(`{"requiredCapabilities": {"sampling": {}}}`)}
+			return nil, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "sampling is needed", Data: json.RawMessage(`{"requiredCapabilities": {"sampling": {}}}`)}
 		})
 	add("test_streaming_elicitation", object, says(text("nothing but a result")))
 	add("test_logging_tool", object, says(text("nothing is logged")))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
@@ -49,12 +48,13 @@ func toolArgs(t *testing.T, name string, args map[string]any) []string {
 // some client can't read, and calls each of them well and badly.
 func TestInspector_OverHTTP(t *testing.T) {
 	w := operationtest.NewWithJudge(t, nil)
+	calls := callsOf(t, w)
 	_, err := w.Host.Access.EnsureOperatorToken(w.Ctx)
 	w.Must(err)
-	token, err := access.ReadOperatorToken(filepath.Join(w.Config.Settings.DataDir.Value, access.OperatorFileName))
+	token, err := w.Host.Access.OperatorToken()
 	w.Must(err)
 	url := serveTCP(t, w, httpapi.Tokens{Authority: w.Host.Access}, newServerOf(t, w)) + "?profile=all"
-	inspectAll(t, w, url, "--transport", "http", "--header", "Authorization: Bearer "+token)
+	inspectCalls(t, calls, url, "--transport", "http", "--header", "Authorization: Bearer "+string(token))
 	if out, code := inspect(t, url, "--transport", "http", "--header", "Authorization: Bearer rfl_none_none", "--method", "tools/list"); code != inspectorBadToken {
 		t.Errorf("a bad token: exit %d: %s", code, out)
 	}
@@ -118,11 +118,6 @@ func callsOf(t *testing.T, w *operationtest.World) []asked {
 		{"stats", map[string]any{}, inspectorDone},
 		{"stats", map[string]any{"namespace": "a//b"}, inspectorToolRefused},
 	}
-}
-
-func inspectAll(t *testing.T, w *operationtest.World, target ...string) {
-	t.Helper()
-	inspectCalls(t, callsOf(t, w), target...)
 }
 
 func inspectCalls(t *testing.T, calls []asked, target ...string) {
