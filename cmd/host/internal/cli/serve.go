@@ -77,7 +77,7 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 	var api *httpapi.API
 	mcp, err := mcpserver.New(mcpserver.Config{
 		Client: client.Local{Open: a.openHost}, Requests: httpapi.Requests{}, Version: version,
-		Redact: func(err error, body []byte, p *client.Problem) { api.Redact(err, body, p) },
+		Refused: func(ctx context.Context, err error, body []byte, p *client.Problem) { api.Refused(ctx, err, body, p) },
 	})
 	if err != nil {
 		return err

@@ -36,9 +36,6 @@ type Config struct {
 	// Mounts are other surfaces by their path, such as /mcp. What comes over TCP for one has
 	// passed the checks of every request, and has its caller in its context.
 	Mounts map[string]http.Handler
-	// Issuers are the authorization servers whose tokens the Authenticator takes, which
-	// mounted surfaces name to callers without one.
-	Issuers []string
 	// Log takes a line for each request that was answered. It must be safe for concurrent
 	// use and return soon. Nil drops them.
 	Log func(Line)
@@ -95,10 +92,6 @@ func (a *API) Remote() http.Handler {
 	outer := http.NewServeMux()
 	outer.HandleFunc("GET /healthz", a.healthy)
 	outer.HandleFunc("GET /readyz", a.isReady)
-	if len(a.config.Mounts) > 0 {
-		outer.Handle("GET "+metadataPath, a.enter(false, a.metadata))
-		outer.Handle("GET "+metadataPath+"/", a.enter(false, a.metadata))
-	}
 	inner := a.mux(false)
 	outer.Handle("/", a.enter(false, func(w http.ResponseWriter, r *request) {
 		if !a.authenticate(w, r) || !a.admit(w, r) {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -32,13 +33,17 @@ func (Requests) Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
 // wrong with it.
 func (Requests) Decode(data []byte, in any) error { return decodeBody(data, in, nil) }
 
-// Redact leaves out of a problem of another surface what a caller over a network mustn't be
-// told: paths of the host, refused values, and what went wrong inside. body is the request's
-// JSON.
-func (a *API) Redact(err error, body []byte, p *client.Problem) {
-	e := sdk.AsError(err)
+// Refused notes for the log that a mounted surface refused what a request asks for, and leaves
+// out of the problem what a caller over the network mustn't be told: paths of the host,
+// refused values, and what went wrong inside. body is the JSON that was refused.
+func (a *API) Refused(ctx context.Context, err error, body []byte, p *client.Problem) {
+	e, asked := sdk.AsError(err), &request{}
+	if r, known := ctx.Value(requestKey{}).(*request); known {
+		r.code, asked = p.Code, r
+	}
 	if statusOf(e) == http.StatusInternalServerError {
-		p.Detail, p.Hint, p.Details = "something went wrong inside the server", "give the operator the time: the server's log may have it", nil
+		asked.failure = err
+		p.Detail, p.Hint, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", map[string]any{"trace_id": asked.trace}
 		return
 	}
 	a.redact(&request{http: &http.Request{URL: &url.URL{}}, body: body}, e, p)
@@ -82,51 +87,3 @@ func (m *mountWriter) Write(p []byte) (int, error) {
 
 // Unwrap is for [http.ResponseController].
 func (m *mountWriter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
-
-// metadataPath is where RFC 9728 has a protected resource describe itself, with the path of
-// the resource behind it.
-const metadataPath = "/.well-known/oauth-protected-resource"
-
-// metadata says of a mounted surface how to be let in. Anybody may ask.
-func (a *API) metadata(w http.ResponseWriter, r *request) {
-	path := strings.TrimPrefix(r.http.URL.Path, metadataPath)
-	if path == "" && len(a.config.Mounts) == 1 {
-		for only := range a.config.Mounts {
-			path = only
-		}
-	}
-	if a.config.Mounts[path] == nil {
-		a.refuse(w, r, sdk.Errorf(sdk.NotFound, "route_not_found", "there is no such path"))
-		return
-	}
-	text, err := core.PrintJSON(struct {
-		Resource string       `json:"resource"`
-		Servers  []string     `json:"authorization_servers,omitempty"`
-		Methods  []string     `json:"bearer_methods_supported"`
-		Scopes   []core.Scope `json:"scopes_supported"`
-		Name     string       `json:"resource_name"`
-	}{origin(r.http) + path, a.config.Issuers, []string{"header"}, core.Scopes(), "Reflectory"})
-	if err != nil {
-		a.refuse(w, r, err)
-		return
-	}
-	r.write(w, http.StatusOK, "application/json", text)
-}
-
-// challenge is what a request without valid credentials is told: for a mounted surface also
-// where it describes itself.
-func (a *API) challenge(r *request) string {
-	const scheme = `Bearer realm="reflectory"`
-	if path := r.http.URL.Path; a.config.Mounts[path] != nil {
-		return scheme + `, resource_metadata="` + origin(r.http) + metadataPath + path + `"`
-	}
-	return scheme
-}
-
-// origin is the server as the caller names it, by a host that was checked.
-func origin(r *http.Request) string {
-	if r.TLS != nil {
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
-}

@@ -32,12 +32,12 @@ func (s *Server) handler(t *tool, in set) mcp.ToolHandler {
 		body := req.Params.Arguments
 		defer func() {
 			if what := recover(); what != nil {
-				result = s.refused(in, body, sdk.Errorf(sdk.Internal, "panic", "panic: %v", what), nil)
+				result = s.refused(ctx, in, body, sdk.Errorf(sdk.Internal, "panic", "panic: %v", what), nil)
 			}
 		}()
 		out, err := s.call(ctx, t, req, body)
 		if err != nil {
-			return s.refused(in, body, err, out), nil
+			return s.refused(ctx, in, body, err, out), nil
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(out)}}, StructuredContent: out}, nil
 	}
@@ -122,8 +122,8 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 
 // refused is the result of a call that failed: {"error": {code, message, hint, details,
 // errors}}, with the members of what there is despite the error.
-func (s *Server) refused(in set, body json.RawMessage, err error, out json.RawMessage) *mcp.CallToolResult {
-	p := s.problem(in, body, err)
+func (s *Server) refused(ctx context.Context, in set, body json.RawMessage, err error, out json.RawMessage) *mcp.CallToolResult {
+	p := s.problem(ctx, in, body, err)
 	type refusal struct {
 		Code    string         `json:"code"`
 		Message string         `json:"message"`
@@ -141,7 +141,7 @@ func (s *Server) refused(in set, body json.RawMessage, err error, out json.RawMe
 }
 
 // problem describes an error to the caller.
-func (s *Server) problem(in set, body json.RawMessage, err error) *client.Problem {
+func (s *Server) problem(ctx context.Context, in set, body json.RawMessage, err error) *client.Problem {
 	e := sdk.AsError(err)
 	p := &client.Problem{Detail: err.Error(), Code: sdk.ReasonOf(err), Hint: s.hint(in, e)}
 	for name, value := range e.Details {
@@ -156,8 +156,8 @@ func (s *Server) problem(in set, body json.RawMessage, err error) *client.Proble
 	if e.Code == sdk.Invalid {
 		p.Errors = faultsOf(err)
 	}
-	if s.config.Redact != nil {
-		s.config.Redact(err, body, p)
+	if s.config.Refused != nil {
+		s.config.Refused(ctx, err, body, p)
 	}
 	return p
 }

@@ -146,4 +146,3 @@ func inspectCalls(t *testing.T, calls []asked, target ...string) {
 		t.Errorf("an unknown tool: exit %d: %s", code, out)
 	}
 }
-

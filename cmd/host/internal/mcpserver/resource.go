@@ -42,7 +42,7 @@ func (s *Server) addResources(m *mcp.Server) {
 				}
 				out, err := s.config.Client.Call(ctx, operation.Call{}, r.operation, r.request(id))
 				if err != nil {
-					return nil, s.unread(uri, err)
+					return nil, s.unread(ctx, uri, err)
 				}
 				text, err := core.EncodeJSON(out)
 				if err != nil {
@@ -54,11 +54,11 @@ func (s *Server) addResources(m *mcp.Server) {
 }
 
 // unread is why a resource can't be read. What the caller may not know of isn't there.
-func (s *Server) unread(uri string, err error) error {
+func (s *Server) unread(ctx context.Context, uri string, err error) error {
 	switch sdk.CodeOf(err) {
 	case sdk.NotFound, sdk.Invalid:
 		return mcp.ResourceNotFoundError(uri)
 	}
-	p := s.problem(set{}, core.MustJSON(map[string]string{"uri": uri}), err)
+	p := s.problem(ctx, set{}, core.MustJSON(map[string]string{"uri": uri}), err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: p.Detail, Data: core.MustJSON(map[string]string{"code": p.Code})}
 }

@@ -45,9 +45,10 @@ type Config struct {
 	Requests Requests
 	// Version is the program's.
 	Version string
-	// Redact leaves out of a problem what a caller over the network mustn't be told. body is
-	// the request's JSON. Nil tells everything, for callers who own the data folder.
-	Redact func(err error, body []byte, p *client.Problem)
+	// Refused hears of each refusal, and leaves out of its problem what a caller over the
+	// network mustn't be told. body is the JSON that was refused. Nil tells everything, for
+	// callers who own the data folder.
+	Refused func(ctx context.Context, err error, body []byte, p *client.Problem)
 	// MaxBody is how many bytes a request over HTTP has at most: 1 MiB by default.
 	MaxBody int64
 	// Now is the time, by which progress is sent; nil is the system's.

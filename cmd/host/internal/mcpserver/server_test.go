@@ -211,7 +211,7 @@ func (f caller) Call(ctx context.Context, c operation.Call, name string, in any)
 func TestServer_ADefectEndsOneCall(t *testing.T) {
 	s, err := New(Config{
 		Client: caller(func(context.Context, operation.Call, string, any) (any, error) { panic("oh") }), Requests: httpapi.Requests{},
-		Redact: func(_ error, _ []byte, p *client.Problem) { p.Detail = "something went wrong" },
+		Refused: func(_ context.Context, _ error, _ []byte, p *client.Problem) { p.Detail = "something went wrong" },
 	})
 	if err != nil {
 		t.Fatal(err)
