@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -110,7 +111,7 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 		for _, a := range t.row.actions {
 			names = append(names, a.name)
 		}
-		problems = append(problems, sdk.Errorf(sdk.Invalid, "action_unknown", "action %q is not one of %v", core.Cut(args.action), names).
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "action_unknown", "action %q is not one of %s", core.Cut(args.action), strings.Join(names, ", ")).
 			WithHint("%s", sdk.DidYouMean(args.action, names, "")).WithDetail("field", actionArg))
 	}
 	if own { // else the text stays as it came, also what is no object
@@ -190,7 +191,7 @@ func (s *Server) hint(in set, e *sdk.Error) string {
 	}
 	name := verbs[e.Try.Verb]
 	if name == "" {
-		name = string(bytes.ReplaceAll([]byte(e.Try.Verb), []byte(" "), []byte("_")))
+		name = strings.ReplaceAll(e.Try.Verb, " ", "_")
 	}
 	for _, t := range s.tools {
 		for action, o := range t.operations {

@@ -150,7 +150,8 @@ func (k set) lists(r row) bool { return k.profile.has(r.profile) && (!r.approves
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := profileOf(r); err != nil {
 		p := client.Problem{
-			Type: "urn:reflectory:problem:profile_unknown", Title: "Invalid request", Status: http.StatusBadRequest, Detail: err.Error(), Code: "profile_unknown",
+			Type: "urn:reflectory:problem:profile_unknown", Title: "Invalid request", Status: http.StatusBadRequest,
+			Detail: "there is no such profile", Hint: "give profile=agent, loop or all", Code: sdk.ReasonOf(err),
 		}
 		w.Header().Set("Content-Type", client.ProblemType)
 		w.WriteHeader(p.Status)
