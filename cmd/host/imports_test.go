@@ -132,11 +132,12 @@ var imports = map[string][]string{
 
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
-		"cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/access",
-		"core/dream", "core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/job", "core/journal",
-		"core/loop", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/plugin/process",
-		"core/plugin/process/sandbox", "core/plugin/wasm", "core/run", "core/store", "core/store/pebble", "core/workflow",
-		"core/workflow/action", "core/workflow/state", "policy", "policy/format", "policy/policytest", "sdk", "sdk/sdktest",
+		"cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/mcpserver", "cmd/host/internal/scaffold",
+		"cmd/host/internal/term", "core", "core/access", "core/dream", "core/gate", "core/governance", "core/host", "core/host/config",
+		"core/host/operation", "core/job", "core/journal", "core/loop", "core/memory", "core/plugin", "core/plugin/install",
+		"core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm", "core/run", "core/store",
+		"core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format", "policy/policytest",
+		"sdk", "sdk/sdktest",
 	},
 	"cmd/host/internal/client": {"core", "core/host", "core/host/operation", "sdk"},
 	"cmd/host/internal/httpapi": {
@@ -145,6 +146,8 @@ var imports = map[string][]string{
 	},
 	"cmd/host/internal/scaffold": {"examples", "sdk"},
 	"cmd/host/internal/term":     {},
+
+	"cmd/host/internal/mcpserver": {"cmd/host/internal/client", "core", "core/host/operation", "sdk"},
 
 	"examples":                {},
 	"examples/wasm-evaluator": {"sdk", "sdk/guest"},
@@ -169,7 +172,7 @@ var holders = map[string][]string{
 	"google.golang.org/protobuf":            {"core/plugin/process", "sdk/wire", "sdk/wire/wirepb"},
 	"golang.org/x/mod/semver":               {"core/plugin/install"},
 	"golang.org/x/time":                     {"cmd/host/internal/httpapi"},
-	"github.com/google/jsonschema-go":       {"cmd/host/internal/httpapi"},
+	"github.com/google/jsonschema-go":       {"cmd/host/internal/httpapi", "cmd/host/internal/mcpserver"},
 	"github.com/getkin/kin-openapi":         {}, // tests
 	"golang.org/x/net/bpf":                  {"core/plugin/process/sandbox"},
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
@@ -182,6 +185,8 @@ var holders = map[string][]string{
 	"github.com/xeipuuv/gojsonschema":       {"plugins/schema-eval/schemaeval"},
 	"github.com/santhosh-tekuri/jsonschema": {"plugins/schema-eval/schemaeval", "plugins/llm-eval/llmeval"},
 	"github.com/openai/openai-go":           {"plugins/llm-eval/llmeval"},
+
+	"github.com/modelcontextprotocol/go-sdk": {"cmd/host/internal/mcpserver"},
 }
 
 type listed struct {

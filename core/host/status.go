@@ -86,6 +86,16 @@ func (h *Host) Status() *Status {
 	return s
 }
 
+// StoreBytes is how large the files of the store are, in bytes; 0 for a Host on another store
+// than the data folder's.
+func (h *Host) StoreBytes() (int64, error) {
+	if h.config.Store != nil {
+		return 0, nil
+	}
+	presence, err := pebble.Look(StoreDir(h.config.Settings))
+	return presence.Bytes, err
+}
+
 // Look is the status of a host that may not be opened. Notices takes what the operator
 // should hear of; nil drops it.
 func Look(c *config.Config, program string, notices func(Notice)) *Status {

@@ -13,6 +13,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// The bounds of a memory, for surfaces that say them before they are met: characters of a
+// title, bytes of a content, tags, and the priorities.
+const (
+	MaxTitleRunes   = bounds.MaxTitleRunes
+	MaxContentBytes = bounds.MaxContentBytes
+	MaxTags         = bounds.MaxTags
+	MinPriority     = bounds.MinPriority
+	MaxPriority     = bounds.MaxPriority
+)
+
 // MaxRecall is how many memories one recall returns at most.
 const MaxRecall = bounds.MaxRecall
 

@@ -12,6 +12,7 @@ import (
 	"context"
 	"io"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -129,7 +130,7 @@ type place struct {
 func Table() []Operation {
 	return sorted(
 		memories(), knowledge(), pending(), runs(), evaluations(), gated(), evidence(), governances(), policies(),
-		audit(), stores(), plugins(), tokens(), statuses(), decided(), histories(), attempts(), sessions(), dreams(), jobs(), reflections(),
+		audit(), stores(), plugins(), tokens(), statuses(), decided(), histories(), attempts(), sessions(), dreams(), jobs(), reflections(), stats(),
 	)
 }
 
@@ -147,12 +148,19 @@ func define[In, Out any](o Operation, where func(context.Context, *Call, *In) (p
 	return o
 }
 
+// named are the operations by their names. Making the table takes longer than many a call.
+var named = sync.OnceValue(func() map[string]Operation {
+	list := map[string]Operation{}
+	for _, o := range Table() {
+		list[o.Name] = o
+	}
+	return list
+})
+
 // Find is the operation of a name.
 func Find(name string) (Operation, error) {
-	for _, o := range Table() {
-		if o.Name == name {
-			return o, nil
-		}
+	if o, known := named()[name]; known {
+		return o, nil
 	}
 	return Operation{}, sdk.Errorf(sdk.NotFound, "operation_not_found", "there is no operation %.100q", name)
 }
@@ -168,8 +176,7 @@ func Do(ctx context.Context, c Call, name string, in any) (any, error) {
 	return o.Do(ctx, c, in)
 }
 
-// Do is [Do] for an operation of the table, for who calls one again and again: making the
-// table takes longer than many a call.
+// Do is [Do] for an operation of the table.
 func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	if reflect.TypeOf(in) != reflect.PointerTo(o.in) {
 		return nil, sdk.Errorf(sdk.Internal, "request_type", "operation %s takes a *%s, not a %T", o.Name, o.in.Name(), in)

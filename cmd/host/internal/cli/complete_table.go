@@ -137,6 +137,7 @@ var flagOffers = map[string]offer{
 	"idempotency-key":          freeNew,
 	"label":                    freeText,
 	"listen":                   freeText,
+	"mcp --profile":            oneOf("agent", "loop", "all"),
 	"metadata":                 freeText,
 	"note":                     freeText,
 	"reason":                   freeText,

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/cmd/host/internal/mcpserver"
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
@@ -42,7 +44,8 @@ the folder, and over HTTP. Plugins and what is searched stay warm.
 
 HTTP needs a token: the operator's is in operator.token in the data folder, which
 the first start writes. GET /v1/openapi.json describes what there is; /healthz
-and /readyz need none. Nothing but this machine is listened to: for others, have
+and /readyz need none. Agents find the same as tools at /mcp, by the Model
+Context Protocol. Nothing but this machine is listened to: for others, have
 a proxy with TLS pass requests on.
 
 A line for each request goes to standard error: who asked for what, and how it was
@@ -78,8 +81,17 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 		return err
 	}
 	defer func() { err = core.JoinErrors(err, stopPool(pool)) }() // after the server, which may queue jobs
-	api, err := httpapi.New(httpapi.Config{
+	var api *httpapi.API
+	mcp, err := mcpserver.New(mcpserver.Config{
+		Client: client.Local{Open: a.openHost}, Requests: httpapi.Requests{}, Version: version,
+		Refused: func(ctx context.Context, err error, body []byte, p *client.Problem) { api.Refused(ctx, err, body, p) },
+	})
+	if err != nil {
+		return err
+	}
+	api, err = httpapi.New(httpapi.Config{
 		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{listen}, Log: a.requestLog(),
+		Mounts: map[string]http.Handler{"/mcp": mcp},
 	})
 	if err != nil {
 		return err

@@ -35,6 +35,9 @@ type Config struct {
 	// neither do upper case and a dot at the end.
 	Hosts  []string
 	Limits Limits
+	// Mounts are other surfaces by their path, such as /mcp. What comes over TCP for one has
+	// passed the checks of every request, and has its caller in its context.
+	Mounts map[string]http.Handler
 	// Log takes a line for each request that was answered. It must be safe for concurrent
 	// use and return soon. Nil drops them.
 	Log func(Line)

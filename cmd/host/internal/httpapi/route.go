@@ -87,6 +87,11 @@ func (a *API) mux(local bool) http.Handler {
 		}
 		mux.Handle(rt.Method+" "+rt.Path, a.operation(rt))
 	}
+	for path, h := range a.config.Mounts {
+		if !local {
+			mux.Handle(path, a.mounted(path, h))
+		}
+	}
 	mux.Handle("GET /v1/events", a.handle("events", a.namespaceEvents))
 	mux.Handle("GET /v1/runs/{id}/events", a.handle("run_events", a.runEvents))
 	mux.Handle("GET /v1/jobs/{id}/events", a.handle("job_events", a.jobEvents))

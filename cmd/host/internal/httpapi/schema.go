@@ -26,10 +26,11 @@ func words() map[reflect.Type][]any {
 		reflect.TypeFor[core.MemoryKind](): anys([]core.MemoryKind{
 			core.KindObservation, core.KindReflection, core.KindSemantic, core.KindProcedural, core.KindNotification,
 		}),
-		reflect.TypeFor[core.MemoryState](): anys(core.MemoryStates()),
-		reflect.TypeFor[core.Status]():      anys(core.RunStatuses()),
-		reflect.TypeFor[core.Outcome]():     anys([]core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}),
-		reflect.TypeFor[core.Point]():       anys(core.PolicyPoints()),
+		reflect.TypeFor[core.MemoryState]():     anys(core.MemoryStates()),
+		reflect.TypeFor[core.Status]():          anys(core.RunStatuses()),
+		reflect.TypeFor[core.Outcome]():         anys([]core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}),
+		reflect.TypeFor[core.Point]():           anys(core.PolicyPoints()),
+		reflect.TypeFor[operation.StatsScope](): anys(operation.StatsScopes()),
 	}
 }
 
@@ -69,8 +70,12 @@ func items(least, most int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.MinItems, s.MaxItems = jsonschema.Ptr(least), jsonschema.Ptr(most) }
 }
 
+func chars(most int) func(*jsonschema.Schema) {
+	return func(s *jsonschema.Schema) { s.MaxLength = jsonschema.Ptr(most) }
+}
+
 func bounds() []bound {
-	return []bound{
+	list := []bound{
 		{reflect.TypeFor[operation.Paging](), "limit", between(0, operation.MaxLimit)},
 		{reflect.TypeFor[core.RecallRequest](), "limit", between(0, memory.MaxRecall)},
 		{reflect.TypeFor[memory.KnowledgeQuery](), "limit", between(0, memory.MaxRecall)},
@@ -78,6 +83,14 @@ func bounds() []bound {
 		{reflect.TypeFor[core.ObserveRequest](), "confidence", between(0, 1)},
 		{reflect.TypeFor[operation.MemoryObserveAll](), "items", items(0, memory.MaxBatch)},
 	}
+	for _, written := range []reflect.Type{reflect.TypeFor[core.ObserveRequest](), reflect.TypeFor[core.ReflectRequest]()} {
+		list = append(list,
+			bound{written, "title", chars(memory.MaxTitleRunes)}, bound{written, "content", chars(memory.MaxContentBytes)},
+			bound{written, "tags", items(0, memory.MaxTags)}, bound{written, "priority", between(memory.MinPriority, memory.MaxPriority)},
+			bound{written, "importance", between(0, 1)}, bound{written, "confidence", between(0, 1)},
+		)
+	}
+	return list
 }
 
 // mayMiss are the fields of requests that may be left out although their type has them

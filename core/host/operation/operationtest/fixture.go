@@ -102,6 +102,7 @@ var fixtures = map[string]func(*World) any{
 	"store_export": func(w *World) any { w.Memory(); return &operation.StoreExport{} },
 	"store_import": func(*World) any { return &operation.StoreImport{} },
 	"store_prune":  func(*World) any { return &operation.StorePrune{DryRun: true} },
+	"stats":        func(w *World) any { w.Memory(); return &operation.StatsGet{} },
 	"status":       func(*World) any { return &operation.StatusGet{} },
 	"token_list":   func(w *World) any { w.Token(); return &operation.TokenList{} },
 	"token_new": func(w *World) any {

@@ -285,6 +285,8 @@ func refusals() []Case {
 		request("run_get", "nothing", operation.RunGet{ID: nothing}),
 		request("run_get", "no id", operation.RunGet{ID: noID}),
 		request("run_list", "status", operation.RunList{Status: "pased"}),
+		request("stats", "scope", operation.StatsGet{Scope: "memry"}),
+		request("stats", "namespace", operation.StatsGet{Namespace: badSpace}),
 		request("run_list", "namespace", operation.RunList{Namespace: badSpace}),
 		request("run_list", "limit", operation.RunList{Paging: limit}),
 		request("run_list", "page", operation.RunList{Paging: token}),

@@ -17,14 +17,14 @@ import (
 
 // The bounds of a memory.
 const (
-	maxTitleRunes    = 512
-	maxContentBytes  = 65_536
-	maxTags          = 50
+	MaxTitleRunes    = 512
+	MaxContentBytes  = 65_536
+	MaxTags          = 50
 	maxMetadataBytes = 65_536
 	maxMetadataDepth = 32
 	MaxRelationBytes = 64
-	minPriority      = 1
-	maxPriority      = 10
+	MinPriority      = 1
+	MaxPriority      = 10
 
 	// derivedTitleRunes is how much of the content becomes a missing title.
 	derivedTitleRunes = 80
@@ -60,7 +60,7 @@ func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 // Title checks the title of a memory.
 func (p *Problems) Title(title string) {
 	p.text("title", title)
-	p.Over("title", utf8.RuneCountInString(title), maxTitleRunes, "characters")
+	p.Over("title", utf8.RuneCountInString(title), MaxTitleRunes, "characters")
 	control := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 	if i := strings.IndexFunc(title, control); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(title[i:])
@@ -71,7 +71,7 @@ func (p *Problems) Title(title string) {
 // Content checks the content of a memory.
 func (p *Problems) Content(content string) {
 	p.text("content", content)
-	p.Over("content", len(content), maxContentBytes, "bytes")
+	p.Over("content", len(content), MaxContentBytes, "bytes")
 }
 
 // maxWordBytes bounds agents' names, tags and idempotency keys.
@@ -91,8 +91,8 @@ func printable(s string) bool {
 
 // Tags checks the tags of a memory or of a filter.
 func (p *Problems) Tags(tags []string) {
-	p.Over("tags", len(tags), maxTags, "tags")
-	for i, tag := range tags[:min(len(tags), maxTags)] {
+	p.Over("tags", len(tags), MaxTags, "tags")
+	for i, tag := range tags[:min(len(tags), MaxTags)] {
 		blank := strings.TrimSpace(tag) == ""
 		if !blank && len(tag) <= maxWordBytes && printable(tag) {
 			continue
@@ -129,8 +129,8 @@ func (p *Problems) Occurred(text string, now time.Time) *time.Time {
 
 // Priority checks the priority of a memory; nil is none.
 func (p *Problems) Priority(n *int) {
-	if n != nil && (*n < minPriority || *n > maxPriority) {
-		p.Add("priority", "is %d, not from %d to %d", *n, minPriority, maxPriority)
+	if n != nil && (*n < MinPriority || *n > MaxPriority) {
+		p.Add("priority", "is %d, not from %d to %d", *n, MinPriority, MaxPriority)
 	}
 }
 
@@ -199,7 +199,7 @@ func ValidRelation(relation string) bool {
 // DerivedTitle is a title for a memory that came without one: the beginning of
 // its content, with spaces for what a title can't hold.
 func DerivedTitle(content string) string {
-	runes := []rune(strings.TrimLeftFunc(content[:min(len(content), maxContentBytes)], unseen))
+	runes := []rune(strings.TrimLeftFunc(content[:min(len(content), MaxContentBytes)], unseen))
 	runes = runes[:min(len(runes), derivedTitleRunes)]
 	for i, r := range runes {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -240,7 +240,7 @@ const (
 	// MaxRecall is how many memories one recall returns at most.
 	MaxRecall = 100
 	// maxQueryBytes bounds a query: a whole content may be one.
-	maxQueryBytes = maxContentBytes
+	maxQueryBytes = MaxContentBytes
 	// MaxNamed is how many ids a refusal names.
 	MaxNamed = 10
 )

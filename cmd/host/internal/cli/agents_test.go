@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// snippet is a block of code of a document.
+var snippet = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$")
+
+// TestAgentsDocument_SnippetsRun: the programs of docs/agents.md do a turn against a server,
+// one after the other, with a token that is made as the document says; and the commands that
+// clients are set up with work.
+func TestAgentsDocument_SnippetsRun(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newPlainWorld(t)
+	s := w.serve()
+	token, _ := w.ok("token", "new", "my-agent", "--scope", "memory:read", "--scope", "memory:write", "--namespace", "team/**")
+	interpreters := map[string][]string{"python": {"python3", "turn.py"}, "ts": {"node", "turn.mjs"}}
+	ran := map[string]int{}
+	for _, m := range snippet.FindAllStringSubmatch(string(text), -1) {
+		language, code := m[1], m[2]
+		ran[language]++
+		if language == "json" {
+			w.setUp(code)
+			continue
+		}
+		with, known := interpreters[language]
+		if !known {
+			continue
+		}
+		program, err := exec.LookPath(with[0])
+		if err != nil {
+			t.Logf("there is no %s here", with[0])
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), program, w.file(with[1], code))
+		cmd.Env = append(os.Environ(), "REFLECTORY_SERVER=http://"+s.Listen, "REFLECTORY_TOKEN="+strings.TrimSpace(token))
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.HasSuffix(string(out), "done\n") {
+			t.Errorf("%s: %v: %s", language, err, out)
+		}
+	}
+	if ran["python"] != 1 || ran["ts"] != 1 || ran["json"] != 2 || ran["sh"] != 2 {
+		t.Errorf("the document has %v", ran)
+	}
+}
+
+// setUp starts what a client's settings start, and ends it at once.
+func (w *world) setUp(settings string) {
+	w.t.Helper()
+	var s struct {
+		MCPServers map[string]struct {
+			Command string
+			Args    []string
+			URL     string
+		}
+	}
+	if err := json.Unmarshal([]byte(settings), &s); err != nil {
+		w.t.Fatalf("%v: %s", err, settings)
+	}
+	for name, server := range s.MCPServers {
+		switch {
+		case server.Command != "":
+			if filepath.Base(server.Command) != "reflectory" {
+				w.t.Errorf("%s is started with %s", name, server.Command)
+			}
+			w.ok(server.Args...)
+		case !strings.HasSuffix(server.URL, "/mcp"):
+			w.t.Errorf("%s is at %q", name, server.URL)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/cmd/host/internal/mcpserver"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func mcpCommand(a *App) *cobra.Command {
+	var profile string
+	c := &cobra.Command{
+		Use: "mcp", Short: "Serve an agent over MCP, on standard input and output",
+		Long: `Speak the Model Context Protocol on standard input and output, for an agent's
+program that starts this one. Calls go to the server that has the store of the
+data folder, if there is one. Without one this program opens the store, and is
+the server for other commands, a second mcp too, until it ends; then another
+takes the store.
+
+Each tool that is listed takes a part of the agent's context: the profile agent
+has what an agent needs that remembers, loop adds workflows and the judging and
+correcting of outputs, and all adds links, evidence, the gate and approvals.
+
+Over HTTP the same tools are at /mcp of reflectory serve, or at /mcp?profile=all.`,
+		Example: "  reflectory mcp\n  reflectory mcp --profile loop --agent my-editor",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := mcpserver.ParseProfile(profile)
+			if err != nil {
+				return usageError{sdk.Wrap("--profile", err)}
+			}
+			return a.mcp(c.Context(), p)
+		},
+	}
+	c.Flags().StringVar(&profile, "profile", string(mcpserver.Agent), "which tools are listed: agent, loop, all")
+	return c
+}
+
+// mcp serves one client until its input or the context ends.
+func (a *App) mcp(ctx context.Context, profile mcpserver.Profile) (err error) {
+	if err := config.MakeDataDir(a.config.DataDir.Value); err != nil {
+		return err
+	}
+	k := &keeper{app: a}
+	defer func() { err = core.JoinErrors(err, k.close()) }()
+	if _, err := k.client(ctx); err != nil {
+		return err
+	}
+	server, err := mcpserver.New(mcpserver.Config{Client: k, Requests: httpapi.Requests{}, Version: version})
+	if err != nil {
+		return err
+	}
+	return server.ServeStdio(ctx, profile, inputOf(a.Stdin), outputOf{a.Stdout})
+}
+
+// inputOf is the program's input, which is closed only where it can be.
+func inputOf(r io.Reader) io.ReadCloser {
+	if c, ok := r.(io.ReadCloser); ok {
+		return c
+	}
+	return io.NopCloser(r)
+}
+
+// outputOf is the program's output, which stays open: it isn't this command's.
+type outputOf struct{ io.Writer }
+
+// Close implements [io.Closer].
+func (outputOf) Close() error { return nil }
+
+// keeper calls operations on the server that has the store and, once there is none, opens
+// the store and becomes that server. It looks at each call: a server may end at any time,
+// and finding out takes less than a tenth of a millisecond.
+type keeper struct {
+	app *App
+
+	mu     sync.Mutex
+	server *httpapi.Server // nil where the store is another's
+	remote *client.Remote
+}
+
+var _ client.Client = (*keeper)(nil)
+
+// Call implements [client.Client]. A call that a server left undone when it ended is made
+// again, if it changes nothing more the second time.
+func (k *keeper) Call(ctx context.Context, c operation.Call, name string, in any) (any, error) {
+	to, err := k.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := to.Call(ctx, c, name, in)
+	if sdk.ReasonOf(err) != "server_lost" {
+		return out, err
+	}
+	if o, unknown := operation.Find(name); unknown != nil || !o.ReadOnly {
+		return out, err
+	}
+	if to, err = k.client(ctx); err != nil {
+		return nil, err
+	}
+	return to.Call(ctx, c, name, in)
+}
+
+// client is what calls operations now.
+func (k *keeper) client(ctx context.Context) (client.Client, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.server != nil {
+		return client.Local{Open: k.app.openHost}, nil
+	}
+	dir := k.app.config.DataDir.Value
+	there, err := client.Serves(ctx, dir)
+	if err == nil && !there {
+		if err = k.take(ctx); err == nil {
+			return client.Local{Open: k.app.openHost}, nil
+		}
+		var serves error
+		if there, serves = client.Serves(ctx, dir); there { // it was quicker
+			err = serves
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if k.remote == nil {
+		k.remote = client.NewRemote(dir, serverVersion())
+	}
+	return k.remote, nil
+}
+
+// take opens the store and listens on the socket, as a server without TCP.
+func (k *keeper) take(ctx context.Context) (err error) {
+	a := k.app
+	// Not the call's context: the host stays after it.
+	h, err := a.openHost(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	a.serving = true
+	var server *httpapi.Server
+	defer func() {
+		if err == nil {
+			return
+		}
+		if server != nil {
+			err = errors.Join(err, server.Stop())
+		}
+		a.serving = false
+		err = errors.Join(err, a.closeHost())
+	}()
+	api, err := httpapi.New(httpapi.Config{Host: h, Version: serverVersion(), Log: a.requestLog()})
+	if err != nil {
+		return err
+	}
+	if err := api.Ready(ctx); err != nil {
+		return err
+	}
+	server = httpapi.NewServer(context.Background(), api)
+	socket, err := httpapi.ListenSocket(a.config.DataDir.Value)
+	if err != nil {
+		return err
+	}
+	server.ServeSocket(socket)
+	k.server = server
+	return nil
+}
+
+// close ends the server, if this is one. The host is closed with the command.
+func (k *keeper) close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var err error
+	if k.server != nil {
+		err = k.server.Stop()
+	}
+	if k.remote != nil {
+		err = core.JoinErrors(err, k.remote.Close())
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Other surfaces are mounted at a path, behind all that every request passes: who asks, from
+// where, how much and how often. They know nothing of this package, nor it of them.
+
+// Requests describes and reads the requests of operations for another surface, so that one
+// request is understood alike by all.
+type Requests struct{}
+
+// Schema is the schema of a request or a result.
+func (Requests) Schema(t reflect.Type, request bool) (*jsonschema.Schema, error) {
+	return schemaOf(t, request)
+}
+
+// Decode fills a request, a pointer to a struct, from a JSON object, or reports all that is
+// wrong with it.
+func (Requests) Decode(data []byte, in any) error { return decodeBody(data, in, nil) }
+
+// Refused notes for the log that a mounted surface refused what a request asks for, and leaves
+// out of the problem what a caller over the network mustn't be told: paths of the host,
+// refused values, and what went wrong inside. body is the JSON that was refused.
+func (a *API) Refused(ctx context.Context, err error, body []byte, p *client.Problem) {
+	e, asked := sdk.AsError(err), &request{}
+	if r, known := ctx.Value(requestKey{}).(*request); known {
+		r.code, asked = p.Code, r
+	}
+	if statusOf(e) == http.StatusInternalServerError {
+		asked.failure = err
+		p.Detail, p.Hint, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", map[string]any{"trace_id": asked.trace}
+		return
+	}
+	a.redact(&request{http: &http.Request{URL: &url.URL{}}, body: body}, e, p)
+}
+
+// mounted is a handler behind the checks, with the caller in the request's context.
+func (a *API) mounted(path string, h http.Handler) http.Handler {
+	return a.handle(strings.Trim(path, "/"), func(w http.ResponseWriter, r *request) {
+		var err error
+		if r.body, err = a.body(w, r, a.limits.Body); err != nil {
+			a.refuse(w, r, err)
+			return
+		}
+		hr := r.http.WithContext(core.WithCaller(r.http.Context(), r.caller))
+		hr.Body = io.NopCloser(bytes.NewReader(r.body))
+		h.ServeHTTP(&mountWriter{ResponseWriter: w, r: r}, hr)
+	})
+}
+
+// mountWriter notes how a mounted handler answered, and gives each write its own time: what
+// is asked for may take longer than an answer may.
+type mountWriter struct {
+	http.ResponseWriter
+	r *request
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (m *mountWriter) WriteHeader(status int) {
+	m.r.status = status
+	m.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (m *mountWriter) Write(p []byte) (int, error) {
+	if m.r.status == 0 {
+		m.r.status = http.StatusOK
+	}
+	_ = http.NewResponseController(m.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none
+	return m.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController].
+func (m *mountWriter) Unwrap() http.ResponseWriter { return m.ResponseWriter }

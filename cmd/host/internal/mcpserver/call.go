@@ -1,0 +1,227 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// arguments are a call's, apart from those that are the request's.
+type arguments struct {
+	action    string
+	pageToken string
+	offset    int
+	// asked is the request as it came, and request the one that is made: of a later page of a
+	// list it may have more.
+	asked, request json.RawMessage
+}
+
+// handler calls a tool. Whatever goes wrong is the tool's result, so that the model can
+// correct itself.
+func (s *Server) handler(t *tool, in set) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
+		body := req.Params.Arguments
+		defer func() {
+			if what := recover(); what != nil {
+				result = s.refused(ctx, in, body, sdk.Errorf(sdk.Internal, "panic", "panic: %v", what), nil)
+			}
+		}()
+		out, err := s.call(ctx, t, req, body)
+		if err != nil {
+			return s.refused(ctx, in, body, err, out), nil
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(out)}}, StructuredContent: out}, nil
+	}
+}
+
+// call does what a tool is called for. Its result is JSON, which may come with an error.
+func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, body json.RawMessage) (json.RawMessage, error) {
+	args, err := t.split(body)
+	if err != nil {
+		return nil, err
+	}
+	o := t.operations[args.action]
+	from, err := t.page(&args)
+	if err != nil {
+		return nil, err
+	}
+	in := reflect.New(o.In()).Interface()
+	if core.CallerOf(ctx).Has(o.Scope) { // else that is what is wrong, whatever else is
+		if err := s.config.Requests.Decode(args.request, in); err != nil {
+			return nil, err
+		}
+	}
+	c := operation.Call{}
+	if token := req.Params.GetProgressToken(); token != nil {
+		p := &progress{now: s.config.Now, send: func(done, total float64, message string) {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: done, Total: total, Message: message})
+		}}
+		c.Events, c.Progress = p.event, p.step
+	}
+	out, failure := s.config.Client.Call(ctx, c, o.Name, in)
+	if out == nil {
+		return nil, failure
+	}
+	text, err := core.EncodeJSON(out)
+	if err != nil || failure != nil {
+		return text, core.JoinErrors(failure, err)
+	}
+	return t.cut(text, args, from)
+}
+
+// split takes the tool's own arguments out of a call's.
+func (t *tool) split(body json.RawMessage) (arguments, error) {
+	args := arguments{request: body}
+	if text := bytes.TrimSpace(body); len(text) == 0 || string(text) == "null" {
+		args.request = json.RawMessage("{}")
+	}
+	var rest []core.Member
+	var problems []error
+	own := false
+	for _, m := range core.Members(args.request) {
+		var into any
+		switch {
+		case m.Key == actionArg && len(t.row.actions) > 0:
+			into = &args.action
+		case m.Key == tokenArg && t.row.list != "":
+			into = &args.pageToken
+		case m.Key == offsetArg && t.row.text != "":
+			into = &args.offset
+		default:
+			rest = append(rest, m)
+			continue
+		}
+		own = true
+		if json.Unmarshal(m.Value, into) != nil || args.offset < 0 {
+			problems = append(problems, sdk.Errorf(sdk.Invalid, "field_type_invalid", "%s isn't what its schema says", m.Key).WithDetail("field", m.Key))
+		}
+	}
+	if len(problems) == 0 && t.operations[args.action] == nil {
+		var names []string
+		for _, a := range t.row.actions {
+			names = append(names, a.name)
+		}
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "action_unknown", "action %q is not one of %s", core.Cut(args.action), strings.Join(names, ", ")).
+			WithHint("%s", sdk.DidYouMean(args.action, names, "")).WithDetail("field", actionArg))
+	}
+	if own { // else the text stays as it came, also what is no object
+		args.request = core.JoinMembers(rest)
+	}
+	args.asked = args.request
+	return args, core.JoinErrors(problems...)
+}
+
+// refused is the result of a call that failed: {"error": {code, message, hint, details,
+// errors}}, with the members of what there is despite the error.
+func (s *Server) refused(ctx context.Context, in set, body json.RawMessage, err error, out json.RawMessage) *mcp.CallToolResult {
+	p := s.problem(ctx, in, body, err)
+	type refusal struct {
+		Code    string         `json:"code"`
+		Message string         `json:"message"`
+		Hint    string         `json:"hint,omitempty"`
+		Details map[string]any `json:"details,omitempty"`
+		Errors  []client.Fault `json:"errors,omitempty"`
+	}
+	text, encodeErr := core.EncodeJSON(refusal{p.Code, p.Detail, p.Hint, p.Details, p.Errors})
+	if encodeErr != nil { // a detail that is no JSON
+		text = core.MustJSON(refusal{p.Code, p.Detail, p.Hint, nil, p.Errors})
+	}
+	members := append(core.Members(out), core.Member{Key: "error", Value: text})
+	whole, _ := shorten(core.JoinMembers(members), maxResult)
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(whole)}}}
+}
+
+// problem describes an error to the caller.
+func (s *Server) problem(ctx context.Context, in set, body json.RawMessage, err error) *client.Problem {
+	e := sdk.AsError(err)
+	p := &client.Problem{Detail: err.Error(), Code: sdk.ReasonOf(err), Hint: s.hint(in, e)}
+	for name, value := range e.Details {
+		if name == "problems" || name == "pointer" {
+			continue
+		}
+		if p.Details == nil {
+			p.Details = map[string]any{}
+		}
+		p.Details[name] = value
+	}
+	if e.Code == sdk.Invalid {
+		p.Errors = faultsOf(err)
+	}
+	if s.config.Refused != nil {
+		s.config.Refused(ctx, err, body, p)
+	}
+	return p
+}
+
+// faultsOf are all that is wrong with a request, with their places in it.
+func faultsOf(err error) []client.Fault {
+	info := core.NewErrorInfo(err)
+	problems, _ := info.Details["problems"].([]*core.ErrorInfo)
+	if len(problems) == 0 {
+		problems = []*core.ErrorInfo{info}
+	}
+	list := make([]client.Fault, len(problems))
+	for i, p := range problems {
+		pointer, known := p.Details["pointer"].(string)
+		if field, ok := p.Details["field"].(string); ok && !known {
+			pointer = "/" + field
+		}
+		list[i] = client.Fault{Pointer: pointer, Detail: p.Message, Code: p.Code}
+	}
+	return list
+}
+
+// verbs are the operations that actions name in other words than a noun and a verb.
+var verbs = map[string]string{"runs show": "run_get", "run": "run_start", "evidence tool": "evidence_tool"}
+
+// hint is what to do about an error, with the tool that does it, if the caller has that.
+func (s *Server) hint(in set, e *sdk.Error) string {
+	if e.Try == nil {
+		return e.Hint
+	}
+	name := verbs[e.Try.Verb]
+	if name == "" {
+		name = strings.ReplaceAll(e.Try.Verb, " ", "_")
+	}
+	for _, t := range s.tools {
+		for action, o := range t.operations {
+			if o.Name != name || !in.lists(t.row) {
+				continue
+			}
+			call := t.spell(action, e.Try.Args)
+			if e.Hint == "" {
+				return call
+			}
+			return e.Hint + ": " + call
+		}
+	}
+	return e.Hint
+}
+
+// spell is a call of a tool, as a hint names it.
+func (t *tool) spell(action string, given sdk.Args) string {
+	var args []core.Member
+	if action != "" {
+		args = append(args, core.Member{Key: actionArg, Value: core.MustJSON(action)})
+	}
+	for _, arg := range given {
+		name := arg.Name
+		if !slices.Contains(t.fields, name) && slices.Contains(t.fields, "id") {
+			name = "id" // the command line's word for it, such as memory or run
+		}
+		if arg.Value != nil && slices.Contains(t.fields, name) {
+			args = append(args, core.Member{Key: name, Value: core.MustJSON(arg.Value)})
+		}
+	}
+	return "call " + t.row.name + " with " + string(core.JoinMembers(args))
+}

@@ -1,0 +1,153 @@
+package mcpserver
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// A result goes into an agent's context, which a long one would fill with what it may not
+// need. So a result has a bound, and says where it was cut and how to go on: a list at an
+// item, with a token for the next page, and a text at a character, with the place of the
+// next one. What is below the bound is the operation's result to the byte.
+
+const (
+	// maxResult is how many characters a result has at most, as JSON.
+	maxResult = 25_000
+	// markRoom is what is left free for the members that say that something was cut.
+	markRoom = 400
+)
+
+// The members that say what was cut.
+const (
+	truncated        = "truncated"
+	nextToken        = "next_page_token"
+	contentTruncated = "content_truncated"
+	nextOffset       = "next_content_offset"
+)
+
+// pageToken is where the next page of a cut list begins.
+type pageToken struct {
+	// From counts the items before it, and Of is a digest of the arguments.
+	From int    `json:"f"`
+	Of   []byte `json:"o"`
+	// Set are the arguments that the request has besides.
+	Set json.RawMessage `json:"s,omitempty"`
+}
+
+// page reads the token of a call's page, and puts what it sets into the request.
+func (t *tool) page(args *arguments) (from int, err error) {
+	if args.pageToken == "" {
+		return 0, nil
+	}
+	var token pageToken
+	text, err := base64.RawURLEncoding.Strict().DecodeString(args.pageToken)
+	if err != nil || json.Unmarshal(text, &token) != nil || token.From < 1 || string(token.Of) != string(digest(args.asked)) {
+		return 0, sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token is none that a call with these arguments gave").
+			WithHint("give next_page_token as it was, with the same arguments; or begin again without one").WithDetail("field", tokenArg)
+	}
+	for _, m := range core.Members(token.Set) {
+		if slices.Contains(t.row.repeats, m.Key) {
+			args.request = with(args.request, m)
+		}
+	}
+	return token.From, nil
+}
+
+func digest(data []byte) []byte { sum := sha256.Sum256(data); return sum[:12] }
+
+// with is an object with a member, in place of the one that it had.
+func with(object json.RawMessage, m core.Member) json.RawMessage {
+	members := slices.DeleteFunc(core.Members(object), func(o core.Member) bool { return o.Key == m.Key })
+	return core.JoinMembers(append(members, m))
+}
+
+// length is how many characters a text has.
+func length(text []byte) int { return utf8.RuneCount(text) }
+
+// cut is a result from an item or a character on, within the bound.
+func (t *tool) cut(text json.RawMessage, args arguments, from int) (json.RawMessage, error) {
+	if length(text) <= maxResult && from == 0 && args.offset == 0 {
+		return text, nil
+	}
+	members := core.Members(text)
+	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == cmp.Or(t.row.list, t.row.text) })
+	switch {
+	case at >= 0 && t.row.list != "":
+		return t.cutList(members, at, args, from)
+	case at >= 0 && t.row.text != "":
+		return cutText(members, at, args.offset)
+	}
+	whole, _ := shorten(text, maxResult)
+	return whole, nil
+}
+
+// cutList keeps the items that fit, at least one.
+func (t *tool) cutList(members []core.Member, at int, args arguments, from int) (json.RawMessage, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(members[at].Value, &items); err != nil {
+		return nil, err
+	}
+	items = items[min(from, len(items)):]
+	var set []core.Member
+	for _, m := range members {
+		if slices.Contains(t.row.repeats, m.Key) {
+			set = append(set, m)
+		}
+	}
+	members[at].Value = json.RawMessage("[]")
+	frame, _ := shorten(core.JoinMembers(members), maxResult/2)
+	members = core.Members(frame)
+	room := maxResult - length(frame) - markRoom
+	kept := 0
+	for ; kept < len(items); kept++ {
+		if room -= length(items[kept]) + 1; room < 0 {
+			break
+		}
+	}
+	if kept == 0 && len(items) > 0 {
+		items[0], _ = shorten(items[0], maxResult-length(frame)-markRoom)
+		kept = 1
+	}
+	rest := len(items) - kept
+	members[at].Value = core.MustJSON(orEmpty(items[:kept]))
+	if rest > 0 {
+		token := pageToken{From: from + kept, Of: digest(args.asked), Set: core.JoinMembers(set)}
+		members = append(members, core.Member{Key: truncated, Value: json.RawMessage("true")},
+			core.Member{Key: nextToken, Value: core.MustJSON(base64.RawURLEncoding.EncodeToString(core.MustJSON(token)))})
+	}
+	return core.JoinMembers(members), nil
+}
+
+func orEmpty(items []json.RawMessage) []json.RawMessage {
+	if items == nil {
+		return []json.RawMessage{}
+	}
+	return items
+}
+
+// cutText gives a text from a character on, as much as fits.
+func cutText(members []core.Member, at, offset int) (json.RawMessage, error) {
+	var text string
+	if err := json.Unmarshal(members[at].Value, &text); err != nil {
+		return nil, err
+	}
+	runes := []rune(text)
+	runes = runes[min(offset, len(runes)):]
+	members[at].Value = json.RawMessage(`""`)
+	frame, _ := shorten(core.JoinMembers(members), maxResult/2)
+	members = core.Members(frame)
+	kept := fitting(runes, maxResult-length(frame)-markRoom)
+	members[at].Value = core.MustJSON(string(runes[:kept]))
+	if kept < len(runes) {
+		members = append(members, core.Member{Key: contentTruncated, Value: json.RawMessage("true")},
+			core.Member{Key: nextOffset, Value: core.MustJSON(offset + kept)})
+	}
+	return core.JoinMembers(members), nil
+}

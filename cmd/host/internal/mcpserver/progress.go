@@ -1,0 +1,51 @@
+package mcpserver
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+)
+
+// progressPause is how long nothing is sent after a progress was: at most two a second.
+const progressPause = 500 * time.Millisecond
+
+// progress tells a client how far a call is.
+type progress struct {
+	now  func() time.Time
+	send func(done, total float64, message string)
+
+	mu   sync.Mutex
+	last time.Time
+	done float64
+}
+
+// tell sends a progress, unless one was sent just now. What is done may only grow.
+func (p *progress) tell(done, total float64, message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if done <= p.done || !p.last.IsZero() && now.Sub(p.last) < progressPause {
+		return
+	}
+	p.last, p.done = now, done
+	p.send(done, total, message)
+}
+
+// step tells how far an operation is.
+func (p *progress) step(s operation.Progress) {
+	p.tell(float64(s.Done), float64(s.Total), s.What)
+}
+
+// event tells of an event of a run: the attempts that were judged are what is counted.
+func (p *progress) event(e core.Event) {
+	switch e := e.(type) {
+	case core.IterationStarted:
+		p.tell(float64(e.Iteration)-0.5, float64(e.Max), fmt.Sprintf("%s: iteration %d of %d", e.Node, e.Iteration, e.Max))
+	case core.AttemptJudged:
+		a := e.Attempt
+		p.tell(float64(a.Iteration), float64(e.Max), fmt.Sprintf("%s: iteration %d of %d has its verdict", e.Node, a.Iteration, e.Max))
+	}
+}

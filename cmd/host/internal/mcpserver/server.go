@@ -1,0 +1,172 @@
+// Package mcpserver offers the operations as tools to agents, over the Model Context
+// Protocol: on standard input and output to the program that started it, and over HTTP.
+//
+// The tools are a table, and what a tool takes, gives and may do is made of its operation,
+// so that a tool is one row. What this package decides is only what the protocol does: which
+// tools are listed, how a result that is too long for an agent's context is cut, and that a
+// refusal is an answer which a model can read and act on. It is the one holder of the
+// protocol's library, of which nothing is in its exported names.
+//
+// The protocol's features that call the client back (roots, sampling, elicitation) and its
+// logging aren't used: an approval that the caller's own side gives would be none, and the
+// others are deprecated.
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Requests describes and reads the requests of operations, as the HTTP API does.
+type Requests interface {
+	// Schema is the schema of a request or a result.
+	Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
+	// Decode fills a request, a pointer to a struct, from a JSON object, or reports all that
+	// is wrong with it.
+	Decode(data []byte, in any) error
+}
+
+// Config is what a [Server] is made of.
+type Config struct {
+	// Client calls the operations. The caller is in the context of a request.
+	Client   client.Client
+	Requests Requests
+	// Version is the program's.
+	Version string
+	// Refused hears of each refusal, and leaves out of its problem what a caller over the
+	// network mustn't be told. body is the JSON that was refused. Nil tells everything, for
+	// callers who own the data folder.
+	Refused func(ctx context.Context, err error, body []byte, p *client.Problem)
+	// MaxBody is how many bytes a request over HTTP has at most: 1 MiB by default.
+	MaxBody int64
+	// Now is the time, by which progress is sent; nil is the system's.
+	Now func() time.Time
+}
+
+// Server offers the operations as tools. It is safe for concurrent use.
+type Server struct {
+	config Config
+	tools  []*tool
+
+	mu    sync.Mutex
+	sets  map[set]*mcp.Server
+	serve http.Handler
+}
+
+// set is what decides which tools are listed.
+type set struct {
+	profile  Profile
+	approves bool
+}
+
+// protocols are the revisions of the protocol that are spoken, the newest first.
+var protocols = []string{"2026-07-28", "2025-11-25", "2025-06-18"}
+
+// listTime is how long a client may keep a list: a list changes with the program only.
+const listTime = 5 * time.Minute
+
+// New makes a server, or reports a tool that can't be made of its operation.
+func New(c Config) (*Server, error) {
+	if c.MaxBody == 0 {
+		c.MaxBody = 1 << 20
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	s := &Server{config: c, sets: map[set]*mcp.Server{}}
+	for _, row := range table() {
+		t, err := newTool(row, c.Requests)
+		if err != nil {
+			return nil, sdk.Wrap("tool "+row.name, err)
+		}
+		s.tools = append(s.tools, t)
+	}
+	s.serve = streamable(func(r *http.Request) *mcp.Server {
+		profile, _ := profileOf(r)
+		return s.of(profile, core.CallerOf(r.Context()))
+	}, c.MaxBody)
+	return s, nil
+}
+
+// streamable handles the protocol over HTTP, each request by itself. Where a request comes
+// from is checked by who mounts the handler.
+func streamable(server func(*http.Request) *mcp.Server, maxBody int64) http.Handler {
+	return mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody,
+	})
+}
+
+// newServer makes a server of the protocol without any feature.
+func newServer(version string) *mcp.Server {
+	return mcp.NewServer(&mcp.Implementation{Name: "reflectory", Title: "Reflectory", Version: version}, &mcp.ServerOptions{
+		Instructions: instructions, SupportedProtocolVersions: protocols,
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}},
+		SetCacheable: func(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
+			c.CacheScope = "private"
+			if _, reads := req.(*mcp.ReadResourceRequest); !reads {
+				c.TTLMs = int(listTime.Milliseconds())
+			}
+		},
+	})
+}
+
+// of is the server of a caller's tools.
+func (s *Server) of(profile Profile, caller core.Caller) *mcp.Server {
+	key := set{profile, caller.Has(core.ScopeApprove)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.sets[key]; m != nil {
+		return m
+	}
+	m := newServer(s.config.Version)
+	for _, t := range s.tools {
+		if key.lists(t.row) {
+			m.AddTool(t.described, s.handler(t, key))
+		}
+	}
+	s.addResources(m)
+	addPrompts(m)
+	s.sets[key] = m
+	return m
+}
+
+// lists reports whether a tool is listed.
+func (k set) lists(r row) bool { return k.profile.has(r.profile) && (!r.approves || k.approves) }
+
+// ServeHTTP handles the path /mcp, where ?profile= chooses the tools. The caller is in the
+// request's context.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, err := profileOf(r); err != nil {
+		p := client.Problem{
+			Type: "urn:reflectory:problem:profile_unknown", Title: "Invalid request", Status: http.StatusBadRequest,
+			Detail: "there is no such profile", Hint: "give profile=agent, loop or all", Code: sdk.ReasonOf(err),
+		}
+		w.Header().Set("Content-Type", client.ProblemType)
+		w.WriteHeader(p.Status)
+		_ = json.NewEncoder(w).Encode(p) // who asked has gone
+		return
+	}
+	s.serve.ServeHTTP(w, r)
+}
+
+// ServeStdio speaks the protocol with one client, in lines of JSON, until in or the context
+// ends. Every request is the context's caller's.
+func (s *Server) ServeStdio(ctx context.Context, profile Profile, in io.ReadCloser, out io.WriteCloser) error {
+	err := s.of(profile, core.CallerOf(ctx)).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
+	if ctx.Err() != nil {
+		return nil // it was stopped
+	}
+	return err
+}

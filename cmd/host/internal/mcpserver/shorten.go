@@ -1,0 +1,123 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// What is too long and has no place to go on from is made shorter everywhere: an object's
+// short members stay as they are, and its long ones share the room that is left. So one
+// long text doesn't take away the few words that say what it is.
+
+// leastRoom is how many characters a member is given at least; what has no room for that is
+// left out.
+const leastRoom = 24
+
+// shorten gives a JSON value within a number of characters, and whether anything is missing.
+// An object that misses a part of a text has content_truncated, and of anything else
+// truncated.
+func shorten(value json.RawMessage, room int) (short json.RawMessage, missing bool) {
+	if length(value) <= room {
+		return value, false
+	}
+	switch value[0] {
+	case '{':
+		return shortenObject(core.Members(value), room), true
+	case '[':
+		return shortenArray(value, room), true
+	case '"':
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			return json.RawMessage(`""`), true
+		}
+		runes := []rune(text)
+		return core.MustJSON(string(runes[:fitting(runes, room-2)])), true
+	}
+	return json.RawMessage("null"), true // a number as long as a page
+}
+
+// shortenObject shares the room among the members.
+func shortenObject(members []core.Member, room int) json.RawMessage {
+	const marks = len(`,"content_truncated":true,"truncated":true`)
+	room -= 2 + marks
+	sizes := make([]int, len(members))
+	for i, m := range members {
+		sizes[i] = length(m.Value)
+		room -= length(core.MustJSON(m.Key)) + 2
+	}
+	texts, others := false, false
+	for len(members) > 0 && room < len(members)*leastRoom { // too many, whatever they are
+		last := len(members) - 1
+		room += length(core.MustJSON(members[last].Key)) + 2
+		members, sizes, others = members[:last], sizes[:last], true
+	}
+	share := fairShare(sizes, room)
+	for i := range members {
+		isText := members[i].Value[0] == '"'
+		short, missing := shorten(members[i].Value, share)
+		members[i].Value = short
+		texts, others = texts || missing && isText, others || missing && !isText
+	}
+	if texts {
+		members = append(members, core.Member{Key: contentTruncated, Value: json.RawMessage("true")})
+	}
+	if others {
+		members = append(members, core.Member{Key: truncated, Value: json.RawMessage("true")})
+	}
+	return core.JoinMembers(members)
+}
+
+// shortenArray keeps the first items that fit, at least the first one, made shorter.
+func shortenArray(value json.RawMessage, room int) json.RawMessage {
+	var items []json.RawMessage
+	if json.Unmarshal(value, &items) != nil {
+		return json.RawMessage("[]")
+	}
+	room -= 2
+	kept := 0
+	for ; kept < len(items); kept++ {
+		size := length(items[kept]) + 1
+		if size > room {
+			break
+		}
+		room -= size
+	}
+	if kept == 0 && len(items) > 0 && room > leastRoom {
+		items[0], _ = shorten(items[0], room)
+		kept = 1
+	}
+	return core.MustJSON(orEmpty(items[:kept]))
+}
+
+// fairShare is how much each of several may have so that together they have no more than
+// there is: what the small ones don't need, the large ones share.
+func fairShare(sizes []int, room int) int {
+	sorted := slices.Sorted(slices.Values(sizes))
+	for i, size := range sorted {
+		if share := room / (len(sorted) - i); size > share {
+			return share
+		}
+		room -= size
+	}
+	return 1 << 60
+}
+
+// fitting is how many characters fit into a room once they are JSON.
+func fitting(runes []rune, room int) int {
+	for i, r := range runes {
+		switch {
+		case r == '"', r == '\\', r == '\n', r == '\r', r == '\t', r == '\b', r == '\f':
+			room -= 2
+		case r < ' ', r == '\u2028', r == '\u2029':
+			room -= 6
+		default:
+			room--
+		}
+		if room < 0 {
+			return i
+		}
+	}
+	return len(runes)
+}

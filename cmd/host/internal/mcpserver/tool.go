@@ -1,0 +1,160 @@
+package mcpserver
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation"
+)
+
+// tool is a row with what is made of its operations.
+type tool struct {
+	row       row
+	described *mcp.Tool
+	// operations are what it does, by the action; "" is the one of a tool without actions.
+	operations map[string]*operation.Operation
+	// fields are the arguments that it takes.
+	fields []string
+}
+
+// newTool describes a tool.
+func newTool(r row, requests Requests) (*tool, error) {
+	t := &tool{row: r, operations: map[string]*operation.Operation{}}
+	actions := r.actions
+	if len(actions) == 0 {
+		actions = []action{{"", r.operation}}
+	}
+	in, out := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}, &jsonschema.Schema{Type: "object"}
+	notes := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(bool), OpenWorldHint: new(bool)}
+	for i, a := range actions {
+		o, err := operation.Find(a.operation)
+		if err != nil {
+			return nil, err
+		}
+		t.operations[a.name] = &o
+		notes.ReadOnlyHint = notes.ReadOnlyHint && o.ReadOnly
+		notes.IdempotentHint = notes.IdempotentHint && o.Idempotent
+		*notes.DestructiveHint = *notes.DestructiveHint || o.Destructive
+		if err := addRequest(in, requests, o.In(), i == 0); err != nil {
+			return nil, err
+		}
+		if len(r.actions) > 0 || o.Out() == reflect.TypeFor[core.Memory]() || o.Out() == reflect.TypeFor[operation.Memory]() {
+			continue // it depends on the action, or every tool would repeat two dozen members
+		}
+		if out, err = requests.Schema(o.Out(), false); err != nil {
+			return nil, err
+		}
+	}
+	if notes.ReadOnlyHint { // which says the others
+		notes.IdempotentHint, notes.DestructiveHint = false, nil
+	}
+	t.addOwn(in)
+	for name := range in.Properties {
+		t.fields = append(t.fields, name)
+	}
+	slices.Sort(t.fields)
+	closed := &jsonschema.Schema{Not: &jsonschema.Schema{}}
+	in.AdditionalProperties = closed
+	t.described = &mcp.Tool{Name: r.name, Description: r.doc, InputSchema: in, OutputSchema: topLevel(out), Annotations: notes}
+	return t, nil
+}
+
+// The arguments that tools have besides their operations' requests.
+const (
+	actionArg = "action"
+	tokenArg  = "page_token"
+	offsetArg = "content_offset"
+)
+
+// addOwn adds the arguments that no operation has.
+func (t *tool) addOwn(in *jsonschema.Schema) {
+	if len(t.row.actions) > 0 {
+		var names []any
+		for _, a := range t.row.actions {
+			names = append(names, a.name)
+		}
+		in.Properties[actionArg] = &jsonschema.Schema{Type: "string", Enum: names}
+		in.Required = append([]string{actionArg}, in.Required...)
+	}
+	if t.row.list != "" {
+		in.Properties[tokenArg] = &jsonschema.Schema{Type: "string"}
+	}
+	if t.row.text != "" {
+		in.Properties[offsetArg] = &jsonschema.Schema{Type: "integer", Minimum: new(float64)}
+	}
+}
+
+// addRequest adds the fields of an operation's request. Of a tool with several, a field is
+// required that all of them require.
+func addRequest(in *jsonschema.Schema, requests Requests, t reflect.Type, first bool) error {
+	s, err := requests.Schema(t, true)
+	if err != nil {
+		return err
+	}
+	for name, p := range s.Properties {
+		if in.Properties[name] == nil {
+			in.Properties[name] = argument(name, p)
+		}
+	}
+	if first {
+		in.Required = s.Required
+	}
+	in.Required = slices.DeleteFunc(in.Required, func(name string) bool { return !slices.Contains(s.Required, name) })
+	return nil
+}
+
+// argument is the schema of an argument. Types say of raw JSON only that it is JSON.
+func argument(name string, s *jsonschema.Schema) *jsonschema.Schema {
+	s = terse(s)
+	switch {
+	case s.Type != "" || len(s.Types) > 0:
+		return s
+	case name == "metadata" || name == "state":
+		return &jsonschema.Schema{Type: "object"}
+	}
+	return &jsonschema.Schema{Description: "any JSON value"}
+}
+
+// terse leaves out of an argument's schema what a model needn't be told, and clients can't
+// read: that null is taken, too, that nested objects take no other members, which are refused
+// all the same, and all but the first of several forms.
+func terse(s *jsonschema.Schema) *jsonschema.Schema {
+	if len(s.AnyOf) > 0 {
+		return terse(s.AnyOf[0])
+	}
+	if kinds := slices.DeleteFunc(slices.Clone(s.Types), func(kind string) bool { return kind == "null" }); len(kinds) == 1 {
+		s.Type, s.Types = kinds[0], nil
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil {
+		s.AdditionalProperties = nil
+	}
+	for name, p := range s.Properties {
+		s.Properties[name] = argument(name, p)
+	}
+	if s.Items != nil {
+		s.Items = terse(s.Items)
+	}
+	if s.AdditionalProperties != nil {
+		s.AdditionalProperties = terse(s.AdditionalProperties)
+	}
+	return s
+}
+
+// topLevel names a result's members that are of one type, and nothing below: a model reads
+// the result itself. None is required, since a result may be cut.
+func topLevel(s *jsonschema.Schema) *jsonschema.Schema {
+	out := &jsonschema.Schema{Type: "object"}
+	for name, p := range s.Properties {
+		if p.Type != "" {
+			if out.Properties == nil {
+				out.Properties = map[string]*jsonschema.Schema{}
+			}
+			out.Properties[name] = &jsonschema.Schema{Type: p.Type}
+		}
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+)
+
+// TestTools_FitAnAgentsContext: what a list costs in each turn is bounded, in each profile,
+// and the lists are the same over both transports.
+func TestTools_FitAnAgentsContext(t *testing.T) {
+	s := newServerOf(t, operationtest.New(t))
+	operator := core.Operator("tester")
+	reader := core.Caller{Subject: "reader", Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: []string{"**"}}
+	agent := []string{"feedback", "memory_explain", "memory_get", "memory_reflect", "observe", "retrieve", "stats"}
+	loop := append(slices.Clone(agent), "correct", "evaluate", "loop_status", "run_loop")
+	all := append(slices.Clone(loop), "gate", "memory_link")
+	for name, c := range map[string]struct {
+		profile Profile
+		caller  core.Caller
+		want    []string
+		most    int
+	}{
+		"agent":           {Agent, operator, agent, 8_000},
+		"loop":            {Loop, operator, loop, 12_000},
+		"all":             {All, operator, append(slices.Clone(all), "approve"), 16_000},
+		"all, no approve": {All, reader, all, 16_000},
+	} {
+		lists := map[string]string{}
+		for way, open := range transports {
+			listed, err := open(t, s, c.profile, c.caller).ListTools(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, tool := range listed.Tools {
+				names = append(names, tool.Name)
+				if n := len([]rune(tool.Description)); n > 300 || n < 50 {
+					t.Errorf("%s: the description has %d characters", tool.Name, n)
+				}
+			}
+			if want := slices.Sorted(slices.Values(c.want)); !slices.Equal(names, want) {
+				t.Errorf("%s: %v, not %v", name, names, want)
+			}
+			if listed.CacheScope != "private" || listed.TTLMs <= 0 {
+				t.Errorf("%s: cached as %s for %d ms", name, listed.CacheScope, listed.TTLMs)
+			}
+			text := core.MustJSON(listed)
+			if len(text) > c.most {
+				t.Errorf("%s: %d characters (limit %d)", name, len(text), c.most)
+			}
+			t.Logf("%s over %s: %d characters", name, way, len(text))
+			lists[way] = string(core.MustJSON(listed.Tools))
+		}
+		if lists["stdio"] != lists["http"] {
+			t.Errorf("%s: the lists differ", name)
+		}
+	}
+}
+
+// TestTools_AnnotationsAreTheTables: what a tool may do is what its operations may.
+func TestTools_AnnotationsAreTheTables(t *testing.T) {
+	s := newServerOf(t, operationtest.New(t))
+	type notes struct{ reads, destroys, repeats bool }
+	got := map[string]notes{}
+	for _, tool := range s.tools {
+		a := tool.described.Annotations
+		got[tool.row.name] = notes{a.ReadOnlyHint, a.DestructiveHint != nil && *a.DestructiveHint, a.IdempotentHint}
+		if a.ReadOnlyHint != (a.DestructiveHint == nil) {
+			t.Errorf("%s: %+v", tool.row.name, a)
+		}
+		if *a.OpenWorldHint {
+			t.Errorf("%s is open to the world", tool.row.name)
+		}
+	}
+	want := map[string]notes{
+		"approve": {}, "correct": {reads: true}, "evaluate": {reads: true}, "feedback": {repeats: true}, "gate": {destroys: true},
+		"loop_status": {reads: true}, "memory_explain": {reads: true}, "memory_get": {reads: true}, "memory_link": {repeats: true},
+		"memory_reflect": {}, "observe": {}, "retrieve": {}, "run_loop": {}, "stats": {reads: true},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+// operations are the tools of each operation, with the action.
+func operations(s *Server) map[string][2]string {
+	list := map[string][2]string{}
+	for _, t := range s.tools {
+		for action, o := range t.operations {
+			list[o.Name] = [2]string{t.row.name, action}
+		}
+	}
+	return list
+}
+
+// asArguments is an operation's request as a tool's arguments.
+// nil is of what JSON can't have, and Go can.
+func asArguments(action string, in any) json.RawMessage {
+	text, err := core.EncodeJSON(in)
+	if err != nil {
+		return nil
+	}
+	members := core.Members(text)
+	if action != "" {
+		members = append(members, core.Member{Key: actionArg, Value: core.MustJSON(action)})
+	}
+	return core.JoinMembers(members)
+}
+
+// TestTools_AnswerAsOperationsDo: each valid request, each refusal and each denial of each
+// tool's operation gives the operation's result to the byte, as text and as structured
+// content that the tool's schema allows, or the operation's code, message and details. It is
+// asked over both transports, in worlds that are alike.
+func TestTools_AnswerAsOperationsDo(t *testing.T) {
+	tools := operations(newServerOf(t, operationtest.New(t)))
+	asked := map[string]bool{}
+	for _, c := range operationtest.Cases() {
+		tool, known := tools[c.Operation]
+		if !known {
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			world := c.Worlds(t)
+			w, in := world()
+			want := operationtest.AskGo(w, c.Operation, in)
+			for way, open := range transports {
+				w, in := world()
+				args := asArguments(tool[1], in)
+				if args == nil {
+					continue
+				}
+				w.Open()
+				s := newServerOf(t, w)
+				session := open(t, s, All, core.Operator(operationtest.Agent))
+				got := call(t, session, tool[0], args)
+				w.Must(w.Host.Close())
+				if got.isError {
+					sameRefusal(t, way, got.text, want)
+					continue
+				}
+				asked[c.Operation] = true
+				if length([]byte(want)) <= maxResult && got.text != want {
+					t.Errorf("over %s:\n%s\n%s", way, got.text, want)
+				}
+				if !equalJSON(t, got.structured, got.text) {
+					t.Errorf("over %s: the structured content is %s", way, got.structured)
+				}
+				mayBe(t, s, tool[0], got.text)
+			}
+		})
+	}
+	for name := range tools {
+		if !asked[name] && name != "gate_request" {
+			t.Errorf("%s never succeeded", name)
+		}
+	}
+}
+
+// sameRefusal compares a tool's refusal with an operation's.
+func sameRefusal(t *testing.T, way, got, want string) {
+	t.Helper()
+	type refusal struct {
+		Code, Message string
+		Details       map[string]any
+	}
+	g, w := member[refusal](t, got, "error"), member[refusal](t, want, "error")
+	delete(w.Details, "problems")
+	delete(w.Details, "pointer")
+	if strings.HasPrefix(g.Code, "field_") { // the tool's schema refuses it before the operation does
+		return
+	}
+	if g.Code != w.Code || g.Message != w.Message || len(g.Details) != len(w.Details) {
+		t.Errorf("over %s:\n%s\n%s", way, got, want)
+	}
+}
+
+func equalJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, err := core.DecodeJSON([]byte(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := core.DecodeJSON([]byte(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(core.MustJSON(x)) == string(core.MustJSON(y))
+}
+
+// mayBe checks a result against its tool's schema.
+func mayBe(t *testing.T, s *Server, name, text string) {
+	t.Helper()
+	for _, tool := range s.tools {
+		if tool.row.name != name {
+			continue
+		}
+		schema, err := tool.described.OutputSchema.(*jsonschema.Schema).Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

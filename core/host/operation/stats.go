@@ -1,0 +1,138 @@
+package operation
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// stats are the operations that count.
+func stats() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "stats", Method: "GET", Path: "/v1/stats", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
+			Doc: "Count the memories by state and kind, the plugins, and the bytes of the store.",
+		}, ofStats, statsGet),
+	}
+}
+
+// StatsScope is a part of the statistics.
+type StatsScope string
+
+// The parts of the statistics.
+const (
+	StatsAll     StatsScope = "all"
+	StatsMemory  StatsScope = "memory"
+	StatsPlugins StatsScope = "plugins"
+	StatsStore   StatsScope = "store"
+)
+
+// StatsScopes are the parts that there are.
+func StatsScopes() []StatsScope {
+	return []StatsScope{StatsAll, StatsMemory, StatsPlugins, StatsStore}
+}
+
+// StatsGet selects statistics.
+type StatsGet struct {
+	// Scope is the part that is wanted; "" is all.
+	Scope StatsScope `json:"scope,omitempty"`
+	// Namespace is whose memories are counted; "" is every namespace that the caller
+	// reaches. Subtree takes the ones below too.
+	Namespace string `json:"namespace,omitempty"`
+	Subtree   bool   `json:"subtree,omitempty"`
+}
+
+// Stats are the parts that were asked for.
+type Stats struct {
+	Memory  *memory.Counts `json:"memory,omitempty"`
+	Plugins *PluginStats   `json:"plugins,omitempty"`
+	Store   *StoreStats    `json:"store,omitempty"`
+}
+
+// PluginStats counts the installed plugins, and the ones that can be run.
+type PluginStats struct {
+	Installed int `json:"installed"`
+	Ready     int `json:"ready"`
+}
+
+// StoreStats tells of the store: how large its files are, 0 for one that isn't in the data
+// folder, and when a change counts as stored, full or relaxed.
+type StoreStats struct {
+	Bytes      int64  `json:"bytes"`
+	Durability string `json:"durability"`
+}
+
+// ofStats is where memories are counted: in the namespace that is named, or, filtered by
+// what the caller reaches, on the host.
+func ofStats(ctx context.Context, c *Call, in *StatsGet) (place, error) {
+	if in.Namespace == "" {
+		return place{}, nil
+	}
+	return inTree(func(in *StatsGet) (*string, bool) { return &in.Namespace, in.Subtree })(ctx, c, in)
+}
+
+func statsGet(ctx context.Context, c *Call, in *StatsGet) (out *Stats, err error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	out = &Stats{}
+	if in.wants(StatsMemory) {
+		out.Memory, err = c.Host.Memories.Counts(ctx, func(namespace string) bool { return in.countsIn(namespace) && c.reaches(namespace) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	if in.wants(StatsPlugins) {
+		out.Plugins = &PluginStats{}
+		err := c.withSet(func(set *install.Set) error {
+			for _, p := range set.Plugins() {
+				out.Plugins.Installed++
+				if p.Problem == nil {
+					out.Plugins.Ready++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if in.wants(StatsStore) {
+		size, err := c.Host.StoreBytes()
+		if err != nil {
+			return nil, err
+		}
+		out.Store = &StoreStats{Bytes: size, Durability: c.Host.Settings().Durability.Value}
+	}
+	return out, nil
+}
+
+func (in *StatsGet) check() error {
+	var problems []error
+	if all := StatsScopes(); in.Scope != "" && !slices.Contains(all, in.Scope) {
+		names := make([]string, len(all))
+		for i, s := range all {
+			names[i] = string(s)
+		}
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "scope_invalid", "scope %q is not one of %s", core.Cut(string(in.Scope)), strings.Join(names, ", ")).
+			WithHint("%s", sdk.DidYouMean(string(in.Scope), names, "")).WithDetail("field", "scope"))
+	}
+	if in.Namespace != "" {
+		problems = append(problems, core.CheckNamespace(in.Namespace))
+	}
+	return core.JoinErrors(problems...)
+}
+
+func (in *StatsGet) wants(part StatsScope) bool {
+	return in.Scope == "" || in.Scope == StatsAll || in.Scope == part
+}
+
+// countsIn reports whether a namespace's memories are counted.
+func (in *StatsGet) countsIn(namespace string) bool {
+	return in.Namespace == "" || namespace == in.Namespace || in.Subtree && strings.HasPrefix(namespace, in.Namespace+"/")
+}
