@@ -128,12 +128,15 @@ var imports = map[string][]string{
 
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
-		"cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/access",
+		"cmd/host/internal/certs", "cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/scaffold", "cmd/host/internal/term",
+		"cmd/host/internal/web", "core", "core/access",
 		"core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory",
 		"core/plugin", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm",
 		"core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format",
 		"policy/policytest", "sdk", "sdk/sdktest",
 	},
+	"cmd/host/internal/certs":  {"core", "sdk"},
+	"cmd/host/internal/web":    {"core", "core/access"},
 	"cmd/host/internal/client": {"core", "core/host", "core/host/operation", "sdk"},
 	"cmd/host/internal/httpapi": {
 		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/journal", "core/memory",

@@ -31,10 +31,10 @@ type App struct {
 	flags  flags
 	config *config.Config
 	host   *host.Host // nil until the command needs it
-	// server is the one that has the store; nil where the command opens it. serving is
-	// whether this program is that server.
+	// server is the one that has the store; nil where the command opens it. serving is how
+	// this program is reached where it is that server.
 	server  *client.Remote
-	serving bool
+	serving *host.Server
 	out     *output // nil until there is a command tree
 	input   inputs
 	// understood is whether the command line was: a command has begun.

@@ -22,6 +22,9 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 	}
 	c := a.Base
 	c.Version, c.Settings, c.Getenv = cmp.Or(c.Version, version), a.config, a.Getenv
+	if a.serving != nil {
+		c.Server = a.serving
+	}
 	c.Notices, c.Activity, c.PluginLogs, c.Subscribers = a.notice, a.activity, a.pluginLog, a.subscribers()
 	h, err := host.Open(ctx, c)
 	if err != nil {
@@ -85,7 +88,7 @@ func (a *App) notice(n host.Notice) {
 
 // activity shows what the host waits for.
 func (a *App) activity(what host.Activity) {
-	if a.serving {
+	if a.serving != nil {
 		return // of many calls at once
 	}
 	switch what {

@@ -67,7 +67,7 @@ func (a *App) root() *cobra.Command {
 		evaluateCommand(a), correctCommand(a), pluginCommand(a), policyCommand(a),
 		memoryCommand(a), knowledgeCommand(a), governanceCommand(a), gateCommand(a), evidenceCommand(a),
 		auditCommand(a), storeCommand(a), decisionsCommand(a), sessionCommand(a), tokenCommand(a),
-		serveCommand(a), statusCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(),
+		serveCommand(a), openCommand(a), statusCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(),
 	)
 	a.out.commands = root
 	for _, c := range root.Commands() {

@@ -15,7 +15,6 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/config"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // A server has the store as long as it works, so that a command can't open it. A command
@@ -24,15 +23,16 @@ import (
 
 // served is where a server can be reached.
 type served struct {
-	// Listen is the address of TCP, Socket the socket's path, and Token the path of the
-	// operator's token.
+	// URL is where clients find it, Listen the address of TCP, Socket the socket's path, and
+	// Token the path of the operator's token.
+	URL    string `json:"url"`
 	Listen string `json:"listen"`
 	Socket string `json:"socket"`
 	Token  string `json:"token_file"`
 }
 
 func serveCommand(a *App) *cobra.Command {
-	var listen string
+	r := &reach{}
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve the store to commands, and over HTTP",
 		Long: `Serve the store of the data folder until the program is stopped: to the other
@@ -41,8 +41,13 @@ the folder, and over HTTP. Plugins and what is searched stay warm.
 
 HTTP needs a token: the operator's is in operator.token in the data folder, which
 the first start writes. GET /v1/openapi.json describes what there is; /healthz
-and /readyz need none. Nothing but this machine is listened to: for others, have
-a proxy with TLS pass requests on.
+and /readyz need none. A browser logs in by reflectory open.
+
+Other machines can connect where --listen says so, such as 0.0.0.0:7842. That takes
+encryption, by a certificate in files (--tls-cert, --tls-key), which are read again
+when they change, or by a proxy (--tls-by-proxy): what comes from its addresses may
+say in Forwarded or X-Forwarded-For who asks. And it takes a token besides the
+operator's: see reflectory token new.
 
 A line for each request goes to standard error: who asked for what, and how it was
 answered, without content. With --json, where the server listens is one line on
@@ -50,34 +55,35 @@ standard output. Stopped by SIGTERM or Ctrl-C, it takes nothing more, gives
 requests 25 seconds to end, and exits with 0.`,
 		Example: "  reflectory serve\n  reflectory serve --listen 127.0.0.1:0 --json",
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), listen) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), r) },
 	}
-	c.Flags().StringVar(&listen, "listen", httpapi.DefaultListen, "`address` for HTTP, of this machine's loopback; port 0 takes a free one")
+	r.flags(c)
 	return c
 }
 
 // serve serves until the context ends.
-func (a *App) serve(ctx context.Context, listen string) (err error) {
-	name, err := httpapi.CheckListen(ctx, listen)
-	if err != nil {
-		return usageError{sdk.Wrap("--listen", err)}
+func (a *App) serve(ctx context.Context, r *reach) (err error) {
+	if err := r.check(ctx, a); err != nil {
+		return usageError{err}
 	}
 	dir := a.config.DataDir.Value
 	if err := config.MakeDataDir(dir); err != nil {
 		return err
 	}
-	a.serving = true
+	tcp, err := httpapi.Listen(ctx, r.Address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tcp.Close() }() // where nobody serves it; else it is closed already
+	a.serving = r.server(tcp.Addr())
 	h, err := a.openHost(ctx)
 	if err != nil {
 		return err
 	}
-	api, err := httpapi.New(httpapi.Config{
-		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{name}, Log: a.requestLog(),
-	})
-	if err != nil {
-		return err
+	if err := r.checkTokens(ctx, h); err != nil {
+		return usageError{err}
 	}
-	tcp, err := httpapi.Listen(ctx, listen)
+	api, err := r.api(a, h)
 	if err != nil {
 		return err
 	}
@@ -96,7 +102,7 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 		return err
 	}
 	server.ServeSocket(socket)
-	if err := a.printServed(served{tcp.Addr().String(), filepath.Join(dir, client.SocketName), filepath.Join(dir, access.OperatorFileName)}); err != nil {
+	if err := a.printServed(served{a.serving.URL, a.serving.Listen, filepath.Join(dir, client.SocketName), filepath.Join(dir, access.OperatorFileName)}); err != nil {
 		return err
 	}
 	select {
@@ -112,7 +118,7 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 // results do.
 func (a *App) printServed(s served) error {
 	if !a.out.json {
-		a.out.term.Line("serving on http://%s and %s", s.Listen, term.Clean(s.Socket))
+		a.out.term.Line("serving on %s (%s) and %s", s.URL, s.Listen, term.Clean(s.Socket))
 		a.out.term.Line("the operator's token is in %s", term.Clean(s.Token))
 		return nil
 	}
@@ -146,7 +152,7 @@ func (a *App) client(ctx context.Context) (client.Client, error) {
 	if a.server != nil {
 		return a.server, nil
 	}
-	if a.host == nil && !a.serving {
+	if a.host == nil && a.serving == nil {
 		there, err := client.Serves(ctx, a.config.DataDir.Value)
 		if err != nil {
 			return nil, err

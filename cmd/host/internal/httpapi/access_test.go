@@ -77,7 +77,7 @@ func TestAccess_KnowsTheHostsTokens(t *testing.T) {
 		for _, h := range headers {
 			r.Header.Add("Authorization", h)
 		}
-		return Tokens{s.Host.Access}.Authenticate(r)
+		return Tokens{Authority: s.Host.Access}.Authenticate(r)
 	}
 	token := string(issued.Secret)
 	for subject, header := range map[string]string{core.OperatorSubject: "bearer " + string(operator), "ci": "Bearer " + token} {
@@ -108,7 +108,7 @@ func TestAccess_ListensToThisMachineOnly(t *testing.T) {
 		"192.0.2.1:1": "tls_required", "[fe80::1]:1": "tls_required", "[::ffff:192.0.2.1]:1": "tls_required",
 		"": "listen_invalid", "127.0.0.1": "listen_invalid", "127.0.0.1:": "listen_invalid", "::1:80": "listen_invalid",
 	} {
-		_, err := CheckListen(t.Context(), address)
+		_, err := CheckListen(t.Context(), &access.Listen{Address: address})
 		if got := sdk.ReasonOf(err); got != reason {
 			t.Errorf("%q: %v, want %s", address, err, reason)
 		}

@@ -10,7 +10,9 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,8 +32,21 @@ type Config struct {
 	// Authenticator says who asks over TCP. Nil knows nobody.
 	Authenticator Authenticator
 	// Hosts are the names, besides the names of this machine's loopback, that a request over TCP
-	// may have as its host, without a port.
+	// may have as its host, without a port, and Covers says of any other whether it may, as of
+	// the names in a certificate. Nil knows none.
 	Hosts  []string
+	Covers func(host string) bool
+	// TLS is how connections over TCP are encrypted; nil is that they aren't.
+	TLS *tls.Config
+	// Proxies are the networks of proxies that do TLS, whose word on where a request comes from
+	// is believed. With any, others are refused what they send without TLS.
+	Proxies []netip.Prefix
+	// NoAuth says in each answer that no credentials are asked for. Authenticator lets
+	// everybody in then.
+	NoAuth bool
+	// Pages answers what a browser asks for at "/" and the paths of [PagePaths]; nil has no
+	// pages. Who asks isn't checked before.
+	Pages  func(http.ResponseWriter, *http.Request, Visit)
 	Limits Limits
 	// Log takes a line for each request that was answered. It must be safe for concurrent
 	// use and return soon. Nil drops them.
@@ -90,13 +105,28 @@ func (a *API) Remote() http.Handler {
 	outer.HandleFunc("GET /healthz", a.healthy)
 	outer.HandleFunc("GET /readyz", a.isReady)
 	inner := a.mux(false)
+	a.mountPages(outer)
 	outer.Handle("/", a.enter(false, func(w http.ResponseWriter, r *request) {
 		if !a.authenticate(w, r) || !a.admit(w, r) {
 			return
 		}
 		inner.ServeHTTP(w, r.with(r.http.Context()))
 	}))
-	return outer
+	return a.sayNoAuth(outer)
+}
+
+// noAuthHeader is in each answer of a server that asks for no credentials.
+const noAuthHeader = "Reflectory-Auth"
+
+// sayNoAuth says in each answer that no credentials are asked for, where that is so.
+func (a *API) sayNoAuth(next http.Handler) http.Handler {
+	if !a.config.NoAuth {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(noAuthHeader, "none")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Local handles what comes over the socket, whose listener has checked who the peer is.
@@ -134,7 +164,11 @@ func (a *API) enter(local bool, next func(http.ResponseWriter, *request)) http.H
 				panic(http.ErrAbortHandler)
 			}
 		}()
-		if err := a.checkOrigin(r); err != nil {
+		var err error
+		if r.address, err = a.senderOf(hr); err == nil {
+			err = a.checkOrigin(r)
+		}
+		if err != nil {
 			a.refuse(w, r, err)
 			return
 		}

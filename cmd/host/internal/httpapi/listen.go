@@ -18,21 +18,18 @@ import (
 // DefaultListen is where a server listens for TCP unless it is said: this machine only.
 const DefaultListen = "127.0.0.1:7842"
 
-// CheckListen refuses an address beyond this machine's loopback, where tokens and memories
-// would pass in the clear: see [access.Listen]. A name counts as all of its addresses. It
-// returns the host.
-func CheckListen(ctx context.Context, address string) (host string, err error) {
-	start := access.Listen{Address: address}
-	if host, _, err = net.SplitHostPort(address); err == nil && host != "" {
+// CheckListen decides whether a server may be started so: see [access.Listen]. A name counts
+// as all of its addresses, which start is given.
+func CheckListen(ctx context.Context, start *access.Listen) (*access.Exposure, error) {
+	if host, _, err := net.SplitHostPort(start.Address); err == nil && host != "" {
 		if one, err := netip.ParseAddr(host); err == nil {
 			start.Resolved = []netip.Addr{one}
 		} else if start.Resolved, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
-			return "", sdk.Errorf(sdk.Invalid, "listen_invalid", "listen: the host's name can't be resolved: %w", err).
+			return nil, sdk.Errorf(sdk.Invalid, "listen_invalid", "listen: the host's name can't be resolved: %w", err).
 				WithHint("write it as %s", DefaultListen).WithDetail("field", "listen")
 		}
 	}
-	_, err = start.Check()
-	return host, err
+	return start.Check()
 }
 
 // Listen listens for TCP on an address that [CheckListen] took.
@@ -53,6 +50,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 // waiting, it would look like a server that hangs.
 type bounded struct {
 	net.Listener
+	encrypted       bool
 	slots, refusals chan struct{}
 	work            sync.WaitGroup
 }
@@ -64,8 +62,8 @@ const (
 	refusalTime = time.Second
 )
 
-func newBounded(l net.Listener, most int) net.Listener {
-	return &bounded{Listener: l, slots: make(chan struct{}, most), refusals: make(chan struct{}, maxRefusals)}
+func newBounded(l net.Listener, most int, encrypted bool) net.Listener {
+	return &bounded{Listener: l, encrypted: encrypted, slots: make(chan struct{}, most), refusals: make(chan struct{}, maxRefusals)}
 }
 
 // full is the response to a connection that is one too many.
@@ -83,6 +81,10 @@ func (b *bounded) Accept() (net.Conn, error) {
 		case b.slots <- struct{}{}:
 			return &slot{Conn: c, free: sync.OnceFunc(func() { <-b.slots })}, nil
 		default:
+		}
+		if b.encrypted { // which a client can't read before the handshake
+			_ = c.Close()
+			continue
 		}
 		select {
 		case b.refusals <- struct{}{}:

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/certs"
+	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/cmd/host/internal/web"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/store/pebble"
+)
+
+// How a server is reached is said by flags, and decided before anything is opened: a start
+// that would let strangers in mustn't have had the store open before it is refused.
+
+// reach is how a server is reached.
+type reach struct {
+	access.Listen
+	hosts []string
+
+	// certificate is what the server shows; nil where it does no TLS.
+	certificate *certs.Files
+	exposure    *access.Exposure
+}
+
+// flags adds the flags.
+func (r *reach) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.Address, "listen", httpapi.DefaultListen, "`address` for HTTP; port 0 takes a free one")
+	f.StringVar(&r.TLSCert, "tls-cert", "", "`file` of the certificate that it shows, in PEM, with its issuers' behind it")
+	f.StringVar(&r.TLSKey, "tls-key", "", "`file` of the certificate's key, in PEM")
+	f.StringArrayVar(&r.Proxies, "tls-by-proxy", nil, "`network` of proxies that do TLS, such as 10.1.2.3/32; may be repeated")
+	f.StringArrayVar(&r.hosts, "host", nil, "`name` by which clients reach it, besides those of its certificate; may be repeated")
+	f.BoolVar(&r.NoAuth, "no-auth", false, "let every program on this machine do everything, without a token")
+}
+
+// check refuses a start that can't be, before the store is opened.
+func (r *reach) check(ctx context.Context, a *App) (err error) {
+	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists && a.Base.Store == nil {
+		r.Tokens = new(int) // a store that isn't there has none
+	}
+	if r.exposure, err = httpapi.CheckListen(ctx, &r.Listen); err != nil {
+		return err
+	}
+	if r.exposure.Encryption == access.EncryptionFiles {
+		r.certificate, err = certs.Open(certs.Options{Cert: r.TLSCert, Key: r.TLSKey, Report: a.reportCertificate})
+	}
+	return err
+}
+
+// checkTokens refuses a start beyond loopback where nobody but the operator has a token. It
+// opens the store.
+func (r *reach) checkTokens(ctx context.Context, h *host.Host) error {
+	if !r.exposure.Beyond {
+		return nil
+	}
+	n, err := h.Access.Active(ctx)
+	if err != nil {
+		return err
+	}
+	r.Tokens = &n
+	_, err = r.Check()
+	return err
+}
+
+// reportCertificate says what became of a certificate whose files have changed.
+func (a *App) reportCertificate(err error) {
+	if err == nil {
+		a.notice(host.Notice{Level: "info", Message: "the renewed certificate is in use"})
+		return
+	}
+	a.notice(host.Notice{Level: "warn", Message: "the renewed certificate can't be used, and the one before stays in use: " + err.Error()})
+}
+
+// server is how the server is reached that listens on an address.
+func (r *reach) server(listen net.Addr) *host.Server {
+	s := &host.Server{
+		URL: r.url(listen.String()), Listen: listen.String(), Beyond: r.exposure.Beyond, Encryption: r.exposure.Encryption, Auth: host.AuthToken,
+	}
+	if r.NoAuth {
+		s.Auth = host.AuthNone
+	}
+	return s
+}
+
+// url is where clients find the server: by the first name that it was given, else by its
+// certificate's, else by its address.
+func (r *reach) url(listen string) string {
+	name, port, _ := net.SplitHostPort(listen)
+	if asked, _, _ := net.SplitHostPort(r.Address); asked != "" {
+		name = asked
+	}
+	if ip := net.ParseIP(name); ip != nil && ip.IsUnspecified() {
+		name = "localhost"
+	}
+	if r.certificate != nil && r.certificate.Name() != "" && r.exposure.Beyond {
+		name = r.certificate.Name()
+	}
+	if len(r.hosts) > 0 {
+		name = r.hosts[0]
+	}
+	switch {
+	case r.exposure.Encryption == access.EncryptionProxy && len(r.hosts) > 0:
+		return "https://" + name // as the proxy is reached
+	case r.secure():
+		return "https://" + net.JoinHostPort(name, port)
+	}
+	return "http://" + net.JoinHostPort(name, port)
+}
+
+// secure is whether this server does TLS itself.
+func (r *reach) secure() bool { return r.certificate != nil }
+
+// api makes the API that is reached so.
+func (r *reach) api(a *App, h *host.Host) (*httpapi.API, error) {
+	encrypted := r.exposure.Encryption != access.EncryptionNone
+	c := httpapi.Config{
+		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(),
+		Authenticator: httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted)},
+	}
+	if name, _, err := net.SplitHostPort(r.Address); err == nil && name != "" {
+		c.Hosts = append(c.Hosts, name)
+	}
+	if r.NoAuth {
+		c.Authenticator = httpapi.Anybody{}
+	}
+	if r.certificate != nil {
+		c.Covers = r.certificate.Covers
+		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: r.certificate.Get}
+	}
+	pages, err := web.New(web.Config{
+		Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(),
+		Authenticate: func(r *http.Request) (core.Caller, error) { return c.Authenticator.Authenticate(r) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Pages = func(w http.ResponseWriter, r *http.Request, v httpapi.Visit) { pages.Serve(w, r, web.Visit(v)) }
+	return httpapi.New(c)
+}
