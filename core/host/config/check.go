@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"math"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,6 +199,27 @@ func checkURL(value string) *fault {
 
 func checkKeyEnv(value string) *fault {
 	return endpointFault(func(o *openai.Options) { o.KeyEnv = value }, "name the variable that holds the key, such as OPENAI_API_KEY")
+}
+
+// checkServer refuses a server that a token would reach in the clear.
+func checkServer(value string) *fault {
+	const hint = "write it like https://host.example.org:7842"
+	u, err := url.Parse(value)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return &fault{says: "isn't a server's URL", hint: hint, hidden: true} // it may have a password
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	case u.Scheme == "http":
+		return &fault{says: "would have the token cross a network in the clear", hint: "use https; http is for a server on this machine"}
+	}
+	return &fault{says: "is neither https nor http", hint: hint}
+}
+
+// isLoopback reports whether a host's name is of this machine, whatever a resolver says.
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
 // endpointFault checks one of the options, with nothing wrong in the others.

@@ -22,6 +22,8 @@ type Config struct {
 	SummariesModel, SummariesURL, SummariesKeyEnv                    Setting
 	// How memories are ranked, stored and kept.
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
+	// Which server is asked instead of a store here.
+	Server, ServerCA Setting
 	// Where runs are, who acts, and what is shown of it.
 	Namespace, Agent, LogLevel Setting
 

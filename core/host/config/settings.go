@@ -54,7 +54,7 @@ type table []Definition
 
 func definitions() table {
 	var all table
-	for _, part := range [][]Definition{places(), plugins(), models(), stored(), runs()} {
+	for _, part := range [][]Definition{places(), plugins(), models(), stored(), servers(), runs()} {
 		all = append(all, part...)
 	}
 	for i := range all {
@@ -201,6 +201,21 @@ func stored() []Definition {
 			Name: "lock_wait", Key: "lock_wait", Variable: "REFLECTORY_LOCK_WAIT", Flag: "lock-wait",
 			Default: "2s", Doc: "how long to wait for a store that another program has open, 0s to " + maxLockWait.String(),
 			field: func(c *Config) *Setting { return &c.LockWait }, kind: span, check: checkWait, schema: schema{"pattern": timeForm},
+		},
+	}
+}
+
+// servers are where commands are sent.
+func servers() []Definition {
+	return []Definition{
+		{
+			Name: "server", Key: "server", Variable: "REFLECTORY_SERVER", Flag: "server",
+			Doc:   "URL of the server that commands ask, with the token in REFLECTORY_TOKEN, instead of the store here: https, or http on this machine",
+			field: func(c *Config) *Setting { return &c.Server }, check: checkServer, schema: schema{"pattern": `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?$`},
+		}, {
+			Name: "server_ca", Key: "server_ca", Variable: "REFLECTORY_SERVER_CA",
+			Doc:   "file of the certificates, in PEM, that sign for that server; without it, those that this system trusts",
+			field: func(c *Config) *Setting { return &c.ServerCA }, folder: true,
 		},
 	}
 }

@@ -33,7 +33,7 @@ type App struct {
 	host   *host.Host // nil until the command needs it
 	// server is the one that has the store; nil where the command opens it. serving is how
 	// this program is reached where it is that server.
-	server  *client.Remote
+	server  connection
 	serving *host.Server
 	out     *output // nil until there is a command tree
 	input   inputs
@@ -41,6 +41,12 @@ type App struct {
 	understood bool
 	// asksJSON is whether the command line, understood or not, has --json.
 	asksJSON bool
+}
+
+// connection is a client that holds connections.
+type connection interface {
+	client.Client
+	io.Closer
 }
 
 // flags are what every command takes.
@@ -53,6 +59,7 @@ type flags struct {
 	logLevel   string
 	agent      string
 	lockWait   string
+	server     string
 	durability string
 }
 

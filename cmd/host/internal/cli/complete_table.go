@@ -86,6 +86,7 @@ var flagOffers = map[string]offer{
 	"policy-dir": folder,
 	"lock":       anyFile,
 	"lock-wait":  freeTime,
+	"server":     freeText,
 	"sandbox":    oneOf("require", "prefer", "off"),
 	"log-level":  {values: logLevels},
 	"durability": oneOf("full", "relaxed"),

@@ -10,7 +10,7 @@ import (
 func (f *flags) given() map[string]string {
 	return map[string]string{
 		"data-dir": f.dataDir, "plugin-dir": f.pluginDir, "lock": f.lock, "policy-dir": f.policyDir,
-		"sandbox": f.sandbox, "log-level": f.logLevel, "agent": f.agent, "lock-wait": f.lockWait, "durability": f.durability,
+		"sandbox": f.sandbox, "log-level": f.logLevel, "agent": f.agent, "lock-wait": f.lockWait, "durability": f.durability, "server": f.server,
 	}
 }
 

@@ -20,6 +20,9 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 	if a.host != nil {
 		return a.host, nil
 	}
+	if a.remote() {
+		return nil, a.localOnly("this")
+	}
 	c := a.Base
 	c.Version, c.Settings, c.Getenv = cmp.Or(c.Version, version), a.config, a.Getenv
 	if a.serving != nil {
@@ -125,6 +128,9 @@ func namespaceFlag(c *cobra.Command, namespace *string) {
 // noteNewStore says that there is no store yet, for commands that are of no use on a new
 // one: the folder may be misspelt.
 func (a *App) noteNewStore() {
+	if a.remote() {
+		return
+	}
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists { // what is wrong, the open reports
 		a.out.term.Line("warn: there was no store in %s: this one is new and empty", term.Clean(host.StoreDir(a.config)))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -152,6 +153,9 @@ func (a *App) client(ctx context.Context) (client.Client, error) {
 	if a.server != nil {
 		return a.server, nil
 	}
+	if a.remote() {
+		return a.connect()
+	}
 	if a.host == nil && a.serving == nil {
 		there, err := client.Serves(ctx, a.config.DataDir.Value)
 		if err != nil {
@@ -169,17 +173,19 @@ func (a *App) client(ctx context.Context) (client.Client, error) {
 // warnOfServerSettings names the flags that mean nothing where a server works: it has its
 // own settings since its start.
 func (a *App) warnOfServerSettings() {
+	a.warnOfUnused("the server on the data folder has its own settings since its start", "data-dir", "namespace", "agent", "log-level")
+}
+
+// warnOfUnused names the flags of settings that mean nothing where a server is asked, for a
+// reason; all but some.
+func (a *App) warnOfUnused(reason string, used ...string) {
 	var unused []string
 	for _, s := range a.config.List() {
-		flag, ok := strings.CutPrefix(s.Origin, "flag --")
-		switch {
-		case !ok:
-		case flag == "data-dir", flag == "namespace", flag == "agent", flag == "log-level":
-		default:
+		if flag, ok := strings.CutPrefix(s.Origin, "flag --"); ok && !slices.Contains(used, flag) {
 			unused = append(unused, "--"+flag)
 		}
 	}
 	if len(unused) > 0 {
-		a.out.term.Line("warn: the server on the data folder has its own settings since its start: %s isn't used", strings.Join(unused, ", "))
+		a.out.term.Line("warn: %s: %s isn't used", reason, strings.Join(unused, ", "))
 	}
 }
