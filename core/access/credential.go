@@ -120,6 +120,9 @@ func refusal() error {
 		WithHint("ask the operator for a token")
 }
 
+// Unauthenticated is the answer to a credential of another kind that doesn't hold.
+func Unauthenticated() error { return refusal() }
+
 // IsUnauthenticated reports whether an error says that a credential doesn't hold: it is
 // malformed, wrong, expired or revoked, or there is none of its id.
 func IsUnauthenticated(err error) bool {

@@ -41,14 +41,15 @@ type Server struct {
 	Beyond bool `json:"beyond"`
 	// Encryption is how connections are encrypted.
 	Encryption access.Encryption `json:"encryption"`
-	// Auth is what callers show: [AuthToken], or [AuthNone].
+	// Auth is what callers show: [AuthToken], [AuthOIDC] or [AuthNone].
 	Auth string `json:"auth"`
 }
 
 // What callers of a server show.
 const (
 	AuthToken = "token"
-	AuthNone  = "none" // everybody is let in as the operator
+	AuthOIDC  = "token, oidc" // tokens of an issuer too
+	AuthNone  = "none"        // everybody is let in as the operator
 )
 
 // ConfigStatus is where settings come from.

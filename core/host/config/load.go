@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
@@ -54,6 +55,7 @@ func Load(from Sources) (*Config, error) {
 	}
 	l.checkEmbeddings(c)
 	l.checkSummaries(c)
+	l.checkIdentities(c)
 	if err := invalid(slices.Concat(l.fileProblems.List(), l.others)); err != nil {
 		return nil, err
 	}
@@ -62,6 +64,10 @@ func Load(from Sources) (*Config, error) {
 	c.typed.depthBoost, _ = readBoost(c.RecallDepthBoost.Value)
 	c.typed.keep.Decisions, _ = readKeep(c.KeepDecisions.Value)
 	c.typed.keep.Runs, _ = readKeep(c.KeepRuns.Value)
+	for _, text := range list(c.OIDCGrants.Value) {
+		g, _ := access.ParseGrant(text)
+		c.typed.grants = append(c.typed.grants, g)
+	}
 	c.typed.lockWait, _ = readWait(c.LockWait.Value)
 	c.LLMEndpoints.Value = strings.Join(c.typed.endpoints, ",")
 	return c, nil

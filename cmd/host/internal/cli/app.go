@@ -51,16 +51,19 @@ type connection interface {
 
 // flags are what every command takes.
 type flags struct {
-	dataDir    string
-	pluginDir  string
-	lock       string
-	policyDir  string
-	sandbox    string
-	logLevel   string
-	agent      string
-	lockWait   string
-	server     string
-	durability string
+	dataDir   string
+	pluginDir string
+	lock      string
+	policyDir string
+	sandbox   string
+	logLevel  string
+	agent     string
+	lockWait  string
+	server    string
+
+	oidcIssuer, oidcAudience string
+	oidcGrants               []string
+	durability               string
 }
 
 // Run runs a command line and returns the exit code.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/certs"
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/cmd/host/internal/identity"
 	"github.com/reflectory/reflectory/cmd/host/internal/web"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
@@ -28,16 +30,21 @@ type reach struct {
 	// certificate is what the server shows; nil where it does no TLS.
 	certificate *certs.Files
 	exposure    *access.Exposure
+	// identities knows those of an issuer; nil where there is none.
+	identities *identity.Verifier
 }
 
 // flags adds the flags.
-func (r *reach) flags(c *cobra.Command) {
+func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f := c.Flags()
 	f.StringVar(&r.Address, "listen", httpapi.DefaultListen, "`address` for HTTP; port 0 takes a free one")
 	f.StringVar(&r.TLSCert, "tls-cert", "", "`file` of the certificate that it shows, in PEM, with its issuers' behind it")
 	f.StringVar(&r.TLSKey, "tls-key", "", "`file` of the certificate's key, in PEM")
 	f.StringArrayVar(&r.Proxies, "tls-by-proxy", nil, "`network` of proxies that do TLS, such as 10.1.2.3/32; may be repeated")
 	f.StringArrayVar(&r.hosts, "host", nil, "`name` by which clients reach it, besides those of its certificate; may be repeated")
+	f.StringVar(&settings.oidcIssuer, "oidc-issuer", "", "`URL` of an OpenID Connect issuer whose tokens are taken too")
+	f.StringVar(&settings.oidcAudience, "oidc-audience", "", "`name` that such tokens are for (default: the server's URL)")
+	f.StringArrayVar(&settings.oidcGrants, "oidc-grant", nil, "`grant` of scopes to those of a claim, such as 'groups=staff memory:read in team/**'; may be repeated, and the first that fits holds")
 	f.BoolVar(&r.NoAuth, "no-auth", false, "let every program on this machine do everything, without a token")
 }
 
@@ -46,6 +53,7 @@ func (r *reach) check(ctx context.Context, a *App) (err error) {
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists && a.Base.Store == nil {
 		r.Tokens = new(int) // a store that isn't there has none
 	}
+	r.OIDC = a.config.OIDCIssuer.Value != ""
 	if r.exposure, err = httpapi.CheckListen(ctx, &r.Listen); err != nil {
 		return err
 	}
@@ -84,8 +92,11 @@ func (r *reach) server(listen net.Addr) *host.Server {
 	s := &host.Server{
 		URL: r.url(listen.String()), Listen: listen.String(), Beyond: r.exposure.Beyond, Encryption: r.exposure.Encryption, Auth: host.AuthToken,
 	}
-	if r.NoAuth {
+	switch {
+	case r.NoAuth:
 		s.Auth = host.AuthNone
+	case r.OIDC:
+		s.Auth = host.AuthOIDC
 	}
 	return s
 }
@@ -123,8 +134,16 @@ func (r *reach) api(a *App, h *host.Host) (*httpapi.API, error) {
 	encrypted := r.exposure.Encryption != access.EncryptionNone
 	c := httpapi.Config{
 		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(),
-		Authenticator: httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted)},
 	}
+	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted)}
+	if r.OIDC {
+		c.Resource = &httpapi.Resource{URL: a.serving.URL, Audience: cmp.Or(a.config.OIDCAudience.Value, a.serving.URL), Issuer: a.config.OIDCIssuer.Value}
+		r.identities = identity.New(identity.Options{
+			Issuer: c.Resource.Issuer, Audience: c.Resource.Audience, Mapping: access.Mapping{Subject: a.config.OIDCSubject.Value, Grants: a.config.Grants()},
+		})
+		tokens.Identities = r.identities.Authenticate
+	}
+	c.Authenticator = tokens
 	if name, _, err := net.SplitHostPort(r.Address); err == nil && name != "" {
 		c.Hosts = append(c.Hosts, name)
 	}
@@ -144,4 +163,11 @@ func (r *reach) api(a *App, h *host.Host) (*httpapi.API, error) {
 	}
 	c.Pages = func(w http.ResponseWriter, r *http.Request, v httpapi.Visit) { pages.Serve(w, r, web.Visit(v)) }
 	return httpapi.New(c)
+}
+
+// close ends what the server was reached with.
+func (r *reach) close() {
+	if r.identities != nil {
+		_ = r.identities.Close() // connections that nobody uses
+	}
 }

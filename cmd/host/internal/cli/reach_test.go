@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -13,6 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/oauth2-proxy/mockoidc"
+
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 )
 
@@ -254,4 +259,52 @@ func TestServe_BehindAProxy(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, a.StatusCode, c.want)
 		}
 	}
+}
+
+// TestServe_TakesTokensOfAnIssuer next to its own, and says whose in a document.
+func TestServe_TakesTokensOfAnIssuer(t *testing.T) {
+	issuer, err := mockoidc.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = issuer.Shutdown() }()
+	w := newPlainWorld(t)
+	code, _, errs := w.run(t.Context(), "serve", "--listen", "127.0.0.1:0", "--oidc-issuer", issuer.Issuer())
+	if code != exitUsage || !strings.Contains(errs, "there are no oidc grants") || !strings.Contains(errs, "hint: ") {
+		t.Errorf("without a grant: exit %d: %s", code, errs)
+	}
+	// An issuer is enough beyond loopback.
+	s := w.serve("--tls-by-proxy", "127.0.0.1/32", "--host", "host.example.org", "--oidc-issuer", issuer.Issuer(), "--oidc-grant", "groups=staff memory:read in team/**")
+	ask := func(path, subject, audience string) (*http.Response, string) {
+		token, err := issuer.Keypair.SignJWT(jwt.MapClaims{
+			"iss": issuer.Issuer(), "aud": audience, "sub": subject, "groups": []string{"staff"}, "exp": time.Now().Add(time.Hour).Unix(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newBrowser(t, nil).ask("GET", "http://"+s.Listen+path, nil, "Authorization", "Bearer "+token)
+	}
+	if a, text := ask("/v1/memories?namespace=team/a", "amy", s.URL); a.StatusCode != http.StatusOK {
+		t.Errorf("%d %s", a.StatusCode, text)
+	}
+	if a, text := ask("/v1/tokens", core.OperatorSubject, s.URL); a.StatusCode != http.StatusForbidden || !strings.Contains(text, "scope_denied") {
+		t.Errorf("somebody is the operator: %d %s", a.StatusCode, text)
+	}
+	a, text := ask("/v1/memories?namespace=team/a", "amy", "https://other.example.org")
+	if a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.Header.Get("WWW-Authenticate"), s.URL+"/.well-known/oauth-protected-resource") {
+		t.Errorf("another audience: %d %v %s", a.StatusCode, a.Header, text)
+	}
+	a, text = newBrowser(t, nil).ask("GET", "http://"+s.Listen+"/.well-known/oauth-protected-resource", nil)
+	var document struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+	}
+	if err := json.Unmarshal([]byte(text), &document); err != nil || a.StatusCode != 200 || document.Resource != s.URL || len(document.Servers) != 1 || document.Servers[0] != issuer.Issuer() {
+		t.Errorf("the document: %d %s", a.StatusCode, text)
+	}
+	if status, _ := s.get("/v1/tokens"); status != http.StatusOK {
+		t.Errorf("the operator's own token: %d", status)
+	}
+	out, _ := w.ok("status")
+	wantIn(t, out, "token, oidc")
 }

@@ -48,7 +48,8 @@ Other machines can connect where --listen says so, such as 0.0.0.0:7842. That ta
 encryption, by a certificate in files (--tls-cert, --tls-key), which are read again
 when they change, or by a proxy (--tls-by-proxy): what comes from its addresses may
 say in Forwarded or X-Forwarded-For who asks. And it takes a token besides the
-operator's: see reflectory token new.
+operator's (see reflectory token new), or an issuer of OpenID Connect whose tokens
+for this server are taken: --oidc-issuer, and --oidc-grant for what they are worth.
 
 A line for each request goes to standard error: who asked for what, and how it was
 answered, without content. With --json, where the server listens is one line on
@@ -58,7 +59,7 @@ requests 25 seconds to end, and exits with 0.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), r) },
 	}
-	r.flags(c)
+	r.flags(c, &a.flags)
 	return c
 }
 
@@ -88,6 +89,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err != nil {
 		return err
 	}
+	defer r.close()
 	// Not the command's context: a request has the caller that it names, and ends by itself.
 	server := httpapi.NewServer(context.Background(), api)
 	defer func() { err = core.JoinErrors(err, server.Stop()) }()

@@ -44,6 +44,8 @@ type Config struct {
 	// NoAuth says in each answer that no credentials are asked for. Authenticator lets
 	// everybody in then.
 	NoAuth bool
+	// Resource says to clients whose tokens are taken, besides the host's own; nil is nobody's.
+	Resource *Resource
 	// Pages answers what a browser asks for at "/" and the paths of [PagePaths]; nil has no
 	// pages. Who asks isn't checked before.
 	Pages  func(http.ResponseWriter, *http.Request, Visit)
@@ -106,6 +108,7 @@ func (a *API) Remote() http.Handler {
 	outer.HandleFunc("GET /readyz", a.isReady)
 	inner := a.mux(false)
 	a.mountPages(outer)
+	a.mountResource(outer)
 	outer.Handle("/", a.enter(false, func(w http.ResponseWriter, r *request) {
 		if !a.authenticate(w, r) || !a.admit(w, r) {
 			return

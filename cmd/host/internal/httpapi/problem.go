@@ -162,7 +162,7 @@ func (a *API) refuseWith(w http.ResponseWriter, r *request, err error, result an
 		}
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	case http.StatusUnauthorized:
-		h.Set("WWW-Authenticate", `Bearer realm="reflectory"`)
+		h.Set("WWW-Authenticate", a.challenge())
 	}
 	text, encodeErr := core.PrintJSON(p)
 	if encodeErr != nil { // a detail that is no JSON

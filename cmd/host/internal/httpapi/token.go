@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -12,6 +13,9 @@ import (
 // issued, and browsers that are logged in.
 type Tokens struct {
 	Authority *access.Authority
+	// Identities knows the callers that have a token of an issuer, which has three parts with
+	// dots between them; nil knows none. Its errors are those of access.Authority.Authenticate.
+	Identities func(ctx context.Context, token string) (core.Caller, error)
 	// Cookie is the name of the cookie that a session is in; "" knows no sessions.
 	Cookie string
 }
@@ -25,6 +29,8 @@ func (t Tokens) Authenticate(r *http.Request) (core.Caller, error) {
 	token, ok := bearer(r)
 	session, isSession := t.session(r)
 	switch {
+	case ok && t.Identities != nil && strings.Count(token, ".") == 2:
+		caller, err = t.Identities(r.Context(), token)
 	case ok:
 		caller, err = t.Authority.Authenticate(r.Context(), token)
 	case isSession:
