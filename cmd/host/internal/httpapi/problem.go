@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -169,7 +170,7 @@ func (a *API) refuseWith(w http.ResponseWriter, r *request, err error, result an
 		p.Details, p.Error = nil, nil
 		text = core.MustJSON(p)
 	}
-	r.write(w, p.Status, client.ProblemType, text)
+	r.write(w, p.Status, client.ProblemType, access.Hide(text))
 }
 
 // hint is what to do about an error, with the route of the operation that does it.
