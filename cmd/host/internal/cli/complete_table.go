@@ -131,6 +131,8 @@ var flagOffers = map[string]offer{
 	"id":                       freeNew,
 	"host":                     freeText,
 	"tls-by-proxy":             freeText,
+	"acme":                     freeText,
+	"acme-directory":           freeText,
 	"oidc-issuer":              freeText,
 	"oidc-audience":            freeText,
 	"oidc-grant":               freeText,

@@ -6,9 +6,11 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/acme"
 	"github.com/reflectory/reflectory/cmd/host/internal/certs"
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/cmd/host/internal/identity"
@@ -17,6 +19,7 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // How a server is reached is said by flags, and decided before anything is opened: a start
@@ -25,13 +28,23 @@ import (
 // reach is how a server is reached.
 type reach struct {
 	access.Listen
-	hosts []string
+	hosts     []string
+	directory string // of the issuer that is asked for a certificate; "" is the default one
 
 	// certificate is what the server shows; nil where it does no TLS.
-	certificate *certs.Files
+	certificate certificate
 	exposure    *access.Exposure
+	// asked is the certificate where an issuer is asked for it, else nil.
+	asked *acme.Certificate
 	// identities knows those of an issuer; nil where there is none.
 	identities *identity.Verifier
+}
+
+// certificate is what a server shows, and for which hosts.
+type certificate interface {
+	Get(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Covers(host string) bool
+	Name() string
 }
 
 // flags adds the flags.
@@ -40,6 +53,8 @@ func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f.StringVar(&r.Address, "listen", httpapi.DefaultListen, "`address` for HTTP; port 0 takes a free one")
 	f.StringVar(&r.TLSCert, "tls-cert", "", "`file` of the certificate that it shows, in PEM, with its issuers' behind it")
 	f.StringVar(&r.TLSKey, "tls-key", "", "`file` of the certificate's key, in PEM")
+	f.StringVar(&r.ACMEName, "acme", "", "`name` that a certificate is asked for by ACME, which agrees to its issuer's terms; the name's port 443 has to lead here")
+	f.StringVar(&r.directory, "acme-directory", "", "`URL` of that issuer's directory (default: Let's Encrypt's)")
 	f.StringArrayVar(&r.Proxies, "tls-by-proxy", nil, "`network` of proxies that do TLS, such as 10.1.2.3/32; may be repeated")
 	f.StringArrayVar(&r.hosts, "host", nil, "`name` by which clients reach it, besides those of its certificate; may be repeated")
 	f.StringVar(&settings.oidcIssuer, "oidc-issuer", "", "`URL` of an OpenID Connect issuer whose tokens are taken too")
@@ -58,9 +73,35 @@ func (r *reach) check(ctx context.Context, a *App) (err error) {
 		return err
 	}
 	if r.exposure.Encryption == access.EncryptionFiles {
-		r.certificate, err = certs.Open(certs.Options{Cert: r.TLSCert, Key: r.TLSKey, Report: a.reportCertificate})
+		files, err := certs.Open(certs.Options{Cert: r.TLSCert, Key: r.TLSKey, Report: a.reportCertificate})
+		if err != nil {
+			return err
+		}
+		r.certificate = files
+	}
+	return nil
+}
+
+// open prepares the certificate that an issuer is asked for, which the listener shows.
+func (r *reach) open(a *App, listen net.Addr) (err error) {
+	if r.ACMEName == "" {
+		return nil
+	}
+	r.asked, err = acme.New(acme.Options{
+		Name: r.ACMEName, Directory: r.directory, Listen: listen.String(), Folder: filepath.Join(a.config.DataDir.Value, "acme"), Report: a.reportCertificate,
+	})
+	if err == nil {
+		r.certificate = r.asked
 	}
 	return err
+}
+
+// start asks the issuer, once the listener is served.
+func (r *reach) start() error {
+	if r.asked == nil {
+		return nil
+	}
+	return r.asked.Start()
 }
 
 // checkTokens refuses a start beyond loopback where nobody but the operator has a token. It
@@ -78,13 +119,13 @@ func (r *reach) checkTokens(ctx context.Context, h *host.Host) error {
 	return err
 }
 
-// reportCertificate says what became of a certificate whose files have changed.
+// reportCertificate says what became of a certificate.
 func (a *App) reportCertificate(err error) {
 	if err == nil {
-		a.notice(host.Notice{Level: "info", Message: "the renewed certificate is in use"})
+		a.notice(host.Notice{Level: "info", Message: "another certificate is in use"})
 		return
 	}
-	a.notice(host.Notice{Level: "warn", Message: "the renewed certificate can't be used, and the one before stays in use: " + err.Error()})
+	a.notice(host.Notice{Level: "warn", Message: "another certificate can't be used, and one before it stays in use: " + err.Error(), Hint: sdk.AsError(err).Hint})
 }
 
 // server is how the server is reached that listens on an address.
@@ -153,6 +194,9 @@ func (r *reach) api(a *App, h *host.Host) (*httpapi.API, error) {
 	if r.certificate != nil {
 		c.Covers = r.certificate.Covers
 		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: r.certificate.Get}
+		if r.asked != nil {
+			c.TLS.NextProtos = []string{acme.Protocol}
+		}
 	}
 	pages, err := web.New(web.Config{
 		Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(),
@@ -167,6 +211,9 @@ func (r *reach) api(a *App, h *host.Host) (*httpapi.API, error) {
 
 // close ends what the server was reached with.
 func (r *reach) close() {
+	if r.asked != nil {
+		_ = r.asked.Close() // it never fails
+	}
 	if r.identities != nil {
 		_ = r.identities.Close() // connections that nobody uses
 	}

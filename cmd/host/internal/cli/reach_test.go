@@ -192,16 +192,19 @@ func TestServe_RefusesAnUnsafeStart(t *testing.T) {
 	cert, key, _ := w.certificate()
 	files := " --tls-cert " + cert + " --tls-key " + key
 	for line, says := range map[string]string{
-		"--listen 0.0.0.0:0":            "--listen",
-		"--listen 0.0.0.0:0 --no-auth":  "--no-auth",
-		"--listen 0.0.0.0:0" + files:    "only the operator's token",
-		"--tls-by-proxy 127.0.0.1/32":   "only the operator's token",
-		"--tls-by-proxy 127.0.0.1":      "--tls-by-proxy",
-		"--tls-by-proxy 0.0.0.0/0":      "--tls-by-proxy",
-		"--tls-cert " + cert:            "--tls-key is missing",
-		"--tls-key " + key:              "--tls-cert is missing",
-		"--tls-cert /no --tls-key /no":  "--tls-cert can't be used",
-		"--no-auth --tls-by-proxy ::/8": "--no-auth",
+		"--listen 0.0.0.0:0":                 "--listen",
+		"--listen 0.0.0.0:0 --no-auth":       "--no-auth",
+		"--listen 0.0.0.0:0" + files:         "only the operator's token",
+		"--tls-by-proxy 127.0.0.1/32":        "only the operator's token",
+		"--tls-by-proxy 127.0.0.1":           "--tls-by-proxy",
+		"--tls-by-proxy 0.0.0.0/0":           "--tls-by-proxy",
+		"--tls-cert " + cert:                 "--tls-key is missing",
+		"--tls-key " + key:                   "--tls-cert is missing",
+		"--tls-cert /no --tls-key /no":       "--tls-cert can't be used",
+		"--no-auth --tls-by-proxy ::/8":      "--no-auth",
+		"--acme localhost":                   "--acme",
+		"--acme a.org --no-auth --listen :0": "--no-auth",
+		"--acme a.example.org" + files:       "--acme",
 	} {
 		code, _, errs := w.run(t.Context(), append([]string{"serve"}, strings.Fields(line)...)...)
 		if code != exitUsage || !strings.Contains(errs, says) || !strings.Contains(errs, "hint: ") && !strings.Contains(errs, " (") {

@@ -46,7 +46,7 @@ and /readyz need none. A browser logs in by reflectory open.
 
 Other machines can connect where --listen says so, such as 0.0.0.0:7842. That takes
 encryption, by a certificate in files (--tls-cert, --tls-key), which are read again
-when they change, or by a proxy (--tls-by-proxy): what comes from its addresses may
+when they change, by one that is asked for (--acme), or by a proxy (--tls-by-proxy): what comes from its addresses may
 say in Forwarded or X-Forwarded-For who asks. And it takes a token besides the
 operator's (see reflectory token new), or an issuer of OpenID Connect whose tokens
 for this server are taken: --oidc-issuer, and --oidc-grant for what they are worth.
@@ -77,6 +77,10 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		return err
 	}
 	defer func() { _ = tcp.Close() }() // where nobody serves it; else it is closed already
+	if err := r.open(a, tcp.Addr()); err != nil {
+		return err
+	}
+	defer r.close()
 	a.serving = r.server(tcp.Addr())
 	h, err := a.openHost(ctx)
 	if err != nil {
@@ -89,11 +93,13 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err != nil {
 		return err
 	}
-	defer r.close()
 	// Not the command's context: a request has the caller that it names, and ends by itself.
 	server := httpapi.NewServer(context.Background(), api)
 	defer func() { err = core.JoinErrors(err, server.Stop()) }()
 	server.ServeTCP(tcp)
+	if err := r.start(); err != nil {
+		return err
+	}
 	if err := api.Ready(ctx); err != nil {
 		return err
 	}
