@@ -3,6 +3,7 @@ package certs
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -195,4 +197,64 @@ func TestFiles_RenewalKeepsConnections(t *testing.T) {
 		t.Error("TLS 1.1 is taken")
 	}
 	open.CloseIdleConnections()
+}
+
+// TestFiles_RenewalUnderLoad: no connection fails while the pair is replaced again and again,
+// its two files one after the other.
+func TestFiles_RenewalUnderLoad(t *testing.T) {
+	w, _ := open(t)
+	w.options.Report = func(error) {} // while a pair doesn't fit together yet
+	const renewals = 20
+	roots := x509.NewCertPool()
+	first, err := w.Get(nil)
+	must(t, err)
+	roots.AddCert(first.Leaf)
+	dir := t.TempDir()
+	var last *x509.Certificate
+	for i := range renewals {
+		last = pair(t, filepath.Join(dir, fmt.Sprint(i, "c")), filepath.Join(dir, fmt.Sprint(i, "k")), 1000*time.Hour, "host.example.org")
+		roots.AddCert(last)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: w.Get}
+	server.StartTLS()
+	defer server.Close()
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "host.example.org", Time: w.clock.Now}}
+	var work sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		work.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				a, err := transport.RoundTrip(r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = a.Body.Close()
+			}
+		})
+	}
+	for i := range renewals {
+		for _, file := range [][2]string{{"c", w.cert}, {"k", w.key}} {
+			must(t, os.Rename(filepath.Join(dir, fmt.Sprint(i, file[0])), file[1]))
+			w.clock.Advance(lookEvery)
+			w.look()
+		}
+	}
+	close(stop)
+	work.Wait()
+	w.clock.Advance(lookEvery)
+	if !w.shows(t, last) {
+		t.Error("the last one isn't shown")
+	}
 }

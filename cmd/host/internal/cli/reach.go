@@ -152,7 +152,7 @@ func (r *reach) url(listen string) string {
 	if ip := net.ParseIP(name); ip != nil && ip.IsUnspecified() {
 		name = "localhost"
 	}
-	if r.certificate != nil && r.certificate.Name() != "" && r.exposure.Beyond {
+	if r.certificate != nil && r.certificate.Name() != "" && !r.certificate.Covers(name) {
 		name = r.certificate.Name()
 	}
 	if len(r.hosts) > 0 {
