@@ -95,8 +95,8 @@ var imports = map[string][]string{
 		"core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format", "sdk",
 	},
 	"core/host/config": {
-		"core", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector", "core/plugin",
-		"core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "sdk",
+		"core", "core/access", "core/document", "core/memory/embed", "core/memory/embed/openai", "core/memory/search", "core/memory/vector",
+		"core/plugin", "core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "sdk",
 	},
 	"core/host/operation": {
 		"core", "core/access", "core/decisions", "core/dream", "core/gate", "core/governance", "core/host", "core/host/config",
@@ -132,14 +132,19 @@ var imports = map[string][]string{
 
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
-		"cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/mcpserver", "cmd/host/internal/scaffold",
-		"cmd/host/internal/term", "core", "core/access", "core/dream", "core/gate", "core/governance", "core/host", "core/host/config",
+		"cmd/host/internal/acme", "cmd/host/internal/certs", "cmd/host/internal/client", "cmd/host/internal/httpapi",
+		"cmd/host/internal/identity", "cmd/host/internal/mcpserver", "cmd/host/internal/scaffold", "cmd/host/internal/term",
+		"cmd/host/internal/web", "core", "core/access", "core/dream", "core/gate", "core/governance", "core/host", "core/host/config",
 		"core/host/operation", "core/job", "core/journal", "core/loop", "core/memory", "core/plugin", "core/plugin/install",
 		"core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm", "core/run", "core/store",
 		"core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format", "policy/policytest",
 		"sdk", "sdk/sdktest",
 	},
-	"cmd/host/internal/client": {"core", "core/host", "core/host/operation", "sdk"},
+	"cmd/host/internal/acme":     {"sdk"},
+	"cmd/host/internal/certs":    {"core", "sdk"},
+	"cmd/host/internal/identity": {"core", "core/access", "sdk"},
+	"cmd/host/internal/web":      {"core", "core/access"},
+	"cmd/host/internal/client":   {"core", "core/host", "core/host/operation", "sdk"},
 	"cmd/host/internal/httpapi": {
 		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/job", "core/journal",
 		"core/memory", "sdk",
@@ -174,6 +179,12 @@ var holders = map[string][]string{
 	"golang.org/x/time":                     {"cmd/host/internal/httpapi"},
 	"github.com/google/jsonschema-go":       {"cmd/host/internal/httpapi", "cmd/host/internal/mcpserver"},
 	"github.com/getkin/kin-openapi":         {}, // tests
+	"github.com/caddyserver/certmagic":      {"cmd/host/internal/acme"},
+	"go.uber.org/zap":                       {"cmd/host/internal/acme"},
+	"github.com/letsencrypt/pebble":         {}, // tests
+	"github.com/miekg/dns":                  {}, // tests
+	"github.com/coreos/go-oidc":             {"cmd/host/internal/identity"},
+	"github.com/oauth2-proxy/mockoidc":      {}, // tests
 	"golang.org/x/net/bpf":                  {"core/plugin/process/sandbox"},
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
 	"github.com/kljensen/snowball":          {"core/memory/text"},

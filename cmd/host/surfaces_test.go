@@ -383,6 +383,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"session_get": on(func(_ *operationtest.World, in *operation.SessionGet) args {
 		return args{"session", "show", in.Session}.page(in.Paging)
 	}),
+	"login_new": on(func(*operationtest.World, *operation.LoginNew) args { return args{"open"} }),
 	"token_list": on(func(_ *operationtest.World, in *operation.TokenList) args {
 		return args{"token", "list"}.page(in.Paging)
 	}),

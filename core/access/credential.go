@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -44,10 +45,21 @@ const OperatorID = "operator"
 type Secret string
 
 // Format implements [fmt.Formatter] for all verbs.
-func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[secret]") }
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, shown) }
 
 // LogValue implements [slog.LogValuer].
-func (Secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
+func (Secret) LogValue() slog.Value { return slog.StringValue(shown) }
+
+// shown is what a text has instead of a credential.
+const shown = "[secret]"
+
+// Hide leaves credentials out of a text that may quote what a client has sent, such as a
+// problem or a line of a log: a token that was put in the place of an id, say. The beginning
+// of one is left out too.
+func Hide(text []byte) []byte { return credentials.ReplaceAll(text, []byte(shown)) }
+
+// credentials matches what is as long as hardly anything else that begins so.
+var credentials = regexp.MustCompile(`rf[los]_(` + OperatorID + `|[0-9a-f]{16})_[0-9a-f]+`)
 
 // credential is a credential's parts. Its zero value is none that anybody has.
 type credential struct {
@@ -119,6 +131,9 @@ func refusal() error {
 	return sdk.Errorf(sdk.Denied, unauthenticated, "the token or login isn't one that holds here").
 		WithHint("ask the operator for a token")
 }
+
+// Unauthenticated is the answer to a credential of another kind that doesn't hold.
+func Unauthenticated() error { return refusal() }
 
 // IsUnauthenticated reports whether an error says that a credential doesn't hold: it is
 // malformed, wrong, expired or revoked, or there is none of its id.

@@ -103,7 +103,7 @@ func (l *Listen) beyond() (bool, error) {
 }
 
 func listenInvalid(address, problem string) error {
-	return sdk.Errorf(sdk.Invalid, "listen_invalid", "can't listen on %q: %s", core.Cut(address), problem).
+	return sdk.Errorf(sdk.Invalid, "listen_invalid", "listen %q can't be used: %s", core.Cut(address), problem).
 		WithHint("write it like 127.0.0.1:7842").WithDetail("field", "listen")
 }
 
@@ -116,25 +116,25 @@ func (l *Listen) encryption() (e Encryption, proxies []netip.Prefix, problems []
 	for _, text := range l.Proxies {
 		switch network, err := netip.ParsePrefix(text); {
 		case err != nil:
-			add("proxy_invalid", "tls_by_proxy", "write it like 10.1.2.3/32", "%q isn't a network", core.Cut(text))
+			add("proxy_invalid", "tls_by_proxy", "write it like 10.1.2.3/32", "tls_by_proxy %q isn't a network", core.Cut(text))
 		case network.Bits() == 0:
-			add("proxy_invalid", "tls_by_proxy", "name the addresses of the proxies", "%s is every address: anybody could forge who connects", network)
+			add("proxy_invalid", "tls_by_proxy", "name the addresses of the proxies", "tls_by_proxy %s is every address: anybody could forge who connects", network)
 		default:
 			e, proxies = EncryptionProxy, append(proxies, network.Masked())
 		}
 	}
 	if l.ACMEName != "" {
 		if e = EncryptionACME; !isDNSName(l.ACMEName) {
-			add("acme_invalid", "acme", "give the name by which clients reach this server, such as host.example.org", "no certificate can be asked for %q: it isn't a name in the DNS", core.Cut(l.ACMEName))
+			add("acme_invalid", "acme", "give the name by which clients reach this server, such as host.example.org", "acme %q isn't a name in the DNS: no certificate can be asked for it", core.Cut(l.ACMEName))
 		}
 	}
 	switch cert, key := l.TLSCert != "", l.TLSKey != ""; {
 	case cert && !key:
-		add("tls_invalid", "tls_key", "name the file of its key too", "a certificate is given without its key")
+		add("tls_invalid", "tls_key", "name the file of its key too", "tls_key is missing: a certificate is given without its key")
 	case key && !cert:
-		add("tls_invalid", "tls_cert", "name the file of its certificate too", "a key is given without its certificate")
+		add("tls_invalid", "tls_cert", "name the file of its certificate too", "tls_cert is missing: a key is given without its certificate")
 	case cert && l.ACMEName != "":
-		add("tls_invalid", "acme", "leave out one of them", "a certificate is given, and another is to be asked for")
+		add("tls_invalid", "acme", "leave out one of the two", "acme asks for a certificate, and another one is given")
 	case cert:
 		e = EncryptionFiles
 	}
@@ -166,16 +166,16 @@ func isDNSName(name string) bool {
 // that was asked for is reported already where judged is false.
 func (l *Listen) beyondProblems(e Encryption, judged bool) (problems []error) {
 	if l.NoAuth {
-		problems = append(problems, sdk.Errorf(sdk.Invalid, "no_auth_beyond_loopback", "%s is reached from other machines: without credentials anybody there could do everything", l.shown()).
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "no_auth_beyond_loopback", "no_auth is refused: %s is reached from other machines, where anybody could do everything", l.shown()).
 			WithHint("listen on 127.0.0.1, or ask for credentials").WithDetail("field", "no_auth"))
 	}
 	if e == EncryptionNone && judged {
-		problems = append(problems, sdk.Errorf(sdk.Invalid, "tls_required", "%s is reached from other machines: tokens and memories would pass in the clear", l.shown()).
-			WithHint("listen on 127.0.0.1, and have a proxy with TLS on this machine pass requests on").
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "tls_required", "listen %s is reached from other machines: tokens and memories would pass in the clear", l.shown()).
+			WithHint("give a certificate with its key, name the networks of the proxies that do TLS, or listen on 127.0.0.1").
 			WithDetail("field", "listen"))
 	}
 	if !l.NoAuth && !l.OIDC && l.Tokens != nil && *l.Tokens == 0 {
-		problems = append(problems, sdk.Errorf(sdk.Invalid, "token_required", "%s is reached from other machines, and there is only the operator's token", l.shown()).
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "token_required", "listen %s is reached from other machines, and there is only the operator's token", l.shown()).
 			WithHint("make a token for who is going to connect, or configure an issuer of identities").
 			WithAction("token new", "subject", nil, "scope", nil, "namespace", nil).WithDetail("field", "listen"))
 	}

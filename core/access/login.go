@@ -28,6 +28,15 @@ const (
 	MaxLinks    = 8
 )
 
+// CookieName is the name of the cookie that a session is in. Over TLS its prefix has browsers
+// take it from this very host only, and never send it in the clear.
+func CookieName(secure bool) string {
+	if secure {
+		return "__Host-reflectory"
+	}
+	return "reflectory"
+}
+
 // login is a link or a session as it is stored.
 type login struct {
 	// Token is the digest of the secret of the token that it came from.

@@ -65,6 +65,8 @@ type Config struct {
 	PluginLogs func(plugin.LogLine)
 	// Subscribers hear of every event that this Host commits to the journal.
 	Subscribers []journal.Subscriber
+	// Server is how this Host is reached by others, where its program is a server. Nil is none.
+	Server *Server
 	// DeferGate leaves memories that come before the gate waiting there, for an operator
 	// to look at: see memory.Options.
 	DeferGate bool
@@ -227,6 +229,9 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 
 // Settings are the operator's.
 func (h *Host) Settings() *config.Config { return h.config.Settings }
+
+// Server is how this Host is reached by others; nil where its program is no server.
+func (h *Host) Server() *Server { return h.config.Server }
 
 // NewID names what is made.
 func (h *Host) NewID() string { return h.config.IDs.NewID() }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
@@ -23,10 +24,33 @@ type Status struct {
 	Plugins PluginsStatus `json:"plugins"`
 	Sandbox Sandbox       `json:"sandbox"`
 	WASM    WASMStatus    `json:"wasm"`
+	// Server is how the host is reached, where it is a server.
+	Server *Server `json:"server,omitempty"`
 	// Problem is why no host can be opened with these settings, such as policies that
 	// can't decide.
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 }
+
+// Server is how a host is reached by others.
+type Server struct {
+	// URL is where clients find it, such as https://host.example.org:7842.
+	URL string `json:"url"`
+	// Listen is the address that it listens on.
+	Listen string `json:"listen"`
+	// Beyond is whether other machines can connect.
+	Beyond bool `json:"beyond"`
+	// Encryption is how connections are encrypted.
+	Encryption access.Encryption `json:"encryption"`
+	// Auth is what callers show: [AuthToken], [AuthOIDC] or [AuthNone].
+	Auth string `json:"auth"`
+}
+
+// What callers of a server show.
+const (
+	AuthToken = "token"
+	AuthOIDC  = "token, oidc" // tokens of an issuer too
+	AuthNone  = "none"        // everybody is let in as the operator
+)
 
 // ConfigStatus is where settings come from.
 type ConfigStatus struct {
@@ -80,6 +104,7 @@ type WASMStatus struct {
 // no plugin is started.
 func (h *Host) Status() *Status {
 	s := Look(h.config.Settings, h.config.Version, h.config.Notices)
+	s.Server = h.config.Server
 	if h.config.Store != nil {
 		s.Store = StoreStatus{Exists: true, Durability: s.Store.Durability}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
 	"github.com/reflectory/reflectory/core/memory/vector"
 	"github.com/reflectory/reflectory/core/plugin/install"
@@ -262,6 +265,57 @@ func checkURL(value string) *fault {
 
 func checkKeyEnv(value string) *fault {
 	return endpointFault(func(o *openai.Options) { o.KeyEnv = value }, "name the variable that holds the key, such as OPENAI_API_KEY")
+}
+
+// checkServer refuses a server that a token would reach in the clear.
+func checkServer(value string) *fault {
+	const hint = "write it like https://host.example.org:7842"
+	u, err := url.Parse(value)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return &fault{says: "isn't a server's URL", hint: hint, hidden: true} // it may have a password
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	case u.Scheme == "http":
+		return &fault{says: "would have the token cross a network in the clear", hint: "use https; http is for a server on this machine"}
+	}
+	return &fault{says: "is neither https nor http", hint: hint}
+}
+
+// checkIssuer refuses an issuer that somebody on a network could take the place of.
+func checkIssuer(value string) *fault {
+	const hint = "write it as the issuer writes itself, like https://login.example.org/realms/main"
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return &fault{says: "isn't an issuer's URL", hint: hint, hidden: true}
+	}
+	if u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+		return &fault{says: "is neither https nor on this machine", hint: hint}
+	}
+	return nil
+}
+
+func checkGrant(value string) *fault {
+	_, err := access.ParseGrant(value)
+	if err == nil {
+		return nil
+	}
+	return of(err, sdk.AsError(err).Hint)
+}
+
+// checkIdentities refuses an issuer whose users could do nothing.
+func (l *loader) checkIdentities(c *Config) {
+	if c.OIDCIssuer.Value == "" || c.OIDCGrants.Value != "" || l.wrong["oidc_issuer"] || l.wrong["oidc_grants"] {
+		return
+	}
+	l.add("oidc_issuer", c.OIDCIssuer, `grant something to somebody: oidc: {grants: ["groups=staff memory:read in team/**"]}`,
+		"the oidc issuer%s names users who may do nothing: there are no oidc grants", l.from(c.OIDCIssuer))
+}
+
+// isLoopback reports whether a host's name is of this machine, whatever a resolver says.
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
 // endpointFault checks one of the options, with nothing wrong in the others.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 )
 
 // Config is the settings of a host, checked. Each value comes from a flag, else the
@@ -26,6 +27,9 @@ type Config struct {
 	ReflectionMaxTokens, ReflectionMaxCostUSD, ReflectionDebounce            Setting
 	// How memories are ranked, stored and kept.
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
+	// Which server is asked instead of a store here, and who says to a server here who asks.
+	Server, ServerCA                                  Setting
+	OIDCIssuer, OIDCAudience, OIDCSubject, OIDCGrants Setting
 	// Where runs are, who acts, and what is shown of it.
 	Namespace, Agent, LogLevel Setting
 
@@ -49,6 +53,7 @@ func (s Setting) IsDefault() bool { return s.Origin == OriginDefault }
 // typed are the values that aren't text, read once.
 type typed struct {
 	dev, endpoints []string
+	grants         []access.Grant
 	dims           int
 	depthBoost     float64
 	keep           Keep
@@ -77,6 +82,9 @@ func (c *Config) Dev() []string { return slices.Clone(c.typed.dev) }
 // Endpoints are where models may be asked, each as host:port: the well-known ones and,
 // from LLMEndpoints, the operator's.
 func (c *Config) Endpoints() []string { return slices.Clone(c.typed.endpoints) }
+
+// Grants are what those may do whom the issuer of identities names, from OIDCGrants.
+func (c *Config) Grants() []access.Grant { return slices.Clone(c.typed.grants) }
 
 // DepthBoost is the factor of reflections in recalls, from RecallDepthBoost.
 func (c *Config) DepthBoost() float64 { return c.typed.depthBoost }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
@@ -55,6 +56,7 @@ func Load(from Sources) (*Config, error) {
 	l.checkEmbeddings(c)
 	l.checkSummaries(c)
 	l.checkReflection(c)
+	l.checkIdentities(c)
 	if err := invalid(slices.Concat(l.fileProblems.List(), l.others)); err != nil {
 		return nil, err
 	}
@@ -63,6 +65,10 @@ func Load(from Sources) (*Config, error) {
 	c.typed.depthBoost, _ = readBoost(c.RecallDepthBoost.Value)
 	c.typed.keep.Decisions, _ = readKeep(c.KeepDecisions.Value)
 	c.typed.keep.Runs, _ = readKeep(c.KeepRuns.Value)
+	for _, text := range list(c.OIDCGrants.Value) {
+		g, _ := access.ParseGrant(text)
+		c.typed.grants = append(c.typed.grants, g)
+	}
 	c.typed.lockWait, _ = readWait(c.LockWait.Value)
 	c.typed.reflection.MaxTokens, _ = readTokens(c.ReflectionMaxTokens.Value)
 	c.typed.reflection.MaxCostUSD, _ = readCost(c.ReflectionMaxCostUSD.Value)

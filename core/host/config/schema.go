@@ -54,6 +54,7 @@ func groupDocs() map[string]string {
 		"settings":            "models, and how memories are recalled",
 		"settings.llm":        "the models that plugins ask",
 		"settings.embeddings": "what makes the vectors of memories",
+		"oidc":                "who says to a server who asks, besides its own tokens",
 		"settings.summaries":  "what summarizes what is promoted",
 		"settings.reflection": "what makes insights of what was observed",
 		"settings.recall":     "how recalls rank memories",

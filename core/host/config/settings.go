@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
 	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/core/memory/vector"
@@ -54,7 +55,7 @@ type table []Definition
 
 func definitions() table {
 	var all table
-	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), stored(), runs()} {
+	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), stored(), servers(), issuers(), runs()} {
 		all = append(all, part...)
 	}
 	for i := range all {
@@ -253,6 +254,47 @@ func stored() []Definition {
 			Name: "lock_wait", Key: "lock_wait", Variable: "REFLECTORY_LOCK_WAIT", Flag: "lock-wait",
 			Default: "2s", Doc: "how long to wait for a store that another program has open, 0s to " + maxLockWait.String(),
 			field: func(c *Config) *Setting { return &c.LockWait }, kind: span, check: checkWait, schema: schema{"pattern": timeForm},
+		},
+	}
+}
+
+// servers are where commands are sent.
+func servers() []Definition {
+	return []Definition{
+		{
+			Name: "server", Key: "server", Variable: "REFLECTORY_SERVER", Flag: "server",
+			Doc:   "URL of the server that commands ask, with the token in REFLECTORY_TOKEN, instead of the store here: https, or http on this machine",
+			field: func(c *Config) *Setting { return &c.Server }, check: checkServer, schema: schema{"pattern": `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?$`},
+		}, {
+			Name: "server_ca", Key: "server_ca", Variable: "REFLECTORY_SERVER_CA",
+			Doc:   "file of the certificates, in PEM, that sign for that server; without it, those that this system trusts",
+			field: func(c *Config) *Setting { return &c.ServerCA }, folder: true,
+		},
+	}
+}
+
+// issuers are who says to a server who asks.
+func issuers() []Definition {
+	return []Definition{
+		{
+			Name: "oidc_issuer", Key: "oidc.issuer", Variable: "REFLECTORY_OIDC_ISSUER", Flag: "oidc-issuer",
+			Doc:   "URL of the OpenID Connect issuer whose tokens a server takes, besides its own: https, or http on this machine",
+			field: func(c *Config) *Setting { return &c.OIDCIssuer }, check: checkIssuer, schema: urlSchema(),
+		}, {
+			Name: "oidc_audience", Key: "oidc.audience", Variable: "REFLECTORY_OIDC_AUDIENCE", Flag: "oidc-audience",
+			Default: "the server's URL", computed: func(*Config, func(string) string) string { return "" },
+			Doc:   "audience that such a token is for; one for another is refused",
+			field: func(c *Config) *Setting { return &c.OIDCAudience },
+		}, {
+			Name: "oidc_subject", Key: "oidc.subject", Variable: "REFLECTORY_OIDC_SUBJECT",
+			Default: access.DefaultSubjectClaim,
+			Doc:     "claim that names who asks; subjects begin with " + access.SubjectPrefix,
+			field:   func(c *Config) *Setting { return &c.OIDCSubject },
+		}, {
+			Name: "oidc_grants", Key: "oidc.grants", Variable: "REFLECTORY_OIDC_GRANTS", Flag: "oidc-grant",
+			Doc:   `what those may do for whom a claim has a value, such as "groups=staff memory:read run in team/**"; the first that fits holds, and * is any value; in the variable with commas between them`,
+			field: func(c *Config) *Setting { return &c.OIDCGrants }, kind: texts, check: checkGrant,
+			schema: schema{"pattern": `^\s*[^=\s]+=\S+(\s+[a-z:]+)+\s+in(\s+\S+)+\s*$`},
 		},
 	}
 }

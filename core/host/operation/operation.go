@@ -130,7 +130,7 @@ type place struct {
 func Table() []Operation {
 	return sorted(
 		memories(), knowledge(), pending(), runs(), evaluations(), gated(), evidence(), governances(), policies(),
-		audit(), stores(), plugins(), tokens(), statuses(), decided(), histories(), attempts(), sessions(), dreams(), jobs(), reflections(), stats(),
+		audit(), stores(), plugins(), tokens(), logins(), statuses(), decided(), histories(), attempts(), sessions(), dreams(), jobs(), reflections(), stats(),
 	)
 }
 
@@ -148,18 +148,22 @@ func define[In, Out any](o Operation, where func(context.Context, *Call, *In) (p
 	return o
 }
 
-// named are the operations by their names. Making the table takes longer than many a call.
-var named = sync.OnceValue(func() map[string]Operation {
-	list := map[string]Operation{}
-	for _, o := range Table() {
-		list[o.Name] = o
-	}
-	return list
-})
+// named are the operations by their names, once they were asked for: making the table takes
+// longer than many a call. They aren't made at the start, since operations find others.
+var named struct {
+	sync.Once
+	list map[string]Operation
+}
 
 // Find is the operation of a name.
 func Find(name string) (Operation, error) {
-	if o, known := named()[name]; known {
+	named.Do(func() {
+		named.list = map[string]Operation{}
+		for _, o := range Table() {
+			named.list[o.Name] = o
+		}
+	})
+	if o, known := named.list[name]; known {
 		return o, nil
 	}
 	return Operation{}, sdk.Errorf(sdk.NotFound, "operation_not_found", "there is no operation %.100q", name)

@@ -31,10 +31,10 @@ type App struct {
 	flags  flags
 	config *config.Config
 	host   *host.Host // nil until the command needs it
-	// server is the one that has the store; nil where the command opens it. serving is
-	// whether this program is that server.
-	server  *client.Remote
-	serving bool
+	// server is the one that has the store; nil where the command opens it. serving is how
+	// this program is reached where it is that server.
+	server  connection
+	serving *host.Server
 	out     *output // nil until there is a command tree
 	input   inputs
 	// understood is whether the command line was: a command has begun.
@@ -43,17 +43,27 @@ type App struct {
 	asksJSON bool
 }
 
+// connection is a client that holds connections.
+type connection interface {
+	client.Client
+	io.Closer
+}
+
 // flags are what every command takes.
 type flags struct {
-	dataDir    string
-	pluginDir  string
-	lock       string
-	policyDir  string
-	sandbox    string
-	logLevel   string
-	agent      string
-	lockWait   string
-	durability string
+	dataDir   string
+	pluginDir string
+	lock      string
+	policyDir string
+	sandbox   string
+	logLevel  string
+	agent     string
+	lockWait  string
+	server    string
+
+	oidcIssuer, oidcAudience string
+	oidcGrants               []string
+	durability               string
 }
 
 // Run runs a command line and returns the exit code.

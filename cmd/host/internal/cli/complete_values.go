@@ -41,6 +41,9 @@ var (
 // or where another program has it open.
 func fromStore(list func(ctx context.Context, a *App) []string) func(context.Context, *App) []string {
 	return func(ctx context.Context, a *App) []string {
+		if a.remote() {
+			return list(ctx, a)
+		}
 		if presence, err := pebble.Look(host.StoreDir(a.config)); err != nil || !presence.Exists || presence.Holder != nil {
 			return nil
 		}

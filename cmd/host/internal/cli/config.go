@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/core/host/config"
@@ -10,7 +12,8 @@ import (
 func (f *flags) given() map[string]string {
 	return map[string]string{
 		"data-dir": f.dataDir, "plugin-dir": f.pluginDir, "lock": f.lock, "policy-dir": f.policyDir,
-		"sandbox": f.sandbox, "log-level": f.logLevel, "agent": f.agent, "lock-wait": f.lockWait, "durability": f.durability,
+		"sandbox": f.sandbox, "log-level": f.logLevel, "agent": f.agent, "lock-wait": f.lockWait, "durability": f.durability, "server": f.server,
+		"oidc-issuer": f.oidcIssuer, "oidc-audience": f.oidcAudience, "oidc-grant": strings.Join(f.oidcGrants, ","),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 // surroundings are the variables that the program reads and that are no settings.
 func surroundings() [][2]string {
 	return [][2]string{
+		{tokenVariable, "The token that is sent to the server of REFLECTORY_SERVER or --server. No flag takes one: every user of a machine sees the arguments of programs"},
 		{"XDG_DATA_HOME, HOME", "Where the user's data home is: $XDG_DATA_HOME, else $HOME/.local/share"},
 		{"NO_COLOR", "Set to anything, it makes a terminal a plain stream: no colours, and no progress that rewrites its line"},
 		{"TERM", "The value dumb does the same"},

@@ -71,11 +71,12 @@ func runLine(t *testing.T, env map[string]string, line string) {
 
 // refusals are the answers to examples that name what no new project has: an archived
 // memory, which only a pass of housekeeping makes, knowledge, which many turns make, a
-// token, whose id is random, and a job.
+// token, whose id is random, and a job, and a server.
 var refusals = map[string]string{
 	"reflectory memory restore 01939f2c":               "there is no memory",
 	"reflectory knowledge get 01939f2c":                "there is no knowledge",
 	"reflectory knowledge supersede 01939f2c 01939f3d": "there is no knowledge",
+	"reflectory open":                                  "there is no server",
 	"reflectory token revoke 65f0a1b2":                 "there is no token",
 	"reflectory jobs show 01939f2c":                    "there is no job",
 	"reflectory jobs cancel 01939f2c":                  "there is no job",

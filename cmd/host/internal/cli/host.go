@@ -20,10 +20,16 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 	if a.host != nil {
 		return a.host, nil
 	}
+	if a.remote() {
+		return nil, a.localOnly("this")
+	}
 	c := a.Base
 	c.Version, c.Settings, c.Getenv = cmp.Or(c.Version, version), a.config, a.Getenv
+	if a.serving != nil {
+		c.Server = a.serving
+	}
 	c.Notices, c.Activity, c.PluginLogs, c.Subscribers = a.notice, a.activity, a.pluginLog, a.subscribers()
-	c.GateJobs = c.GateJobs || a.serving // whose pool does them
+	c.GateJobs = c.GateJobs || a.serving != nil // whose pool does them
 	h, err := host.Open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -86,7 +92,7 @@ func (a *App) notice(n host.Notice) {
 
 // activity shows what the host waits for.
 func (a *App) activity(what host.Activity) {
-	if a.serving {
+	if a.serving != nil {
 		return // of many calls at once
 	}
 	switch what {
@@ -123,6 +129,9 @@ func namespaceFlag(c *cobra.Command, namespace *string) {
 // noteNewStore says that there is no store yet, for commands that are of no use on a new
 // one: the folder may be misspelt.
 func (a *App) noteNewStore() {
+	if a.remote() {
+		return
+	}
 	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists { // what is wrong, the open reports
 		a.out.term.Line("warn: there was no store in %s: this one is new and empty", term.Clean(host.StoreDir(a.config)))
 	}

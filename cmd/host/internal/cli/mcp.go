@@ -145,7 +145,7 @@ func (k *keeper) take(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.serving = true
+	a.serving = &host.Server{} // on the socket only
 	var server *httpapi.Server
 	defer func() {
 		if err == nil {
@@ -154,7 +154,7 @@ func (k *keeper) take(ctx context.Context) (err error) {
 		if server != nil {
 			err = errors.Join(err, server.Stop())
 		}
-		a.serving = false
+		a.serving = nil
 		err = errors.Join(err, a.closeHost())
 	}()
 	api, err := httpapi.New(httpapi.Config{Host: h, Version: serverVersion(), Log: a.requestLog()})

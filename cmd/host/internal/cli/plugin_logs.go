@@ -45,6 +45,9 @@ variables that the plugin was granted are *** in them.`,
 }
 
 func pluginLogs(ctx context.Context, a *App, in *operation.PluginLogs, follow bool) error {
+	if follow && a.remote() {
+		return a.localOnly("--follow")
+	}
 	asked := ctx
 	if follow {
 		asked = context.WithoutCancel(ctx) // interrupting ends the following, not what is there already

@@ -44,6 +44,9 @@ func (a *App) root() *cobra.Command {
 			if err := emptyNamespace(c); err != nil {
 				return err
 			}
+			if err := a.checkRemote(c); err != nil {
+				return err
+			}
 			c.SetContext(core.WithCaller(c.Context(), core.Operator(a.config.Agent.Value)))
 			return a.checkDataDir(c)
 		},
@@ -61,13 +64,14 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.logLevel, "log-level", "", "least level of logs shown, of plugins and, at info, of the journal's events: trace, debug, info, warn, error, off (default warn)")
 	f.StringVar(&a.flags.durability, "durability", "", "when a change counts as stored: full, once it is on disk, or relaxed, sooner: a crash may then lose the newest (default full)")
 	f.StringVar(&a.flags.agent, "agent", "", "`name` of who acts, which events record (default: your user name)")
+	f.StringVar(&a.flags.server, "server", "", "`URL` of a server that is asked, with the token in REFLECTORY_TOKEN, instead of the store here")
 	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(
 		initCommand(a), runCommand(a), resumeCommand(a), replayCommand(a), runsCommand(a),
 		evaluateCommand(a), correctCommand(a), pluginCommand(a), policyCommand(a),
 		memoryCommand(a), knowledgeCommand(a), governanceCommand(a), gateCommand(a), evidenceCommand(a),
 		auditCommand(a), storeCommand(a), decisionsCommand(a), sessionCommand(a), dreamCommand(a), tokenCommand(a), jobsCommand(a), reflectCommand(a),
-		serveCommand(a), mcpCommand(a), statusCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(),
+		serveCommand(a), mcpCommand(a), openCommand(a), statusCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(),
 	)
 	a.out.commands = root
 	for _, c := range root.Commands() {

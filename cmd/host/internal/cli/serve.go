@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +19,6 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // A server has the store as long as it works, so that a command can't open it. A command
@@ -27,15 +27,16 @@ import (
 
 // served is where a server can be reached.
 type served struct {
-	// Listen is the address of TCP, Socket the socket's path, and Token the path of the
-	// operator's token.
+	// URL is where clients find it, Listen the address of TCP, Socket the socket's path, and
+	// Token the path of the operator's token.
+	URL    string `json:"url"`
 	Listen string `json:"listen"`
 	Socket string `json:"socket"`
 	Token  string `json:"token_file"`
 }
 
 func serveCommand(a *App) *cobra.Command {
-	var listen string
+	r := &reach{}
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve the store to commands, and over HTTP",
 		Long: `Serve the store of the data folder until the program is stopped: to the other
@@ -45,8 +46,14 @@ the folder, and over HTTP. Plugins and what is searched stay warm.
 HTTP needs a token: the operator's is in operator.token in the data folder, which
 the first start writes. GET /v1/openapi.json describes what there is; /healthz
 and /readyz need none. Agents find the same as tools at /mcp, by the Model
-Context Protocol. Nothing but this machine is listened to: for others, have
-a proxy with TLS pass requests on.
+Context Protocol. A browser logs in by reflectory open.
+
+Other machines can connect where --listen says so, such as 0.0.0.0:7842. That takes
+encryption, by a certificate in files (--tls-cert, --tls-key), which are read again
+when they change, by one that is asked for (--acme), or by a proxy (--tls-by-proxy): what comes from its addresses may
+say in Forwarded or X-Forwarded-For who asks. And it takes a token besides the
+operator's (see reflectory token new), or an issuer of OpenID Connect whose tokens
+for this server are taken: --oidc-issuer, and --oidc-grant for what they are worth.
 
 A line for each request goes to standard error: who asked for what, and how it was
 answered, without content. With --json, where the server listens is one line on
@@ -55,26 +62,37 @@ requests 25 seconds to end and jobs 10, and exits with 0. A job that hasn't ende
 by then goes back to the queue, and the next server goes on with it.`,
 		Example: "  reflectory serve\n  reflectory serve --listen 127.0.0.1:0 --json",
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), listen) },
+		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), r) },
 	}
-	c.Flags().StringVar(&listen, "listen", httpapi.DefaultListen, "`address` for HTTP, of this machine's loopback; port 0 takes a free one")
+	r.flags(c, &a.flags)
 	return c
 }
 
 // serve serves until the context ends.
-func (a *App) serve(ctx context.Context, listen string) (err error) {
-	start := &access.Listen{Address: listen}
-	if _, err := httpapi.CheckListen(ctx, start); err != nil {
-		return usageError{sdk.Wrap("--listen", err)}
+func (a *App) serve(ctx context.Context, r *reach) (err error) {
+	if err := r.check(ctx, a); err != nil {
+		return usageError{err}
 	}
 	dir := a.config.DataDir.Value
 	if err := config.MakeDataDir(dir); err != nil {
 		return err
 	}
-	a.serving = true
+	tcp, err := httpapi.Listen(ctx, &r.Listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tcp.Close() }() // where nobody serves it; else it is closed already
+	if err := r.open(a, tcp.Addr()); err != nil {
+		return err
+	}
+	defer r.close()
+	a.serving = r.server(tcp.Addr())
 	h, err := a.openHost(ctx)
 	if err != nil {
 		return err
+	}
+	if err := r.checkTokens(ctx, h); err != nil {
+		return usageError{err}
 	}
 	pool, err := h.NewPool(operation.Handlers(h))
 	if err != nil {
@@ -89,14 +107,7 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 	if err != nil {
 		return err
 	}
-	api, err = httpapi.New(httpapi.Config{
-		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{listen}, Log: a.requestLog(),
-		Mounts: map[string]http.Handler{"/mcp": mcp},
-	})
-	if err != nil {
-		return err
-	}
-	tcp, err := httpapi.Listen(ctx, start)
+	api, err = r.api(a, h, map[string]http.Handler{"/mcp": mcp})
 	if err != nil {
 		return err
 	}
@@ -104,6 +115,9 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 	server := httpapi.NewServer(context.Background(), api)
 	defer func() { err = core.JoinErrors(err, server.Stop()) }()
 	server.ServeTCP(tcp)
+	if err := r.start(); err != nil {
+		return err
+	}
 	if err := api.Ready(ctx); err != nil {
 		return err
 	}
@@ -118,7 +132,7 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 		return err
 	}
 	server.ServeSocket(socket)
-	if err := a.printServed(served{tcp.Addr().String(), filepath.Join(dir, client.SocketName), filepath.Join(dir, access.OperatorFileName)}); err != nil {
+	if err := a.printServed(served{a.serving.URL, a.serving.Listen, filepath.Join(dir, client.SocketName), filepath.Join(dir, access.OperatorFileName)}); err != nil {
 		return err
 	}
 	select {
@@ -134,7 +148,7 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 // results do.
 func (a *App) printServed(s served) error {
 	if !a.out.json {
-		a.out.term.Line("serving on http://%s and %s", s.Listen, term.Clean(s.Socket))
+		a.out.term.Line("serving on %s (%s) and %s", s.URL, s.Listen, term.Clean(s.Socket))
 		a.out.term.Line("the operator's token is in %s", term.Clean(s.Token))
 		return nil
 	}
@@ -168,7 +182,10 @@ func (a *App) client(ctx context.Context) (client.Client, error) {
 	if a.server != nil {
 		return a.server, nil
 	}
-	if a.host == nil && !a.serving {
+	if a.remote() {
+		return a.connect()
+	}
+	if a.host == nil && a.serving == nil {
 		there, err := client.Serves(ctx, a.config.DataDir.Value)
 		if err != nil {
 			return nil, err
@@ -185,17 +202,19 @@ func (a *App) client(ctx context.Context) (client.Client, error) {
 // warnOfServerSettings names the flags that mean nothing where a server works: it has its
 // own settings since its start.
 func (a *App) warnOfServerSettings() {
+	a.warnOfUnused("the server on the data folder has its own settings since its start", "data-dir", "namespace", "agent", "log-level")
+}
+
+// warnOfUnused names the flags of settings that mean nothing where a server is asked, for a
+// reason; all but some.
+func (a *App) warnOfUnused(reason string, used ...string) {
 	var unused []string
 	for _, s := range a.config.List() {
-		flag, ok := strings.CutPrefix(s.Origin, "flag --")
-		switch {
-		case !ok:
-		case flag == "data-dir", flag == "namespace", flag == "agent", flag == "log-level":
-		default:
+		if flag, ok := strings.CutPrefix(s.Origin, "flag --"); ok && !slices.Contains(used, flag) {
 			unused = append(unused, "--"+flag)
 		}
 	}
 	if len(unused) > 0 {
-		a.out.term.Line("warn: the server on the data folder has its own settings since its start: %s isn't used", strings.Join(unused, ", "))
+		a.out.term.Line("warn: %s: %s isn't used", reason, strings.Join(unused, ", "))
 	}
 }

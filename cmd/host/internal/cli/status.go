@@ -33,6 +33,8 @@ With --json, each part is an object of its own; later versions add to them:
             problem), sandbox (full; partial: something essential is missing; none;
             refused; module)
   sandbox   mode, refuses, holds and the parts, as plugin inspect has them
+  server    url, listen, beyond, encryption and auth of a server, where one has the
+            store open; auth is none where it asks for no credentials
   wasm      folder, code_bytes, module_bytes, verdicts, verdict_bytes,
             verdict_limit_bytes
 Store, plugins and wasm have problem, {code, message, hint?, try?, details?}, where
@@ -78,6 +80,11 @@ func printStatus(out *output, s *host.Status) error {
 		{"durability", s.Store.Durability.Value + " (" + s.Store.Durability.Origin + ")"},
 		{"wasm cache", wasmLine(s.WASM)},
 	})
+	if s.Server != nil {
+		out.printSection("server", [][2]string{
+			{"url", s.Server.URL}, {"listen", s.Server.Listen}, {"encryption", string(s.Server.Encryption)}, {"credentials", authLine(s.Server.Auth)},
+		})
+	}
 	if s.Problem != nil {
 		out.printSection("host", [][2]string{{"problem", s.Problem.Message}, {"hint", out.hint(s.Problem)}})
 	}
@@ -96,6 +103,14 @@ func printStatus(out *output, s *host.Status) error {
 		rows[i] = []string{"  " + p.Name, p.Version, p.Runtime, p.From, p.State, p.Sandbox}
 	}
 	return out.table([]string{"  PLUGIN", "VERSION", "RUNTIME", "FROM", "STATE", "SANDBOX"}, rows)
+}
+
+// authLine is what callers show, for people.
+func authLine(auth string) string {
+	if auth == host.AuthNone {
+		return "none: every program on this machine may do everything"
+	}
+	return auth
 }
 
 // storeLine is the store on a line, for people.

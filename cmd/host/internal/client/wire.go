@@ -23,6 +23,8 @@ const (
 	// FramesType asks for the answer in frames, see [Frame], over the socket only: with what
 	// happens meanwhile, and with a result that comes with an error.
 	FramesType = "application/vnd.reflectory.frames"
+	// ResultTrailer has the result of an answer that is a stream, as JSON.
+	ResultTrailer = "Reflectory-Result"
 	// ProblemType is the media type of a [Problem], and LinesType of a file of an export.
 	ProblemType = "application/problem+json"
 	LinesType   = "application/jsonl"

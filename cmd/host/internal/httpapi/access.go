@@ -58,7 +58,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 		r.failure = err
 		err = sdk.Errorf(sdk.Unavailable, "access_unavailable", "the credentials can't be checked now").WithHint("try again")
 	case r.http.Header.Get("Authorization") != "":
-		if slowed := a.rates.failedLogin(addressOf(r.http)); slowed != nil {
+		if slowed := a.rates.failedLogin(r.address); slowed != nil {
 			err = slowed
 		}
 	}
@@ -117,9 +117,9 @@ func (a *API) local(r *request) error {
 
 // checkOrigin refuses what a page from elsewhere sends.
 func (a *API) checkOrigin(r *request) error {
-	if !r.local && !a.hosts[hostOf(r.http.Host)] {
+	if host := hostOf(r.http.Host); !r.local && !a.hosts[host] && (a.config.Covers == nil || !a.config.Covers(host)) {
 		return sdk.Errorf(sdk.Denied, "host_unknown", "this server isn't known by the host's name in the request").
-			WithHint("use the address that the server listens on")
+			WithHint("use a name that the server was started with, or the address that it listens on")
 	}
 	if err := a.origins.Check(r.http); err != nil {
 		return sdk.Errorf(sdk.Denied, "cross_origin", "a page of another origin may not ask for this")
@@ -141,6 +141,3 @@ func hostOf(host string) string {
 	}
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
-
-// addressOf is the address that a request came from.
-func addressOf(r *http.Request) string { return hostOf(r.RemoteAddr) }

@@ -77,7 +77,7 @@ func TestAccess_KnowsTheHostsTokens(t *testing.T) {
 		for _, h := range headers {
 			r.Header.Add("Authorization", h)
 		}
-		return Tokens{s.Host.Access}.Authenticate(r)
+		return Tokens{Authority: s.Host.Access}.Authenticate(r)
 	}
 	token := string(issued.Secret)
 	for subject, header := range map[string]string{core.OperatorSubject: "bearer " + string(operator), "ci": "Bearer " + token} {

@@ -10,7 +10,9 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,8 +34,23 @@ type Config struct {
 	// Hosts are the names and addresses, besides those of this machine's loopback, that a
 	// request over TCP may have as its host: such as the name by which a proxy in front of the
 	// server is known, where it passes that on. A port doesn't count, in a request either;
-	// neither do upper case and a dot at the end.
+	// neither do upper case and a dot at the end, and Covers says of any other whether it may, as of
+	// the names in a certificate. Nil knows none.
 	Hosts  []string
+	Covers func(host string) bool
+	// TLS is how connections over TCP are encrypted; nil is that they aren't.
+	TLS *tls.Config
+	// Proxies are the networks of proxies that do TLS, whose word on where a request comes from
+	// is believed. With any, others are refused what they send without TLS.
+	Proxies []netip.Prefix
+	// NoAuth says in each answer that no credentials are asked for. Authenticator lets
+	// everybody in then.
+	NoAuth bool
+	// Resource says to clients whose tokens are taken, besides the host's own; nil is nobody's.
+	Resource *Resource
+	// Pages answers what a browser asks for at "/" and the paths of [PagePaths]; nil has no
+	// pages. Who asks isn't checked before.
+	Pages  func(http.ResponseWriter, *http.Request, Visit)
 	Limits Limits
 	// Mounts are other surfaces by their path, such as /mcp. What comes over TCP for one has
 	// passed the checks of every request, and has its caller in its context.
@@ -97,6 +114,8 @@ func (a *API) Remote() http.Handler {
 	outer.HandleFunc("GET /healthz", a.healthy)
 	outer.HandleFunc("GET /readyz", a.isReady)
 	inner := a.mux(false)
+	a.mountPages(outer)
+	a.mountResource(outer)
 	known := a.enter(false, func(w http.ResponseWriter, r *request) {
 		if !a.authenticate(w, r) || !a.admit(w, r) {
 			return
@@ -104,7 +123,21 @@ func (a *API) Remote() http.Handler {
 		inner.ServeHTTP(w, r.with(r.http.Context()))
 	})
 	outer.Handle("/", known)
-	return cleanOnly(outer, known)
+	return a.sayNoAuth(cleanOnly(outer, known))
+}
+
+// noAuthHeader is in each answer of a server that asks for no credentials.
+const noAuthHeader = "Reflectory-Auth"
+
+// sayNoAuth says in each answer that no credentials are asked for, where that is so.
+func (a *API) sayNoAuth(next http.Handler) http.Handler {
+	if !a.config.NoAuth {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(noAuthHeader, "none")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Local handles what comes over the socket, whose listener has checked who the peer is.
@@ -142,7 +175,11 @@ func (a *API) enter(local bool, next func(http.ResponseWriter, *request)) http.H
 				panic(http.ErrAbortHandler)
 			}
 		}()
-		if err := a.checkOrigin(r); err != nil {
+		var err error
+		if r.address, err = a.senderOf(hr); err == nil {
+			err = a.checkOrigin(r)
+		}
+		if err != nil {
 			a.refuse(w, r, err)
 			return
 		}

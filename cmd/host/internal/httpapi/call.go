@@ -201,7 +201,7 @@ func (s *slowReader) Read(p []byte) (int, error) {
 }
 
 // resultTrailer has the result of an answer that is a stream, as JSON.
-const resultTrailer = "Reflectory-Result"
+const resultTrailer = client.ResultTrailer
 
 // streamed answers with what the operation writes. An error before the first byte is a
 // problem like any other; after it the answer breaks off, so that nobody takes it for whole.

@@ -58,6 +58,7 @@ func Listen(ctx context.Context, start *access.Listen) (net.Listener, error) {
 // waiting, it would look like a server that hangs.
 type bounded struct {
 	net.Listener
+	encrypted       bool
 	slots, refusals chan struct{}
 	work            sync.WaitGroup
 }
@@ -69,8 +70,8 @@ const (
 	refusalTime = time.Second
 )
 
-func newBounded(l net.Listener, most int) net.Listener {
-	return &bounded{Listener: l, slots: make(chan struct{}, most), refusals: make(chan struct{}, maxRefusals)}
+func newBounded(l net.Listener, most int, encrypted bool) net.Listener {
+	return &bounded{Listener: l, encrypted: encrypted, slots: make(chan struct{}, most), refusals: make(chan struct{}, maxRefusals)}
 }
 
 // full is the response to a connection that is one too many.
@@ -89,6 +90,10 @@ func (b *bounded) Accept() (net.Conn, error) {
 		case b.slots <- struct{}{}:
 			return &slot{Conn: c, free: sync.OnceFunc(func() { <-b.slots })}, nil
 		default:
+		}
+		if b.encrypted { // which a client can't read before the handshake
+			_ = c.Close()
+			continue
 		}
 		select {
 		case b.refusals <- struct{}{}:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -37,7 +38,7 @@ func (l Line) String() string {
 		l.At.UTC().Format("2006-01-02T15:04:05.000Z07:00"), strings.ToUpper(l.Level), l.TraceID, field(l.Subject), orDash(l.Op), field(l.Code), l.Status,
 		float64(l.Duration.Microseconds())/1000)
 	if l.Failure != nil {
-		fmt.Fprintf(&b, " error=%q", l.Failure.Error())
+		fmt.Fprintf(&b, " error=%q", access.Hide([]byte(l.Failure.Error())))
 	}
 	return b.String()
 }

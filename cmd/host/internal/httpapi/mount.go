@@ -41,7 +41,7 @@ func (a *API) Refused(ctx context.Context, err error, body []byte, p *client.Pro
 	if r, known := ctx.Value(requestKey{}).(*request); known {
 		r.code, asked = p.Code, r
 	}
-	if statusOf(e) == http.StatusInternalServerError {
+	if statusOf(e, true) == http.StatusInternalServerError {
 		asked.failure = err
 		p.Detail, p.Hint, p.Details = "something went wrong inside the server", "give the operator trace_id: the server's log has it", map[string]any{"trace_id": asked.trace}
 		return

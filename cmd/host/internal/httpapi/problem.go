@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -172,14 +173,14 @@ func (a *API) refuseWith(w http.ResponseWriter, r *request, err error, result an
 		}
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	case http.StatusUnauthorized:
-		h.Set("WWW-Authenticate", `Bearer realm="reflectory"`)
+		h.Set("WWW-Authenticate", a.challenge())
 	}
 	text, encodeErr := core.PrintJSON(p)
 	if encodeErr != nil { // a detail that is no JSON
 		p.Details, p.Error = nil, nil
 		text = core.MustJSON(p)
 	}
-	r.write(w, p.Status, client.ProblemType, text)
+	r.write(w, p.Status, client.ProblemType, access.Hide(text))
 }
 
 // hint is what to do about an error, with the route of the operation that does it.

@@ -19,8 +19,10 @@ type request struct {
 	// local is whether it came over the socket.
 	local bool
 	// trace is the id of the trace that it is a part of.
-	trace  string
-	caller core.Caller
+	trace string
+	// address is the one that it came from.
+	address string
+	caller  core.Caller
 	// op is the operation that it is for; "" is none. taken are the fields in its path.
 	op    string
 	taken []string

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log"
@@ -46,12 +47,13 @@ func NewServer(ctx context.Context, api *API) *Server {
 }
 
 // ServeTCP serves a listener for callers that have a token, and closes it at the end.
-func (s *Server) ServeTCP(l net.Listener) { s.serve(l, s.api.Remote()) }
+func (s *Server) ServeTCP(l net.Listener) { s.serve(l, s.api.Remote(), s.api.config.TLS) }
 
 // ServeSocket serves the listener of the socket, and closes it at the end.
-func (s *Server) ServeSocket(l net.Listener) { s.serve(l, s.api.Local()) }
+func (s *Server) ServeSocket(l net.Listener) { s.serve(l, s.api.Local(), nil) }
 
-func (s *Server) serve(l net.Listener, h http.Handler) {
+// serve serves a listener, with TLS unless encryption is nil.
+func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config) {
 	limits := s.api.limits
 	server := &http.Server{
 		Handler: s.counted(s.api.boundBody(h)), BaseContext: func(net.Listener) context.Context { return s.requests },
@@ -74,7 +76,12 @@ func (s *Server) serve(l net.Listener, h http.Handler) {
 	}
 	s.servers = append(s.servers, server)
 	s.work.Go(func() {
-		if err := server.Serve(newBounded(l, limits.Connections)); !errors.Is(err, http.ErrServerClosed) {
+		serve, bound := server.Serve, newBounded(l, limits.Connections, encryption != nil)
+		if encryption != nil {
+			server.TLSConfig = encryption.Clone()
+			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		}
+		if err := serve(bound); !errors.Is(err, http.ErrServerClosed) {
 			select {
 			case s.failed <- err:
 			default: // the first ones are enough

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -8,25 +9,59 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 )
 
-// Tokens knows the callers that have a token of the host: the operator's own, or one that
-// was issued.
+// Tokens knows the callers that have a token of the host, the operator's own or one that was
+// issued, and browsers that are logged in.
 type Tokens struct {
 	Authority *access.Authority
+	// Identities knows the callers that have a token of an issuer, which has three parts with
+	// dots between them; nil knows none. Its errors are those of access.Authority.Authenticate.
+	Identities func(ctx context.Context, token string) (core.Caller, error)
+	// Cookie is the name of the cookie that a session is in; "" knows no sessions.
+	Cookie string
 }
 
 var _ Authenticator = Tokens{}
 
 // Authenticate implements [Authenticator].
 func (t Tokens) Authenticate(r *http.Request) (core.Caller, error) {
+	var caller core.Caller
+	var err error
 	token, ok := bearer(r)
-	if !ok {
+	session, isSession := t.session(r)
+	switch {
+	case ok && t.Identities != nil && strings.Count(token, ".") == 2:
+		caller, err = t.Identities(r.Context(), token)
+	case ok:
+		caller, err = t.Authority.Authenticate(r.Context(), token)
+	case isSession:
+		caller, err = t.Authority.AuthenticateSession(r.Context(), session)
+	default:
 		return core.Caller{}, unauthenticated()
 	}
-	caller, err := t.Authority.Authenticate(r.Context(), token)
 	if access.IsUnauthenticated(err) {
 		return core.Caller{}, unauthenticated()
 	}
 	return caller, err
+}
+
+// session is what a browser that is logged in sends. A request that has an Authorization
+// header too means that one, whatever is wrong with it.
+func (t Tokens) session(r *http.Request) (string, bool) {
+	cookies := r.CookiesNamed(t.Cookie)
+	if t.Cookie == "" || len(cookies) != 1 || len(r.Header.Values("Authorization")) > 0 {
+		return "", false
+	}
+	return cookies[0].Value, true
+}
+
+// Anybody lets everybody in as the operator, for a server that asks for no credentials.
+type Anybody struct{}
+
+var _ Authenticator = Anybody{}
+
+// Authenticate implements [Authenticator].
+func (Anybody) Authenticate(*http.Request) (core.Caller, error) {
+	return core.Operator(core.OperatorSubject), nil
 }
 
 // bearer is the token that a request sends.

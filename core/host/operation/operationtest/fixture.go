@@ -104,6 +104,7 @@ var fixtures = map[string]func(*World) any{
 	"store_prune":  func(*World) any { return &operation.StorePrune{DryRun: true} },
 	"stats":        func(w *World) any { w.Memory(); return &operation.StatsGet{} },
 	"status":       func(*World) any { return &operation.StatusGet{} },
+	"login_new":    func(*World) any { return &operation.LoginNew{} },
 	"token_list":   func(w *World) any { w.Token(); return &operation.TokenList{} },
 	"token_new": func(w *World) any {
 		return &operation.TokenNew{Subject: w.Host.NewID(), Scopes: []core.Scope{core.ScopeOperate}, Namespaces: []string{Here}}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
@@ -81,7 +82,10 @@ func newWorld(t testing.TB) *World {
 	operator := core.Operator(Agent)
 	return &World{
 		T: t, Folder: t.TempDir(), Asker: operator, Ctx: core.WithCaller(t.Context(), operator),
-		Config: host.Config{Clock: &coretest.Clock{}, IDs: &coretest.IDs{}, Random: &coretest.Random{}, Version: "1.2.3"},
+		Config: host.Config{
+			Clock: &coretest.Clock{}, IDs: &coretest.IDs{}, Random: &coretest.Random{}, Version: "1.2.3",
+			Server: &host.Server{URL: "https://example.com", Listen: "127.0.0.1:7842", Encryption: access.EncryptionProxy, Auth: "token"},
+		},
 	}
 }
 

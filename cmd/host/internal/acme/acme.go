@@ -1,0 +1,130 @@
+// Package acme has a certificate that the server asks for by itself, by the protocol ACME,
+// and renews while it works.
+//
+// The issuer looks whether who asks has the name by connecting to port 443 of it, and by a
+// handshake of a protocol of its own (TLS-ALPN-01): the server's own listener answers that, so
+// that no other port has to be open. Certificate and account are kept in a folder, since
+// issuers grant only a few in a week.
+package acme
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// DefaultDirectory is the issuer that is asked: Let's Encrypt.
+const DefaultDirectory = certmagic.LetsEncryptProductionCA
+
+// Protocol is what the issuer's handshake asks for, which the listener must offer besides its
+// own.
+const Protocol = "acme-tls/1"
+
+// Options are what [New] works with.
+type Options struct {
+	// Name is what the certificate is for.
+	Name string
+	// Folder keeps the account and the certificate. It is made when it is needed.
+	Folder string
+	// Directory is the URL of the issuer's directory. Default [DefaultDirectory].
+	Directory string
+	// Listen is the address of the listener that shows the certificate.
+	Listen string
+	// Roots sign for the issuer's own certificate; nil is the system's.
+	Roots *x509.CertPool
+	// Report hears of each certificate that is in use from then on, with nil, and why one wasn't
+	// obtained. It must be safe for concurrent use and return soon. Nil drops them.
+	Report func(error)
+}
+
+// Certificate is the certificate for a name, as far as it was obtained. It is safe for
+// concurrent use, and must be closed.
+type Certificate struct {
+	name   string
+	cache  *certmagic.Cache
+	config *certmagic.Config
+	stop   context.CancelFunc
+	ctx    context.Context
+	close  func()
+}
+
+// New makes a Certificate. Nothing is asked for before [Certificate.Start].
+func New(o Options) (*Certificate, error) {
+	host, text, err := net.SplitHostPort(o.Listen)
+	port, portErr := strconv.Atoi(text)
+	if err := errors.Join(err, portErr); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "listen_invalid", "listen %q can't be used: %w", o.Listen, err).
+			WithHint("write it like 0.0.0.0:443").WithDetail("field", "listen")
+	}
+	if o.Directory == "" {
+		o.Directory = DefaultDirectory
+	}
+	if o.Report == nil {
+		o.Report = func(error) {}
+	}
+	c := &Certificate{name: strings.ToLower(o.Name)}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	quiet := zap.NewNop() // what matters is reported
+	c.cache = certmagic.NewCache(certmagic.CacheOptions{
+		GetConfigForCert: func(certmagic.Certificate) (*certmagic.Config, error) { return c.config, nil }, Logger: quiet,
+	})
+	c.config = certmagic.New(c.cache, certmagic.Config{
+		Storage: &certmagic.FileStorage{Path: o.Folder}, DefaultServerName: c.name, Logger: quiet,
+		OCSP: certmagic.OCSPConfig{DisableStapling: true},
+		OnEvent: func(_ context.Context, event string, data map[string]any) error {
+			report(o.Report, event, data)
+			return nil
+		},
+	})
+	c.config.Issuers = []certmagic.Issuer{certmagic.NewACMEIssuer(c.config, certmagic.ACMEIssuer{
+		CA: o.Directory, TrustedRoots: o.Roots, Agreed: true, DisableHTTPChallenge: true, ListenHost: host, AltTLSALPNPort: port, Logger: quiet,
+	})}
+	c.close = sync.OnceFunc(func() {
+		c.stop()
+		c.cache.Stop()
+	})
+	return c, nil
+}
+
+// report passes on what became of a certificate.
+func report(to func(error), event string, data map[string]any) {
+	switch event {
+	case "cached_managed_cert":
+		to(nil)
+	case "cert_failed":
+		cause, _ := data["error"].(error)
+		to(sdk.Errorf(sdk.Unavailable, "certificate_failed", "the issuer gives no certificate: %w", cause).
+			WithHint("check that port 443 of the name leads to this server; it asks again by itself"))
+	}
+}
+
+// Start asks for the certificate, unless the folder has one, and keeps it renewed. It
+// returns at once: until there is one, handshakes fail. The listener must be served.
+func (c *Certificate) Start() error { return c.config.ManageAsync(c.ctx, []string{c.name}) }
+
+// Get is the certificate for a handshake: it fits [tls.Config.GetCertificate].
+func (c *Certificate) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return c.config.GetCertificate(hello)
+}
+
+// Covers reports whether the certificate is for a host.
+func (c *Certificate) Covers(host string) bool { return strings.EqualFold(host, c.name) }
+
+// Name is what the certificate is for.
+func (c *Certificate) Name() string { return c.name }
+
+// Close ends what works in the background. It is idempotent.
+func (c *Certificate) Close() error {
+	c.close()
+	return nil
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core/host/operation"
+)
+
+func openCommand(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use: "open", Short: "Log a browser in at the server",
+		Long: `Print a link by which a browser logs in at the server as the local operator. The link
+is good once, within a minute; the login ends after 12 hours. On a terminal of a
+desktop the browser is opened too.`,
+		Example: "  reflectory open",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			made, err := do[operation.NewLogin](c.Context(), a, "login_new", &operation.LoginNew{})
+			if err != nil {
+				return err
+			}
+			if a.out.json {
+				return a.out.printJSON(made)
+			}
+			if !made.ExpiresAt.IsZero() {
+				a.out.term.Line("this link logs in once, until %s", term.Time(made.ExpiresAt))
+			}
+			if term.Styled(a.out.Stdout) {
+				a.openBrowser(c.Context(), string(made.URL))
+			}
+			return a.out.say("%s", string(made.URL))
+		},
+	}
+}
+
+// openFile is the page in the data folder that leads a browser to a link.
+const openFile = "open.html"
+
+// openBrowser opens a link in the desktop's browser, where there is one. The link isn't an
+// argument of the program that does it, since every user of this machine sees those: it is in
+// a file that only this user may read. What doesn't work is said, and the link is printed
+// anyway.
+func (a *App) openBrowser(ctx context.Context, link string) {
+	program := opener(a.Getenv)
+	if len(program) == 0 {
+		return
+	}
+	path := filepath.Join(a.config.DataDir.Value, openFile)
+	page := fmt.Sprintf("<!doctype html>\n<meta http-equiv=\"refresh\" content=\"0; url=%s\">\n", html.EscapeString(link))
+	err := os.Remove(path)
+	if err == nil || os.IsNotExist(err) {
+		err = os.WriteFile(path, []byte(page), 0o600)
+	}
+	if err == nil {
+		err = exec.CommandContext(context.WithoutCancel(ctx), program[0], append(program[1:], path)...).Start() //nolint:gosec // one of a few names
+	}
+	if err != nil {
+		a.out.term.Line("warn: the browser can't be opened: %s", term.Clean(err.Error()))
+	}
+}
+
+// opener is the program that opens a file as the desktop does; nil where there is no desktop.
+func opener(getenv func(string) string) []string {
+	switch {
+	case runtime.GOOS == "darwin":
+		return []string{"open"}
+	case runtime.GOOS == "windows":
+		return []string{"rundll32", "url.dll,FileProtocolHandler"}
+	case getenv("DISPLAY") == "" && getenv("WAYLAND_DISPLAY") == "":
+		return nil
+	}
+	return []string{"xdg-open"}
+}

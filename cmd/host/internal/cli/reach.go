@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/acme"
+	"github.com/reflectory/reflectory/cmd/host/internal/certs"
+	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/cmd/host/internal/identity"
+	"github.com/reflectory/reflectory/cmd/host/internal/web"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// How a server is reached is said by flags, and decided before anything is opened: a start
+// that would let strangers in mustn't have had the store open before it is refused.
+
+// reach is how a server is reached.
+type reach struct {
+	access.Listen
+	hosts     []string
+	directory string // of the issuer that is asked for a certificate; "" is the default one
+
+	// certificate is what the server shows; nil where it does no TLS.
+	certificate certificate
+	exposure    *access.Exposure
+	// asked is the certificate where an issuer is asked for it, else nil.
+	asked *acme.Certificate
+	// identities knows those of an issuer; nil where there is none.
+	identities *identity.Verifier
+}
+
+// certificate is what a server shows, and for which hosts.
+type certificate interface {
+	Get(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Covers(host string) bool
+	Name() string
+}
+
+// flags adds the flags.
+func (r *reach) flags(c *cobra.Command, settings *flags) {
+	f := c.Flags()
+	f.StringVar(&r.Address, "listen", httpapi.DefaultListen, "`address` for HTTP; port 0 takes a free one")
+	f.StringVar(&r.TLSCert, "tls-cert", "", "`file` of the certificate that it shows, in PEM, with its issuers' behind it")
+	f.StringVar(&r.TLSKey, "tls-key", "", "`file` of the certificate's key, in PEM")
+	f.StringVar(&r.ACMEName, "acme", "", "`name` that a certificate is asked for by ACME, which agrees to its issuer's terms; the name's port 443 has to lead here")
+	f.StringVar(&r.directory, "acme-directory", "", "`URL` of that issuer's directory (default: Let's Encrypt's)")
+	f.StringArrayVar(&r.Proxies, "tls-by-proxy", nil, "`network` of proxies that do TLS, such as 10.1.2.3/32; may be repeated")
+	f.StringArrayVar(&r.hosts, "host", nil, "`name` by which clients reach it, besides those of its certificate; may be repeated")
+	f.StringVar(&settings.oidcIssuer, "oidc-issuer", "", "`URL` of an OpenID Connect issuer whose tokens are taken too")
+	f.StringVar(&settings.oidcAudience, "oidc-audience", "", "`name` that such tokens are for (default: the server's URL)")
+	f.StringArrayVar(&settings.oidcGrants, "oidc-grant", nil, "`grant` of scopes to those of a claim, such as 'groups=staff memory:read in team/**'; may be repeated, and the first that fits holds")
+	f.BoolVar(&r.NoAuth, "no-auth", false, "let every program on this machine do everything, without a token")
+}
+
+// check refuses a start that can't be, before the store is opened.
+func (r *reach) check(ctx context.Context, a *App) (err error) {
+	if presence, err := pebble.Look(host.StoreDir(a.config)); err == nil && !presence.Exists && a.Base.Store == nil {
+		r.Tokens = new(int) // a store that isn't there has none
+	}
+	r.OIDC = a.config.OIDCIssuer.Value != ""
+	if r.exposure, err = httpapi.CheckListen(ctx, &r.Listen); err != nil {
+		return err
+	}
+	if r.exposure.Encryption == access.EncryptionFiles {
+		files, err := certs.Open(certs.Options{Cert: r.TLSCert, Key: r.TLSKey, Report: a.reportCertificate})
+		if err != nil {
+			return err
+		}
+		r.certificate = files
+	}
+	return nil
+}
+
+// open prepares the certificate that an issuer is asked for, which the listener shows.
+func (r *reach) open(a *App, listen net.Addr) (err error) {
+	if r.ACMEName == "" {
+		return nil
+	}
+	r.asked, err = acme.New(acme.Options{
+		Name: r.ACMEName, Directory: r.directory, Listen: listen.String(), Folder: filepath.Join(a.config.DataDir.Value, "acme"), Report: a.reportCertificate,
+	})
+	if err == nil {
+		r.certificate = r.asked
+	}
+	return err
+}
+
+// start asks the issuer, once the listener is served.
+func (r *reach) start() error {
+	if r.asked == nil {
+		return nil
+	}
+	return r.asked.Start()
+}
+
+// checkTokens refuses a start beyond loopback where nobody but the operator has a token. It
+// opens the store.
+func (r *reach) checkTokens(ctx context.Context, h *host.Host) error {
+	if !r.exposure.Beyond {
+		return nil
+	}
+	n, err := h.Access.Active(ctx)
+	if err != nil {
+		return err
+	}
+	r.Tokens = &n
+	_, err = r.Check()
+	return err
+}
+
+// reportCertificate says what became of a certificate.
+func (a *App) reportCertificate(err error) {
+	if err == nil {
+		a.notice(host.Notice{Level: "info", Message: "another certificate is in use"})
+		return
+	}
+	a.notice(host.Notice{Level: "warn", Message: "another certificate can't be used, and one before it stays in use: " + err.Error(), Hint: sdk.AsError(err).Hint})
+}
+
+// server is how the server is reached that listens on an address.
+func (r *reach) server(listen net.Addr) *host.Server {
+	s := &host.Server{
+		URL: r.url(listen.String()), Listen: listen.String(), Beyond: r.exposure.Beyond, Encryption: r.exposure.Encryption, Auth: host.AuthToken,
+	}
+	switch {
+	case r.NoAuth:
+		s.Auth = host.AuthNone
+	case r.OIDC:
+		s.Auth = host.AuthOIDC
+	}
+	return s
+}
+
+// url is where clients find the server: by the first name that it was given, else by its
+// certificate's, else by its address.
+func (r *reach) url(listen string) string {
+	name, port, _ := net.SplitHostPort(listen)
+	if asked, _, _ := net.SplitHostPort(r.Address); asked != "" {
+		name = asked
+	}
+	if ip := net.ParseIP(name); ip != nil && ip.IsUnspecified() {
+		name = "localhost"
+	}
+	if r.certificate != nil && r.certificate.Name() != "" && !r.certificate.Covers(name) {
+		name = r.certificate.Name()
+	}
+	if len(r.hosts) > 0 {
+		name = r.hosts[0]
+	}
+	switch {
+	case r.exposure.Encryption == access.EncryptionProxy && len(r.hosts) > 0:
+		return "https://" + name // as the proxy is reached
+	case r.secure():
+		return "https://" + net.JoinHostPort(name, port)
+	}
+	return "http://" + net.JoinHostPort(name, port)
+}
+
+// secure is whether this server does TLS itself.
+func (r *reach) secure() bool { return r.certificate != nil }
+
+// api makes the API that is reached so, with other surfaces below their paths.
+func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*httpapi.API, error) {
+	encrypted := r.exposure.Encryption != access.EncryptionNone
+	c := httpapi.Config{
+		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts,
+	}
+	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted)}
+	if r.OIDC {
+		c.Resource = &httpapi.Resource{URL: a.serving.URL, Audience: cmp.Or(a.config.OIDCAudience.Value, a.serving.URL), Issuer: a.config.OIDCIssuer.Value}
+		r.identities = identity.New(identity.Options{
+			Issuer: c.Resource.Issuer, Audience: c.Resource.Audience, Mapping: access.Mapping{Subject: a.config.OIDCSubject.Value, Grants: a.config.Grants()},
+		})
+		tokens.Identities = r.identities.Authenticate
+	}
+	c.Authenticator = tokens
+	if name, _, err := net.SplitHostPort(r.Address); err == nil && name != "" {
+		c.Hosts = append(c.Hosts, name)
+	}
+	if r.NoAuth {
+		c.Authenticator = httpapi.Anybody{}
+	}
+	if r.certificate != nil {
+		c.Covers = r.certificate.Covers
+		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: r.certificate.Get}
+		if r.asked != nil {
+			c.TLS.NextProtos = []string{acme.Protocol}
+		}
+	}
+	pages, err := web.New(web.Config{
+		Authority: h.Access, Secure: encrypted, NoAuth: r.NoAuth, Version: serverVersion(),
+		Authenticate: func(r *http.Request) (core.Caller, error) { return c.Authenticator.Authenticate(r) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Pages = func(w http.ResponseWriter, r *http.Request, v httpapi.Visit) { pages.Serve(w, r, web.Visit(v)) }
+	return httpapi.New(c)
+}
+
+// close ends what the server was reached with.
+func (r *reach) close() {
+	if r.asked != nil {
+		_ = r.asked.Close() // it never fails
+	}
+	if r.identities != nil {
+		_ = r.identities.Close() // connections that nobody uses
+	}
+}

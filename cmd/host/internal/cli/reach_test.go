@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/oauth2-proxy/mockoidc"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
+)
+
+// certificate writes a certificate for localhost into the world, with its key.
+func (w *world) certificate() (cert, key string, roots *x509.CertPool) {
+	w.t.Helper()
+	cert, key = filepath.Join(w.dir, "cert.pem"), filepath.Join(w.dir, "key.pem")
+	roots = x509.NewCertPool()
+	roots.AddCert(coretest.WriteCertificate(w.t, cert, key, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "localhost"))
+	return cert, key, roots
+}
+
+// browser asks as a browser does, and keeps cookies.
+type browser struct {
+	t    *testing.T
+	http http.Client
+}
+
+func newBrowser(t *testing.T, roots *x509.CertPool) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &browser{t, http.Client{Transport: transport, Jar: jar}}
+}
+
+// ask sends a request, with a form unless that is nil, and follows redirects.
+func (b *browser) ask(method, target string, form url.Values, headers ...string) (*http.Response, string) {
+	b.t.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r, err := http.NewRequestWithContext(b.t.Context(), method, target, body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	a, err := b.http.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	text, err := io.ReadAll(a.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return a, string(text)
+}
+
+// TestOpen_LogsABrowserIn over TLS, once; then pages and the API know it until it logs out.
+func TestOpen_LogsABrowserIn(t *testing.T) {
+	w := newPlainWorld(t)
+	cert, key, roots := w.certificate()
+	s := w.serve("--tls-cert", cert, "--tls-key", key, "--host", "localhost")
+	out, _ := w.ok("open")
+	link := strings.TrimSpace(out)
+	if !strings.HasPrefix(s.URL, "https://localhost:") || !strings.HasPrefix(link, s.URL+"/login?link=rfo_operator_") {
+		t.Fatalf("the server is at %s, and the link is %s", s.URL, link)
+	}
+	b := newBrowser(t, roots)
+	if a, text := b.ask("GET", s.URL, nil); a.Request.URL.Path != "/login" || !strings.Contains(text, "Sign in") || a.TLS.Version < tls.VersionTLS12 || a.ProtoMajor != 2 {
+		t.Errorf("somebody unknown gets %s: %s", a.Request.URL, text)
+	}
+	for _, passing := range [][]string{{"HEAD"}, {"GET", "Sec-Purpose", "prefetch;prerender"}} {
+		if a, _ := b.ask(passing[0], link, nil, passing[1:]...); a.StatusCode != http.StatusNoContent || len(a.Cookies()) > 0 {
+			t.Errorf("%v: %d", passing, a.StatusCode)
+		}
+	}
+	a, _ := b.ask("GET", link, nil)
+	cookies := a.Cookies()
+	if a.StatusCode != 200 || len(cookies) != 1 {
+		t.Fatalf("the link: %d %v", a.StatusCode, cookies)
+	}
+	if c := cookies[0]; c.Name != "__Host-reflectory" || !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.MaxAge != 12*60*60 {
+		t.Errorf("the cookie: %v", c)
+	}
+	for name, want := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
+			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; trusted-types reflectory; require-trusted-types-for 'script'",
+	} {
+		if got := a.Header.Get(name); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if a, text := b.ask("GET", s.URL, nil); a.StatusCode != 200 || !strings.Contains(text, "operator") {
+		t.Errorf("signed in: %d %s", a.StatusCode, text)
+	}
+	if a, text := b.ask("GET", s.URL+"/v1/memories?namespace=a", nil); a.StatusCode != 200 {
+		t.Errorf("the API: %d %s", a.StatusCode, text)
+	}
+	if a, _ := newBrowser(t, roots).ask("GET", link, nil); a.StatusCode != http.StatusUnauthorized || len(a.Cookies()) > 0 {
+		t.Errorf("the link again: %d", a.StatusCode)
+	}
+	if a, _ := b.ask("POST", s.URL+"/logout", url.Values{}, "Sec-Fetch-Site", "cross-site"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("another site logs out: %d", a.StatusCode)
+	}
+	at, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := b.http.Jar.Cookies(at)
+	if a, _ := b.ask("POST", s.URL+"/logout", url.Values{}, "Sec-Fetch-Site", "same-origin"); a.Request.URL.Path != "/login" {
+		t.Errorf("logged out, it is at %s", a.Request.URL)
+	}
+	b.http.Jar.SetCookies(at, session) // whoever kept it
+	if a, _ := b.ask("GET", s.URL+"/v1/memories?namespace=a", nil); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("after the logout: %d", a.StatusCode)
+	}
+}
+
+// TestLogin_ByAToken, in a form; wrong ones are slowed.
+func TestLogin_ByAToken(t *testing.T) {
+	w := newPlainWorld(t)
+	s := w.serve()
+	token, _ := w.ok("token", "new", "amy <b>", "--scope", "memory:read", "--namespace", "team/**")
+	b := newBrowser(t, nil)
+	a, text := b.ask("POST", s.URL+"/login", url.Values{"token": {token}})
+	if a.StatusCode != 200 || a.Request.URL.Path != "/" || !strings.Contains(text, "amy &lt;b&gt;") || !strings.Contains(text, "team/**") {
+		t.Errorf("%d at %s: %s", a.StatusCode, a.Request.URL, text)
+	}
+	statuses := map[int]int{}
+	for range 12 {
+		a, _ := newBrowser(t, nil).ask("POST", s.URL+"/login", url.Values{"token": {"rfl_wrong"}})
+		statuses[a.StatusCode]++
+	}
+	if statuses[http.StatusUnauthorized] < 10 || statuses[http.StatusUnauthorized]+statuses[http.StatusTooManyRequests] != 12 {
+		t.Errorf("wrong ones: %v", statuses)
+	}
+	if a, _ := newBrowser(t, nil).ask("POST", s.URL+"/login", url.Values{"token": {token}}); a.StatusCode != 200 {
+		t.Errorf("a right one after them: %d", a.StatusCode)
+	}
+	if a, text := b.ask("GET", s.URL+"/assets/style.css", nil); a.StatusCode != 200 || !strings.Contains(text, "body") {
+		t.Errorf("the style: %d", a.StatusCode)
+	}
+	if a, _ := b.ask("GET", s.URL+"/favicon.ico", nil); a.StatusCode != 200 || a.Header.Get("Content-Type") != "image/svg+xml" {
+		t.Errorf("the icon: %d %s", a.StatusCode, a.Header.Get("Content-Type"))
+	}
+}
+
+// TestServe_NoAuth lets everybody on this machine in, and says so.
+func TestServe_NoAuth(t *testing.T) {
+	w := newPlainWorld(t)
+	s := w.serve("--no-auth")
+	b := newBrowser(t, nil)
+	a, text := b.ask("GET", s.URL, nil)
+	if a.StatusCode != 200 || !strings.Contains(text, "no credentials") || a.Header.Get("Reflectory-Auth") != "none" {
+		t.Errorf("%d %v %s", a.StatusCode, a.Header, text)
+	}
+	if a, _ := b.ask("GET", s.URL+"/v1/memories?namespace=a", nil); a.StatusCode != 200 || a.Header.Get("Reflectory-Auth") != "none" {
+		t.Errorf("%d", a.StatusCode)
+	}
+	out, _ := w.ok("status")
+	wantIn(t, out, "none: every program on this machine may do everything", s.URL)
+	if out, _ := w.ok("open"); strings.TrimSpace(out) != s.URL+"/" {
+		t.Errorf("open: %s", out)
+	}
+}
+
+// TestServe_RefusesAnUnsafeStart before anything is opened or written, and names the flags.
+func TestServe_RefusesAnUnsafeStart(t *testing.T) {
+	w := newPlainWorld(t)
+	cert, key, _ := w.certificate()
+	files := " --tls-cert " + cert + " --tls-key " + key
+	for line, says := range map[string]string{
+		"--listen 0.0.0.0:0":                 "--listen",
+		"--listen 0.0.0.0:0 --no-auth":       "--no-auth",
+		"--listen 0.0.0.0:0" + files:         "only the operator's token",
+		"--tls-by-proxy 127.0.0.1/32":        "only the operator's token",
+		"--tls-by-proxy 127.0.0.1":           "--tls-by-proxy",
+		"--tls-by-proxy 0.0.0.0/0":           "--tls-by-proxy",
+		"--tls-cert " + cert:                 "--tls-key is missing",
+		"--tls-key " + key:                   "--tls-cert is missing",
+		"--tls-cert /no --tls-key /no":       "--tls-cert can't be used",
+		"--no-auth --tls-by-proxy ::/8":      "--no-auth",
+		"--acme localhost":                   "--acme",
+		"--acme a.org --no-auth --listen :0": "--no-auth",
+		"--acme a.example.org" + files:       "--acme",
+	} {
+		code, _, errs := w.run(t.Context(), append([]string{"serve"}, strings.Fields(line)...)...)
+		if code != exitUsage || !strings.Contains(errs, says) || !strings.Contains(errs, "hint: ") && !strings.Contains(errs, " (") {
+			t.Errorf("%s: exit %d: %s", line, code, errs)
+		}
+	}
+	if _, err := os.Lstat(w.env["REFLECTORY_DATA_DIR"]); !os.IsNotExist(err) {
+		t.Errorf("the data folder is there: %v", err)
+	}
+}
+
+// TestServe_BehindAProxy starts with a token besides the operator's, and is known by the
+// names that it was given.
+func TestServe_BehindAProxy(t *testing.T) {
+	w := newPlainWorld(t)
+	w.ok("memory", "observe", "--namespace", "team/a", "--content", "c")
+	proxied := []string{"--tls-by-proxy", "127.0.0.1/32", "--host", "host.example.org"}
+	code, _, errs := w.run(t.Context(), append([]string{"serve", "--listen", "127.0.0.1:0"}, proxied...)...)
+	if code != exitUsage || !strings.Contains(errs, "only the operator's token") || !strings.Contains(errs, "token new SUBJECT") {
+		t.Errorf("without one: exit %d: %s", code, errs)
+	}
+	out, _ := w.ok("token", "new", "ci", "--scope", "memory:read", "--namespace", "team/**")
+	token := "Bearer " + strings.TrimSpace(out)
+	s := w.serve(proxied...)
+	if s.URL != "https://host.example.org" {
+		t.Errorf("it is at %s", s.URL)
+	}
+	direct := "http://" + s.Listen + "/v1/memories?namespace=team/a"
+	for name, c := range map[string]struct {
+		headers []string
+		want    int
+	}{
+		"over https":       {[]string{"X-Forwarded-Proto", "https", "X-Forwarded-For", "198.51.100.1"}, 200},
+		"in the clear":     {[]string{"X-Forwarded-Proto", "http"}, 403},
+		"by another name":  {[]string{"X-Host", "evil.example.org"}, 403},
+		"by its name":      {[]string{"X-Host", "HOST.example.org:443"}, 200},
+		"without a header": {nil, 200},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", direct, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", token)
+		for i := 0; i < len(c.headers); i += 2 {
+			if r.Header.Set(c.headers[i], c.headers[i+1]); c.headers[i] == "X-Host" {
+				r.Host = c.headers[i+1]
+			}
+		}
+		own := &http.Transport{DisableKeepAlives: true}
+		a, err := own.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = a.Body.Close(); a.StatusCode != c.want {
+			t.Errorf("%s: %d, want %d", name, a.StatusCode, c.want)
+		}
+	}
+}
+
+// TestServe_TakesTokensOfAnIssuer next to its own, and says whose in a document.
+func TestServe_TakesTokensOfAnIssuer(t *testing.T) {
+	issuer, err := mockoidc.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = issuer.Shutdown() }()
+	w := newPlainWorld(t)
+	code, _, errs := w.run(t.Context(), "serve", "--listen", "127.0.0.1:0", "--oidc-issuer", issuer.Issuer())
+	if code != exitUsage || !strings.Contains(errs, "there are no oidc grants") || !strings.Contains(errs, "hint: ") {
+		t.Errorf("without a grant: exit %d: %s", code, errs)
+	}
+	// An issuer is enough beyond loopback.
+	s := w.serve("--tls-by-proxy", "127.0.0.1/32", "--host", "host.example.org", "--oidc-issuer", issuer.Issuer(), "--oidc-grant", "groups=staff memory:read in team/**")
+	ask := func(path, subject, audience string) (*http.Response, string) {
+		token, err := issuer.Keypair.SignJWT(jwt.MapClaims{
+			"iss": issuer.Issuer(), "aud": audience, "sub": subject, "groups": []string{"staff"}, "exp": time.Now().Add(time.Hour).Unix(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newBrowser(t, nil).ask("GET", "http://"+s.Listen+path, nil, "Authorization", "Bearer "+token)
+	}
+	if a, text := ask("/v1/memories?namespace=team/a", "amy", s.URL); a.StatusCode != http.StatusOK {
+		t.Errorf("%d %s", a.StatusCode, text)
+	}
+	if a, text := ask("/v1/tokens", core.OperatorSubject, s.URL); a.StatusCode != http.StatusForbidden || !strings.Contains(text, "scope_denied") {
+		t.Errorf("somebody is the operator: %d %s", a.StatusCode, text)
+	}
+	a, text := ask("/v1/memories?namespace=team/a", "amy", "https://other.example.org")
+	if a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.Header.Get("WWW-Authenticate"), s.URL+"/.well-known/oauth-protected-resource") {
+		t.Errorf("another audience: %d %v %s", a.StatusCode, a.Header, text)
+	}
+	a, text = newBrowser(t, nil).ask("GET", "http://"+s.Listen+"/.well-known/oauth-protected-resource", nil)
+	var document struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+	}
+	if err := json.Unmarshal([]byte(text), &document); err != nil || a.StatusCode != 200 || document.Resource != s.URL || len(document.Servers) != 1 || document.Servers[0] != issuer.Issuer() {
+		t.Errorf("the document: %d %s", a.StatusCode, text)
+	}
+	if status, _ := s.get("/v1/tokens"); status != http.StatusOK {
+		t.Errorf("the operator's own token: %d", status)
+	}
+	out, _ := w.ok("status")
+	wantIn(t, out, "token, oidc")
+}

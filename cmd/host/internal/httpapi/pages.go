@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Pages are for browsers: what they ask for is checked as everything else is, for its host
+// and its origin, and has a line in the log. But somebody unknown gets a form to log in
+// instead of a problem, so that who asks is left to the pages.
+
+// Visit is what is known of a browser's request besides the request.
+type Visit struct {
+	// Failed counts a wrong credential, and is how long the address has to wait for the
+	// next if there were too many; 0 is not at all.
+	Failed func() time.Duration
+}
+
+// PagePaths are the paths of pages, as [http.ServeMux] has them.
+func PagePaths() []string {
+	return []string{"/{$}", "/login", "/logout", "/assets/", "/favicon.ico"}
+}
+
+// mountPages has the pages answer what is theirs.
+func (a *API) mountPages(mux *http.ServeMux) {
+	if a.config.Pages == nil {
+		return
+	}
+	h := a.enter(false, a.page)
+	for _, path := range PagePaths() {
+		mux.Handle(path, h)
+	}
+}
+
+// page has the pages answer a request.
+func (a *API) page(w http.ResponseWriter, r *request) {
+	r.op = "page"
+	if err := a.checkHeaders(r); err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	said := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test has none
+	a.config.Pages(said, r.http, Visit{Failed: func() time.Duration {
+		r.code = "unauthenticated"
+		return sdk.RetryAfter(a.rates.failedLogin(r.address))
+	}})
+	r.status = said.status
+}
+
+// statusWriter notes the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

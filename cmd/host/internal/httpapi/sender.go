@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Behind a proxy that does TLS, every connection comes from the proxy, and who asks is what
+// the proxy says. Anybody can say it, so it is believed of the networks that the operator
+// named, and of nobody else. The headers are read from their end, where the nearest proxy
+// wrote: what a client has put before that is never looked at.
+
+// senderOf is the address that a request came from, which limits are counted by. It refuses
+// one that passed a network in the clear: next to a proxy, or by a proxy that says that it
+// was asked without TLS.
+func (a *API) senderOf(r *http.Request) (address string, err error) {
+	address = hostOf(r.RemoteAddr)
+	peer, err := netip.ParseAddr(address)
+	switch {
+	case len(a.config.Proxies) == 0 || err != nil:
+		return address, nil
+	case !a.isProxy(peer):
+		if r.TLS != nil || peer.Unmap().IsLoopback() {
+			return address, nil
+		}
+		return address, sdk.Errorf(sdk.Denied, "proxy_required", "this server is asked through its proxy only: this way nothing is encrypted").
+			WithHint("use the address of the proxy")
+	}
+	if protocol := protocolOf(r.Header); protocol != "" && protocol != "https" {
+		return address, sdk.Errorf(sdk.Denied, "tls_required", "the proxy was asked without TLS").WithHint("use https")
+	}
+	return a.clientOf(r.Header, peer).String(), nil
+}
+
+// isProxy reports whether an address is one of the proxies'.
+func (a *API) isProxy(address netip.Addr) bool {
+	address = address.Unmap().WithZone("")
+	return slices.ContainsFunc(a.config.Proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+// clientOf is the address that the proxies were asked from, as far as they say. Where two
+// headers say different things, a proxy has passed on one that it doesn't write, so that
+// neither is believed.
+func (a *API) clientOf(h http.Header, peer netip.Addr) netip.Addr {
+	var found []netip.Addr
+	if list := forwardedFor(h); list != nil {
+		found = append(found, a.beforeProxies(list, peer))
+	}
+	if list := elements(h, "X-Forwarded-For"); list != nil {
+		found = append(found, a.beforeProxies(list, peer))
+	}
+	if len(found) == 0 || len(found) == 2 && found[0] != found[1] {
+		return peer
+	}
+	return found[0]
+}
+
+// beforeProxies is the last address of a list that isn't a proxy's, or where that can't be
+// known the first proxy's that is.
+func (a *API) beforeProxies(list []string, peer netip.Addr) netip.Addr {
+	for _, text := range slices.Backward(list) {
+		address, ok := addressIn(text)
+		if !ok {
+			return peer
+		}
+		if peer = address; !a.isProxy(address) {
+			return address
+		}
+	}
+	return peer
+}
+
+// addressIn reads an address, which may have a port.
+func addressIn(text string) (netip.Addr, bool) {
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr().Unmap().WithZone(""), true
+	}
+	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	return address.Unmap().WithZone(""), err == nil
+}
+
+// protocolOf is the protocol that the proxies say they were asked by; "" where they don't.
+// Where they disagree, it is what isn't https.
+func protocolOf(h http.Header) string {
+	said := elements(h, "X-Forwarded-Proto")
+	for _, element := range elements(h, "Forwarded") {
+		if protocol := parameter(element, "proto"); protocol != "" {
+			said = append(said, protocol)
+		}
+	}
+	protocol := ""
+	for _, p := range said {
+		if protocol = strings.ToLower(p); protocol != "https" {
+			break
+		}
+	}
+	return protocol
+}
+
+// forwardedFor are the addresses in the headers of RFC 7239, nil without one.
+func forwardedFor(h http.Header) []string {
+	var list []string
+	for _, element := range elements(h, "Forwarded") {
+		list = append(list, parameter(element, "for"))
+	}
+	return list
+}
+
+// elements are the parts of a list in headers of a name.
+func elements(h http.Header, name string) []string {
+	var list []string
+	for _, line := range h.Values(name) {
+		for part := range strings.SplitSeq(line, ",") {
+			list = append(list, strings.TrimSpace(part))
+		}
+	}
+	return list
+}
+
+// parameter is a parameter of an element of RFC 7239; "" where it has none. A text in quotes
+// has no commas or semicolons in it in what is looked for here.
+func parameter(element, name string) string {
+	for pair := range strings.SplitSeq(element, ";") {
+		if key, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && strings.EqualFold(key, name) {
+			return strings.Trim(value, `"`)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,55 @@
+package operation
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// logins are the operations on logins of browsers.
+func logins() []Operation {
+	return []Operation{
+		define(Operation{
+			Name: "login_new", Method: "POST", Path: "/v1/logins", Scope: core.ScopeOperate, Secret: true,
+			Doc: "Make a link by which a browser logs in as the local operator, once and within a minute.",
+		}, inAll[LoginNew], loginNew),
+	}
+}
+
+// LoginNew asks for a login link.
+type LoginNew struct{}
+
+// NewLogin is a login link.
+type NewLogin struct {
+	// URL is what a browser is to open.
+	URL access.Secret `json:"url"`
+	// ExpiresAt is when the link holds no more; zero where none is needed, since the server
+	// asks for no credentials.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+}
+
+func loginNew(ctx context.Context, c *Call, _ *LoginNew) (*NewLogin, error) {
+	server := c.Host.Server()
+	if server == nil {
+		return nil, sdk.Errorf(sdk.Unavailable, "not_serving", "there is no server that a browser could log in at").
+			WithHint("start one").WithAction("serve")
+	}
+	if server.Auth == host.AuthNone {
+		return &NewLogin{URL: access.Secret(server.URL + "/")}, nil
+	}
+	if err := config.MakeDataDir(c.Host.Settings().DataDir.Value); err != nil {
+		return nil, err
+	}
+	link, err := c.Host.Access.NewLink(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{"link": {string(link.Secret)}}
+	return &NewLogin{URL: access.Secret(server.URL + "/login?" + query.Encode()), ExpiresAt: link.ExpiresAt}, nil
+}
