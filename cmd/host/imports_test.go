@@ -128,7 +128,8 @@ var imports = map[string][]string{
 
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
-		"cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/access",
+		"cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/metrics", "cmd/host/internal/scaffold", "cmd/host/internal/term",
+		"cmd/host/internal/trace", "core", "core/access",
 		"core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory",
 		"core/plugin", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm",
 		"core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format",
@@ -139,6 +140,8 @@ var imports = map[string][]string{
 		"cmd/host/internal/client", "core", "core/access", "core/governance", "core/host", "core/host/operation", "core/journal", "core/memory",
 		"sdk",
 	},
+	"cmd/host/internal/metrics":  {"core", "core/host", "core/job", "core/journal", "core/plugin", "sdk"},
+	"cmd/host/internal/trace":    {"core", "sdk"},
 	"cmd/host/internal/scaffold": {"examples", "sdk"},
 	"cmd/host/internal/term":     {},
 
@@ -173,6 +176,8 @@ var holders = map[string][]string{
 	"github.com/viterin/vek":                {"core/memory/vector"},
 	"golang.org/x/text":                     {"cmd/host/internal/term", "core", "core/memory/text"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},
+	"github.com/prometheus":                 {"cmd/host/internal/metrics"},
+	"go.opentelemetry.io":                   {"cmd/host/internal/trace"},
 	"github.com/spf13/cobra":                {"cmd/host/internal/cli"},
 	"github.com/mattn/go-isatty":            {"cmd/host/internal/term"},
 	"github.com/xeipuuv/gojsonschema":       {"plugins/schema-eval/schemaeval"},

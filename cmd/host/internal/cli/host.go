@@ -23,6 +23,7 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 	c := a.Base
 	c.Version, c.Settings, c.Getenv = cmp.Or(c.Version, version), a.config, a.Getenv
 	c.Notices, c.Activity, c.PluginLogs, c.Subscribers = a.notice, a.activity, a.pluginLog, a.subscribers()
+	a.observe(ctx, &c)
 	h, err := host.Open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -64,6 +65,7 @@ func (a *App) closeHost() error {
 	if a.server != nil {
 		return a.server.Close()
 	}
+	defer a.closeTracer() // once nothing is done any more
 	if a.host == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/cmd/host/internal/metrics"
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
@@ -41,7 +42,8 @@ the folder, and over HTTP. Plugins and what is searched stay warm.
 
 HTTP needs a token: the operator's is in operator.token in the data folder, which
 the first start writes. GET /v1/openapi.json describes what there is; /healthz
-and /readyz need none. Nothing but this machine is listened to: for others, have
+and /readyz need none. /metrics is for Prometheus, with a token that has the
+scope operate. Nothing but this machine is listened to: for others, have
 a proxy with TLS pass requests on.
 
 A line for each request goes to standard error: who asked for what, and how it was
@@ -53,6 +55,7 @@ requests 25 seconds to end, and exits with 0.`,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), listen) },
 	}
 	c.Flags().StringVar(&listen, "listen", httpapi.DefaultListen, "`address` for HTTP, of this machine's loopback; port 0 takes a free one")
+	traceContentFlag(a, c)
 	return c
 }
 
@@ -66,13 +69,14 @@ func (a *App) serve(ctx context.Context, listen string) (err error) {
 	if err := config.MakeDataDir(dir); err != nil {
 		return err
 	}
-	a.serving = true
+	a.serving, a.observed.metrics = true, metrics.New()
 	h, err := a.openHost(ctx)
 	if err != nil {
 		return err
 	}
 	api, err := httpapi.New(httpapi.Config{
 		Host: h, Version: serverVersion(), Authenticator: httpapi.Tokens{Authority: h.Access}, Hosts: []string{name}, Log: a.requestLog(),
+		Metrics: a.scrapes(h),
 	})
 	if err != nil {
 		return err
@@ -123,11 +127,12 @@ func (a *App) printServed(s served) error {
 	return err
 }
 
-// requestLog shows a line for each request, from the level info on unless another one is
+// requestLog counts each request, and shows a line for it, from the level info on unless another one is
 // set.
 func (a *App) requestLog() func(httpapi.Line) {
 	var mu sync.Mutex
 	return func(l httpapi.Line) {
+		a.count(l)
 		if !a.config.LogLevel.IsDefault() && !a.shows(l.Level) {
 			return
 		}

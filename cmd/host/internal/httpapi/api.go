@@ -33,6 +33,9 @@ type Config struct {
 	// may have as its host, without a port.
 	Hosts  []string
 	Limits Limits
+	// Metrics makes what answers a scrape of /metrics, given what counts the streams of events
+	// that are followed; nil has no metrics.
+	Metrics func(streams func() int) http.Handler
 	// Log takes a line for each request that was answered. It must be safe for concurrent
 	// use and return soon. Nil drops them.
 	Log func(Line)
@@ -50,6 +53,7 @@ type API struct {
 	origins *http.CrossOriginProtection
 
 	ready    atomic.Bool
+	metrics  http.Handler  // nil where there are none
 	draining chan struct{} // closed once the server is
 	drain    func()
 	document func() ([]byte, error)
@@ -79,6 +83,9 @@ func New(c Config) (*API, error) {
 	a.folders = a.hostFolders()
 	a.rates = newRates(a.limits)
 	a.streams = newStreams(a.limits)
+	if c.Metrics != nil {
+		a.metrics = c.Metrics(a.streams.count)
+	}
 	a.drain = sync.OnceFunc(func() { close(a.draining) })
 	a.document = sync.OnceValues(func() ([]byte, error) { return Document(c.Version) })
 	return a, nil

@@ -22,6 +22,9 @@ type Line struct {
 	Subject string
 	// Op is the operation; "" where there is none for the path.
 	Op string
+	// Method is the request's, and Route the path of its route as that is defined, such as
+	// /v1/memories/{id}; "" where there is none.
+	Method, Route string
 	// Code is the refusal's; "ok" is none.
 	Code     string
 	Status   int
@@ -63,7 +66,8 @@ func orDash(text string) string {
 // line is the request's.
 func (r *request) line(took time.Duration) Line {
 	l := Line{
-		At: r.begun, Level: "info", TraceID: r.trace, Subject: r.caller.Subject, Op: r.op, Code: r.code, Status: r.status, Duration: took,
+		At: r.begun, Level: "info", TraceID: r.trace.ID, Subject: r.caller.Subject, Op: r.op, Method: r.http.Method, Route: r.route(),
+		Code: r.code, Status: r.status, Duration: took,
 	}
 	if l.Code == "" {
 		l.Code = "ok"

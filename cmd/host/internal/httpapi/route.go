@@ -85,6 +85,9 @@ func (a *API) mux(local bool) *http.ServeMux {
 	mux.Handle("GET /v1/events", a.handle("events", a.namespaceEvents))
 	mux.Handle("GET /v1/runs/{id}/events", a.handle("run_events", a.runEvents))
 	mux.Handle("GET /v1/openapi.json", a.handle("openapi", a.openAPI))
+	if a.metrics != nil {
+		mux.Handle("GET /metrics", a.handle("metrics", a.scrape))
+	}
 	mux.Handle("/", a.handle("", a.unknown(mux)))
 	return mux
 }
