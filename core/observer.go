@@ -98,7 +98,7 @@ type WorkOutcome struct {
 	// best of the loop so far.
 	Attempt   *Attempt
 	BestScore float64
-	// Results are a call's, one for each request.
+	// Results are a call's, one for each request; none where the call as a whole failed.
 	Results []CallResult
 }
 

@@ -39,7 +39,10 @@ type said struct {
 
 // outcomeOf is what became of a call, for the observer.
 func outcomeOf[R any](results []sdk.Result[R], err error, says func(*R) said) core.WorkOutcome {
-	out := core.WorkOutcome{Err: err, Results: make([]core.CallResult, len(results))}
+	if err != nil {
+		return core.WorkOutcome{Err: err}
+	}
+	out := core.WorkOutcome{Results: make([]core.CallResult, len(results))}
 	for i, r := range results {
 		out.Results[i] = core.CallResult{Err: r.Err, Usage: sdk.UsageOf(r.Err)}
 		if r.Response != nil {

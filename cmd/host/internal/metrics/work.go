@@ -94,7 +94,7 @@ func (m *Metrics) call(w *core.Work, out *core.WorkOutcome, took time.Duration) 
 		return
 	}
 	m.callSeconds.WithLabelValues(w.Name).Observe(took.Seconds())
-	if out.Err != nil || len(out.Results) == 0 {
+	if out.Err != nil {
 		m.calls.WithLabelValues(w.Name, string(w.Role), codeOf(out.Err)).Inc()
 		return
 	}

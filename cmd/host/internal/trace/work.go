@@ -135,7 +135,7 @@ func (t *Tracer) call(ctx context.Context, w *core.Work) (context.Context, func(
 
 // answered puts into a span what a plugin's call came to.
 func (t *Tracer) answered(span oteltrace.Span, isChat bool, out *core.WorkOutcome) {
-	var used sdk.Usage
+	used := sdk.UsageOf(out.Err)
 	for _, r := range out.Results {
 		used = used.Add(r.Usage)
 		if name := r.Metadata["model"]; isChat && name != "" {
