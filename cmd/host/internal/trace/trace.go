@@ -60,12 +60,11 @@ func Wanted(getenv func(string) string) bool { return getenv(EndpointVariable) !
 
 // Tracer sends traces. It is safe for concurrent use, and must be closed.
 type Tracer struct {
-	content  bool
-	spans    oteltrace.Tracer
-	events   otellog.Logger
-	traces   *sdktrace.TracerProvider
-	logs     *sdklog.LoggerProvider
-	shutdown time.Duration
+	content bool
+	spans   oteltrace.Tracer
+	events  otellog.Logger
+	traces  *sdktrace.TracerProvider
+	logs    *sdklog.LoggerProvider
 }
 
 // Start makes a tracer. Nothing is sent yet, so an absent collector is no error.
@@ -92,9 +91,9 @@ func Start(ctx context.Context, o Options) (*Tracer, error) {
 	}
 	about := resourceOf(&o)
 	t := &Tracer{
-		content: o.Content, shutdown: closeTime,
-		traces: sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans), sdktrace.WithResource(about), sdktrace.WithIDGenerator(ids{})),
-		logs:   sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(events)), sdklog.WithResource(about)),
+		content: o.Content,
+		traces:  sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans), sdktrace.WithResource(about), sdktrace.WithIDGenerator(ids{})),
+		logs:    sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(events)), sdklog.WithResource(about)),
 	}
 	const scope = "github.com/reflectory/reflectory"
 	t.spans = t.traces.Tracer(scope, oteltrace.WithInstrumentationVersion(o.Version))
@@ -124,7 +123,7 @@ func resourceOf(o *Options) *resource.Resource {
 
 // Close sends what is left, and gives up after 5 s.
 func (t *Tracer) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), t.shutdown)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	err := errors.Join(t.traces.Shutdown(ctx), t.logs.Shutdown(ctx))
 	if err != nil {

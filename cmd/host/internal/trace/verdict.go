@@ -8,14 +8,18 @@ import (
 	"time"
 
 	otellog "go.opentelemetry.io/otel/log"
+	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // judged sends a verdict, and a composite's children's, as events in the context of the span
-// whose output was judged.
+// whose output was judged, unless that isn't kept.
 func (t *Tracer) judged(ctx context.Context, name string, v *sdk.Verdict) {
+	if span := oteltrace.SpanContextFromContext(ctx); span.IsValid() && !span.IsSampled() {
+		return
+	}
 	label := "fail"
 	if v.Valid {
 		label = "pass"
