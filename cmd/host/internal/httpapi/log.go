@@ -15,7 +15,8 @@ import (
 // anything, no query, and nothing of what was sent or answered.
 type Line struct {
 	At time.Time
-	// Level is info, also for a refusal, or error where something failed inside.
+	// Level is info, also for a refusal, or error where something failed: inside, or in what
+	// the server depends on, such as a plugin or the disk.
 	Level   string
 	TraceID string
 	// Subject is who was authorised; "" is nobody.
@@ -29,7 +30,8 @@ type Line struct {
 	Code     string
 	Status   int
 	Duration time.Duration
-	// Failure is what went wrong inside; nil is nothing.
+	// Failure is what went wrong inside; nil is nothing. What failed elsewhere has only its
+	// code here, since its words may be somebody's content.
 	Failure error
 }
 
@@ -72,11 +74,15 @@ func (r *request) line(took time.Duration) Line {
 	if l.Code == "" {
 		l.Code = "ok"
 	}
-	if r.failure != nil {
-		l.Failure = r.failure
-		if r.status >= http.StatusInternalServerError || sdk.CodeOf(r.failure) == sdk.Internal {
-			l.Level = "error"
-		}
+	l.Failure = r.failure
+	if r.failed5xx() || r.failure != nil && sdk.CodeOf(r.failure) == sdk.Internal {
+		l.Level = "error"
 	}
 	return l
+}
+
+// failed5xx reports whether the answer says that something failed on the server's side. What
+// is full for everybody was only refused.
+func (r *request) failed5xx() bool {
+	return r.status >= http.StatusInternalServerError && reasons[r.code] == 0
 }

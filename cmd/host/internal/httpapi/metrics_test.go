@@ -3,8 +3,12 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // TestMetrics_AreTheOperators: a scrape needs a caller with the scope that the status needs.
@@ -48,5 +52,27 @@ func TestLog_SaysWhichRoute(t *testing.T) {
 	s.send("", "GET", "/v1/memories/"+id, "")
 	if l := s.line(); l.Route != "" {
 		t.Errorf("unauthenticated: %q", l.Route)
+	}
+}
+
+// TestLog_RefusalsAreInfoAndFailuresErrors, whose words are there only of what failed inside:
+// a plugin's may be somebody's content.
+func TestLog_RefusalsAreInfoAndFailuresErrors(t *testing.T) {
+	s := newSite(t)
+	refused := map[string]error{"streams_full": sdk.Errorf(sdk.Unavailable, "streams_full", "secret")}
+	for _, code := range sdk.Codes() {
+		refused[string(code)] = sdk.Errorf(code, "", "secret")
+	}
+	for name, err := range refused {
+		r := &request{http: s.request("", "GET", "/", "")}
+		s.api.refuse(httptest.NewRecorder(), r, err)
+		l, want := r.line(1500*time.Microsecond), "info"
+		if name == string(sdk.Unavailable) || name == string(sdk.Timeout) || name == string(sdk.Internal) {
+			want = "error"
+		}
+		inside := name == string(sdk.Internal)
+		if l.Level != want || strings.Contains(l.String(), "secret") != inside || !strings.Contains(l.String(), " duration_ms=1.5") {
+			t.Errorf("%s: %s", name, l)
+		}
 	}
 }
