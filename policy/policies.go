@@ -17,6 +17,10 @@ type Options struct {
 	// that decides; of those in a transaction after its end, see [core.AfterTx]. nil
 	// records nothing.
 	Log func(context.Context, *Record)
+	// Decided is called with the point and the outcome of each decision, recorded or not:
+	// the outcome's word, such as "allow", or "failed" where no policy could decide. It must
+	// be safe for concurrent use and return soon. nil hears nothing.
+	Decided func(point core.Point, word string)
 	// Clock times the records. nil is the system's.
 	Clock core.Clock
 	// SampleEvery is how many decisions that change nothing there are for one that is
@@ -33,12 +37,13 @@ type Policies struct {
 	points  *Points
 	current atomic.Pointer[Set]
 	log     *sampler
+	decided func(core.Point, string)
 	clock   core.Clock
 }
 
 // New returns policies that decide by a set.
 func New(points *Points, o Options) *Policies {
-	p := &Policies{points: points, clock: o.Clock}
+	p := &Policies{points: points, decided: o.Decided, clock: o.Clock}
 	if p.clock == nil {
 		p.clock = core.SystemClock{}
 	}
@@ -106,8 +111,11 @@ func (p *Policies) Access(ctx context.Context, in *core.AccessInput) (out core.P
 	return out
 }
 
+// worded is an outcome that can be said in a word.
+type worded interface{ Word() string }
+
 // decide decides at a point with Go types.
-func decide[I, O any](ctx context.Context, p *Policies, at *point[I, O], namespace string, in *I) (O, core.Decision) {
+func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], namespace string, in *I) (O, core.Decision) {
 	set, inputs := p.current.Load(), named{at.env, &bound[I]{in, at.gets}}
 	var began time.Time
 	if p.log != nil {
@@ -119,7 +127,11 @@ func decide[I, O any](ctx context.Context, p *Policies, at *point[I, O], namespa
 		made.Latency = ended.Sub(began)
 		p.log.log(ctx, set, &at.definition, made, inputs, ended)
 	}
-	return at.outcome(made.fields), made.Decision
+	out := at.outcome(made.fields)
+	if p.decided != nil {
+		p.decided(made.Point, wordOf(out, made.Failure))
+	}
+	return out, made.Decision
 }
 
 // decided is a decision with the outcome's fields.
@@ -127,6 +139,14 @@ type decided struct {
 	core.Decision
 	fields []any
 	policy *Policy
+}
+
+// wordOf is an outcome in a word.
+func wordOf(out worded, failure *core.ErrorInfo) string {
+	if failure != nil {
+		return "failed"
+	}
+	return out.Word()
 }
 
 // decide asks the policies of a point that hold in a namespace until one has an

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -67,6 +68,8 @@ type Config struct {
 	Subscribers []journal.Subscriber
 	// Server is how this Host is reached by others, where its program is a server. Nil is none.
 	Server *Server
+	// Observe is told what the Host does.
+	Observe Observe
 	// DeferGate leaves memories that come before the gate waiting there, for an operator
 	// to look at: see memory.Options.
 	DeferGate bool
@@ -143,6 +146,8 @@ type Host struct {
 	sweeps   sweeps
 	replies  *run.Replies
 	plugins  func() (*Plugins, error)
+	// callable are the plugins once they are; nil before.
+	callable atomic.Pointer[Plugins]
 
 	// closers undo what was opened, the newest first; closed is once none is left.
 	mu      sync.Mutex
@@ -219,7 +224,7 @@ func (h *Host) newMemories() (*memory.Memories, error) {
 		Reflection: h.Policies, Retention: h.Policies, Gate: gate.New(h.Policies), DeferGate: h.config.DeferGate,
 		Evidence: gate.Evidence{}, Embedder: embedder, Summarizer: h.summarizer(), Observed: h.triggers(),
 		Forgetters: []core.Forgetter{run.Memories{}, job.Memories{}, h.replies, h.Keys}, DepthBoost: h.config.Settings.DepthBoost(),
-		Subscribers: h.config.Subscribers,
+		Observer: h.config.Observe.Work, Subscribers: h.config.Subscribers,
 	}
 	if h.config.GateJobs {
 		options.Turned = h.turned

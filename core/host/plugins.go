@@ -60,11 +60,13 @@ func (h *Host) openPlugins() (*Plugins, error) {
 	p, err := NewPlugins(PluginOptions{
 		Settings: h.config.Settings, Set: set, Installed: Granted(h.config.Settings, set.Installed(), h.config.Getenv),
 		Admit: h.Policies.admit(set), Log: h.config.PluginLogs, Notices: h.config.Notices,
+		Observe: h.config.Observe,
 	})
 	if err != nil {
 		return nil, errors.Join(err, set.Close())
 	}
 	h.onClose(p.Close)
+	h.callable.Store(p)
 	return p, nil
 }
 
@@ -81,6 +83,8 @@ type PluginOptions struct {
 	// should hear of.
 	Log     func(plugin.LogLine)
 	Notices func(Notice)
+	// Observe is told of calls and instances.
+	Observe Observe
 }
 
 // NewPlugins makes plugins callable. Nothing is started yet.
@@ -94,6 +98,7 @@ func NewPlugins(o PluginOptions) (*Plugins, error) {
 	}
 	p.Supervisor = plugin.NewSupervisor(plugin.Options{
 		Installed: o.Installed, Driver: o.Set.Driver(p.drivers), Admit: o.Admit, ConfigEvaluator: configPlugin,
+		Observer: o.Observe.Work, Instances: o.Observe.Instance,
 	})
 	return p, nil
 }

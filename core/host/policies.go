@@ -59,7 +59,7 @@ func openPolicies(h *Host, opened <-chan struct{}) (*Policies, error) {
 		Points: points, Dir: dir, host: h, opened: opened, followed: make(chan struct{}),
 		log: decisions.NewLog(decisions.Options{IDs: h.config.IDs, Writer: h.Journal, Ready: opened}),
 	}
-	p.Policies = policy.New(points, policy.Options{Set: set, Clock: h.config.Clock, Log: p.record, SampleFrom: h.sampleFrom()})
+	p.Policies = policy.New(points, policy.Options{Set: set, Clock: h.config.Clock, Log: p.record, Decided: h.config.Observe.Decided, SampleFrom: h.sampleFrom()})
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	go p.follow(ctx)

@@ -83,7 +83,7 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 		memories = h.Memories
 	}
 	actions := &action.Actions{
-		Plugins: plugins, Memories: memories, Replies: h.replies, Events: o.Events, Pieces: o.Pieces,
+		Plugins: plugins, Memories: memories, Replies: h.replies, Events: o.Events, Pieces: o.Pieces, Observer: h.config.Observe.Work,
 		Clock: h.config.Clock, Policy: h.Policies, Namespace: namespace, Workflow: run.Workflow,
 	}
 	h.config.Activity(StartingPlugins)
@@ -105,7 +105,10 @@ func (h *Host) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 		h.Memories.Warm(namespace)
 	}
 	runner := &workflow.Runner{Actions: ready, Recorder: h.Runs.Recorder(run), Events: o.Events, Teacher: teacher{h.Memories, h.Evidence}}
-	return runner.Run(ctx, plan, run, progress)
+	ctx, end := h.config.Observe.Work.Begin(ctx, core.Work{Kind: core.WorkRun, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
+	err = runner.Run(ctx, plan, run, progress)
+	end(core.WorkOutcome{Err: err, Run: run})
+	return err
 }
 
 // recalls reports whether a node of a plan recalls.

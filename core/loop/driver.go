@@ -68,10 +68,34 @@ func (d *driver) loop(ctx context.Context) (core.StopReason, error) {
 // it. It returns why the loop stops, or "" if it goes on.
 func (d *driver) iterate(ctx context.Context) (core.StopReason, error) {
 	d.began = d.active.clock.Now()
+	number := len(d.engine.attempts)
 	if last := d.engine.last(); last == nil || last.Judged {
 		if !d.breaker.Admit() {
 			return core.StopMaxIterations, nil
 		}
+		number++
+	}
+	ctx, end := d.o.Observer.Begin(ctx, core.Work{Kind: core.WorkIteration, Name: d.o.Node, RunID: d.o.RunID, Iteration: number})
+	reason, err := d.attempt(ctx)
+	end(d.outcome(number, err))
+	return reason, err
+}
+
+// outcome is what became of an iteration, for the observer.
+func (d *driver) outcome(number int, err error) core.WorkOutcome {
+	out := core.WorkOutcome{Err: err}
+	if last := d.engine.last(); last != nil && last.Iteration == number {
+		out.Attempt = last
+	}
+	if d.engine.best >= 0 {
+		out.BestScore = d.engine.attempts[d.engine.best].Score
+	}
+	return out
+}
+
+// attempt is an iteration that was admitted.
+func (d *driver) attempt(ctx context.Context) (core.StopReason, error) {
+	if last := d.engine.last(); last == nil || last.Judged {
 		if reason, err := d.produce(ctx); reason != "" || err != nil {
 			return reason, err
 		}

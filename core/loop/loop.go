@@ -45,6 +45,8 @@ type Options struct {
 	Recorder core.AttemptRecorder
 	// Events receives what happens, in order; nil receives nothing.
 	Events func(core.Event)
+	// Observer follows each iteration; nil follows nothing.
+	Observer core.Observer
 	// Pieces sends Events core.OutputChunk too. A model streams its reply only
 	// then: where nobody sees the pieces, a whole reply is the safer one.
 	Pieces bool

@@ -26,7 +26,8 @@ type EraseRequest struct {
 // the gate first; that, the decision and the purge are one transaction. It is the only
 // way to purge what was archived, consolidated or promoted. With what was promoted goes
 // the knowledge that it became.
-func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.GateDecision, error) {
+func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (d *core.GateDecision, err error) {
+	defer m.follow(&ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, &err)()
 	var p bounds.Problems
 	if r.Reason = strings.TrimSpace(r.Reason); r.Reason == "" {
 		p.Add("reason", "is blank: an erasure says why")
@@ -39,7 +40,7 @@ func (m *Memories) Erase(ctx context.Context, id string, r EraseRequest) (*core.
 		return nil, gateMissing()
 	}
 	v := verdict{request: &RevalidateRequest{}, decisionID: m.options.IDs.NewID()}
-	err := m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return m.erase(ctx, t, id, r.Reason, &v) })
+	err = m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return m.erase(ctx, t, id, r.Reason, &v) })
 	if err == nil {
 		err = v.refusal
 	}

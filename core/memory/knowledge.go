@@ -78,15 +78,14 @@ func (m *Memories) Supersede(ctx context.Context, id, by string) error {
 // RecallKnowledge returns the entries that fit a query best, the best first. Those
 // that another took the place of aren't found. Nothing is recorded: knowledge
 // doesn't live by its use.
-func (m *Memories) RecallKnowledge(ctx context.Context, r *KnowledgeQuery) ([]RecalledKnowledge, error) {
+func (m *Memories) RecallKnowledge(ctx context.Context, r *KnowledgeQuery) (list []RecalledKnowledge, err error) {
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
+	defer m.follow(&ctx, core.Work{Kind: core.WorkSearch, Name: "recall_knowledge", Namespace: r.Namespace, Query: r.Query}, &err)()
 	q := r.Search()
 	widths(&q, 0, r.Limit)
-	_, err := m.embedQuery(ctx, &q)
-	var list []RecalledKnowledge
-	if err == nil {
+	if _, err = m.embedQuery(ctx, &q); err == nil {
 		list, err = knowledge.Recall(ctx, m.records, m.knowledge, &q)
 	}
 	if err != nil {

@@ -36,6 +36,7 @@ type LinkRequest struct {
 // reflects_on or supersedes that would close a circle ("link_cycle"). A link doesn't change
 // how deep a memory is: that is its sources' when it was made.
 func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, err error) {
+	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "link"}, &err)()
 	var p bounds.Problems
 	p.ID("from", r.From)
 	p.ID("to", r.To)

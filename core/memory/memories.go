@@ -63,6 +63,8 @@ type Options struct {
 	// DepthBoost is the factor of reflections in recall; 0 is
 	// [search.DefaultDepthBoost], and 1 has none.
 	DepthBoost float64
+	// Observer follows what is searched, changed and erased; nil follows nothing.
+	Observer core.Observer
 	// Subscribers get each journal entry.
 	Subscribers []journal.Subscriber
 }

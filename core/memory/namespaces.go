@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/reflectory/reflectory/core"
@@ -29,6 +30,23 @@ func (m *Memories) Namespaces(ctx context.Context) (list []NamespaceCount, err e
 		})
 	})
 	return list, err
+}
+
+// States counts the memories of all namespaces by their states. It reads an index entry of
+// each memory, a million of them in about a second, so who asks often should keep the answer
+// for a while.
+func (m *Memories) States(ctx context.Context) (counts map[core.MemoryState]int64, err error) {
+	counts = map[core.MemoryState]int64{}
+	err = m.records.View(ctx, func(r core.Reader) error {
+		clear(counts)
+		return core.ScanPrefix(r, []byte(record.StatePrefix), func(key, _ []byte) (bool, error) {
+			_, rest, _ := bytes.Cut(key, []byte{0})
+			state, _, _ := bytes.Cut(rest, []byte{0})
+			counts[core.MemoryState(state)]++
+			return true, ctx.Err()
+		})
+	})
+	return counts, err
 }
 
 // Namespace is where a memory lives, for those who keep evidence on it. One that

@@ -24,10 +24,11 @@ const MaxBatch = 1000
 // sdk.Conflict, reason "id_taken"; a namespace at its limits is sdk.Denied,
 // "namespace_full". A request with the idempotency key of an earlier one returns
 // its memory as it is now. All problems of the request are reported together.
-func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (*core.Memory, error) {
+func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (memory *core.Memory, err error) {
+	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "observe", Namespace: r.Namespace}, &err)()
 	var p bounds.Problems
 	r = ownObserve(ctx, r)
-	memory := observed(&p, r, m.options.Clock.Now())
+	memory = observed(&p, r, m.options.Clock.Now())
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
@@ -63,6 +64,7 @@ func (m *Memories) ObserveTx(tx *journal.Tx, r *core.ObserveRequest) error {
 // them or none. It is for imports. Repeated counts those that an earlier request with
 // the same idempotency key had stored.
 func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveRequest) (stored []*core.Memory, repeated int, err error) {
+	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "observe"}, &err)()
 	if len(requests) == 0 {
 		return nil, 0, nil
 	}

@@ -34,11 +34,12 @@ const MaxRecall = bounds.MaxRecall
 // What was committed before the call is found. A namespace that isn't loaded yet is
 // loaded first. Where the embedder fails, words alone decide, and the result says
 // so.
-func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (result *core.RecallResult, err error) {
 	if err := checkRecall(r); err != nil {
 		return nil, err
 	}
-	result, err := m.recall(ctx, r, nil)
+	defer m.follow(&ctx, core.Work{Kind: core.WorkSearch, Name: "recall", Namespace: r.Namespace, Query: r.Query}, &err)()
+	result, err = m.recall(ctx, r, nil)
 	if err != nil {
 		return nil, sdk.Wrap("recall in "+r.Namespace, err)
 	}

@@ -26,7 +26,8 @@ const maxSources = 256
 // "namespace_full", "links_full". A refusal leaves nothing but, for
 // "depth_exceeded", its event. Above the depth that needs an approval the result
 // is pending.
-func (m *Memories) Reflect(ctx context.Context, r *core.ReflectRequest) (*core.ReflectResult, error) {
+func (m *Memories) Reflect(ctx context.Context, r *core.ReflectRequest) (result *core.ReflectResult, err error) {
+	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "reflect", Namespace: r.Namespace}, &err)()
 	own := *r // so that what waits for an approval stays its maker's
 	own.AgentID = cmp.Or(r.AgentID, core.CallerOf(ctx).Label)
 	d, err := m.draft(&own)

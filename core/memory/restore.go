@@ -14,10 +14,10 @@ import (
 
 // Restore brings a memory back that a dream pass archived or consolidated: it is
 // active again. Any other state is sdk.Conflict, reason "state_conflict".
-func (m *Memories) Restore(ctx context.Context, id string) (*core.Memory, error) {
-	var restored *core.Memory
+func (m *Memories) Restore(ctx context.Context, id string) (restored *core.Memory, err error) {
+	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "restore"}, &err)()
 	var refusal error // which the journal records
-	err := m.records.Update(ctx, func(t *record.Tx) (err error) {
+	err = m.records.Update(ctx, func(t *record.Tx) (err error) {
 		restored, refusal, err = m.restore(t, id)
 		return err
 	})

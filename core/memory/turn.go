@@ -32,8 +32,9 @@ type SweepProgress = turn.SweepProgress
 // [Options.DeferGate] leaves that to the caller. An error that comes with a result is of
 // the gate or of the store's files, after the commit: the same call again goes on with the
 // gate, and see [Memories.Revalidate] for what a purge may leave.
-func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
-	result, err := m.turns.Feedback(ctx, r)
+func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (result *core.FeedbackResult, err error) {
+	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "feedback"}, &err)()
+	result, err = m.turns.Feedback(ctx, r)
 	if err != nil || m.options.DeferGate || m.options.Turned != nil {
 		return result, err
 	}

@@ -187,12 +187,14 @@ func (p *pool) watch(m *member) {
 		p.breaker.stopped(now, m.started)
 	case sdk.CodeOf(cause) == sdk.Exhausted: // the driver stopped it for a size
 		p.kills++
+		p.tell(InstanceKilled)
 		p.breaker.stopped(now, m.started)
 	default:
 		if cause == nil {
 			cause = sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %q exited by itself", p.plugin.Name)
 		}
 		p.exits++
+		p.tell(InstanceExited)
 		p.breaker.exited(now, now.Sub(m.started), cause, p.options.Random())
 	}
 	p.members = slices.DeleteFunc(p.members, func(other *member) bool { return other == m })
@@ -211,6 +213,7 @@ func (p *pool) kill(m *member, reason error) {
 	}
 	m.asked = true
 	p.kills++
+	p.tell(InstanceKilled)
 	p.mu.Unlock()
 	m.Kill(reason)
 }

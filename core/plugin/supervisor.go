@@ -36,6 +36,11 @@ type Options struct {
 	// EnvironmentIdle is how long an environment's instances stay after its last call.
 	// Default [DefaultEnvironmentIdle].
 	EnvironmentIdle time.Duration
+	// Observer follows the calls of Evaluate, Generate and Correct. Nil follows nothing.
+	Observer core.Observer
+	// Instances is called as instances come and go. It must be safe for concurrent use, and
+	// return soon: a pool waits for it. Nil hears nothing.
+	Instances func(plugin string, e InstanceEvent)
 	// ConfigEvaluator names the plugin that judges configs by the schema which
 	// their own plugin has for them: a schema evaluator. "", or one that isn't
 	// installed, leaves that to each plugin.
@@ -135,39 +140,50 @@ func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Tar
 
 // Evaluate implements [core.Plugins].
 func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
-	return batch(ctx, s, target, sdk.KindEvaluator, "evaluate",
+	return batch(ctx, s, target, sdk.KindEvaluator, sdk.RoleEvaluate,
 		func(ctx context.Context, i Instance, c Config) ([]sdk.EvaluateResult, error) {
 			return i.Evaluate(ctx, c, reqs)
 		},
-		func(r *sdk.EvaluateResponse) *sdk.Usage { return &r.Usage })
+		func(r *sdk.EvaluateResponse) said {
+			return said{usage: &r.Usage, metadata: r.Metadata, verdict: &r.Verdict}
+		})
 }
 
 // Generate implements [core.Plugins]. A call that is made once more emits its
 // output's pieces from the start again.
 func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
-	return batch(ctx, s, target, sdk.KindGenerator, "generate",
+	return batch(ctx, s, target, sdk.KindGenerator, sdk.RoleGenerate,
 		func(ctx context.Context, i Instance, c Config) ([]sdk.GenerateResult, error) {
 			return i.Generate(ctx, c, reqs)
 		},
-		func(r *sdk.GenerateResponse) *sdk.Usage { return &r.Usage })
+		func(r *sdk.GenerateResponse) said {
+			return said{usage: &r.Usage, metadata: r.Metadata, output: r.Output}
+		})
 }
 
 // Correct implements [core.Plugins].
 func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sdk.CorrectRequest) ([]sdk.CorrectResult, error) {
-	return batch(ctx, s, target, sdk.KindCorrector, "correct",
+	return batch(ctx, s, target, sdk.KindCorrector, sdk.RoleCorrect,
 		func(ctx context.Context, i Instance, c Config) ([]sdk.CorrectResult, error) {
 			return i.Correct(ctx, c, reqs)
 		},
-		func(r *sdk.CorrectResponse) *sdk.Usage { return &r.Usage })
+		func(r *sdk.CorrectResponse) said {
+			return said{usage: &r.Usage, metadata: r.Metadata, output: r.Output}
+		})
 }
 
 // batch makes one round trip for all requests, and adds what the host spent for it
 // to the results.
 func batch[R any](
-	ctx context.Context, s *Supervisor, target core.Target, kind sdk.Kind, verb string,
-	run func(context.Context, Instance, Config) ([]sdk.Result[R], error), usage func(*R) *sdk.Usage,
+	ctx context.Context, s *Supervisor, target core.Target, kind sdk.Kind, role sdk.Role,
+	run func(context.Context, Instance, Config) ([]sdk.Result[R], error), says func(*R) said,
 ) (results []sdk.Result[R], err error) {
-	config, op := configOf(target), verb+" with "+target.Plugin
+	config, op := configOf(target), string(role)+" with "+target.Plugin
+	if s.options.Observer != nil {
+		var end func(core.WorkOutcome)
+		ctx, end = s.options.Observer(ctx, core.Work{Kind: core.WorkCall, Name: target.Plugin, Role: role, Config: config.JSON})
+		defer func() { end(outcomeOf(results, err, says)) }()
+	}
 	ctx, meter := s.serving(ctx)
 	err = s.do(ctx, target, call{op: op, kind: kind, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = run(ctx, i, config)
@@ -179,7 +195,7 @@ func batch[R any](
 	for i := range results {
 		results[i].Err = sdk.Wrap(op, results[i].Err)
 	}
-	return results, bill(meter, results, err, usage)
+	return results, bill(meter, results, err, says)
 }
 
 func configOf(target core.Target) Config {

@@ -37,10 +37,10 @@ func Charge(ctx context.Context, u sdk.Usage) {
 	}
 }
 
-// bill adds the sum to the call's first response, whose usage is where usage says.
+// bill adds the sum to the call's first response, whose usage is where says tells.
 // Without a response it becomes the detail "usage" of the first result's error, or of
 // the call's.
-func bill[R any](m *meter, results []sdk.Result[R], err error, usage func(*R) *sdk.Usage) error {
+func bill[R any](m *meter, results []sdk.Result[R], err error, says func(*R) said) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.usage == (sdk.Usage{}) {
@@ -51,7 +51,7 @@ func bill[R any](m *meter, results []sdk.Result[R], err error, usage func(*R) *s
 	}
 	for _, r := range results {
 		if r.Response != nil {
-			u := usage(r.Response)
+			u := says(r.Response).usage
 			*u = u.Add(m.usage)
 			return nil
 		}

@@ -212,6 +212,13 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	return o.do(ctx, &c, in)
 }
 
+// Allow refuses what [Operation.Do] would refuse the context's caller, and does nothing
+// else, for what a surface offers beside the table to those who may do an operation of it.
+func (o *Operation) Allow(ctx context.Context, c Call, in any) error {
+	c.caller, c.operation = core.CallerOf(ctx), o
+	return c.check(ctx, o, in)
+}
+
 // check refuses what the caller may not do.
 func (c *Call) check(ctx context.Context, o *Operation, in any) error {
 	if err := c.scoped(o); err != nil {

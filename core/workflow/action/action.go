@@ -19,6 +19,8 @@ type Actions struct {
 	Replies core.Replies
 	// Events receives what happens in loops; nil receives nothing.
 	Events func(core.Event)
+	// Observer follows the iterations of loops; nil follows nothing.
+	Observer core.Observer
 	// Pieces sends Events the pieces of outputs too: see [loop.Options].
 	Pieces bool
 	// Clock measures active time. Default core.SystemClock.
@@ -48,7 +50,7 @@ func (a *Actions) Act(ctx context.Context, req *Request) (any, error) {
 func (a *Actions) loop(ctx context.Context, req *Request, s *LoopSpec) (any, error) {
 	o := &loop.Options{
 		Limits: s.Limits, State: req.State, RunID: req.RunID, Visit: req.Visit, Node: req.Node,
-		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Pieces: a.Pieces, Clock: a.Clock,
+		Done: req.Done, Used: req.Used, Recorder: req.Attempts, Events: a.Events, Pieces: a.Pieces, Observer: a.Observer, Clock: a.Clock,
 		Policy: a.Policy, Namespace: a.Namespace, Workflow: a.Workflow,
 	}
 	gen, err := a.step(req, s.Generator)

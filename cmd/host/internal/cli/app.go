@@ -33,10 +33,11 @@ type App struct {
 	host   *host.Host // nil until the command needs it
 	// server is the one that has the store; nil where the command opens it. serving is how
 	// this program is reached where it is that server.
-	server  connection
-	serving *host.Server
-	out     *output // nil until there is a command tree
-	input   inputs
+	server   connection
+	serving  *host.Server
+	observed observed
+	out      *output // nil until there is a command tree
+	input    inputs
 	// understood is whether the command line was: a command has begun.
 	understood bool
 	// asksJSON is whether the command line, understood or not, has --json.

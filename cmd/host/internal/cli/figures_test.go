@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/metrics"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/loop"
@@ -39,10 +40,13 @@ func TestFigures(t *testing.T) {
 	governed := functions
 	governed.Policy = policy.New(policy.NewPoints(), policy.Options{Log: func(context.Context, *policy.Record) {}})
 
+	counted := functions
+	counted.Observer = metrics.New().Observe().Work
+
 	s := coretest.Interleave(figureRounds, figureLoops,
 		syncs(t, filepath.Join(w.dir, "raw"), 2*iterations),
 		runLoop(t, functions, nil), runLoop(t, functions, runs),
-		runLoop(t, plugins, nil), runLoop(t, plugins, runs), runLoop(t, governed, nil))
+		runLoop(t, plugins, nil), runLoop(t, plugins, runs), runLoop(t, governed, nil), runLoop(t, counted, nil))
 	fsyncs := s[0]
 	for _, f := range []struct {
 		name   string
@@ -64,6 +68,10 @@ func TestFigures(t *testing.T) {
 	coretest.Figure{
 		Name: "the default loop policy, an iteration", Value: (s[5].Micros(0.5) - s[1].Micros(0.5)) / iterations, Unit: "µs", Target: 10,
 		Note: fmt.Sprintf("a loop of %d takes %.0f µs with it and %.0f µs without", iterations, s[5].Micros(0.5), s[1].Micros(0.5)),
+	}.Print(os.Stdout)
+	coretest.Figure{
+		Name: "metrics, an iteration", Value: (s[6].Micros(0.5) - s[1].Micros(0.5)) / iterations, Unit: "µs", Target: 1,
+		Note: fmt.Sprintf("a loop of %d takes %.0f µs with them and %.0f µs without", iterations, s[6].Micros(0.5), s[1].Micros(0.5)),
 	}.Print(os.Stdout)
 	allocations(t, functions)
 }

@@ -15,6 +15,7 @@ func surroundings() [][2]string {
 		{"XDG_DATA_HOME, HOME", "Where the user's data home is: $XDG_DATA_HOME, else $HOME/.local/share"},
 		{"NO_COLOR", "Set to anything, it makes a terminal a plain stream: no colours, and no progress that rewrites its line"},
 		{"TERM", "The value dumb does the same"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "Where traces are sent by OpenTelemetry's protocol over HTTP, such as http://127.0.0.1:4318; without it none are made. Its other variables, such as OTEL_EXPORTER_OTLP_HEADERS, hold too"},
 		{"TMPDIR", "Folder of temporary files, such as the copies of plugins that run"},
 	}
 }

@@ -30,6 +30,7 @@ func (a *App) openHost(ctx context.Context) (*host.Host, error) {
 	}
 	c.Notices, c.Activity, c.PluginLogs, c.Subscribers = a.notice, a.activity, a.pluginLog, a.subscribers()
 	c.GateJobs = c.GateJobs || a.serving != nil // whose pool does them
+	a.observe(ctx, &c)
 	h, err := host.Open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -71,6 +72,7 @@ func (a *App) closeHost() error {
 	if a.server != nil {
 		return a.server.Close()
 	}
+	defer a.closeTracer() // once nothing is done any more
 	if a.host == nil {
 		return nil
 	}

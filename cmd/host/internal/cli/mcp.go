@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/cmd/host/internal/mcpserver"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"

@@ -174,7 +174,7 @@ func (r *reach) secure() bool { return r.certificate != nil }
 func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*httpapi.API, error) {
 	encrypted := r.exposure.Encryption != access.EncryptionNone
 	c := httpapi.Config{
-		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts,
+		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.scrapes(h),
 	}
 	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted)}
 	if r.OIDC {

@@ -42,6 +42,7 @@ resumed.`,
 	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; dots lead into objects; the value is JSON if it parses, else text")
 	c.Flags().StringVar(&flags.file, "state-file", "", "lay a JSON object `file` over the state")
 	c.Flags().StringVar(&flags.input, "input", "", "put a `file`, or - for standard input, into state.input: parsed if it is named .json, else as text")
+	traceContentFlag(a, c)
 	return c
 }
 
@@ -72,7 +73,7 @@ func shownCall(out *output) operation.Call {
 }
 
 func resumeCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use: "resume RUN", Short: "Go on with a run that was killed, cancelled or failed",
 		Long: `Go on with a run that was killed, cancelled or failed, at the first step that it
 did not record. RUN is a run's id, or at least its first 8 characters. The
@@ -82,6 +83,8 @@ A run that is done is refused. The exit codes are the same as for run.`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return resumeRun(c.Context(), a, args[0]) },
 	}
+	traceContentFlag(a, c)
+	return c
 }
 
 func resumeRun(ctx context.Context, a *App, id string) error {

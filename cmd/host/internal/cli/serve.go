@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/cmd/host/internal/mcpserver"
+	"github.com/reflectory/reflectory/cmd/host/internal/metrics"
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
@@ -45,7 +46,8 @@ the folder, and over HTTP. Plugins and what is searched stay warm.
 
 HTTP needs a token: the operator's is in operator.token in the data folder, which
 the first start writes. GET /v1/openapi.json describes what there is; /healthz
-and /readyz need none. Agents find the same as tools at /mcp, by the Model
+and /readyz need none. /metrics is for Prometheus, with a token that has the
+scope operate. Agents find the same as tools at /mcp, by the Model
 Context Protocol. A browser logs in by reflectory open.
 
 Other machines can connect where --listen says so, such as 0.0.0.0:7842. That takes
@@ -65,6 +67,7 @@ by then goes back to the queue, and the next server goes on with it.`,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), r) },
 	}
 	r.flags(c, &a.flags)
+	traceContentFlag(a, c)
 	return c
 }
 
@@ -86,7 +89,7 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		return err
 	}
 	defer r.close()
-	a.serving = r.server(tcp.Addr())
+	a.serving, a.observed.metrics = r.server(tcp.Addr()), metrics.New()
 	h, err := a.openHost(ctx)
 	if err != nil {
 		return err
@@ -159,11 +162,12 @@ func (a *App) printServed(s served) error {
 	return err
 }
 
-// requestLog shows a line for each request, from the level info on unless another one is
+// requestLog counts each request, and shows a line for it, from the level info on unless another one is
 // set.
 func (a *App) requestLog() func(httpapi.Line) {
 	var mu sync.Mutex
 	return func(l httpapi.Line) {
+		a.count(l)
 		if !a.config.LogLevel.IsDefault() && !a.shows(l.Level) {
 			return
 		}

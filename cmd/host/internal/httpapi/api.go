@@ -55,6 +55,9 @@ type Config struct {
 	// Mounts are other surfaces by their path, such as /mcp. What comes over TCP for one has
 	// passed the checks of every request, and has its caller in its context.
 	Mounts map[string]http.Handler
+	// Metrics makes what answers a scrape of /metrics, given what counts the streams of events
+	// that are followed; nil has no metrics.
+	Metrics func(streams func() int) http.Handler
 	// Log takes a line for each request that was answered. It must be safe for concurrent
 	// use and return soon. Nil drops them.
 	Log func(Line)
@@ -72,6 +75,7 @@ type API struct {
 	origins *http.CrossOriginProtection
 
 	ready    atomic.Bool
+	metrics  http.Handler  // nil where there are none
 	draining chan struct{} // closed once the server is
 	drain    func()
 	document func() ([]byte, error)
@@ -103,6 +107,9 @@ func New(c Config) (*API, error) {
 	a.folders = a.hostFolders()
 	a.rates = newRates(a.limits)
 	a.streams = newStreams(a.limits)
+	if c.Metrics != nil {
+		a.metrics = c.Metrics(a.streams.count)
+	}
 	a.drain = sync.OnceFunc(func() { close(a.draining) })
 	a.document = sync.OnceValues(func() ([]byte, error) { return Document(c.Version) })
 	return a, nil

@@ -21,7 +21,7 @@ func BenchmarkGetMemory(b *testing.B) {
 	s.Must(err)
 	token, err := s.Host.Access.OperatorToken()
 	s.Must(err)
-	s.api, err = New(Config{Host: s.Host, Authenticator: Tokens{s.Host.Access}, Limits: Limits{Requests: -1, Writes: -1}})
+	s.api, err = New(Config{Host: s.Host, Authenticator: Tokens{Authority: s.Host.Access}, Limits: Limits{Requests: -1, Writes: -1}})
 	s.Must(err)
 	path := "/v1/memories/" + s.Memory()
 	r := s.request(string(token), "GET", path, "")

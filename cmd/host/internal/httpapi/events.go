@@ -52,6 +52,13 @@ func newStreams(l Limits) *streams {
 	return &streams{most: l.Streams, each: l.SubjectStreams, from: map[string]int{}}
 }
 
+// count is how many streams are open.
+func (s *streams) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
+}
+
 // open counts a stream of a subject, or refuses it. done must be called at its end.
 func (s *streams) open(subject string) (done func(), err error) {
 	s.mu.Lock()

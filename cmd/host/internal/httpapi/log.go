@@ -16,18 +16,23 @@ import (
 // anything, no query, and nothing of what was sent or answered.
 type Line struct {
 	At time.Time
-	// Level is info, also for a refusal, or error where something failed inside.
+	// Level is info, also for a refusal, or error where something failed: inside, or in what
+	// the server depends on, such as a plugin or the disk.
 	Level   string
 	TraceID string
 	// Subject is who was authorised; "" is nobody.
 	Subject string
 	// Op is the operation; "" where there is none for the path.
 	Op string
+	// Method is the request's, and Route the path of its route as that is defined, such as
+	// /v1/memories/{id}; "" where there is none.
+	Method, Route string
 	// Code is the refusal's; "ok" is none.
 	Code     string
 	Status   int
 	Duration time.Duration
-	// Failure is what went wrong inside; nil is nothing.
+	// Failure is what went wrong inside; nil is nothing. What failed elsewhere has only its
+	// code here, since its words may be somebody's content.
 	Failure error
 }
 
@@ -64,16 +69,21 @@ func orDash(text string) string {
 // line is the request's.
 func (r *request) line(took time.Duration) Line {
 	l := Line{
-		At: r.begun, Level: "info", TraceID: r.trace, Subject: r.caller.Subject, Op: r.op, Code: r.code, Status: r.status, Duration: took,
+		At: r.begun, Level: "info", TraceID: r.trace.ID, Subject: r.caller.Subject, Op: r.op, Method: r.http.Method, Route: r.route(),
+		Code: r.code, Status: r.status, Duration: took,
 	}
 	if l.Code == "" {
 		l.Code = "ok"
 	}
-	if r.failure != nil {
-		l.Failure = r.failure
-		if r.status >= http.StatusInternalServerError || sdk.CodeOf(r.failure) == sdk.Internal {
-			l.Level = "error"
-		}
+	l.Failure = r.failure
+	if r.failed5xx() || r.failure != nil && sdk.CodeOf(r.failure) == sdk.Internal {
+		l.Level = "error"
 	}
 	return l
+}
+
+// failed5xx reports whether the answer says that something failed on the server's side. What
+// is full for everybody was only refused.
+func (r *request) failed5xx() bool {
+	return r.status >= http.StatusInternalServerError && transportStatuses[r.code] == 0
 }

@@ -52,7 +52,7 @@ func newDoor(t *testing.T) *door {
 	d.issue("elsewhere", 0, operationtest.Elsewhere+"/**", core.Scopes()...)
 	d.Config.Clock.(*coretest.Clock).Advance(time.Hour)
 	d.api, err = New(Config{
-		Host: d.Host, Version: "1.2.3", Authenticator: Tokens{d.Host.Access}, Hosts: []string{"example.com"}, Limits: Limits{Requests: -1, Writes: -1, FailedLogins: -1},
+		Host: d.Host, Version: "1.2.3", Authenticator: Tokens{Authority: d.Host.Access}, Hosts: []string{"example.com"}, Limits: Limits{Requests: -1, Writes: -1, FailedLogins: -1},
 	})
 	d.Must(err)
 	return d

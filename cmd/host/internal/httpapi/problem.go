@@ -74,7 +74,7 @@ func (a *API) problem(r *request, err error) *client.Problem {
 	e := sdk.AsError(err)
 	status := statusOf(e, r.called)
 	p := &client.Problem{
-		Title: titles[e.Code], Status: status, Detail: err.Error(), Code: sdk.ReasonOf(err), TraceID: r.trace,
+		Title: titles[e.Code], Status: status, Detail: err.Error(), Code: sdk.ReasonOf(err), TraceID: r.trace.ID,
 		Hint: a.hint(e.Hint, e.Try), Details: facts(e.Details),
 	}
 	p.Type = "urn:reflectory:problem:" + p.Code

@@ -158,7 +158,7 @@ func TestProblem_SaysNothingOfTheHost(t *testing.T) {
 	s := newSite(t)
 	dir := s.Host.Settings().DataDir.Value
 	_, missing := os.Open(filepath.Join(t.TempDir(), "secret-name"))
-	remote, local := &request{http: s.request("", "GET", "/", ""), trace: "t"}, &request{http: s.request("", "GET", "/", ""), trace: "t", local: true}
+	remote, local := &request{http: s.request("", "GET", "/", ""), trace: core.Trace{ID: "t"}}, &request{http: s.request("", "GET", "/", ""), trace: core.Trace{ID: "t"}, local: true}
 	for name, err := range map[string]error{
 		"data folder": sdk.Errorf(sdk.Unavailable, "x", "open %s/store/LOCK: busy", dir).WithHint("look into %s", dir).WithDetail("folder", dir),
 		"path error":  sdk.Errorf(sdk.Unavailable, "x", "export: %w", missing).WithDetail("list", []string{dir}),
@@ -179,7 +179,7 @@ func TestProblem_SaysNothingOfTheHost(t *testing.T) {
 func TestProblem_HasTheClassesStatus(t *testing.T) {
 	s := newSite(t)
 	for _, code := range sdk.Codes() {
-		r := &request{http: s.request("", "GET", "/", ""), trace: "t"}
+		r := &request{http: s.request("", "GET", "/", ""), trace: core.Trace{ID: "t"}}
 		w := httptest.NewRecorder()
 		s.api.refuse(w, r, sdk.Errorf(code, "", "x").WithDetail(sdk.RetryAfterDetail, int64(2500)))
 		if statuses[code] != w.Code || titles[code] == "" {

@@ -18,8 +18,8 @@ type request struct {
 	http *http.Request
 	// local is whether it came over the socket.
 	local bool
-	// trace is the id of the trace that it is a part of.
-	trace string
+	// trace is the one that it is a part of.
+	trace core.Trace
 	// address is the one that it came from.
 	address string
 	caller  core.Caller
@@ -50,21 +50,26 @@ func requestOf(r *http.Request) *request {
 
 // with is the HTTP request with this one in its context.
 func (r *request) with(ctx context.Context) *http.Request {
-	return r.http.WithContext(context.WithValue(ctx, requestKey{}, r))
+	return r.http.WithContext(context.WithValue(core.WithTrace(ctx, r.trace), requestKey{}, r))
 }
 
-// traceparent is W3C's header of a trace: version, trace, parent, flags.
-var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
-
-// traceOf is the id of the trace that a request names, else a new one.
-func traceOf(r *http.Request) string {
-	if parts := traceparent.FindStringSubmatch(r.Header.Get("Traceparent")); parts != nil && !strings.HasPrefix(parts[0], "ff") &&
-		strings.Trim(parts[1], "0") != "" && strings.Trim(parts[2], "0") != "" {
-		return parts[1]
+// traceOf is the trace that a request names, else a new one.
+func traceOf(r *http.Request) core.Trace {
+	if named, ok := core.ParseTraceparent(r.Header.Get("Traceparent")); ok {
+		return named
 	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	return hex.EncodeToString(id[:])
+	return core.Trace{ID: hex.EncodeToString(id[:])}
+}
+
+// route is the path of the route that a request was for, as it is defined; "" is none.
+func (r *request) route() string {
+	_, path, found := strings.Cut(r.http.Pattern, " ")
+	if !found {
+		return "" // the handler of all that no route is for
+	}
+	return path
 }
 
 // writeTime is how long an answer may take to be taken by the caller's side.

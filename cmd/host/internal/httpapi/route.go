@@ -96,6 +96,9 @@ func (a *API) mux(local bool) http.Handler {
 	mux.Handle("GET /v1/runs/{id}/events", a.handle("run_events", a.runEvents))
 	mux.Handle("GET /v1/jobs/{id}/events", a.handle("job_events", a.jobEvents))
 	mux.Handle("GET /v1/openapi.json", a.handle("openapi", a.openAPI))
+	if a.metrics != nil {
+		mux.Handle("GET /metrics", a.handle("metrics", a.scrape))
+	}
 	unknown := a.handle("", a.unknown(mux))
 	mux.Handle("/", unknown)
 	return cleanOnly(mux, unknown)

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/cmd/host/internal/metrics"
+	"github.com/reflectory/reflectory/cmd/host/internal/trace"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// observed are what is told what the host does: the metrics of a server, and traces for a
+// collector that the environment names.
+type observed struct {
+	// metrics are a server's; nil otherwise.
+	metrics *metrics.Metrics
+	// tracer is nil where no collector is named.
+	tracer *trace.Tracer
+	// content has traces hold what plugins and callers wrote.
+	content bool
+}
+
+// traceContentFlag adds the flag that lets content into traces.
+func traceContentFlag(a *App, c *cobra.Command) {
+	c.Flags().BoolVar(&a.observed.content, "trace-content", false,
+		"put outputs, feedback and queries into the traces that go to "+trace.EndpointVariable+" (a server has its own flag)")
+}
+
+// observe has a host that is to be opened tell what it does.
+func (a *App) observe(ctx context.Context, c *host.Config) {
+	if m := a.observed.metrics; m != nil {
+		c.Observe = m.Observe()
+		c.Subscribers = append(c.Subscribers, journal.Subscriber(m.Entry))
+	}
+	if !trace.Wanted(a.Getenv) {
+		return
+	}
+	tracer, err := trace.Start(ctx, trace.Options{Getenv: a.Getenv, Version: version, Content: a.observed.content, Failed: a.untraced()})
+	if err != nil { // whatever is to be done doesn't depend on who watches it
+		a.notice(host.Notice{Level: "warn", Message: err.Error(), Hint: sdk.AsError(err).Hint})
+		return
+	}
+	a.observed.tracer = tracer
+	c.Observe.Work = core.JoinObservers(c.Observe.Work, tracer.Work)
+}
+
+// untraced says once that traces can't be sent: the collector may be away for long.
+func (a *App) untraced() func(error) {
+	var once sync.Once
+	return func(err error) {
+		once.Do(func() { a.notice(host.Notice{Level: "warn", Message: "traces can't be sent: " + err.Error()}) })
+	}
+}
+
+// closeTracer sends what is left of the traces.
+func (a *App) closeTracer() {
+	if a.observed.tracer == nil {
+		return
+	}
+	if err := a.observed.tracer.Close(); err != nil {
+		a.notice(host.Notice{Level: "warn", Message: err.Error(), Hint: sdk.AsError(err).Hint})
+	}
+	a.observed.tracer = nil
+}
+
+// scrapes makes what answers a scrape of a server.
+func (a *App) scrapes(h *host.Host) func(streams func() int) http.Handler {
+	return func(streams func() int) http.Handler { return a.observed.metrics.Handler(h, streams) }
+}
+
+// count counts a request that was answered.
+func (a *App) count(l httpapi.Line) {
+	a.observed.metrics.Request(metrics.Request{Route: l.Route, Method: l.Method, Status: l.Status, Duration: l.Duration})
+}

@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// TestMetrics_AreTheOperators: a scrape needs a caller with the scope that the status needs.
+func TestMetrics_AreTheOperators(t *testing.T) {
+	s := newSite(t)
+	if a := s.send("operator", "GET", "/metrics", ""); a.StatusCode != http.StatusNotFound {
+		t.Errorf("without metrics: %d", a.StatusCode)
+	}
+	s.api.metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") })
+	for who, want := range map[string]string{"": "unauthenticated", "none": "scope_denied", "nobody": "unauthenticated"} {
+		if p := s.send(who, "GET", "/metrics", "").problem(t); p.Code != want {
+			t.Errorf("%q: %s, want %s", who, p.Code, want)
+		}
+	}
+	if a := s.send("operator", "GET", "/metrics", ""); a.StatusCode != http.StatusOK || a.body != "up 1\n" {
+		t.Errorf("the operator: %d %s", a.StatusCode, a.body)
+	}
+	s.File("data/policies/access/none.yaml", `rule: {match: [{output: '{"allow": false, "code": "closed", "reason": "we are closed"}'}]}`)
+	s.Must(s.Host.Close())
+	s.Open()
+	s.api.config.Host = s.Host
+	if p := s.send("operator", "GET", "/metrics", "").problem(t); p.Code != "closed" {
+		t.Errorf("the access policy is %s", p.Code)
+	}
+}
+
+// TestLog_SaysWhichRoute: as it is defined, and not as it was asked for.
+func TestLog_SaysWhichRoute(t *testing.T) {
+	s := newSite(t)
+	id := s.Memory()
+	for target, want := range map[string]string{
+		"GET /v1/memories/" + id: "/v1/memories/{id}", "GET /v1/memories/absent": "/v1/memories/{id}", "GET /v1/openapi.json": "/v1/openapi.json",
+		"GET /no/such/path": "", "POST /v1/memories/" + id: "",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		s.send("operator", method, path, "")
+		if l := s.line(); l.Route != want || l.Method != method {
+			t.Errorf("%s: %s %q, want %q", target, l.Method, l.Route, want)
+		}
+	}
+	s.send("", "GET", "/v1/memories/"+id, "")
+	if l := s.line(); l.Route != "" {
+		t.Errorf("unauthenticated: %q", l.Route)
+	}
+}
+
+// TestLog_RefusalsAreInfoAndFailuresErrors, whose words are there only of what failed inside:
+// a plugin's may be somebody's content.
+func TestLog_RefusalsAreInfoAndFailuresErrors(t *testing.T) {
+	s := newSite(t)
+	refused := map[string]error{"streams_full": sdk.Errorf(sdk.Unavailable, "streams_full", "secret")}
+	for _, code := range sdk.Codes() {
+		refused[string(code)] = sdk.Errorf(code, "", "secret")
+	}
+	for name, err := range refused {
+		r := &request{http: s.request("", "GET", "/", "")}
+		s.api.refuse(httptest.NewRecorder(), r, err)
+		l, want := r.line(1500*time.Microsecond), "info"
+		if name == string(sdk.Unavailable) || name == string(sdk.Timeout) || name == string(sdk.Internal) {
+			want = "error"
+		}
+		inside := name == string(sdk.Internal)
+		if l.Level != want || strings.Contains(l.String(), "secret") != inside || !strings.Contains(l.String(), " duration_ms=1.5") {
+			t.Errorf("%s: %s", name, l)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/plugin"
+)
+
+// Handler answers a scrape with what was counted, and with how the host is now. Streams
+// counts the streams of events that are followed.
+func (m *Metrics) Handler(h *host.Host, streams func() int) http.Handler {
+	now := prometheus.NewRegistry()
+	now.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Namespace: namespace, Name: "store_commits_total", Help: "Commits of the store since it was opened.",
+		}, func() float64 { return float64(h.Commits()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "sse_subscribers", Help: "Streams of events that are followed.",
+		}, func() float64 { return float64(streams()) }),
+		&pluginGauges{h.PluginInstances}, &memoryGauge{count: h.Memories.States},
+	)
+	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{})
+}
+
+// desc describes a metric that is looked at for a scrape.
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(namespace+"_"+name, help, labels, nil)
+}
+
+// pluginGauges are how plugins are doing.
+type pluginGauges struct{ status func() []plugin.Status }
+
+var (
+	pluginInstances = desc("plugin_instances", "Instances of plugins that run.", "plugin")
+	pluginBusy      = desc("plugin_busy", "Calls that instances of plugins work on.", "plugin")
+	pluginWaiting   = desc("plugin_waiting", "Calls that wait for an instance of a plugin.", "plugin")
+	pluginBreaker   = desc("plugin_breaker_open", "1 while a plugin isn't started, since it exited too often, else 0.", "plugin")
+)
+
+// Describe implements [prometheus.Collector].
+func (g *pluginGauges) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{pluginInstances, pluginBusy, pluginWaiting, pluginBreaker} {
+		out <- d
+	}
+}
+
+// Collect implements [prometheus.Collector]: a plugin's environments together.
+func (g *pluginGauges) Collect(out chan<- prometheus.Metric) {
+	type sum struct{ instances, busy, waiting, open float64 }
+	sums := map[string]*sum{}
+	for _, st := range g.status() {
+		s := sums[st.Plugin]
+		if s == nil {
+			s = &sum{}
+			sums[st.Plugin] = s
+		}
+		s.instances += float64(st.Instances + st.Draining)
+		s.busy += float64(st.Busy)
+		s.waiting += float64(st.Waiting)
+		if st.Breaker == plugin.BreakerOpen {
+			s.open = 1
+		}
+	}
+	for name, s := range sums {
+		out <- prometheus.MustNewConstMetric(pluginInstances, prometheus.GaugeValue, s.instances, name)
+		out <- prometheus.MustNewConstMetric(pluginBusy, prometheus.GaugeValue, s.busy, name)
+		out <- prometheus.MustNewConstMetric(pluginWaiting, prometheus.GaugeValue, s.waiting, name)
+		out <- prometheus.MustNewConstMetric(pluginBreaker, prometheus.GaugeValue, s.open, name)
+	}
+}
+
+// memoryGauge is how many memories there are. To count them takes as long as there are
+// memories, so a count is kept for 50 times as long as it took, and for 15 s at least, the
+// usual time between two scrapes: at most a fiftieth of one processor counts.
+type memoryGauge struct {
+	count func(context.Context) (map[core.MemoryState]int64, error)
+
+	mu     sync.Mutex
+	counts map[core.MemoryState]int64
+	until  time.Time
+}
+
+const (
+	minCountAge = 15 * time.Second
+	countShare  = 50
+	countTime   = 8 * time.Second // Prometheus waits for 10 s
+)
+
+var memories = desc("memories", "Memories by their state, of all namespaces.", "state")
+
+// Describe implements [prometheus.Collector].
+func (g *memoryGauge) Describe(out chan<- *prometheus.Desc) { out <- memories }
+
+// Collect implements [prometheus.Collector]. Where they can't be counted, the gauge is
+// missing, which Prometheus can alert on, and the others aren't.
+func (g *memoryGauge) Collect(out chan<- prometheus.Metric) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if began := time.Now(); began.After(g.until) {
+		ctx, cancel := context.WithTimeout(context.Background(), countTime)
+		defer cancel()
+		var err error
+		if g.counts, err = g.count(ctx); err != nil {
+			g.counts = nil
+		}
+		ended := time.Now()
+		g.until = ended.Add(max(minCountAge, countShare*ended.Sub(began)))
+	}
+	if g.counts == nil {
+		return
+	}
+	for _, state := range core.MemoryStates() {
+		if state == core.StatePurged {
+			continue // of those only tombstones are left
+		}
+		out <- prometheus.MustNewConstMetric(memories, prometheus.GaugeValue, float64(g.counts[state]), string(state))
+	}
+}

@@ -1,0 +1,48 @@
+package trace
+
+import "go.opentelemetry.io/otel/attribute"
+
+// The names of OpenTelemetry's conventions for generative AI, as its repository
+// semantic-conventions-genai has them in November 2026; those for memory are from May 2026.
+// They are in development there and left the Go module with its version 1.41, so they are
+// written here, where a change of them is seen.
+const (
+	genAIOperation     = attribute.Key("gen_ai.operation.name")
+	genAIProvider      = attribute.Key("gen_ai.provider.name")
+	genAIRequestModel  = attribute.Key("gen_ai.request.model")
+	genAIResponseModel = attribute.Key("gen_ai.response.model")
+	genAIInputTokens   = attribute.Key("gen_ai.usage.input_tokens")
+	genAIOutputTokens  = attribute.Key("gen_ai.usage.output_tokens")
+	genAIWorkflow      = attribute.Key("gen_ai.workflow.name")
+	errorType          = attribute.Key("error.type")
+
+	genAIEvaluation            = "gen_ai.evaluation.result"
+	genAIEvaluationName        = attribute.Key("gen_ai.evaluation.name")
+	genAIEvaluationScore       = attribute.Key("gen_ai.evaluation.score.value")
+	genAIEvaluationLabel       = attribute.Key("gen_ai.evaluation.score.label")
+	genAIEvaluationExplanation = attribute.Key("gen_ai.evaluation.explanation")
+
+	// Content: with --trace-content only.
+	genAIOutput      = attribute.Key("gen_ai.output.messages")
+	genAIMemoryQuery = attribute.Key("gen_ai.memory.query.text")
+
+	invokeWorkflow = "invoke_workflow"
+	chat           = "chat"
+)
+
+// The names of what the conventions have none for.
+const (
+	runID     = attribute.Key("reflectory.run.id")
+	runStatus = attribute.Key("reflectory.run.status")
+	runScore  = attribute.Key("reflectory.run.score")
+	namespace = attribute.Key("reflectory.namespace")
+	node      = attribute.Key("reflectory.node")
+	iteration = attribute.Key("reflectory.iteration")
+	accepted  = attribute.Key("reflectory.attempt.accepted")
+	plugin    = attribute.Key("reflectory.plugin")
+	role      = attribute.Key("reflectory.role")
+	action    = attribute.Key("reflectory.memory.action")
+
+	// Content: with --trace-content only.
+	output = attribute.Key("reflectory.output")
+)

@@ -1,0 +1,35 @@
+package core
+
+// A decision is counted by its outcome in a word. The words of a point are few and fixed:
+// what a policy may answer freely isn't one.
+
+// Word is the state that the memory should be in.
+func (o RetentionOutcome) Word() string { return o.State }
+
+// Word is the verdict.
+func (o GateOutcome) Word() string { return o.Verdict }
+
+// Word is allow or deny.
+func (p Permission) Word() string {
+	if p.Allow {
+		return "allow"
+	}
+	return "deny"
+}
+
+// Word is accept, stop, or else continue.
+func (o LoopOutcome) Word() string {
+	switch {
+	case o.Accept:
+		return "accept"
+	case o.Stop:
+		return "stop"
+	}
+	return "continue"
+}
+
+// Word is the mode.
+func (o InjectionOutcome) Word() string { return o.Mode }
+
+// Word is the confidence.
+func (o RoutingOutcome) Word() string { return o.Confidence }

@@ -1,0 +1,44 @@
+package host
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/store"
+)
+
+// Observe are functions that are told what a Host does, for metrics and traces. Each must
+// be safe for concurrent use and return soon; nil hears nothing. What is committed to the
+// journal, such as how jobs come and go, the subscribers of [Config] hear.
+type Observe struct {
+	// Work follows runs, iterations, calls of plugins, and what is done with memories.
+	Work core.Observer
+	// Decided hears of each decision of a policy point: see [policy.Options].
+	Decided func(point core.Point, word string)
+	// Instance hears how instances of plugins come and go.
+	Instance func(name string, e plugin.InstanceEvent)
+}
+
+// PluginInstances is how the plugins' instances are doing. It is empty until something
+// needed a plugin, and makes none callable.
+func (h *Host) PluginInstances() []plugin.Status {
+	if p := h.callable.Load(); p != nil {
+		return p.Status()
+	}
+	return nil
+}
+
+// Commits counts the commits of the store in the data folder since it was opened, which
+// this doesn't; 0 for another store.
+func (h *Host) Commits() uint64 {
+	local, ok := h.Store.(*store.OnDemand)
+	if !ok || !isClosed(local.Opened()) {
+		return 0
+	}
+	db, err := local.Open(context.Background())
+	if err != nil {
+		return 0 // it was closed
+	}
+	return db.(*LocalStore).Commits()
+}

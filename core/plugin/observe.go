@@ -1,0 +1,54 @@
+package plugin
+
+import (
+	"encoding/json"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// InstanceEvent is something that happened to an instance.
+type InstanceEvent string
+
+// What happens to instances.
+const (
+	InstanceStarted InstanceEvent = "started" // it came up
+	InstanceExited  InstanceEvent = "exited"  // it went away by itself, or failed to come up
+	InstanceKilled  InstanceEvent = "killed"  // the host stopped it for a deadline, a size or a cancellation
+)
+
+// InstanceEvents lists all that happens to instances.
+func InstanceEvents() []InstanceEvent {
+	return []InstanceEvent{InstanceStarted, InstanceExited, InstanceKilled}
+}
+
+// tell says what happened to an instance of the pool.
+func (p *pool) tell(e InstanceEvent) {
+	if p.options.Instances != nil {
+		p.options.Instances(p.plugin.Name, e)
+	}
+}
+
+// said is what a response of any kind says of its call.
+type said struct {
+	usage    *sdk.Usage
+	metadata map[string]string
+	output   json.RawMessage
+	verdict  *sdk.Verdict
+}
+
+// outcomeOf is what became of a call, for the observer.
+func outcomeOf[R any](results []sdk.Result[R], err error, says func(*R) said) core.WorkOutcome {
+	if err != nil {
+		return core.WorkOutcome{Err: err}
+	}
+	out := core.WorkOutcome{Results: make([]core.CallResult, len(results))}
+	for i, r := range results {
+		out.Results[i] = core.CallResult{Err: r.Err, Usage: sdk.UsageOf(r.Err)}
+		if r.Response != nil {
+			s := says(r.Response)
+			out.Results[i] = core.CallResult{Err: r.Err, Usage: *s.usage, Metadata: s.metadata, Output: s.output, Verdict: s.verdict}
+		}
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+package core
+
+import (
+	"context"
+	"regexp"
+	"strings"
+)
+
+// Trace is the trace that a request is a part of, as W3C's trace context has it. A surface
+// takes it on from its caller, or begins one, so that a refusal, a line of the log and an
+// exported trace have the same id.
+type Trace struct {
+	// ID is 32 hexadecimal digits, not all 0.
+	ID string
+	// Parent is the caller's part of the trace, 16 hexadecimal digits; "" where the trace
+	// begins here.
+	Parent string
+	// Unsampled is whether the caller keeps nothing of the trace.
+	Unsampled bool
+}
+
+// traceparent is the header of a trace: version, trace, parent, flags.
+var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
+
+// ParseTraceparent reads a traceparent header, of which this is the whole value. false is
+// for what isn't one, which is to be ignored.
+func ParseTraceparent(header string) (Trace, bool) {
+	parts := traceparent.FindStringSubmatch(header)
+	if parts == nil || parts[1] == "ff" || strings.Trim(parts[2], "0") == "" || strings.Trim(parts[3], "0") == "" {
+		return Trace{}, false
+	}
+	sampled := strings.IndexByte("13579bdf", parts[4][1]) >= 0
+	return Trace{ID: parts[2], Parent: parts[3], Unsampled: !sampled}, true
+}
+
+type traceKey struct{}
+
+// WithTrace returns a context of work that belongs to a trace.
+func WithTrace(ctx context.Context, t Trace) context.Context {
+	return context.WithValue(ctx, traceKey{}, t)
+}
+
+// TraceOf is the trace that a context belongs to; the zero Trace for none.
+func TraceOf(ctx context.Context) Trace {
+	t, _ := ctx.Value(traceKey{}).(Trace)
+	return t
+}
