@@ -41,12 +41,15 @@ var (
 	}
 )
 
+// tooLarge ends the reasons of what is too large.
+const tooLarge = "_too_large"
+
 // statusOf is an error's status.
 func statusOf(e *sdk.Error) int {
 	if status := reasons[e.Reason]; status != 0 {
 		return status
 	}
-	if e.Code == sdk.Exhausted && strings.HasSuffix(e.Reason, "_too_large") {
+	if e.Code == sdk.Exhausted && strings.HasSuffix(e.Reason, tooLarge) {
 		return http.StatusRequestEntityTooLarge
 	}
 	if status := statuses[e.Code]; status != 0 {
