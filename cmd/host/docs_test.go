@@ -24,7 +24,7 @@ func TestDocs_APIIsMadeFromTheRoutes(t *testing.T) { page(t, "api.md", apiPage(t
 
 func TestDocs_PoliciesAreMadeFromTheirPoints(t *testing.T) { page(t, "policies.md", policiesPage(t)) }
 
-/*func TestDocs_WorkflowIsMadeFromItsKeys(t *testing.T) { page(t, "workflow.md", workflowPage(t)) }*/
+func TestDocs_WorkflowIsMadeFromItsKeys(t *testing.T) { page(t, "workflow.md", workflowPage(t)) }
 
 // made is the first line of a page that is made.
 const made = "<!-- Made by a test of cmd/host from the code and cmd/host/testdata/docs. Don't edit it here. -->\n\n"
@@ -98,6 +98,9 @@ func TestDocs_EveryFieldIsDescribed(t *testing.T) {
 	s := newShapes(newSources(t), texts)
 	s.results()
 	s.requests()
+	for _, r := range resultOf {
+		s.typeOf(r.of)
+	}
 	names := map[string]bool{}
 	for _, described := range s.list {
 		if names[described.Name] {

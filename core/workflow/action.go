@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -35,7 +36,7 @@ func actionNames() []string {
 // action reads a node's with: block.
 func (l *loader) action(name string, with *document.Node) action.Spec {
 	b := l.block(with, name)
-	if formOf[name] == "" { // the others are forms of steps too, which bring their keys
+	if !slices.Contains(callActions, name) { // which are forms of steps too, and bring their keys
 		b.has(name)
 	}
 	defer b.Done()

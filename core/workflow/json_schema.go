@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/reflectory/reflectory/core"
 )
@@ -36,7 +35,7 @@ func Schema() json.RawMessage {
 }
 
 func ref(block string) jsonSchema {
-	return jsonSchema{"$ref": "#/definitions/" + strings.ReplaceAll(block, " ", "%20")}
+	return jsonSchema{"$ref": "#/definitions/" + block}
 }
 
 // objectOf is the schema of a mapping that has the keys of some blocks.
@@ -59,21 +58,14 @@ func nodeSchema() jsonSchema {
 	s := objectOf(blocks[blockNode].Doc, blockNode)
 	var cases []jsonSchema
 	for _, action := range actionNames() {
-		block := action
-		if of, calls := formOf[action]; calls {
-			block = of
-		}
 		cases = append(cases, jsonSchema{
 			"if":   jsonSchema{"properties": jsonSchema{"action": jsonSchema{"const": action}}},
-			"then": jsonSchema{"properties": jsonSchema{"with": ref(block)}},
+			"then": jsonSchema{"properties": jsonSchema{"with": ref(action)}},
 		})
 	}
 	s["allOf"] = cases
 	return s
 }
-
-// formOf are the keys of the actions that a step may be, too.
-var formOf = map[string]string{actionLLM: formCall, actionLua: formLua, actionPlugin: formPlugin}
 
 // stepSchema is the schema of a step: one of its forms, each with the keys that every form
 // has. model is the form of a language model.

@@ -58,7 +58,7 @@ type Key struct {
 
 // Block is a mapping in a workflow file: its keys, in the order in which they are explained.
 type Block struct {
-	// Name is stable: "workflow", "node", "reflection.loop", "evaluator: schema".
+	// Name is stable: "workflow", "node", "reflection.loop", "evaluator.schema".
 	Name string
 	Doc  string
 	Keys []Key
@@ -75,18 +75,18 @@ const (
 	blockBudget   = "budget"
 	blockMessage  = "message"
 	blockChild    = "child"
-	blockWeighted = "weighted child"
+	blockWeighted = "child.weighted"
 
-	formAction   = "step: action"
-	formType     = "step: type"
-	formJudge    = "step: evaluator"
-	formCall     = "form: llm.call"
-	formLLM      = "form: llm"
-	formLua      = "form: lua"
-	formPlugin   = "form: plugin"
-	formSchema   = "form: schema"
-	formAll      = "form: all and any"
-	formWeighted = "form: weighted"
+	formAction   = "step.action"
+	formType     = "step.type"
+	formJudge    = "evaluator"
+	formCall     = actionLLM
+	formLLM      = "evaluator.llm"
+	formLua      = actionLua
+	formPlugin   = actionPlugin
+	formSchema   = "evaluator.schema"
+	formAll      = "evaluator.all"
+	formWeighted = "evaluator.weighted"
 )
 
 // blocks is the table of all blocks, by name.
@@ -158,12 +158,12 @@ func actionBlocks() []Block {
 		}},
 		{actionEvaluate, "Judges a value once.", []Key{
 			{Name: "evaluator", Type: TypeMapping, Block: "evaluator", Required: true, Doc: "What judges."},
-			{Name: "data", Type: TypeAny, Sees: state, Doc: "What is judged.", Default: "the newest result that has an `output`"},
+			{Name: "data", Type: TypeAny, Sees: state, Doc: "What is judged.", Default: "`state.output`"},
 		}},
 		{actionCorrect, "Corrects a value once.", []Key{
 			{Name: "corrector", Type: TypeMapping, Block: "corrector", Required: true, Doc: "What corrects."},
-			{Name: "data", Type: TypeAny, Sees: state, Doc: "What is corrected.", Default: "the newest result that has an `output`"},
-			{Name: "errors", Type: TypeAny, Sees: state, Doc: "What is wrong with it: a list of findings.", Default: "the newest result that has `errors`"},
+			{Name: "data", Type: TypeAny, Sees: state, Doc: "What is corrected.", Default: "`state.output`"},
+			{Name: "errors", Type: TypeAny, Sees: state, Doc: "What is wrong with it: a list of findings.", Default: "none"},
 		}},
 		{actionObserve, "Stores a memory.", append([]Key{
 			{Name: "id", Type: TypeText, Sees: state, Doc: "Its id.", Default: "a new one"},

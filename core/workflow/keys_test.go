@@ -31,15 +31,15 @@ func within() map[string]string {
 		"reflection.evaluate": node("reflection.evaluate"), "reflection.correct": node("reflection.correct"),
 		"memory.observe": node("memory.observe"), "memory.reflect": node("memory.reflect"),
 		"memory.recall": node("memory.recall"), "memory.feedback": node("memory.feedback"),
-		"step: action": generator, "step: type": generator, "step: evaluator": strings.Replace(evaluator, "%s", "run: x, %s", 1),
-		"form: llm.call": node("llm.call"), "form: llm": strings.Replace(evaluator, "%s", "type: llm, %s", 1),
-		"form: lua": node("lua.run"), "form: plugin": node("plugin.call"),
-		"form: schema":      strings.Replace(evaluator, "%s", "type: schema, %s", 1),
-		"form: all and any": strings.Replace(evaluator, "%s", "type: all, %s", 1),
-		"form: weighted":    strings.Replace(evaluator, "%s", "type: weighted, %s", 1),
-		"child":             strings.Replace(evaluator, "%s", "type: all, evaluators: [{run: x, %s}]", 1),
-		"weighted child":    strings.Replace(evaluator, "%s", "type: weighted, evaluators: [{run: x, %s}]", 1),
-		"message":           strings.Replace(generator, "%s", "action: llm.call, messages: [{%s}]", 1),
+		"step.action": generator, "step.type": generator, "evaluator": strings.Replace(evaluator, "%s", "run: x, %s", 1),
+		"llm.call": node("llm.call"), "evaluator.llm": strings.Replace(evaluator, "%s", "type: llm, %s", 1),
+		"lua.run": node("lua.run"), "plugin.call": node("plugin.call"),
+		"evaluator.schema":   strings.Replace(evaluator, "%s", "type: schema, %s", 1),
+		"evaluator.all":      strings.Replace(evaluator, "%s", "type: all, %s", 1),
+		"evaluator.weighted": strings.Replace(evaluator, "%s", "type: weighted, %s", 1),
+		"child":              strings.Replace(evaluator, "%s", "type: all, evaluators: [{run: x, %s}]", 1),
+		"child.weighted":     strings.Replace(evaluator, "%s", "type: weighted, evaluators: [{run: x, %s}]", 1),
+		"message":            strings.Replace(generator, "%s", "action: llm.call, messages: [{%s}]", 1),
 	}
 }
 
@@ -53,7 +53,7 @@ func TestKeys_EachIsReadAsItsTableSays(t *testing.T) {
 			t.Errorf("no file here has the block %q", b.Name)
 			continue
 		}
-		if found := problems(t, fmt.Sprintf(place, "surely_unknown: 1")); !strings.Contains(found, `"surely_unknown"`) && b.Name != "step: action" && b.Name != "step: type" {
+		if found := problems(t, fmt.Sprintf(place, "surely_unknown: 1")); !strings.Contains(found, `"surely_unknown"`) && b.Name != "step.action" && b.Name != "step.type" {
 			t.Errorf("%s: an unknown key is taken: %s", b.Name, found)
 		}
 		for _, k := range b.Keys {
