@@ -90,7 +90,7 @@ test: deps vet staticcheck
 	GORACE=atexit_sleep_ms=0 go test $(RACE) -timeout 4h -tags "$(TAGS)" ./...
 	go test -vet=all ./plugins/lua-eval/...
 
-## test-surfaces: the built program from outside: HTTP, kills, a full disk, load (LOAD_TIME=10m: as long as a release needs)
+## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release)
 .PHONY: test-surfaces
 test-surfaces: build
 	@.ci/surfaces
@@ -177,4 +177,4 @@ clean:
 ## help: list the targets
 .PHONY: help
 help:
-	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  %-14s %s\n", $$1, $$2}'
