@@ -107,7 +107,8 @@ func describeBlock(out *output, name string) error {
 	if out.json {
 		return out.printJSON(all[at])
 	}
-	fmt.Fprintf(out.Stdout, "%s: %s\n\n", name, unquoted(all[at].Doc))
+	out.lines("", "%s", unquoted(all[at].Doc))
+	fmt.Fprintln(out.Stdout)
 	var rows [][]string
 	for _, k := range all[at].Keys {
 		what := unquoted(k.Doc)
