@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // The commands of the handbook and of the README's server work as they are pasted: each
@@ -19,11 +21,23 @@ import (
 // in what they print; … is anything.
 
 func TestDocs_CommandsOfOperationsWork(t *testing.T) {
-	runPage(t, "../../../../docs/operations.md", "")
+	newPageWorld(t).run("../../../../docs/operations.md", "")
 }
 
 func TestDocs_CommandsOfTheREADMEsServerWork(t *testing.T) {
-	runPage(t, "../../../../README.md", "## A server")
+	newPageWorld(t).run("../../../../README.md", "## A server")
+}
+
+// The tutorials are for the root of the source, where the examples and bin are. The one about
+// plugins builds a program: TestNewPluginsInGoPassTheKit does the same.
+func TestDocs_CommandsOfTutorialsWork(t *testing.T) {
+	for _, section := range []string{"## Memory in five minutes", "## Your first hour with policies"} {
+		t.Run(section, func(t *testing.T) {
+			w := newPageWorld(t)
+			w.bash("mkdir bin && rm -rf examples && ln -s " + absolute(t, "../../../../examples") + " examples")
+			w.run("../../../../docs/tutorials.md", section)
+		})
+	}
 }
 
 // The page about workflows begins with one that works.
@@ -55,16 +69,12 @@ func readPage(t *testing.T, name string) string {
 var block = regexp.MustCompile("(?ms)^```(sh|text)\n(.*?)^```$")
 
 // exits is the end of a line whose exit code is not 0.
-var exits = regexp.MustCompile(`(?m)^(.*?) +# exit (\d+)$`)
+var exits = regexp.MustCompile(`(?m)^(.*?) +#.*\bexit (\d)\b.*$`)
 
-// runPage runs the commands of a page, or of a section of it.
-func runPage(t *testing.T, name, section string) {
+// run runs the commands of a page, or of a section of it.
+func (w *pageWorld) run(name, section string) {
+	t := w.t
 	t.Helper()
-	for _, program := range []string{"bash", "curl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("there is no %s to run the page's commands with", program)
-		}
-	}
 	text := readPage(t, name)
 	if section != "" {
 		_, rest, found := strings.Cut(text, section+"\n")
@@ -73,7 +83,6 @@ func runPage(t *testing.T, name, section string) {
 		}
 		text, _, _ = strings.Cut(rest, "\n## ")
 	}
-	w := newPageWorld(t)
 	script := "set -eu\nexec 2>&1\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nPS4=\n"
 	blocks := block.FindAllStringSubmatch(text, -1)
 	commands := 0
@@ -127,6 +136,11 @@ type pageWorld struct {
 
 func newPageWorld(t *testing.T) *pageWorld {
 	t.Helper()
+	for _, program := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("there is no %s to run the page's commands with", program)
+		}
+	}
 	dir := t.TempDir()
 	lock := installPlugins(t, filepath.Join(dir, "plugins"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -149,7 +163,7 @@ func newPageWorld(t *testing.T) *pageWorld {
 // adapted are commands with the test's own port, and the built program's name.
 func (w *pageWorld) adapted(commands string) string {
 	commands = strings.ReplaceAll(commands, "reflectory serve", "reflectory serve --listen 127.0.0.1:7842")
-	return strings.NewReplacer("7842", w.port, "bin/reflectory", "reflectory").Replace(commands)
+	return strings.NewReplacer("7842", w.port, "bin/reflectory", "reflectory", "make build\n", "").Replace(commands)
 }
 
 // bash runs a script and returns what it prints.
@@ -162,4 +176,18 @@ func (w *pageWorld) bash(script string) string {
 		w.t.Fatalf("%v:\n%s", err, out)
 	}
 	return string(out)
+}
+
+// TestDocs_SayWhatEveryCommandPrints: the page about JSON has a row for each command.
+func TestDocs_SayWhatEveryCommandPrints(t *testing.T) {
+	text := readPage(t, "../../../../docs/json.md")
+	walkCommands((&App{}).root(), func(c *cobra.Command) {
+		path := strings.TrimPrefix(c.CommandPath(), "reflectory ")
+		if !c.Runnable() || c.HasSubCommands() || isCobras(c) {
+			return
+		}
+		if !regexp.MustCompile("`" + path + "[` ]").MatchString(text) {
+			t.Errorf("docs/json.md doesn't say what %s prints", path)
+		}
+	})
 }
