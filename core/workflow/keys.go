@@ -253,7 +253,7 @@ func loopKeys() []Key {
 			Default: "by its cause", Doc: "What a generator's failure means: the run ends and can be resumed, or it is an attempt without an output. By default a generator that can't work ends the run, and one that made nothing usable made an attempt.",
 		},
 		{Name: "evaluator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultEvaluatorRetries), Doc: "How often a call that failed for a passing reason is tried again."},
-		{Name: "generator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultGeneratorRetries), Doc: "The same for the generator and the corrector."},
+		{Name: "generator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultGeneratorRetries), Doc: "The same for the generator."},
 		{Name: "history_limit", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultHistoryLimit), Doc: "How many earlier attempts plugins are shown, the newest ones; fewer where they exceed 2 MiB."},
 	}
 }

@@ -48,7 +48,7 @@ func stepBlocks() []Block {
 			{Name: "examples", Type: TypeList, Sees: judged, Doc: "Judged examples, which are shown to the model."},
 			{Name: "system", Type: TypeText, Sees: judged, Doc: "The system message."},
 		}, samplingKeys(judged)...), timeout(defaultLLMTimeout.String()))},
-		{formLua, "A script of Lua 5.4 in a sandbox. It is never templated: it reads `state`, and an evaluator `output`, as variables.", []Key{
+		{formLua, "A script of Lua 5.4 in a sandbox. It is never templated: it reads `state` and `iteration` as variables, an evaluator and a corrector `output`, a corrector `errors` and `feedback` too.", []Key{
 			{Name: "code", Type: TypeText, Doc: "The script."},
 			{Name: "run", Type: TypeText, Doc: "The same; a step with `run` needs no `type`."},
 			timeout(defaultTimeout.String()),
