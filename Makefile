@@ -83,11 +83,14 @@ install: build
 deps:
 	@$(if $(findstring lua-eval,$(PLUGINS)),.ci/deps,true)
 
+# After how long the tests of one package count as stuck; go test then shows where.
+TEST_TIMEOUT ?= 4h
+
 ## test: vet, lint and race-test everything
 .PHONY: test
 test: deps vet staticcheck
 	@.ci/python
-	GORACE=atexit_sleep_ms=0 go test $(RACE) -timeout 4h -tags "$(TAGS)" ./...
+	GORACE=atexit_sleep_ms=0 go test $(RACE) -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./...
 	go test -vet=all ./plugins/lua-eval/...
 
 ## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release)

@@ -7,7 +7,7 @@ import (
 )
 
 // Details with which a failed call says what another try may achieve. A loop acts on
-// them whoever sets them: built-in plugins have no other way either.
+// them in errors of every plugin, shipped or not.
 const (
 	// PermanentDetail is true if trying again changes nothing: a wrong config, key,
 	// model, template or script. See [Permanent].

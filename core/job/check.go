@@ -340,7 +340,7 @@ func (c *checking) sums() error {
 		return err
 	}
 	if err == nil && string(core.MustJSON(stored)) != string(core.MustJSON(c.counts)) {
-		c.problem(countKey(), true, "the counts of what waits and runs aren't those of the jobs")
+		c.problem(countKey(), true, "the counts of what waits and runs don't match the jobs")
 	}
 	user, ended := "", uint64(0)
 	done := func() error {

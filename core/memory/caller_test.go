@@ -84,13 +84,13 @@ var changing = []struct {
 		g.live(t, "s", 2, idle.ID, "")
 		g.live(t, "s", 3, idle.ID, "")
 		g.turnsOfOthers(t, "others", 20)
-		return func(ctx context.Context) error { _, err := g.Sweep(ctx, "ns"); return err }
+		return func(ctx context.Context) error { _, err := g.Sweep(ctx, "ns", nil); return err }
 	}},
 	{"Sweep", "agent.memory.revalidate.started agent.memory.purged", func(t *testing.T, g *governed) act {
 		m, _ := newGoverned(t, g.store, deferred).failing(t)
 		_, err := g.evidence.RecordDAG(t.Context(), graph(m.ID, false))
 		must(t, err)
-		return func(ctx context.Context) error { _, err := g.Sweep(ctx, "ns"); return err }
+		return func(ctx context.Context) error { _, err := g.Sweep(ctx, "ns", nil); return err }
 	}},
 	{"Restore", "agent.memory.lifecycle.transition", func(t *testing.T, g *governed) act {
 		g.lessonIn(t, "m", core.StateArchived)

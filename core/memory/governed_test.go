@@ -116,7 +116,7 @@ func (g *governed) script(t *testing.T) {
 	must(t, err)
 	g.purge(t)
 	g.promote(t, "useful")
-	_, err = g.Sweep(ctx, "a/b")
+	_, err = g.Sweep(ctx, "a/b", nil)
 	must(t, err)
 	_, err = g.settings.Unset(ctx, "a", "limits.max_memories")
 	must(t, err)
@@ -234,7 +234,7 @@ func TestTheClockAloneChangesNothing(t *testing.T) {
 		g.use(t, "useful", "s1", 5, core.ToolOutcome{OK: true})
 		for range 2 {
 			g.clock.Advance(idle)
-			_, err := g.Sweep(context.Background(), "a/b")
+			_, err := g.Sweep(context.Background(), "a/b", nil)
 			must(t, err)
 		}
 		g.use(t, "plain", "s3", 2, core.ToolOutcome{})

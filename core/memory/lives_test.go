@@ -41,7 +41,7 @@ func (w *world) play(t *testing.T, id, turns string) (pending []int64) {
 			pending = append(pending, w.get(t, id).Signals.RelevantTurns)
 		}
 	}
-	if _, err := w.Sweep(t.Context(), "ns"); err != nil {
+	if _, err := w.Sweep(t.Context(), "ns", nil); err != nil {
 		t.Fatal(err)
 	}
 	return pending

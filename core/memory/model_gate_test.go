@@ -33,7 +33,7 @@ func (l *lives) graph() lifeOp {
 func (l *lives) sweep() lifeOp {
 	namespace := l.namespace()
 	return lifeOp{"sweep", func(t *testing.T, g *governed) lifeAnswer {
-		result, err := g.Sweep(t.Context(), namespace)
+		result, err := g.Sweep(t.Context(), namespace, nil)
 		return lifeAnswer{Reason: sdk.ReasonOf(err), Sweep: result}
 	}, func(a *lifeAnswer) (string, string) {
 		evaluated, moved := 0, map[core.MemoryState]int{}

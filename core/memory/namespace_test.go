@@ -42,7 +42,7 @@ func TestLocksHoldForNamesThatLookTheSame(t *testing.T) {
 				return err
 			},
 			"pending": func() error { _, err := g.Pending(t.Context(), memory.PendingFilter{Namespace: name}); return err },
-			"sweep":   func() error { _, err := g.Sweep(t.Context(), name); return err },
+			"sweep":   func() error { _, err := g.Sweep(t.Context(), name, nil); return err },
 			"reembed": func() error { _, err := g.Reembed(t.Context(), name, nil); return err },
 			"settings": func() error {
 				_, err := g.settings.Set(t.Context(), name, "max_reflection_depth=9")

@@ -111,6 +111,6 @@ func TestReembedAndSweepRefuse(t *testing.T) {
 	wantReason(t, err, sdk.Invalid, "embedder_missing")
 	_, err = w.Reembed(t.Context(), "a//b", nil)
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
-	_, err = w.Sweep(t.Context(), "a//b")
+	_, err = w.Sweep(t.Context(), "a//b", nil)
 	wantReason(t, err, sdk.Invalid, "namespace_invalid")
 }

@@ -98,7 +98,7 @@ func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 	if diff := cmp.Diff([]int64{1, 11, 31}, gated); diff != "" || w.events("agent.memory.lifecycle.refused") != 0 {
 		t.Errorf("the gate decided at other turns (-want +got):\n%s", diff)
 	}
-	if result, err := w.Sweep(t.Context(), "ns"); err != nil || result.Changed != 0 {
+	if result, err := w.Sweep(t.Context(), "ns", nil); err != nil || result.Changed != 0 {
 		t.Errorf("a sweep asked the gate: %+v, %v", result, err)
 	}
 }
@@ -142,7 +142,7 @@ func TestASweepAfterARetainChangesNothing(t *testing.T) {
 		for turn := int64(1); !w.get(t, m.ID).Signals.Gated; turn++ {
 			w.live(t, []string{"one", "two"}[turn%2], turn, m.ID, outcome)
 		}
-		if result, err := w.Sweep(t.Context(), "ns"); err != nil || result.Evaluated != 1 || result.Changed != 0 {
+		if result, err := w.Sweep(t.Context(), "ns", nil); err != nil || result.Evaluated != 1 || result.Changed != 0 {
 			t.Errorf("%s: %+v, %v", outcome, result, err)
 		}
 	}

@@ -14,6 +14,9 @@ type Evidence = turn.Evidence
 // SweepResult is what a sweep came to.
 type SweepResult = turn.SweepResult
 
+// SweepProgress is how far a sweep is.
+type SweepProgress = turn.SweepProgress
+
 // Feedback says how a turn went, and lets the memories that its recalls returned
 // learn from it: one commit for all of them, their bias, their signals and their
 // states. The outcome is the one that the best evidence of the request shows, see
@@ -55,11 +58,13 @@ func TurnNotFound(session string, number int64) error {
 // Memories that wait for the gate are decided on, those too that a crash left
 // waiting, unless [Options.DeferGate] leaves that to the caller. An error comes with what
 // was done until then; see [Memories.Revalidate] for what a purge may leave.
-func (m *Memories) Sweep(ctx context.Context, namespace string) (*SweepResult, error) {
+//
+// progress, unless it is nil, is called after each transaction and each decision.
+func (m *Memories) Sweep(ctx context.Context, namespace string, progress func(SweepProgress)) (*SweepResult, error) {
 	if err := core.CheckNamespace(namespace); err != nil {
 		return nil, err
 	}
-	s := m.turns.NewSweep(namespace)
+	s := m.turns.NewSweep(namespace, progress)
 	var gone residue
 	err := s.Evaluate(ctx)
 	if err == nil {
@@ -87,7 +92,7 @@ func (m *Memories) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, g
 		case err != nil:
 			return sdk.Wrap("gate of memory "+id, err)
 		default:
-			s.Result.Gated[d.NextAction]++
+			s.Gated(d.NextAction)
 		}
 	}
 	return nil

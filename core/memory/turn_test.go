@@ -151,7 +151,7 @@ func TestASweepBringsWhatGrowsStaleToTheGate(t *testing.T) {
 		w.live(t, "s", int64(turn), m.ID, o)
 	}
 	w.turnsOfOthers(t, "others", 1)
-	result, err := w.Sweep(t.Context(), "ns")
+	result, err := w.Sweep(t.Context(), "ns", nil)
 	if err != nil || result.Transitions[core.StateRevalidatePending] != 1 || result.Gated[core.NextRetain] != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -49,7 +49,7 @@ func (s *Supervisor) Status() []Status {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	draining := map[string]int{}
-	for p, drains := range s.beside {
+	for p, drains := range s.unlisted {
 		if drains {
 			draining[p.plugin.Name] += p.status(time.Now()).Instances
 		}

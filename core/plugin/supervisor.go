@@ -69,9 +69,9 @@ type Supervisor struct {
 	// pool which is taken out gets no new ones.
 	mu    sync.RWMutex
 	pools map[string]*pools
-	// beside are the pools that take no new calls: those that drain, and, with
+	// unlisted are the pools that take no new calls: those that drain, and, with
 	// false, those that are warming up.
-	beside map[*pool]bool
+	unlisted map[*pool]bool
 	// swaps are the changes under way; none begins once closed is set.
 	swaps  sync.WaitGroup
 	closed bool
@@ -87,7 +87,7 @@ func NewSupervisor(o Options) *Supervisor {
 	}
 	o.Environments = cmp.Or(o.Environments, DefaultEnvironments)
 	o.EnvironmentIdle = cmp.Or(o.EnvironmentIdle, DefaultEnvironmentIdle)
-	s := &Supervisor{options: o, pools: make(map[string]*pools, len(o.Installed)), beside: map[*pool]bool{}}
+	s := &Supervisor{options: o, pools: make(map[string]*pools, len(o.Installed)), unlisted: map[*pool]bool{}}
 	for _, p := range o.Installed {
 		s.pools[p.Name] = newPools(newPool(p, &s.options))
 	}
@@ -212,7 +212,7 @@ func (s *Supervisor) shut() error {
 	for _, name := range s.names() {
 		pools = append(pools, s.pools[name].all()...)
 	}
-	pools = slices.AppendSeq(pools, maps.Keys(s.beside))
+	pools = slices.AppendSeq(pools, maps.Keys(s.unlisted))
 	s.mu.Unlock()
 	var wg sync.WaitGroup
 	errs := make([]error, len(pools))

@@ -56,7 +56,7 @@ func (s *Supervisor) Replace(ctx context.Context, p Installed) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.beside, fresh)
+	delete(s.unlisted, fresh)
 	old := s.pools[p.Name]
 	if old == nil || s.closed { // it was removed meanwhile, or is being closed
 		s.drain(fresh)
@@ -82,7 +82,7 @@ func (s *Supervisor) warming(p Installed) (*pool, error) {
 		return nil, s.notFound(p.Name)
 	}
 	fresh := newPool(p, &s.options)
-	s.beside[fresh] = false
+	s.unlisted[fresh] = false
 	s.swaps.Add(1)
 	return fresh, nil
 }
@@ -96,7 +96,7 @@ func (s *Supervisor) discard(p *pool) {
 	err := p.shut()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.beside, p)
+	delete(s.unlisted, p)
 	if err != nil && len(s.errs) < maxCloseErrors {
 		s.errs = append(s.errs, err)
 	}
@@ -106,7 +106,7 @@ func (s *Supervisor) discard(p *pool) {
 // taken out, and a swap under way or the supervisor open.
 func (s *Supervisor) drain(pools ...*pool) {
 	for _, p := range pools {
-		s.beside[p] = true
+		s.unlisted[p] = true
 		s.swaps.Go(func() {
 			p.calls.Wait()
 			s.discard(p)

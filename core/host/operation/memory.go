@@ -288,7 +288,9 @@ type MemorySweep struct {
 }
 
 func memorySweep(ctx context.Context, c *Call, in *MemorySweep) (*memory.SweepResult, error) {
-	result, err := c.Host.Memories.Sweep(ctx, in.Namespace)
+	result, err := c.Host.Memories.Sweep(ctx, in.Namespace, func(p memory.SweepProgress) {
+		c.progress(Progress{What: "memories", Done: int64(p.Evaluated + p.Gated)})
+	})
 	if result != nil {
 		for i := range result.Purged {
 			result.Purged[i] = *c.givenTo(ctx, &result.Purged[i])

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -241,16 +242,17 @@ func strayIndex(r core.Reader, key string) (bool, error) {
 		return true, nil
 	}
 	m, err := record.Read(r, id)
+	return strayOf(m, err, record.IndexKeys, key)
+}
+
+// strayOf reports whether a key isn't among those that a record has in indices, given the
+// record as it was read.
+func strayOf[R any](rec R, err error, keys func(R) [][]byte, key string) (bool, error) {
 	switch {
 	case record.IsLost(err):
 		return true, nil
 	case err != nil:
 		return false, err
 	}
-	for _, index := range record.IndexKeys(m) {
-		if string(index) == key {
-			return false, nil
-		}
-	}
-	return true, nil
+	return !slices.ContainsFunc(keys(rec), func(k []byte) bool { return string(k) == key }), nil
 }

@@ -207,16 +207,5 @@ func (c *checker) pendings() error {
 func strayPending(r core.Reader, key string) (bool, error) {
 	end := strings.LastIndexAny(key, "/\x00")
 	p, err := record.ReadPending(r, key[end+1:])
-	switch {
-	case record.IsLost(err):
-		return true, nil
-	case err != nil:
-		return false, err
-	}
-	for _, index := range record.PendingKeys(p) {
-		if string(index) == key {
-			return false, nil
-		}
-	}
-	return true, nil
+	return strayOf(p, err, record.PendingKeys, key)
 }

@@ -30,6 +30,12 @@ type SweepResult struct {
 	Purged []core.GivenTo `json:"purged,omitempty"`
 }
 
+// SweepProgress is how far a sweep is: how many memories it evaluated, and on how many the
+// gate decided.
+type SweepProgress struct {
+	Evaluated, Gated int
+}
+
 // Sweep evaluates the memories of a namespace, those below it not included, by the
 // retention policy, as a feedback does for those that it touches.
 type Sweep struct {
@@ -39,16 +45,21 @@ type Sweep struct {
 	// and nothing is evaluated.
 	Halted bool
 
-	turns *Turns
+	turns    *Turns
+	progress func(SweepProgress)
+	gated    int
 	// moved are the memories that came into another state, so that none is
 	// evaluated twice.
 	moved map[string]bool
 }
 
-// NewSweep begins a sweep of a namespace.
-func (s *Turns) NewSweep(namespace string) *Sweep {
+// NewSweep begins a sweep of a namespace. progress hears how far it is; nil doesn't.
+func (s *Turns) NewSweep(namespace string, progress func(SweepProgress)) *Sweep {
+	if progress == nil {
+		progress = func(SweepProgress) {}
+	}
 	return &Sweep{
-		turns: s, moved: map[string]bool{},
+		turns: s, progress: progress, moved: map[string]bool{},
 		Result: SweepResult{Namespace: namespace, Transitions: map[core.MemoryState]int{}, Gated: map[string]int{}},
 	}
 }
@@ -120,7 +131,19 @@ func (s *Sweep) evaluate(ctx context.Context, ids []string) error {
 			s.Result.Transitions[c.After.State]++
 		}
 	}
+	s.report()
 	return nil
+}
+
+// Gated counts a decision of the gate by what followed.
+func (s *Sweep) Gated(nextAction string) {
+	s.gated++
+	s.Result.Gated[nextAction]++
+	s.report()
+}
+
+func (s *Sweep) report() {
+	s.progress(SweepProgress{Evaluated: s.Result.Evaluated, Gated: s.gated})
 }
 
 // sweepStep is what one transaction of a sweep does.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,7 +129,7 @@ func checkRecords(t *testing.T, s core.Store, steps int) {
 }
 
 func TestCrashAtEveryCommit(t *testing.T) {
-	fs := vfs.NewCrashableMem()
+	fs := newMemDisk()
 	s := openTest(t, Options{Dir: "db", MemTableBytes: 64 << 10}, fs)
 	clones := 0
 	err := play(t.Context(), s, func(commits int) {
@@ -146,31 +148,31 @@ func TestCrashAtEveryCommit(t *testing.T) {
 // TestCrashInsideCommits crashes at every write and sync of the log, not only
 // between commits.
 func TestCrashInsideCommits(t *testing.T) {
-	mem := vfs.NewCrashableMem()
-	acknowledged := -1 // while the store is being opened
-	type crash struct {
-		fs           *vfs.MemFS
-		acknowledged int
-	}
-	crashes := make(chan crash, 1000)
+	mem := newMemDisk()
+	var acknowledged atomic.Int64
+	acknowledged.Store(-1) // while the store is being opened
+	var mu sync.Mutex
+	var crashes []crash
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if acknowledged >= 0 && (op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
-			crashes <- crash{mem.CrashClone(vfs.CrashCloneCfg{}), acknowledged}
+		if n := acknowledged.Load(); n >= 0 && (op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			mu.Lock()
+			defer mu.Unlock()
+			crashes = append(crashes, crash{mem.CrashClone(vfs.CrashCloneCfg{}), n})
 		}
 		return nil
 	}))
 	s := openTest(t, Options{Dir: "db"}, fs)
-	acknowledged = 0
-	if err := play(t.Context(), s, func(commits int) { acknowledged = commits }); err != nil {
+	acknowledged.Store(0)
+	if err := play(t.Context(), s, func(commits int) { acknowledged.Store(int64(commits)) }); err != nil {
 		t.Fatal(err)
 	}
-	n := len(crashes)
-	if n < len(scenario()) {
-		t.Fatalf("only %d crashes", n)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(crashes) < len(scenario()) {
+		t.Fatalf("only %d crashes", len(crashes))
 	}
-	for range n {
-		c := <-crashes
-		checkHistory(t, openTest(t, Options{Dir: "db"}, c.fs), c.acknowledged)
+	for _, c := range crashes {
+		checkHistory(t, openTest(t, Options{Dir: "db"}, c.disk), int(c.acknowledged))
 	}
 }
 
@@ -182,7 +184,7 @@ func TestEveryWriteErrorOnce(t *testing.T) {
 		if i > 2000 {
 			t.Fatal("the scenario never succeeds")
 		}
-		mem := vfs.NewCrashableMem()
+		mem := newMemDisk()
 		acknowledged, err := playInjected(t, mem, i)
 		if err == nil {
 			break

@@ -66,7 +66,7 @@ func checkRefused(t *testing.T, fs vfs.FS, before []string, at int64, err error)
 // what no table has yet.
 func killedStore(t *testing.T) (killed *vfs.MemFS, acknowledged int64) {
 	t.Helper()
-	mem := vfs.NewCrashableMem()
+	mem := newMemDisk()
 	s := openTest(t, Options{Dir: "db"}, mem)
 	for ; acknowledged < 100; acknowledged++ {
 		if err := appendEntry(t, s, 0, int(acknowledged)); err != nil {

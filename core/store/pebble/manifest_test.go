@@ -42,7 +42,7 @@ func TestEveryWriteErrorWhileTheListOfFilesRotates(t *testing.T) {
 		for at := range int64(3) {
 			for _, lasting := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s,%d,lasting=%t", step, at, lasting), func(t *testing.T) {
-					f := &failing{mem: vfs.NewCrashableMem(), of: errorfs.OpIsWrite, at: at + 1, lasting: lasting}
+					f := &failing{mem: newMemDisk(), of: errorfs.OpIsWrite, at: at + 1, lasting: lasting}
 					f.before = func(op errorfs.Op) bool {
 						return f.opened.Load() && (stepOf(op) == step || f.made.Load() >= f.at)
 					}
@@ -108,7 +108,7 @@ func (c *crashes) enough() bool {
 // filled, and before each change while it is made and opened again.
 func TestCrashWhileTheListOfFilesRotates(t *testing.T) {
 	c := &crashes{met: map[string]int{}}
-	f := &failing{mem: vfs.NewCrashableMem(), of: errorfs.OpIsWrite, until: c.enough}
+	f := &failing{mem: newMemDisk(), of: errorfs.OpIsWrite, until: c.enough}
 	f.before = func(op errorfs.Op) bool { return c.add(f, op) }
 	f.fill(t, tinyTables())
 	if !c.enough() {

@@ -141,7 +141,7 @@ func changesScenario() []memoryStep {
 	return []memoryStep{
 		archive("dreamt"),
 		func(ctx context.Context, w *memoryWorld) error { _, err := w.Restore(ctx, "dreamt"); return err },
-		func(ctx context.Context, w *memoryWorld) error { _, err := w.Sweep(ctx, "ns"); return err },
+		func(ctx context.Context, w *memoryWorld) error { _, err := w.Sweep(ctx, "ns", nil); return err },
 		func(ctx context.Context, w *memoryWorld) error {
 			options := w.options
 			options.Embedder = otherModel{}

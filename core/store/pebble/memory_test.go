@@ -180,7 +180,7 @@ func checkClone(t *testing.T, fs vfs.FS, commits int, late bool) {
 }
 
 func TestCrashAtEveryCommitOfMemories(t *testing.T) {
-	fs := vfs.NewCrashableMem()
+	fs := newMemDisk()
 	s := openTest(t, Options{Dir: "db", MemTableBytes: 64 << 10}, fs)
 	var clones []*vfs.MemFS
 	err := playMemories(t.Context(), s, func(int) error {
@@ -199,7 +199,7 @@ func TestCrashAtEveryCommitOfMemories(t *testing.T) {
 // what wasn't synced is lost, or some of it is. There is one log only, since errorfs
 // doesn't see what is written to one that is used again.
 func TestCrashInsideCommitsOfMemories(t *testing.T) {
-	mem := vfs.NewCrashableMem()
+	mem := newMemDisk()
 	torn := vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(3, 7))}
 	type crash struct {
 		fs           *vfs.MemFS

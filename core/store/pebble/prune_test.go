@@ -3,6 +3,8 @@ package pebble
 import (
 	"crypto/sha256"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,25 +90,31 @@ func checkPruned(t *testing.T, s core.Store) (decided, runs int) {
 // then is whole steps, and pruning again does the rest.
 func TestPrune_CrashAtEveryWrite(t *testing.T) {
 	const count = 12
-	mem, watching, dir := vfs.NewCrashableMem(), false, t.TempDir()
-	disks := make(chan *vfs.MemFS, 1000)
+	mem, dir := newMemDisk(), t.TempDir()
+	var watching atomic.Bool
+	var mu sync.Mutex
+	var disks []*vfs.MemFS
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if watching && (op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
-			disks <- mem.CrashClone(vfs.CrashCloneCfg{})
+		if watching.Load() && (op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+			mu.Lock()
+			defer mu.Unlock()
+			disks = append(disks, mem.CrashClone(vfs.CrashCloneCfg{}))
 		}
 		return nil
 	}))
 	s := openTest(t, Options{Dir: "db"}, fs)
 	old(t, s, count, 100)
-	watching = true
+	watching.Store(true)
 	err := pruneAll(t, s, dir, 8)
-	watching = false
+	watching.Store(false)
 	if err != nil {
 		t.Fatal(err)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	steps := map[int]bool{}
-	for n := len(disks); n > 0; n-- {
-		crashed := openTest(t, Options{Dir: "db"}, <-disks)
+	for _, disk := range disks {
+		crashed := openTest(t, Options{Dir: "db"}, disk)
 		decided, _ := checkPruned(t, crashed)
 		steps[decided] = true
 		if err := pruneAll(t, crashed, dir, 8); err != nil {

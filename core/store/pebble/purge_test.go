@@ -60,7 +60,7 @@ func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
 	}
 	recallInRun(t, s, m)
 	observeMany(t, m, others/2, others)
-	if _, err := m.Sweep(t.Context(), "doomed"); err != nil {
+	if _, err := m.Sweep(t.Context(), "doomed", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Get(t.Context(), "doomed"); err == nil {

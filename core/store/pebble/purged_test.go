@@ -85,7 +85,7 @@ func TestPurge_IsFinishedByTheNextOpen(t *testing.T) {
 		}
 		purged := 0
 		for at := int64(1); ; at += step {
-			crashable := vfs.NewCrashableMem()
+			crashable := newMemDisk()
 			var clone *vfs.MemFS
 			hook := &beforeWrite{do: func(n int64) error {
 				if n == at {

@@ -14,9 +14,9 @@ import (
 
 // filled is a disk with a store of some tables and a log, and how many entries
 // were acknowledged.
-func filled(t *testing.T) (mem *vfs.MemFS, acknowledged int64) {
+func filled(t *testing.T) (mem memDisk, acknowledged int64) {
 	t.Helper()
-	f := &failing{mem: vfs.NewCrashableMem()}
+	f := &failing{mem: newMemDisk()}
 	return f.mem, f.fill(t, smallTables())
 }
 
@@ -29,7 +29,7 @@ func TestEveryReadError(t *testing.T) {
 			opened, failed := 0, 0
 			disk, before := filled(t)
 			for i := int64(1); ; i++ {
-				mem, acknowledged := disk.CrashClone(vfs.CrashCloneCfg{}), before
+				mem, acknowledged := memDisk{disk.CrashClone(vfs.CrashCloneCfg{})}, before
 				f := &failing{mem: mem, of: errorfs.OpIsRead, at: i, lasting: lasting}
 				s, err := open(t.Context(), smallTables(), errorfs.Wrap(mem, f))
 				if err == nil {

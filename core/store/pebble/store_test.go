@@ -175,7 +175,7 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func TestRelaxedLosesAtMostTheNewest(t *testing.T) {
-	fs := vfs.NewCrashableMem()
+	fs := newMemDisk()
 	s := openTest(t, Options{Dir: "db", Durability: Relaxed}, fs)
 	if s.Durability() != Relaxed {
 		t.Errorf("durability %q", s.Durability())

@@ -143,7 +143,7 @@ func TestProgress_ChecksCountWhatTheyRead(t *testing.T) {
 	w.watchFile("store check", "checking …", ",000 records", "everything agrees")
 	w.watchFile("store check --repair", "rebuilding what follows from the records …", ",000 records", "checking …", "everything agrees")
 	w.watchFile("audit verify", "reading the journal …")
-	w.watchFile("memory sweep default", "looking at the memories …", "looked at")
+	w.watchFile("memory sweep default", "looking at the memories …", "350 memories", "looked at")
 	w.watchFile("memory reembed default", "making vectors …", "% ", " of 350 memories", "0 of 350 memories got")
 	if err := os.Mkdir("policies", 0o700); err != nil {
 		t.Fatal(err)
