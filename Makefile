@@ -19,6 +19,8 @@ ALONE := engine/wazevo/ssa engine/wazevo/frontend engine/wazevo/backend/... wasm
 RACE := -race $(ALONE:%=-gcflags=github.com/tetratelabs/wazero/internal/%=-race=false)
 # How long each fuzz target runs in make fuzz.
 FUZZTIME ?= 60s
+# How long each load of make test-surfaces lasts.
+LOAD_TIME ?= 15s
 # The data set of make recall-quality.
 DATA ?=
 
@@ -91,10 +93,16 @@ test: deps vet staticcheck
 	GORACE=atexit_sleep_ms=0 go test $(RACE) -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./...
 	go test -vet=all ./plugins/lua-eval/...
 
+## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release)
+.PHONY: test-surfaces
+test-surfaces: build
+	@.ci/surfaces
+	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_LOAD_TIME="$(LOAD_TIME)" go test -count=1 -timeout 2h -v ./testdata/surfaces/...
+
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
 vet: deps
-	go vet -tags "$(TAGS) bench quality" ./... ./.ci/typecheck
+	go vet -tags "$(TAGS) bench quality" ./... ./.ci/typecheck ./testdata/surfaces/...
 	go run ./.ci/typecheck
 	@unformatted=$$(gofmt -l .ci cmd core examples plugins policy sdk testdata); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi
@@ -102,7 +110,7 @@ vet: deps
 ## staticcheck: the linter that runs with the tests
 .PHONY: staticcheck
 staticcheck: deps
-	go tool staticcheck -tags "$(TAGS)" ./... ./.ci/typecheck
+	go tool staticcheck -tags "$(TAGS)" ./... ./.ci/typecheck ./testdata/surfaces/...
 
 ## lint: all linters of .golangci.yml (the first run builds them, for minutes)
 .PHONY: lint
@@ -172,4 +180,4 @@ clean:
 ## help: list the targets
 .PHONY: help
 help:
-	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@sed -n 's/^## //p' $(MAKEFILE_LIST) | awk -F': ' '{printf "  %-14s %s\n", $$1, $$2}'

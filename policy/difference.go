@@ -45,7 +45,7 @@ func Diff(before, after *Set) []Difference {
 			}
 		}
 	}
-	var out []Difference
+	out := []Difference{} // a list is never null
 	for key, d := range places {
 		sides := texts[key]
 		d.Removed, d.Added = lacking(sides[0], sides[1]), lacking(sides[1], sides[0])

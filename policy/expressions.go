@@ -47,18 +47,29 @@ func newExpressions() *expressions {
 func pointVariables() map[core.Point][]program.Variable {
 	const object, list = "map(string, dyn)", "list(dyn)"
 	return map[core.Point][]program.Variable{
-		core.PointWhen:    {{Name: "state", Type: object}},
-		core.PointVerdict: {{Name: "output", Type: "dyn"}},
+		core.PointWhen:    {{Name: "state", Type: object, Doc: "the state, with the result of each node that ran before"}},
+		core.PointVerdict: {{Name: "output", Type: "dyn", Doc: "what the function gave: its JSON, else its text"}},
 		core.PointAccept: {
-			{Name: "valid", Type: "bool"}, {Name: "score", Type: "double"}, {Name: "errors", Type: list},
-			{Name: "output", Type: "dyn"}, {Name: "iteration", Type: "int"},
+			{Name: "valid", Type: "bool", Doc: "the verdict's"},
+			{Name: "score", Type: "double", Doc: "the verdict's, 0 to 1"},
+			{Name: "errors", Type: list, Doc: "the verdict's findings"},
+			{Name: "output", Type: "dyn", Doc: "the attempt's output"},
+			{Name: "iteration", Type: "int", Doc: "the attempt's number, from 1"},
 		},
 		core.PointStop: {
-			{Name: "iteration", Type: "int"}, {Name: "score", Type: "double"}, {Name: "best_score", Type: "double"},
-			{Name: "errors", Type: list}, {Name: "history", Type: list}, {Name: "usage", Type: object},
+			{Name: "iteration", Type: "int", Doc: "the attempt's number, from 1"},
+			{Name: "score", Type: "double", Doc: "the attempt's"},
+			{Name: "best_score", Type: "double", Doc: "the best attempt's"},
+			{Name: "errors", Type: list, Doc: "the attempt's findings"},
+			{Name: "history", Type: list, Doc: "the attempts so far, the oldest first, as many as history_limit lets be shown"},
+			{Name: "usage", Type: object, Doc: "what the loop took: tokens_in, tokens_out, tokens, cost_usd, wall_ms"},
 		},
 	}
 }
+
+// ExpressionVariables are what the expressions of a point may name; none where policies
+// decide.
+func ExpressionVariables(point core.Point) []program.Variable { return pointVariables()[point] }
 
 // Compile implements [core.Expressions]. The error's details also hold
 // "problems": every problem, as maps of line, column, message and hint.

@@ -1,7 +1,7 @@
 package workflow
 
 import (
-	"math"
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -36,6 +36,9 @@ func actionNames() []string {
 // action reads a node's with: block.
 func (l *loader) action(name string, with *document.Node) action.Spec {
 	b := l.block(with, name)
+	if !slices.Contains(callActions, name) { // which are forms of steps too, and bring their keys
+		b.has(name)
+	}
 	defer b.Done()
 	switch name {
 	case actionLoop:
@@ -91,21 +94,21 @@ func (l *loader) limits(b *block) loop.Limits {
 		Timeout:          b.duration("timeout"),
 		StopWhen:         l.expression(b, "stop_when", core.PointStop),
 		Accept:           l.expression(b, "accept", core.PointAccept),
-		CorrectMode:      loop.CorrectMode(b.oneOf("correct_mode", string(loop.CorrectReplace), string(loop.CorrectRegenerate))),
-		OnFailure:        loop.OnFailure(b.oneOf("on_failure", string(loop.ReturnBest), string(loop.ReturnLast), string(loop.Raise))),
-		OnEvaluatorError: loop.OnEvaluatorError(b.oneOf("on_evaluator_error", string(loop.EvaluatorErrorStop), string(loop.EvaluatorErrorFail))),
-		OnGeneratorError: loop.OnGeneratorError(b.oneOf("on_generator_error", string(loop.GeneratorErrorStop), string(loop.GeneratorErrorAttempt))),
+		CorrectMode:      loop.CorrectMode(b.oneOf("correct_mode")),
+		OnFailure:        loop.OnFailure(b.oneOf("on_failure")),
+		OnEvaluatorError: loop.OnEvaluatorError(b.oneOf("on_evaluator_error")),
+		OnGeneratorError: loop.OnGeneratorError(b.oneOf("on_generator_error")),
 		EvaluatorRetries: b.retries("evaluator_retries"),
 		GeneratorRetries: b.retries("generator_retries"),
 	}
 	if b.Get("max_iterations") != nil {
-		limits.MaxIterations = b.integer("max_iterations", 1, loop.MaxMaxIterations)
+		limits.MaxIterations = b.integer("max_iterations")
 	}
 	if b.Get("no_progress") != nil {
-		limits.NoProgress = b.integer("no_progress", 2, loop.MaxMaxIterations)
+		limits.NoProgress = b.integer("no_progress")
 	}
 	if b.Get("history_limit") != nil {
-		limits.HistoryLimit = b.integer("history_limit", 1, loop.MaxMaxIterations)
+		limits.HistoryLimit = b.integer("history_limit")
 	}
 	if n := b.Get("budget"); n != nil {
 		l.budget(n, &limits)
@@ -119,19 +122,19 @@ func (b *block) retries(key string) int {
 	if b.Get(key) == nil {
 		return 0
 	}
-	if n := b.integer(key, 0, 10); n > 0 {
+	if n := b.integer(key); n > 0 {
 		return n
 	}
 	return -1 // never
 }
 
 func (l *loader) budget(n *document.Node, limits *loop.Limits) {
-	b := l.block(n, "budget")
+	b := l.block(n, "budget", blockBudget)
 	if b.Get("tokens") != nil {
-		limits.BudgetTokens = int64(b.integer("tokens", 1, math.MaxInt32))
+		limits.BudgetTokens = int64(b.integer("tokens"))
 	}
 	if cost := b.Get("cost_usd"); cost != nil {
-		if limits.BudgetUSD = b.number("cost_usd", 0, math.MaxFloat64); limits.BudgetUSD == 0 && cost.Kind == document.Number {
+		if limits.BudgetUSD = b.number("cost_usd"); limits.BudgetUSD == 0 && cost.Kind == document.Number {
 			b.Add(cost.At, "", "cost_usd must be above 0")
 		}
 		priced := l.llmSettings["price"] != nil || len(l.llmSteps) > 0

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,11 +12,52 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// block reads a mapping with what only workflows have.
-type block struct{ *document.Reader }
+// block reads a mapping with what only workflows have. Which keys it may have, and the
+// words and bounds of their values, are in the tables of keys.
+type block struct {
+	*document.Reader
+	keys    []Key
+	ignored bool
+}
 
-func (l *loader) block(n *document.Node, what string) *block {
-	return &block{l.Mapping(n, what)}
+// block begins to read a mapping that has the keys of some blocks.
+func (l *loader) block(n *document.Node, what string, names ...string) *block {
+	b := &block{Reader: l.Mapping(n, what)}
+	b.has(names...)
+	return b
+}
+
+// has adds the keys of blocks to those that the mapping may have.
+func (b *block) has(names ...string) {
+	for _, name := range names {
+		b.keys = append(b.keys, blocks[name].Keys...)
+	}
+}
+
+// key is what the tables say of a key.
+func (b *block) key(name string) Key {
+	for _, k := range b.keys {
+		if k.Name == name {
+			return k
+		}
+	}
+	panic("workflow: no table has the key " + name + " of " + b.What)
+}
+
+// Ignore takes whatever keys there are.
+func (b *block) Ignore() { b.ignored = true }
+
+// Done notes the keys that the mapping can't have.
+func (b *block) Done() {
+	if b.ignored {
+		return
+	}
+	names := make([]string, len(b.keys))
+	for i, k := range b.keys {
+		names[i] = k.Name
+	}
+	slices.Sort(names)
+	b.Known(b.Node, b.What, slices.Compact(names)...)
 }
 
 // only reports a key that excludes another one that is there.
@@ -34,7 +74,7 @@ func (b *block) only(keys ...string) {
 }
 
 // name is text that must be there and have a form.
-func (b *block) name(key string, form *regexp.Regexp, hint string) string {
+func (b *block) name(key, hint string) string {
 	if b.Need(key) == nil {
 		return ""
 	}
@@ -42,14 +82,15 @@ func (b *block) name(key string, form *regexp.Regexp, hint string) string {
 	if n == nil {
 		return ""
 	}
-	if !form.MatchString(n.Text) {
+	if !b.key(key).Form.MatchString(n.Text) {
 		b.Add(n.At, hint, "%q can't be the %s of %s", core.Cut(n.Text), key, b.What)
 	}
 	return n.Text
 }
 
-// number is a number within bounds.
-func (b *block) number(key string, least, most float64) float64 {
+// number is a number within its bounds.
+func (b *block) number(key string) float64 {
+	least, most := b.key(key).Least, b.key(key).Most
 	n := b.Typed(key, document.Number)
 	if n == nil {
 		return 0
@@ -71,10 +112,10 @@ func between(least, most float64) string {
 	return "from " + text + " to " + strconv.FormatFloat(most, 'f', -1, 64)
 }
 
-// integer is a whole number within bounds.
-func (b *block) integer(key string, least, most int) int {
+// integer is a whole number within its bounds.
+func (b *block) integer(key string) int {
 	n := b.Get(key)
-	v := b.number(key, float64(least), float64(most))
+	v := b.number(key)
 	if v != math.Trunc(v) {
 		b.Add(n.At, "", "%s must be a whole number, not %s", key, n.JSON(nil))
 	}
@@ -95,8 +136,11 @@ func (b *block) duration(key string) time.Duration {
 	return d
 }
 
-// oneOf is text out of a list.
-func (b *block) oneOf(key string, values ...string) string {
+// oneOf is one of a key's words.
+func (b *block) oneOf(key string) string { return b.among(key, b.key(key).Values) }
+
+// among is text out of a list.
+func (b *block) among(key string, values []string) string {
 	n := b.Get(key)
 	if n == nil {
 		return ""

@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"math"
 	"slices"
 
 	"github.com/reflectory/reflectory/core/document"
@@ -15,11 +14,12 @@ const maxCompositeDepth = 5
 
 // composite reads a list of named evaluators.
 func (l *loader) composite(b *block, kind loop.CompositeKind, depth int) action.Step {
+	b.has(compositeForm(kind))
 	c := &action.Composite{Kind: kind, FailFast: b.Flag("fail_fast")}
 	if kind == loop.CompositeWeighted {
 		c.Threshold = loop.DefaultThreshold
 		if n := b.Get("threshold"); n != nil {
-			if c.Threshold = b.number("threshold", 0, 1); c.Threshold == 0 && n.Kind == document.Number {
+			if c.Threshold = b.number("threshold"); c.Threshold == 0 && n.Kind == document.Number {
 				b.Add(n.At, "", "threshold must be above 0: every score reaches 0")
 			}
 		}
@@ -47,8 +47,8 @@ func (l *loader) composite(b *block, kind loop.CompositeKind, depth int) action.
 func (l *loader) children(c *action.Composite, items []*document.Node, depth int) {
 	seen := map[string]bool{}
 	for _, item := range items {
-		child := l.block(item, "evaluator")
-		name := child.name("name", childForm, "a name is made of letters, digits, _, - and .")
+		child := l.block(item, "evaluator", formJudge, childBlock(c.Kind))
+		name := child.name("name", "a name is made of letters, digits, _, - and .")
 		if seen[name] && name != "" {
 			l.Add(child.Get("name").At, "", "there are two evaluators named %q", name)
 		}
@@ -56,7 +56,7 @@ func (l *loader) children(c *action.Composite, items []*document.Node, depth int
 		if c.Kind == loop.CompositeWeighted {
 			weight := 1.0
 			if child.Get("weight") != nil {
-				weight = child.number("weight", 0, math.MaxFloat64)
+				weight = child.number("weight")
 			}
 			c.Weights = append(c.Weights, weight)
 		}
@@ -66,4 +66,18 @@ func (l *loader) children(c *action.Composite, items []*document.Node, depth int
 		child.Done()
 		c.Children = append(c.Children, s)
 	}
+}
+
+func childBlock(kind loop.CompositeKind) string {
+	if kind == loop.CompositeWeighted {
+		return blockWeighted
+	}
+	return blockChild
+}
+
+func compositeForm(kind loop.CompositeKind) string {
+	if kind == loop.CompositeWeighted {
+		return formWeighted
+	}
+	return formAll
 }

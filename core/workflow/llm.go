@@ -3,7 +3,6 @@ package workflow
 import (
 	"encoding/json"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -38,19 +37,19 @@ func (c connection) text(key string) string {
 
 // connection reads an llm: block.
 func (l *loader) connection(n *document.Node, what string) connection {
-	b := l.block(n, what)
-	b.oneOf("provider", "openai", "ollama")
+	b := l.block(n, what, blockLLM)
+	b.oneOf("provider")
 	b.Text("base_url")
 	b.Text("model")
 	if b.Get("api_key_env") != nil {
-		b.name("api_key_env", envForm, "name the variable that holds the key, such as OPENAI_API_KEY, not the key itself")
+		b.name("api_key_env", "name the variable that holds the key, such as OPENAI_API_KEY, not the key itself")
 	}
 	b.duration("timeout")
 	if price := b.Get("price"); price != nil {
-		p := l.block(price, what+".price")
+		p := l.block(price, what+".price", blockPrice)
 		for _, key := range []string{"in", "out"} {
 			p.Need(key)
-			p.number(key, 0, math.MaxFloat64)
+			p.number(key)
 		}
 		p.Done()
 	}
@@ -72,6 +71,7 @@ func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 	var config object
 	var context part
 	if judge {
+		b.has(formLLM)
 		b.only("prompt", "prompt_file")
 		names = inJudgement()
 		if n := b.Get("context"); n != nil {
@@ -115,8 +115,9 @@ const llmHint = `write in the workflow: settings: {llm: {provider: ollama, base_
 
 // callParts reads what an llm.call has and a judge hasn't.
 func (l *loader) callParts(b *block, names []string) (config object) {
+	b.has(formCall)
 	b.only("prompt", "prompt_file", "messages")
-	b.oneOf("parse", "json")
+	b.oneOf("parse")
 	if n := b.Get("response_schema"); n != nil {
 		if n.Kind != document.Mapping && n.Kind != document.Bool {
 			l.Add(n.At, "", "response_schema must be a mapping or a boolean, not %s", n.Kind)
@@ -150,14 +151,10 @@ func (l *loader) sampling(b *block, names []string) (config object) {
 			}
 			config = append(config, field{key, p})
 			continue
-		case key == "temperature":
-			b.number(key, 0, 2)
-		case key == "top_p":
-			b.number(key, 0, 1)
-		case key == "seed":
-			b.integer(key, math.MinInt32, math.MaxInt32)
+		case b.key(key).Type == TypeNumber:
+			b.number(key)
 		default:
-			b.integer(key, 1, math.MaxInt32)
+			b.integer(key)
 		}
 		config = append(config, field{key, constant(n.JSON(nil))})
 	}
@@ -206,9 +203,9 @@ func lineOf(text string, offset int) (line, column int) {
 func (l *loader) messages(n *document.Node, names []string) part {
 	all := list{}
 	for _, item := range n.Items {
-		m := l.block(item, "a message")
+		m := l.block(item, "a message", blockMessage)
 		m.Need("role")
-		role := m.oneOf("role", "system", "user", "assistant")
+		role := m.oneOf("role")
 		content := part(constant(`""`))
 		if m.Need("content") != nil {
 			if c := m.Typed("content", document.Text); c != nil {

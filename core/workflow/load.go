@@ -105,7 +105,7 @@ func (l *loader) parse() *document.Node {
 func (l *loader) err() error { return l.Err("workflow_invalid") }
 
 func (l *loader) workflow(root *document.Node, p *Plan) {
-	b := l.block(root, "the workflow")
+	b := l.block(root, "the workflow", blockWorkflow)
 	if p.Name = strings.TrimSpace(b.Text("name")); p.Name == "" {
 		base := path.Base(strings.ReplaceAll(l.source.File, `\`, "/"))
 		p.Name = strings.TrimSuffix(base, path.Ext(base))
@@ -130,9 +130,9 @@ func (l *loader) workflow(root *document.Node, p *Plan) {
 }
 
 func (l *loader) settings(n *document.Node, p *Plan) {
-	b := l.block(n, "settings")
+	b := l.block(n, "settings", blockSettings)
 	if b.Get("step_limit") != nil {
-		p.StepLimit = b.integer("step_limit", 1, maxStepLimit)
+		p.StepLimit = b.integer("step_limit")
 	}
 	if llm := b.Get("llm"); llm != nil {
 		l.llmSettings = l.connection(llm, "settings.llm")
@@ -163,8 +163,8 @@ func (l *loader) nodes(items []*document.Node, p *Plan) {
 	}
 	seen := map[string]bool{}
 	for _, item := range items {
-		b := l.block(item, "a node")
-		n := Node{Name: b.name("name", nodeForm, "a node's name is made of a-z, 0-9 and _, and begins with a letter")}
+		b := l.block(item, "a node", blockNode)
+		n := Node{Name: b.name("name", "a node's name is made of a-z, 0-9 and _, and begins with a letter")}
 		switch {
 		case strings.HasPrefix(n.Name, core.ReservedPrefix) || n.Name == End:
 			l.Add(b.Get("name").At, "", "a node can't be named %q: the name is reserved", n.Name)
@@ -173,7 +173,7 @@ func (l *loader) nodes(items []*document.Node, p *Plan) {
 		}
 		seen[n.Name] = true
 		b.Need("action")
-		n.ActionName = b.oneOf("action", actionNames()...)
+		n.ActionName = b.oneOf("action")
 		with := b.Need("with")
 		n.When = l.expression(b, "when", core.PointWhen)
 		n.Goto = l.gotos(b.Typed("goto", document.List), names)
@@ -195,7 +195,7 @@ func (l *loader) gotos(n *document.Node, names []string) []Goto {
 	}
 	var ways []Goto
 	for _, item := range n.Items {
-		b := l.block(item, "goto")
+		b := l.block(item, "goto", blockGoto)
 		b.Need("to")
 		g := Goto{When: l.expression(b, "when", core.PointWhen), To: b.Text("to")}
 		if to := b.Typed("to", document.Text); to != nil && g.To != End && !slices.Contains(names, g.To) {

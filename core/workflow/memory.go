@@ -1,12 +1,9 @@
 package workflow
 
 import (
-	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/template"
@@ -16,26 +13,18 @@ import (
 // request's; any value may be templated, so types are checked when it is rendered.
 // The namespace is the run's where the block has none.
 func (l *loader) memory(b *block, verb action.MemoryVerb) action.Spec {
-	var keys []string
-	switch verb {
-	case action.VerbObserve:
-		b.Need("content")
-		keys = jsonKeys(reflect.TypeFor[core.ObserveRequest]())
-	case action.VerbReflect:
-		b.Need("source_ids")
-		b.Need("content")
-		keys = jsonKeys(reflect.TypeFor[core.ReflectRequest]())
-	case action.VerbRecall:
-		b.Need("query")
-		keys = jsonKeys(reflect.TypeFor[core.RecallRequest]())
-	case action.VerbFeedback:
+	for _, key := range b.keys {
+		if key.Required {
+			b.Need(key.Name)
+		}
+	}
+	if verb == action.VerbFeedback {
 		b.outcome()
-		keys = jsonKeys(reflect.TypeFor[core.FeedbackRequest]())
 	}
 	request := object{}
-	for _, key := range keys {
-		if n := b.Get(key); n != nil {
-			request = append(request, field{key, l.part(n, stateOnly())})
+	for _, key := range slices.SortedFunc(slices.Values(b.keys), func(a, b Key) int { return strings.Compare(a.Name, b.Name) }) {
+		if n := b.Get(key.Name); n != nil {
+			request = append(request, field{key.Name, l.part(n, key.Sees)})
 		}
 	}
 	return &action.MemorySpec{Verb: verb, Request: newValue(request, nil)}
@@ -43,26 +32,9 @@ func (l *loader) memory(b *block, verb action.MemoryVerb) action.Spec {
 
 // outcome checks what a feedback says, where no template says it.
 func (b *block) outcome() {
-	words := map[string][]string{
-		"outcome": {string(core.OutcomeSuccess), string(core.OutcomeFailure), string(core.OutcomePartial)},
-		"source":  {"user", "tool", "text"},
-	}
-	for _, key := range slices.Sorted(maps.Keys(words)) {
+	for _, key := range []string{"outcome", "source"} {
 		if n := b.Get(key); n != nil && (n.Kind != document.Text || !template.Is(n.Text)) {
-			b.oneOf(key, words[key]...)
+			b.oneOf(key)
 		}
 	}
-}
-
-// jsonKeys are the names of a struct's fields in JSON, sorted.
-func jsonKeys(t reflect.Type) []string {
-	var keys []string
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && name != "-" {
-			keys = append(keys, name)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -24,15 +24,16 @@ func fileURI(name string) *url.URL { return &url.URL{Scheme: fileScheme, Path: "
 // schema reads {type: schema}. The config holds every document that the schema
 // needs, so that the plugin reads no file.
 func (l *loader) schema(b *block) action.Step {
+	b.has(formSchema)
 	content, base := l.schemaContent(b)
 	documents := l.documents(b)
 	l.references(b, content, base, documents)
 
 	config := object{{"schema", constant(content)}, {"base", constant(core.MustJSON(base.String()))}}
 	for key, n := range map[string]string{
-		"draft":   strings.Replace(b.oneOf("draft", drafts...), "draft20", "20", 1),
-		"formats": b.oneOf("formats", "assert", "annotate"),
-		"scoring": b.oneOf("scoring", "graded", "strict"),
+		"draft":   strings.Replace(b.oneOf("draft"), "draft20", "20", 1),
+		"formats": b.oneOf("formats"),
+		"scoring": b.oneOf("scoring"),
 	} {
 		if n != "" {
 			config = append(config, field{key, constant(core.MustJSON(n))})

@@ -41,6 +41,9 @@ var (
 // step reads a generator, evaluator or corrector in any of its forms.
 func (l *loader) step(n *document.Node, kind sdk.Kind) action.Step {
 	b := l.block(n, string(kind))
+	if kind == sdk.KindEvaluator {
+		b.has(formJudge)
+	}
 	s := l.form(b, kind, 0)
 	if kind == sdk.KindEvaluator {
 		s.Parse = b.parse()
@@ -51,13 +54,14 @@ func (l *loader) step(n *document.Node, kind sdk.Kind) action.Step {
 }
 
 // parse reads parse: json of what judges.
-func (b *block) parse() bool { return b.oneOf("parse", "json") != "" }
+func (b *block) parse() bool { return b.oneOf("parse") != "" }
 
 // form reads the keys of a step. The block's owner ends it.
 func (l *loader) form(b *block, kind sdk.Kind, depth int) action.Step {
 	switch { // the keys of the other forms stay unknown
 	case b.Node.Get("action") != nil:
-		return l.call(b, b.oneOf("action", actionLLM, actionLua, actionPlugin), kind)
+		b.has(formAction)
+		return l.call(b, b.oneOf("action"), kind)
 	case b.Node.Get("type") != nil:
 		return l.builtin(b, kind, depth)
 	case b.Node.Get("run") != nil:
@@ -72,11 +76,12 @@ func (l *loader) form(b *block, kind sdk.Kind, depth int) action.Step {
 
 // builtin reads {type: …}.
 func (l *loader) builtin(b *block, kind sdk.Kind, depth int) action.Step {
-	types := []string{"llm", "lua"}
+	b.has(formType)
+	types := stepTypes
 	if kind == sdk.KindEvaluator {
-		types = []string{"schema", "llm", "lua", "all", "any", "weighted"}
+		types = judgeTypes
 	}
-	switch t := b.oneOf("type", types...); t {
+	switch t := b.among("type", types); t {
 	case "schema":
 		return l.schema(b)
 	case "llm":
@@ -148,7 +153,8 @@ func pluginHint(n *document.Node) string {
 }
 
 func (l *loader) plugin(b *block, kind sdk.Kind) action.Step {
-	name := b.name("plugin", pluginForm, pluginHint(b.Get("plugin")))
+	b.has(formPlugin)
+	name := b.name("plugin", pluginHint(b.Get("plugin")))
 	config := object{}
 	if n := b.Typed("config", document.Mapping); n != nil {
 		names := stateOnly()
@@ -169,6 +175,7 @@ func (l *loader) plugin(b *block, kind sdk.Kind) action.Step {
 
 // lua reads code, which is never templated.
 func (l *loader) lua(b *block, kind sdk.Kind) action.Step {
+	b.has(formLua)
 	b.only("code", "run")
 	code := b.Typed("code", document.Text)
 	if run := b.Typed("run", document.Text); code == nil {

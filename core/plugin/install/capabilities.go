@@ -39,7 +39,7 @@ func (r *reader) capabilities(n *document.Node) (c plugin.Capabilities) {
 		r.Add(n.At, "write network, fs, env and host below it", "capabilities must be a mapping, not %s", kindOf(n))
 		return c
 	}
-	r.Known(n, "capabilities", "network", "fs", "env", "host")
+	r.Known(n, "capabilities", names(CapabilityKeys())...)
 	c.Network = r.names(n.Get("network"), "network", CheckEndpoint)
 	c.FS = r.names(n.Get("fs"), "fs", checkPath)
 	c.Env = r.names(n.Get("env"), "env", checkVariable)

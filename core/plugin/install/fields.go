@@ -137,7 +137,7 @@ func (r *reader) limits(n *document.Node, runtime plugin.Runtime) (l plugin.Limi
 		r.Add(n.At, "", "limits must be a mapping, not %s", kindOf(n))
 		return l
 	}
-	r.Known(n, "limits", "memory", "fuel", "timeout", "instances", "parallel", "output", "processes")
+	r.Known(n, "limits", names(LimitKeys())...)
 	memory := int64(maxMemory)
 	if runtime == plugin.RuntimeWASM {
 		memory = maxModuleMemory
@@ -149,8 +149,7 @@ func (r *reader) limits(n *document.Node, runtime plugin.Runtime) (l plugin.Limi
 	l.Instances = int(r.count(n.Get("instances"), "instances", maxInstances))
 	l.Parallel = int(r.count(n.Get("parallel"), "parallel", maxParallel))
 	l.Processes = int(r.count(n.Get("processes"), "processes", maxProcesses))
-	r.only(n, runtime, plugin.RuntimeProcess, "processes")
-	r.only(n, runtime, plugin.RuntimeWASM, "fuel")
+	r.only(n, runtime, LimitKeys())
 	return l
 }
 

@@ -18,7 +18,11 @@ import (
 // PackageFile is the file that makes a folder a package.
 const PackageFile = "plugin.yaml"
 
-const maxDescription = 300
+// Bounds of what a plugin.yaml says, in bytes.
+const (
+	maxVersion     = 64
+	maxDescription = 300
+)
 
 var (
 	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}/[a-z][a-z0-9-]{0,63}$`)
@@ -87,17 +91,17 @@ func ParsePackage(file string, text []byte) (*Package, error) {
 }
 
 func (r *reader) readPackage(n *document.Node, p *Package) {
-	r.Known(n, "plugin.yaml", "name", "version", "kinds", "description", "runtime", "entry",
-		"capabilities", "limits", "tls", "abi", "stateful", "isolation")
-	for _, key := range []string{"name", "version", "kinds", "entry"} {
-		if n.Get(key) == nil {
-			r.Add(n.At, "", "plugin.yaml needs the key %q", key)
+	keys := PackageKeys()
+	r.Known(n, PackageFile, names(keys)...)
+	for _, key := range keys {
+		if key.Required && n.Get(key.Name) == nil {
+			r.Add(n.At, "", "plugin.yaml needs the key %q", key.Name)
 		}
 	}
 	p.Name = r.form(n.Get("name"), "name", nameForm, "write publisher/name, each of a-z, 0-9 and -, such as acme/word-count")
 	p.Version = r.form(n.Get("version"), "version", versionForm, "write a semantic version, such as 1.4.0")
-	if v := n.Get("version"); v != nil && len(v.Text) > 64 {
-		r.Add(v.At, "", "version has more than 64 bytes")
+	if v := n.Get("version"); v != nil && len(v.Text) > maxVersion {
+		r.Add(v.At, "", "version has more than %d bytes", maxVersion)
 	}
 	p.Description = r.description(n.Get("description"))
 	p.Kinds = r.kinds(n.Get("kinds"))
@@ -112,15 +116,14 @@ func (r *reader) readPackage(n *document.Node, p *Package) {
 	if p.Stateful && p.Isolated {
 		r.Add(n.Get("stateful").At, "leave one of them out", "stateful and isolation: call contradict each other")
 	}
-	r.only(n, p.Runtime, plugin.RuntimeProcess, "tls")
-	r.only(n, p.Runtime, plugin.RuntimeWASM, "abi", "stateful", "isolation")
+	r.only(n, p.Runtime, keys)
 }
 
 // only refuses keys that mean nothing to the package's runtime.
-func (r *reader) only(n *document.Node, has, needs plugin.Runtime, keys ...string) {
+func (r *reader) only(n *document.Node, has plugin.Runtime, keys []Key) {
 	for _, key := range keys {
-		if v := n.Get(key); v != nil && has != needs {
-			r.Add(v.At, "remove it", "%s is for runtime: %s only", key, needs)
+		if v := n.Get(key.Name); v != nil && key.Runtime != "" && has != key.Runtime {
+			r.Add(v.At, "remove it", "%s is for runtime: %s only", key.Name, key.Runtime)
 		}
 	}
 }

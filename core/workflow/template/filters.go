@@ -3,12 +3,16 @@ package template
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 // filter is what stands behind a pipe. Absent arguments are nil.
 type filter struct {
+	// doc is what it gives.
+	doc      string
 	params   []string
 	required int
 	// rest makes params those that are given by name only, and takes any number
@@ -27,48 +31,74 @@ func (f filter) signature() string {
 	return fmt.Sprintf("%d to %d arguments: %s", f.required, len(f.params), strings.Join(f.params, ", "))
 }
 
+// Function is a filter or a test as its users know it.
+type Function struct {
+	Name string
+	// Args are the names of its arguments; those that may be left out are in brackets.
+	Args string
+	// Doc is what a filter gives, or when a test holds.
+	Doc string
+}
+
+// Filters lists the filters, sorted.
+func Filters() []Function {
+	var list []Function
+	for _, name := range slices.Sorted(maps.Keys(filters)) {
+		f := filters[name]
+		args := slices.Clone(f.params)
+		for i := f.required; i < len(args); i++ {
+			args[i] = "[" + args[i] + "]"
+		}
+		if f.rest {
+			args = append([]string{"…"}, args...)
+		}
+		list = append(list, Function{name, strings.Join(args, ", "), f.doc})
+	}
+	return list
+}
+
 // filters is the whole set.
 var filters = map[string]filter{
-	"abs":        {apply: absolute},
-	"batch":      {params: []string{"linecount", "fill_with"}, required: 1, apply: batch},
-	"capitalize": {apply: onText(capitalize)},
-	"d":          {params: []string{"value", "boolean"}, apply: fallback},
-	"default":    {params: []string{"value", "boolean"}, apply: fallback},
-	"dictsort":   {params: []string{"case_sensitive", "by", "reverse"}, apply: dictSort},
-	"first":      {apply: edge(0)},
-	"float":      {apply: toFloatFilter},
-	"groupby":    {params: []string{"attribute", "default"}, required: 1, apply: groupBy},
-	"indent":     {params: []string{"width", "first", "blank"}, apply: indent},
-	"int":        {apply: toInt},
-	"items":      {apply: items},
-	"join":       {params: []string{"separator", "attribute"}, apply: join},
-	"json":       {params: []string{"indent"}, apply: toJSON},
-	"keys":       {apply: keys},
-	"last":       {apply: edge(-1)},
-	"length":     {apply: length},
-	"list":       {apply: toList},
-	"lower":      {apply: onText(strings.ToLower)},
-	"map":        {params: []string{"attribute", "default"}, rest: true, apply: mapped},
-	"max":        {apply: extreme(1)},
-	"min":        {apply: extreme(-1)},
-	"reject":     {rest: true, apply: selected(false, false)},
-	"rejectattr": {rest: true, apply: selected(true, false)},
-	"replace":    {params: []string{"old", "new"}, required: 2, apply: replace},
-	"reverse":    {apply: reverse},
-	"round":      {params: []string{"precision"}, apply: round},
-	"select":     {rest: true, apply: selected(false, true)},
-	"selectattr": {rest: true, apply: selected(true, true)},
-	"sort":       {params: []string{"reverse", "case_sensitive", "attribute"}, apply: sorted},
-	"split":      {params: []string{"separator"}, apply: split},
-	"string":     {apply: func(r *render, in any, _ []any) (any, error) { return r.show(in) }},
-	"sum":        {params: []string{"attribute", "start"}, apply: sum},
-	"title":      {apply: titled},
-	"tojson":     {params: []string{"indent"}, apply: toJSON},
-	"trim":       {apply: onText(strings.TrimSpace)},
-	"truncate":   {params: []string{"length"}, required: 1, apply: truncate},
-	"unique":     {apply: unique},
-	"upper":      {apply: onText(strings.ToUpper)},
-	"values":     {apply: values},
+	"abs":        {doc: "a number without its sign", apply: absolute},
+	"batch":      {doc: "a list as lists of so many items, the last filled up", params: []string{"linecount", "fill_with"}, required: 1, apply: batch},
+	"capitalize": {doc: "a text with a capital at its beginning and small letters after it", apply: onText(capitalize)},
+	"d":          {doc: "the same as default", params: []string{"value", "boolean"}, apply: fallback},
+	"default":    {doc: "the value, or another where there is none; with `true`, also where it is empty or false", params: []string{"value", "boolean"}, apply: fallback},
+	"dictsort":   {doc: "an object as a list of keys and values, sorted by `key` or `value`", params: []string{"case_sensitive", "by", "reverse"}, apply: dictSort},
+	"first":      {doc: "the first item", apply: edge(0)},
+	"float":      {doc: "a number, 0 where it is none", apply: toFloatFilter},
+	"groupby":    {doc: "a list as groups with `grouper` and `list`, by a key of its items", params: []string{"attribute", "default"}, required: 1, apply: groupBy},
+	"indent":     {doc: "a text with its lines moved right, by default by 4", params: []string{"width", "first", "blank"}, apply: indent},
+	"int":        {doc: "a whole number, 0 where it is none", apply: toInt},
+	"items":      {doc: "an object as a list of keys and values", apply: items},
+	"join":       {doc: "a list's texts as one, with a text between them", params: []string{"separator", "attribute"}, apply: join},
+	"json":       {doc: "the value as JSON; with a number, indented by it", params: []string{"indent"}, apply: toJSON},
+	"keys":       {doc: "an object's keys", apply: keys},
+	"last":       {doc: "the last item", apply: edge(-1)},
+	"length":     {doc: "how many items, keys or characters it has", apply: length},
+	"list":       {doc: "a list of what it holds", apply: toList},
+	"lower":      {doc: "in small letters", apply: onText(strings.ToLower)},
+	"map":        {doc: "each item's key `attribute`, or each item after another filter", params: []string{"attribute", "default"}, rest: true, apply: mapped},
+	"max":        {doc: "the largest item", apply: extreme(1)},
+	"min":        {doc: "the smallest item", apply: extreme(-1)},
+	"reject":     {doc: "the items that a test doesn't hold for", rest: true, apply: selected(false, false)},
+	"rejectattr": {doc: "the items whose key a test doesn't hold for", rest: true, apply: selected(true, false)},
+	"replace":    {doc: "a text with a part replaced everywhere", params: []string{"old", "new"}, required: 2, apply: replace},
+	"reverse":    {doc: "in the reverse order", apply: reverse},
+	"round":      {doc: "a number with so many decimals, by default none", params: []string{"precision"}, apply: round},
+	"select":     {doc: "the items that a test holds for", rest: true, apply: selected(false, true)},
+	"selectattr": {doc: "the items whose key a test holds for", rest: true, apply: selected(true, true)},
+	"sort":       {doc: "a list, sorted", params: []string{"reverse", "case_sensitive", "attribute"}, apply: sorted},
+	"split":      {doc: "a text's parts between a separator, by default white space", params: []string{"separator"}, apply: split},
+	"string":     {doc: "the value as a text", apply: func(r *render, in any, _ []any) (any, error) { return r.show(in) }},
+	"sum":        {doc: "the sum of the items, or of their key `attribute`", params: []string{"attribute", "start"}, apply: sum},
+	"title":      {doc: "a text with a capital at the beginning of each word", apply: titled},
+	"tojson":     {doc: "the same as json", params: []string{"indent"}, apply: toJSON},
+	"trim":       {doc: "a text without white space around it", apply: onText(strings.TrimSpace)},
+	"truncate":   {doc: "the first characters of a text, with … where it is longer", params: []string{"length"}, required: 1, apply: truncate},
+	"unique":     {doc: "a list without repetitions", apply: unique},
+	"upper":      {doc: "in capitals", apply: onText(strings.ToUpper)},
+	"values":     {doc: "an object's values", apply: values},
 }
 
 func fallback(_ *render, in any, args []any) (any, error) {

@@ -1,6 +1,8 @@
 package template
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/tokens"
@@ -8,40 +10,51 @@ import (
 
 // test is what stands behind "is", and in.
 type test struct {
+	// doc says when it holds.
+	doc   string
 	args  int
 	apply func(r *render, v any, args []any) (bool, error)
 }
 
+// Tests lists the tests, sorted.
+func Tests() []Function {
+	var list []Function
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		list = append(list, Function{name, strings.Repeat("value", tests[name].args), tests[name].doc})
+	}
+	return list
+}
+
 // tests is the whole set.
 var tests = map[string]test{
-	"boolean":     {apply: ofType("a boolean")},
-	"defined":     {apply: func(_ *render, v any, _ []any) (bool, error) { return !isUndefined(v), nil }},
-	"divisibleby": {args: 1, apply: divisible},
-	"eq":          {args: 1, apply: equals},
-	"equalto":     {args: 1, apply: equals},
-	"even":        {apply: parity(0)},
-	"false":       {apply: func(_ *render, v any, _ []any) (bool, error) { return v == false, nil }},
-	"ge":          {args: 1, apply: ordered(tokens.GreaterThanOrEqual)},
-	"greaterthan": {args: 1, apply: ordered(tokens.GreaterThan)},
-	"gt":          {args: 1, apply: ordered(tokens.GreaterThan)},
-	"in":          {args: 1, apply: contains},
-	"integer":     {apply: isInteger},
-	"le":          {args: 1, apply: ordered(tokens.LowerThanOrEqual)},
-	"lessthan":    {args: 1, apply: ordered(tokens.LowerThan)},
-	"lt":          {args: 1, apply: ordered(tokens.LowerThan)},
-	"mapping":     {apply: ofType("an object")},
-	"ne": {args: 1, apply: func(r *render, v any, args []any) (bool, error) {
+	"boolean":     {doc: "true or false", apply: ofType("a boolean")},
+	"defined":     {doc: "it is there", apply: func(_ *render, v any, _ []any) (bool, error) { return !isUndefined(v), nil }},
+	"divisibleby": {doc: "a number is divisible by another", args: 1, apply: divisible},
+	"eq":          {doc: "equal", args: 1, apply: equals},
+	"equalto":     {doc: "equal", args: 1, apply: equals},
+	"even":        {doc: "an even number", apply: parity(0)},
+	"false":       {doc: "false", apply: func(_ *render, v any, _ []any) (bool, error) { return v == false, nil }},
+	"ge":          {doc: "at least", args: 1, apply: ordered(tokens.GreaterThanOrEqual)},
+	"greaterthan": {doc: "greater", args: 1, apply: ordered(tokens.GreaterThan)},
+	"gt":          {doc: "greater", args: 1, apply: ordered(tokens.GreaterThan)},
+	"in":          {doc: "it is an item of a list, a key of an object or a part of a text", args: 1, apply: contains},
+	"integer":     {doc: "a whole number", apply: isInteger},
+	"le":          {doc: "at most", args: 1, apply: ordered(tokens.LowerThanOrEqual)},
+	"lessthan":    {doc: "less", args: 1, apply: ordered(tokens.LowerThan)},
+	"lt":          {doc: "less", args: 1, apply: ordered(tokens.LowerThan)},
+	"mapping":     {doc: "an object", apply: ofType("an object")},
+	"ne": {doc: "not equal", args: 1, apply: func(r *render, v any, args []any) (bool, error) {
 		same, err := equals(r, v, args)
 		return !same, err
 	}},
-	"none":      {apply: ofType("null")},
-	"null":      {apply: ofType("null")},
-	"number":    {apply: ofType("a number")},
-	"odd":       {apply: parity(1)},
-	"sequence":  {apply: ofType("a list")},
-	"string":    {apply: ofType("text")},
-	"true":      {apply: func(_ *render, v any, _ []any) (bool, error) { return v == true, nil }},
-	"undefined": {apply: func(_ *render, v any, _ []any) (bool, error) { return isUndefined(v), nil }},
+	"none":      {doc: "null", apply: ofType("null")},
+	"null":      {doc: "null", apply: ofType("null")},
+	"number":    {doc: "a number", apply: ofType("a number")},
+	"odd":       {doc: "an odd number", apply: parity(1)},
+	"sequence":  {doc: "a list", apply: ofType("a list")},
+	"string":    {doc: "a text", apply: ofType("text")},
+	"true":      {doc: "true", apply: func(_ *render, v any, _ []any) (bool, error) { return v == true, nil }},
+	"undefined": {doc: "it isn't there", apply: func(_ *render, v any, _ []any) (bool, error) { return isUndefined(v), nil }},
 }
 
 func isUndefined(v any) bool {

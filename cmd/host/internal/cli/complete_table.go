@@ -50,6 +50,7 @@ var argumentOffers = map[string][]offer{
 	"policy test":         {folder},
 	"policy diff":         {folder, folder},
 	"policy replay":       {folder},
+	"workflow describe":   {workflowBlocks},
 	"policy describe":     {policyPoints},
 	"policy eval":         {policyPoints},
 	"policy explain":      {policyPoints},

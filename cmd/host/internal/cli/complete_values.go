@@ -17,23 +17,24 @@ import (
 
 // What is offered of the store, the plugins and the program itself.
 var (
-	runIDs       = offer{values: fromStore(offerRuns)}
+	runIDs         = offer{values: fromStore(offerRuns)}
 	jobIDs       = offer{values: fromStore(offerJobs)}
-	workflows    = offer{values: fromStore(offerWorkflows)}
-	memoryIDs    = offer{values: fromStore(offerMemories)}
-	pendingIDs   = offer{values: fromStore(offerPending)}
-	knowledgeIDs = offer{values: fromStore(offerKnowledge)}
-	namespaces   = offer{values: fromStore(offerNamespaces)}
-	sessions     = offer{values: fromStore(offerSessions)}
-	streams      = offer{values: fromStore(offerStreams)}
-	pluginNames  = offer{values: offerPlugins}
-	policyPoints = offer{values: offerPoints}
-	fields       = offer{values: func(context.Context, *App) []string { return offerFields("") }}
-	fieldValues  = offer{values: func(context.Context, *App) []string { return offerFields("=") }, open: true}
-	languages    = offer{values: func(context.Context, *App) []string { return languageNames() }}
-	memoryKinds  = oneOf("observation", "semantic", "procedural", "notification", "reflection")
-	memoryStates = offer{values: offerStates}
-	relations    = oneOf(core.RelationReflectsOn, core.RelationSupersedes, core.RelationContradicts,
+	workflows      = offer{values: fromStore(offerWorkflows)}
+	memoryIDs      = offer{values: fromStore(offerMemories)}
+	pendingIDs     = offer{values: fromStore(offerPending)}
+	knowledgeIDs   = offer{values: fromStore(offerKnowledge)}
+	namespaces     = offer{values: fromStore(offerNamespaces)}
+	sessions       = offer{values: fromStore(offerSessions)}
+	streams        = offer{values: fromStore(offerStreams)}
+	pluginNames    = offer{values: offerPlugins}
+	policyPoints   = offer{values: offerPoints}
+	workflowBlocks = offer{values: func(context.Context, *App) []string { return blockNames() }}
+	fields         = offer{values: func(context.Context, *App) []string { return offerFields("") }}
+	fieldValues    = offer{values: func(context.Context, *App) []string { return offerFields("=") }, open: true}
+	languages      = offer{values: func(context.Context, *App) []string { return languageNames() }}
+	memoryKinds    = oneOf("observation", "semantic", "procedural", "notification", "reflection")
+	memoryStates   = offer{values: offerStates}
+	relations      = oneOf(core.RelationReflectsOn, core.RelationSupersedes, core.RelationContradicts,
 		core.RelationDerivedFrom, core.RelationConsolidatedFrom, core.RelationRelatedTo)
 )
 

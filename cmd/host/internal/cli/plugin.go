@@ -25,7 +25,7 @@ without one, in the data folder. The shipped plugins have a lock of their own,
 next to the program; the first counts where both pin a name.`,
 		RunE: needsCommand,
 	}
-	c.AddCommand(pluginListCommand(a), pluginAddCommand(a), pluginRemoveCommand(a), pluginPruneCommand(a),
+	c.AddCommand(pluginListCommand(a), pluginDescribeCommand(a.out), pluginAddCommand(a), pluginRemoveCommand(a), pluginPruneCommand(a),
 		pluginInspectCommand(a), pluginVerifyCommand(a), pluginLogsCommand(a), pluginSignCommand(a.out),
 		pluginNewCommand(a.out), pluginTestCommand(a))
 	return c

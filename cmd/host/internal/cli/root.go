@@ -68,7 +68,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(
 		initCommand(a), runCommand(a), resumeCommand(a), replayCommand(a), runsCommand(a),
-		evaluateCommand(a), correctCommand(a), pluginCommand(a), policyCommand(a),
+		evaluateCommand(a), correctCommand(a), workflowCommand(a), pluginCommand(a), policyCommand(a),
 		memoryCommand(a), knowledgeCommand(a), governanceCommand(a), gateCommand(a), evidenceCommand(a),
 		auditCommand(a), storeCommand(a), decisionsCommand(a), sessionCommand(a), dreamCommand(a), tokenCommand(a), jobsCommand(a), reflectCommand(a),
 		serveCommand(a), mcpCommand(a), openCommand(a), statusCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(),

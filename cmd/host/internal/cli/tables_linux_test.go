@@ -36,7 +36,7 @@ func (w *world) onTerminal(t *testing.T, columns uint16, line string) (code int,
 // listings are the commands that print tables, with rows in the world of the test.
 var listings = []string{
 	"runs list", "memory list", "memory namespaces", "memory pending", "plugin list", "plugin inspect reflectory/lua-eval",
-	"knowledge list", "governance get NS", "governance explain NS", "policy check policies", "policy describe", "policy describe retention",
+	"knowledge list", "governance get NS", "governance explain NS", "policy check policies", "policy describe", "policy describe retention", "workflow describe", "workflow describe reflection.loop", "plugin describe",
 	"policy explain retention --namespace NS", "audit show", "audit show run/RUN", "audit show --types", "config show", "status",
 	"memory recall words --namespace NS", "store check", "runs show RUN", "memory explain MEMORY", "audit verify",
 }

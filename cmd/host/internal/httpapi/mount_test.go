@@ -44,7 +44,7 @@ func TestMount_IsBehindTheChecks(t *testing.T) {
 // TestMount_RefusalsSayNothingOfTheInside to the caller, and all of it to the log.
 func TestMount_RefusalsSayNothingOfTheInside(t *testing.T) {
 	s := newSite(t)
-	r := &request{trace: "0af7"}
+	r := &request{trace: core.Trace{ID: "0af7"}}
 	ctx := context.WithValue(t.Context(), requestKey{}, r)
 	p := &client.Problem{Detail: "the disk is on fire", Code: "internal"}
 	s.api.Refused(ctx, errors.New("the disk is on fire"), nil, p)

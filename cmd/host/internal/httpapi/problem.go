@@ -47,6 +47,9 @@ var (
 	operationStatuses = map[string]int{"invalid_page_token": 400, "precondition_failed": 412, "body_unreadable": 400, "body_timeout": 408}
 )
 
+// tooLarge ends the reasons of what is too large.
+const tooLarge = "_too_large"
+
 // statusOf is an error's status: of an operation that was called, or of what came before.
 func statusOf(e *sdk.Error, called bool) int {
 	own := transportStatuses
@@ -57,7 +60,7 @@ func statusOf(e *sdk.Error, called bool) int {
 	case e.FromPlugin:
 	case status != 0:
 		return status
-	case e.Code == sdk.Exhausted && strings.HasSuffix(e.Reason, "_too_large"):
+	case e.Code == sdk.Exhausted && strings.HasSuffix(e.Reason, tooLarge):
 		return http.StatusRequestEntityTooLarge
 	}
 	if status := statuses[e.Code]; status != 0 {

@@ -1,0 +1,46 @@
+package httpapi
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Answer is how errors of a class, or of one reason, are answered.
+type Answer struct {
+	Status int
+	Title  string
+	// Class is the errors' class, and Reasons are the codes that have this status although
+	// their class has another one; one of the two is empty. A * in a code is any text.
+	Class   sdk.Code
+	Reasons []string
+}
+
+// Answers lists how errors are answered, by status: what the API does, as its documents
+// say it.
+func Answers() []Answer {
+	var list []Answer
+	for class, status := range statuses {
+		list = append(list, Answer{Status: status, Title: titles[class], Class: class})
+	}
+	own := map[int][]string{http.StatusRequestEntityTooLarge: {"*" + tooLarge}}
+	for _, reasons := range []map[string]int{transportStatuses, operationStatuses} {
+		for reason, status := range reasons {
+			own[status] = append(own[status], reason)
+		}
+	}
+	for status, names := range own {
+		slices.Sort(names)
+		names = slices.Compact(names)
+		list = append(list, Answer{Status: status, Reasons: names})
+	}
+	slices.SortFunc(list, func(a, b Answer) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Class, b.Class))
+	})
+	return list
+}
+
+// DefaultLimits are the limits where nothing else is set.
+func DefaultLimits() Limits { return Limits{}.withDefaults() }

@@ -1,0 +1,149 @@
+package workflow
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/reflectory/reflectory/core"
+)
+
+// jsonSchema is a JSON Schema, or a part of one.
+type jsonSchema map[string]any
+
+// Schema is the JSON Schema (draft 7) of workflow files, for editors. It tells the shape,
+// the words and the bounds of each value. What two keys must have in common, and what
+// templates and expressions may say, only [Load] knows.
+func Schema() json.RawMessage {
+	definitions := jsonSchema{
+		"generator": stepSchema(stepTypes, formCall),
+		"corrector": stepSchema(stepTypes, formCall),
+		"evaluator": stepSchema(judgeTypes, formLLM, formJudge),
+		blockChild:  stepSchema(judgeTypes, formLLM, formJudge, blockChild), blockWeighted: stepSchema(judgeTypes, formLLM, formJudge, blockWeighted),
+	}
+	for _, b := range append(outerBlocks(), actionBlocks()...) {
+		definitions[b.Name] = objectOf(b.Doc, b.Name)
+	}
+	for _, name := range []string{blockMessage, formCall, formLua, formPlugin} {
+		definitions[name] = objectOf(blocks[name].Doc, name)
+	}
+	definitions[blockNode] = nodeSchema()
+	return core.MustJSON(jsonSchema{
+		"$schema": "http://json-schema.org/draft-07/schema#", "title": "Reflectory workflow", "$ref": ref(blockWorkflow)["$ref"],
+		"definitions": definitions,
+	})
+}
+
+func ref(block string) jsonSchema {
+	return jsonSchema{"$ref": "#/definitions/" + block}
+}
+
+// objectOf is the schema of a mapping that has the keys of some blocks.
+func objectOf(doc string, names ...string) jsonSchema {
+	properties, required := jsonSchema{}, []string{}
+	for _, name := range names {
+		for _, k := range blocks[name].Keys {
+			properties[k.Name] = k.schema()
+			if k.Required {
+				required = append(required, k.Name)
+			}
+		}
+	}
+	slices.Sort(required)
+	return jsonSchema{"type": "object", "description": doc, "properties": properties, "required": required, "additionalProperties": false}
+}
+
+// nodeSchema is a node's: what is under with depends on its action.
+func nodeSchema() jsonSchema {
+	s := objectOf(blocks[blockNode].Doc, blockNode)
+	var cases []jsonSchema
+	for _, action := range actionNames() {
+		cases = append(cases, jsonSchema{
+			"if":   jsonSchema{"properties": jsonSchema{"action": jsonSchema{"const": action}}},
+			"then": jsonSchema{"properties": jsonSchema{"with": ref(action)}},
+		})
+	}
+	s["allOf"] = cases
+	return s
+}
+
+// stepSchema is the schema of a step: one of its forms, each with the keys that every form
+// has. model is the form of a language model.
+func stepSchema(types []string, model string, every ...string) jsonSchema {
+	forms := []jsonSchema{
+		variant("action", actionLLM, model, every), variant("action", actionLua, formLua, every), variant("action", actionPlugin, formPlugin, every),
+		variant("", "run", formLua, every), variant("", "plugin", formPlugin, every),
+	}
+	for _, t := range types {
+		form := map[string]string{"schema": formSchema, "llm": model, "lua": formLua, "all": formAll, "any": formAll, "weighted": formWeighted}[t]
+		forms = append(forms, variant("type", t, form, every))
+	}
+	return jsonSchema{"anyOf": forms}
+}
+
+// variant is a form that a key's word chooses or, without a key, that a key of its own
+// shows.
+func variant(key, word, form string, every []string) jsonSchema {
+	s := objectOf(blocks[form].Doc, append([]string{form}, every...)...)
+	required, properties := s["required"].([]string), s["properties"].(jsonSchema)
+	if key == "" {
+		s["required"] = slices.Compact(slices.Sorted(slices.Values(append(required, word))))
+		return s
+	}
+	properties[key] = jsonSchema{"const": word}
+	s["required"] = append(required, key)
+	return s
+}
+
+// schema is the schema of a key's value.
+func (k Key) schema() jsonSchema {
+	s := k.valueSchema()
+	if len(k.Sees) > 0 && k.Type != TypeText && k.Type != TypeAny {
+		s = jsonSchema{"anyOf": []any{s, jsonSchema{"type": "string", "pattern": `\{[{%]`}}}
+	}
+	s["description"] = k.Doc
+	if k.Default != "" {
+		s["description"] = k.Doc + " Default: " + k.Default + "."
+	}
+	return s
+}
+
+func (k Key) valueSchema() jsonSchema {
+	switch k.Type {
+	case TypeText:
+		return jsonSchema{"type": "string"}
+	case TypeWord:
+		return jsonSchema{"enum": k.Values}
+	case TypeName:
+		return jsonSchema{"type": "string", "pattern": k.Form.String()}
+	case TypeFlag:
+		return jsonSchema{"type": "boolean"}
+	case TypeNumber:
+		return k.bounded("number")
+	case TypeInteger:
+		return k.bounded("integer")
+	case TypeDuration:
+		return jsonSchema{"type": "string", "pattern": `^([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h))+$`}
+	case TypeExpression:
+		return jsonSchema{"type": []string{"string", "boolean"}}
+	case TypeMapping:
+		if k.Block != "" {
+			return jsonSchema{"allOf": []any{ref(k.Block)}} // next to $ref, draft 7 reads nothing
+		}
+		return jsonSchema{"type": "object"}
+	case TypeList:
+		if k.Block != "" {
+			return jsonSchema{"type": "array", "items": ref(k.Block)}
+		}
+		return jsonSchema{"type": "array"}
+	}
+	return jsonSchema{}
+}
+
+func (k Key) bounded(kind string) jsonSchema {
+	s := jsonSchema{"type": kind, "minimum": k.Least}
+	if k.Most != math.MaxInt32 && k.Most != math.MaxFloat64 {
+		s["maximum"] = k.Most
+	}
+	return s
+}

@@ -1,0 +1,262 @@
+package workflow
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/loop"
+)
+
+// What may be written in a workflow file is in tables: the loader takes the keys that a
+// mapping has, the words and the bounds from them, the JSON Schema is made of them, and so
+// is the reference page. What two keys must have in common is checked by the loader alone.
+
+// KeyType says what the value of a key is.
+type KeyType string
+
+// The types of values.
+const (
+	TypeText       KeyType = "text"
+	TypeWord       KeyType = "word"       // one of Values
+	TypeName       KeyType = "name"       // text that matches Form
+	TypeFlag       KeyType = "boolean"    // true or false
+	TypeNumber     KeyType = "number"     // from Least to Most
+	TypeInteger    KeyType = "integer"    // from Least to Most
+	TypeDuration   KeyType = "duration"   // above zero, such as 500ms, 30s or 2m
+	TypeExpression KeyType = "expression" // CEL at Point, or a boolean
+	TypeMapping    KeyType = "mapping"
+	TypeList       KeyType = "list"
+	TypeAny        KeyType = "any"
+)
+
+// Key is a key of a mapping in a workflow file.
+type Key struct {
+	Name string
+	Type KeyType
+	// Doc says in a line what it does.
+	Doc string
+	// Default is what holds without it, in words; "" is nothing.
+	Default string
+	// Required is whether it must be there.
+	Required bool
+	// Values are the words of TypeWord.
+	Values []string
+	// Least and Most bound a number; [math.MaxInt32] or [math.MaxFloat64] is no bound.
+	Least, Most float64
+	// Form is what a name must match.
+	Form *regexp.Regexp
+	// Point is where an expression is compiled.
+	Point core.Point
+	// Sees are the variables that templates in the value may read; none is that it holds
+	// no templates. A text with a template may stand for a value of any type.
+	Sees []string
+	// Block is the block that a mapping, or each mapping of a list, is; "" is any.
+	Block string
+}
+
+// Block is a mapping in a workflow file: its keys, in the order in which they are explained.
+type Block struct {
+	// Name is stable: "workflow", "node", "reflection.loop", "evaluator.schema".
+	Name string
+	Doc  string
+	Keys []Key
+}
+
+// The blocks that steps are made of: the common keys of a step, and those of its form.
+const (
+	blockWorkflow = "workflow"
+	blockSettings = "settings"
+	blockLLM      = "llm"
+	blockPrice    = "price"
+	blockNode     = "node"
+	blockGoto     = "goto"
+	blockBudget   = "budget"
+	blockMessage  = "message"
+	blockChild    = "child"
+	blockWeighted = "child.weighted"
+
+	formAction   = "step.action"
+	formType     = "step.type"
+	formJudge    = "evaluator"
+	formCall     = actionLLM
+	formLLM      = "evaluator.llm"
+	formLua      = actionLua
+	formPlugin   = actionPlugin
+	formSchema   = "evaluator.schema"
+	formAll      = "evaluator.all"
+	formWeighted = "evaluator.weighted"
+)
+
+// blocks is the table of all blocks, by name.
+var blocks = indexed(Blocks())
+
+func indexed(list []Block) map[string]*Block {
+	all := make(map[string]*Block, len(list))
+	for i := range list {
+		all[list[i].Name] = &list[i]
+	}
+	return all
+}
+
+// Blocks lists the blocks of a workflow file, in the order in which they are explained.
+func Blocks() []Block {
+	return append(append(outerBlocks(), actionBlocks()...), stepBlocks()...)
+}
+
+// outerBlocks are what is around the actions.
+func outerBlocks() []Block {
+	return []Block{
+		{blockWorkflow, "The file itself.", []Key{
+			{Name: "name", Type: TypeText, Doc: "What lists of runs call the workflow.", Default: "the file's name"},
+			{Name: "settings", Type: TypeMapping, Block: blockSettings, Doc: "What holds for all nodes."},
+			{Name: "state", Type: TypeMapping, Doc: "The state that a run begins with. `--state`, `--state-file` and `--input` override it. No name begins with `reflection_`.", Default: "empty"},
+			{Name: "nodes", Type: TypeList, Block: blockNode, Required: true, Doc: fmt.Sprintf("What is done, one node after the other: 1 to %d.", maxNodes)},
+		}},
+		{blockSettings, "What holds for all nodes.", []Key{
+			{
+				Name: "step_limit", Type: TypeInteger, Least: 1, Most: maxStepLimit, Default: fmt.Sprint(DefaultStepLimit),
+				Doc: "How many nodes a run visits at most, so that a `goto` can't go round for ever.",
+			},
+			{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the language model is reached, where a step doesn't say otherwise."},
+		}},
+		{blockLLM, "How a language model is reached. It holds no templates: nothing in the state decides where a key is sent. An operator must have allowed an endpoint other than OpenAI's and a local Ollama.", []Key{
+			{Name: "provider", Type: TypeWord, Values: []string{"openai", "ollama"}, Doc: "Which API the endpoint speaks."},
+			{Name: "base_url", Type: TypeText, Doc: "The endpoint.", Default: "the provider's own"},
+			{Name: "model", Type: TypeText, Doc: "The model's name."},
+			{Name: "api_key_env", Type: TypeName, Form: envForm, Doc: "The variable of the environment that holds the key, never the key itself."},
+			{Name: "timeout", Type: TypeDuration, Doc: "How long one request to the endpoint may take."},
+			{Name: "price", Type: TypeMapping, Block: blockPrice, Doc: "What tokens cost, for `budget.cost_usd`."},
+		}},
+		{blockPrice, "What a model costs.", []Key{
+			{Name: "in", Type: TypeNumber, Most: math.MaxFloat64, Required: true, Doc: "Dollars for a million tokens of prompts."},
+			{Name: "out", Type: TypeNumber, Most: math.MaxFloat64, Required: true, Doc: "Dollars for a million tokens of answers."},
+		}},
+		{blockNode, "One step of the workflow. Its result is `state.<name>` for the nodes after it.", []Key{
+			{Name: "name", Type: TypeName, Form: nodeForm, Required: true, Doc: "A name of its own: a-z, 0-9 and _, beginning with a letter; not `end`."},
+			{Name: "action", Type: TypeWord, Values: actionNames(), Required: true, Doc: "What it does: see below."},
+			{Name: "with", Type: TypeMapping, Required: true, Doc: "What the action needs: see the action's table."},
+			{Name: "when", Type: TypeExpression, Point: core.PointWhen, Doc: "The node is skipped where this isn't true."},
+			{Name: "goto", Type: TypeList, Block: blockGoto, Doc: fmt.Sprintf("Where to go on, at most %d ways: the first whose `when` is true. Without one, the next node follows.", maxGotos)},
+		}},
+		{blockGoto, "A way to leave a node.", []Key{
+			{Name: "to", Type: TypeText, Required: true, Doc: "A node's name, or `end`."},
+			{Name: "when", Type: TypeExpression, Point: core.PointWhen, Doc: "Whether to take it.", Default: "always"},
+		}},
+	}
+}
+
+// actionBlocks are the with: blocks of actions that call no single plugin.
+func actionBlocks() []Block {
+	state := stateOnly()
+	return []Block{
+		{actionLoop, "Generates an output, evaluates it, and corrects it until it passes or a limit stops it.", loopKeys()},
+		{blockBudget, "What a loop may consume, over all resumes. It ends after the attempt that reaches a limit.", []Key{
+			{Name: "tokens", Type: TypeInteger, Least: 1, Most: math.MaxInt32, Doc: "Tokens of prompts and answers."},
+			{Name: "cost_usd", Type: TypeNumber, Most: math.MaxFloat64, Doc: "Dollars, above 0. It needs a `price`."},
+		}},
+		{actionEvaluate, "Judges a value once.", []Key{
+			{Name: "evaluator", Type: TypeMapping, Block: "evaluator", Required: true, Doc: "What judges."},
+			{Name: "data", Type: TypeAny, Sees: state, Doc: "What is judged.", Default: "`state.output`"},
+		}},
+		{actionCorrect, "Corrects a value once.", []Key{
+			{Name: "corrector", Type: TypeMapping, Block: "corrector", Required: true, Doc: "What corrects."},
+			{Name: "data", Type: TypeAny, Sees: state, Doc: "What is corrected.", Default: "`state.output`"},
+			{Name: "errors", Type: TypeAny, Sees: state, Doc: "What is wrong with it: a list of findings.", Default: "none"},
+		}},
+		{actionObserve, "Stores a memory.", append([]Key{
+			{Name: "id", Type: TypeText, Sees: state, Doc: "Its id.", Default: "a new one"},
+			{Name: "kind", Type: TypeText, Sees: state, Doc: "`observation`, `semantic`, `procedural` or `notification`.", Default: "`observation`"},
+			{Name: "title", Type: TypeText, Sees: state, Doc: "A line.", Default: "the content's first 80 characters"},
+		}, memoryKeys()...)},
+		{actionReflect, "Stores a memory that is derived from others.", append([]Key{
+			{Name: "source_ids", Type: TypeList, Required: true, Sees: state, Doc: "The memories that it is derived from."},
+			{Name: "kind", Type: TypeText, Sees: state, Doc: "Its kind.", Default: "`reflection`"},
+			{Name: "title", Type: TypeText, Sees: state, Doc: "A line."},
+			{Name: "depth", Type: TypeInteger, Sees: state, Least: 1, Most: math.MaxInt32, Doc: "The depth that it must have: another one is refused."},
+		}, memoryKeys()...)},
+		{actionRecall, "Finds the memories that fit a text best. With a session it is one of the session's turns.", []Key{
+			{Name: "query", Type: TypeText, Required: true, Sees: state, Doc: "What is looked for, in words."},
+			{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where.", Default: "the run's"},
+			{Name: "subtree", Type: TypeFlag, Sees: state, Doc: "Also in the namespaces below.", Default: "false"},
+			{Name: "limit", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "How many memories at most.", Default: "5"},
+			{Name: "min_score", Type: TypeNumber, Sees: state, Most: 1, Doc: "Leaves out what scores less."},
+			{Name: "kinds", Type: TypeList, Sees: state, Doc: "Only these kinds."},
+			{Name: "states", Type: TypeList, Sees: state, Doc: "Only these states."},
+			{Name: "tags", Type: TypeList, Sees: state, Doc: "Only what has all of these tags."},
+			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Only what this agent wrote."},
+			{Name: "include_superseded", Type: TypeFlag, Sees: state, Doc: "Also what another memory supersedes.", Default: "false"},
+			{Name: "session", Type: TypeText, Sees: state, Doc: "The session that this is a turn of.", Default: "the run's; without one, no turn"},
+			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn's number.", Default: "the session's next one"},
+		}},
+		{actionFeedback, "Says how a turn went. Without an outcome it only names what was used, and the run's end is the outcome.", []Key{
+			{Name: "outcome", Type: TypeWord, Values: outcomes(), Sees: state, Doc: "How it went."},
+			{Name: "session", Type: TypeText, Sees: state, Doc: "The session.", Default: "the one of the run's newest turn"},
+			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn.", Default: "the run's newest"},
+			{Name: "used", Type: TypeList, Sees: state, Doc: "The ids of the memories that were used."},
+			{Name: "assumed", Type: TypeList, Sees: state, Doc: "Others that were probably used. They earn the same credit, but no purge or promotion."},
+			{Name: "tool_outcomes", Type: TypeList, Sees: state, Doc: "How the turn's calls of tools went."},
+			{Name: "source", Type: TypeWord, Values: []string{"user", "tool", "text"}, Sees: state, Doc: "Who says so; the best first.", Default: "`text`"},
+			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose turn it was.", Default: "who runs the workflow"},
+		}},
+	}
+}
+
+// memoryKeys are what memory.observe and memory.reflect have in common.
+func memoryKeys() []Key {
+	state := stateOnly()
+	return []Key{
+		{Name: "content", Type: TypeText, Required: true, Sees: state, Doc: "The text."},
+		{Name: "namespace", Type: TypeText, Sees: state, Doc: "Where it is.", Default: "the run's; of a reflection, its first source's"},
+		{Name: "tags", Type: TypeList, Sees: state, Doc: "Its tags."},
+		{Name: "priority", Type: TypeInteger, Least: 1, Most: 10, Sees: state, Doc: "How much it matters."},
+		{Name: "importance", Type: TypeNumber, Most: 1, Sees: state, Doc: "How important it is."},
+		{Name: "confidence", Type: TypeNumber, Most: 1, Sees: state, Doc: "How sure it is."},
+		{Name: "metadata", Type: TypeMapping, Sees: state, Doc: "Any object of yours."},
+		{Name: "occurred_at", Type: TypeText, Sees: state, Doc: "When what it tells of happened, as RFC 3339 has it."},
+		{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Whose memory it is.", Default: "who runs the workflow"},
+		{Name: "idempotency_key", Type: TypeText, Sees: state, Doc: "Makes a repetition return the first outcome.", Default: "one of the run and the visit"},
+	}
+}
+
+func outcomes() []string {
+	return []string{string(core.OutcomeSuccess), string(core.OutcomeFailure), string(core.OutcomePartial)}
+}
+
+func loopKeys() []Key {
+	return []Key{
+		{Name: "generator", Type: TypeMapping, Block: "generator", Required: true, Doc: "What makes an output."},
+		{Name: "evaluator", Type: TypeMapping, Block: "evaluator", Required: true, Doc: "What judges it."},
+		{Name: "corrector", Type: TypeMapping, Block: "corrector", Doc: "What corrects it. Without one, the generator runs again."},
+		{Name: "max_iterations", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultMaxIterations), Doc: "How many attempts there are at most."},
+		{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Takes the JSON value in an attempt's text for the output."},
+		{Name: "accept", Type: TypeExpression, Point: core.PointAccept, Default: "the evaluator's `valid`", Doc: "Whether an attempt passes."},
+		{Name: "stop_when", Type: TypeExpression, Point: core.PointStop, Doc: "Ends the loop where it is true after an attempt that didn't pass."},
+		{Name: "no_progress", Type: TypeInteger, Least: 2, Most: loop.MaxMaxIterations, Default: "off", Doc: "Ends the loop after this many attempts in a row with the same output or the same errors."},
+		{Name: "timeout", Type: TypeDuration, Default: "none", Doc: "How long the loop may be active, over all resumes."},
+		{Name: "budget", Type: TypeMapping, Block: blockBudget, Doc: "What it may consume."},
+		{
+			Name: "on_failure", Type: TypeWord, Values: []string{string(loop.ReturnBest), string(loop.ReturnLast), string(loop.Raise)}, Default: "`return_best`",
+			Doc: "What a loop without a passed attempt returns: its best one, its last one, or an error (exit code 5).",
+		},
+		{
+			Name: "correct_mode", Type: TypeWord, Values: []string{string(loop.CorrectReplace), string(loop.CorrectRegenerate)}, Default: "`replace`",
+			Doc: "What becomes of a corrector's output: it is the next attempt, or it is merged into the state and the generator runs again.",
+		},
+		{
+			Name: "on_evaluator_error", Type: TypeWord, Values: []string{string(loop.EvaluatorErrorStop), string(loop.EvaluatorErrorFail)}, Default: "`error`",
+			Doc: "What an evaluator's failure means: the run ends and can be resumed, or the attempt isn't valid.",
+		},
+		{
+			Name: "on_generator_error", Type: TypeWord, Values: []string{string(loop.GeneratorErrorStop), string(loop.GeneratorErrorAttempt)},
+			Default: "by its cause", Doc: "What a generator's failure means: the run ends and can be resumed, or it is an attempt without an output. By default a generator that can't work ends the run, and one that made nothing usable made an attempt.",
+		},
+		{Name: "evaluator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultEvaluatorRetries), Doc: "How often a call that failed for a passing reason is tried again."},
+		{Name: "generator_retries", Type: TypeInteger, Most: maxRetries, Default: fmt.Sprint(loop.DefaultGeneratorRetries), Doc: "The same for the generator."},
+		{Name: "history_limit", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultHistoryLimit), Doc: "How many earlier attempts plugins are shown, the newest ones; fewer where they exceed 2 MiB."},
+	}
+}
+
+// maxRetries bounds how often a failed call is tried again.
+const maxRetries = 10

@@ -1,0 +1,111 @@
+package workflow
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/reflectory/reflectory/core/loop"
+)
+
+// types are the values of a step's type:.
+var (
+	stepTypes  = []string{"llm", "lua"}
+	judgeTypes = []string{"schema", "llm", "lua", "all", "any", "weighted"}
+	// callActions are the actions that a step may be.
+	callActions = []string{actionLLM, actionLua, actionPlugin}
+)
+
+// stepBlocks are the parts of generators, evaluators and correctors: how a step says what it
+// is, and the keys of each form.
+func stepBlocks() []Block {
+	state, judged := stateOnly(), inJudgement()
+	timeout := func(standard string) Key {
+		return Key{Name: "timeout", Type: TypeDuration, Default: standard, Doc: "How long one call may take."}
+	}
+	return []Block{
+		{formAction, "A step that is an action.", []Key{
+			{Name: "action", Type: TypeWord, Values: callActions, Doc: "Which one; the other keys are the action's."},
+		}},
+		{formType, "A step of a built-in type.", []Key{
+			{Name: "type", Type: TypeWord, Values: judgeTypes, Doc: "Which one. `schema`, `all`, `any` and `weighted` are for evaluators only."},
+		}},
+		{formJudge, "What every evaluator may have.", []Key{
+			{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Judges the JSON value in a text, with or without a code fence around it. The value is the output from then on."},
+		}},
+		{formCall, "Asks a language model for an output: as a node, a generator or a corrector. It needs a prompt or messages.", append(append([]Key{
+			{Name: "prompt", Type: TypeText, Sees: state, Doc: "What the model is asked."},
+			{Name: "prompt_file", Type: TypeText, Doc: "The same from a file in the workflow's folder, whose text may hold templates."},
+			{Name: "messages", Type: TypeList, Block: blockMessage, Doc: "A conversation instead of a prompt."},
+			{Name: "system", Type: TypeText, Sees: state, Doc: "The system message."},
+			{Name: "response_schema", Type: TypeAny, Doc: "A JSON Schema that the endpoint makes the answer follow. The output is then the parsed value."},
+			{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Takes the JSON value in the answer for the output."},
+			{Name: "cache", Type: TypeFlag, Default: "false", Doc: "Gives the stored answer where the same was asked before, and pays nothing."},
+		}, samplingKeys(state)...), timeout(defaultLLMTimeout.String()))},
+		{formLLM, "A language model as a judge. Without a prompt it has one of its own.", append(append([]Key{
+			{Name: "prompt", Type: TypeText, Sees: judged, Doc: "What to look for."},
+			{Name: "prompt_file", Type: TypeText, Doc: "The same from a file in the workflow's folder, whose text may hold templates."},
+			{Name: "context", Type: TypeAny, Sees: judged[1:], Doc: "What the judge needs to know; templates of the other keys read it as `context`."},
+			{Name: "examples", Type: TypeList, Sees: judged, Doc: "Judged examples, which are shown to the model."},
+			{Name: "system", Type: TypeText, Sees: judged, Doc: "The system message."},
+		}, samplingKeys(judged)...), timeout(defaultLLMTimeout.String()))},
+		{formLua, "A script of Lua 5.4 in a sandbox. It is never templated: it reads `state` and `iteration` as variables, an evaluator and a corrector `output`, a corrector `errors` and `feedback` too.", []Key{
+			{Name: "code", Type: TypeText, Doc: "The script."},
+			{Name: "run", Type: TypeText, Doc: "The same; a step with `run` needs no `type`."},
+			timeout(defaultTimeout.String()),
+		}},
+		{formPlugin, "A plugin of any kind.", []Key{
+			{Name: "plugin", Type: TypeName, Form: pluginForm, Required: true, Doc: "Its full name, `publisher/name`."},
+			{Name: "config", Type: TypeMapping, Sees: state, Doc: "What it is told. An evaluator's templates read `output` too. `code`, `run` and `schema` stay as they are."},
+			timeout("the plugin's own"),
+		}},
+		{formSchema, "JSON Schema, with a pointer to each error.", []Key{
+			{Name: "schema", Type: TypeAny, Doc: "The schema: a mapping or a boolean."},
+			{Name: "schema_file", Type: TypeText, Doc: "The same from a file in the workflow's folder."},
+			{Name: "documents", Type: TypeMapping, Doc: "Other schemas that it refers to: files, by their absolute URIs."},
+			{Name: "draft", Type: TypeWord, Values: drafts, Default: "the schema's `$schema`, else 2020-12", Doc: "Which version of JSON Schema it is."},
+			{Name: "formats", Type: TypeWord, Values: []string{"assert", "annotate"}, Default: "`assert`", Doc: "Whether `format` is checked."},
+			{Name: "scoring", Type: TypeWord, Values: []string{"graded", "strict"}, Default: "`graded`", Doc: "Whether an output that is nearly right scores nearly 1, or 0."},
+			{Name: "coerce", Type: TypeFlag, Default: "false", Doc: "Turns texts into the numbers and booleans that the schema asks for."},
+			timeout(defaultTimeout.String()),
+		}},
+		{formAll, "Several evaluators: valid if all are, with the lowest score, or if any is, with the highest.", []Key{
+			{Name: "evaluators", Type: TypeList, Block: blockChild, Required: true, Doc: fmt.Sprintf("The children, nested at most %d deep.", maxCompositeDepth)},
+			failFast(),
+		}},
+		{formWeighted, "Several evaluators: the score is their weighted mean.", []Key{
+			{Name: "evaluators", Type: TypeList, Block: blockWeighted, Required: true, Doc: fmt.Sprintf("The children, nested at most %d deep.", maxCompositeDepth)},
+			{Name: "threshold", Type: TypeNumber, Most: 1, Default: fmt.Sprint(loop.DefaultThreshold), Doc: "The score, above 0, from which it is valid."},
+			failFast(),
+		}},
+		{blockChild, "A child of `all` or `any`: an evaluator with a name.", []Key{childName()}},
+		{blockWeighted, "A child of `weighted`.", []Key{
+			childName(),
+			{Name: "weight", Type: TypeNumber, Most: math.MaxFloat64, Default: "1", Doc: "How much its score counts. One of them must be above 0."},
+		}},
+		{blockMessage, "A message of a conversation.", []Key{
+			{Name: "role", Type: TypeWord, Values: []string{"system", "user", "assistant"}, Required: true, Doc: "Who says it."},
+			{Name: "content", Type: TypeText, Required: true, Sees: state, Doc: "What is said."},
+		}},
+	}
+}
+
+func childName() Key {
+	return Key{Name: "name", Type: TypeName, Form: childForm, Required: true, Doc: "A name of its own among its siblings. Findings bear it as their `source`."}
+}
+
+func failFast() Key {
+	return Key{Name: "fail_fast", Type: TypeFlag, Default: "false", Doc: "Asks the children in their order, up to the first that isn't valid, rather than all at once."}
+}
+
+// samplingKeys are the model and how it picks its words.
+func samplingKeys(sees []string) []Key {
+	return []Key{
+		{Name: "model", Type: TypeText, Sees: sees, Default: "the one of `llm`", Doc: "The model's name."},
+		{Name: "temperature", Type: TypeNumber, Most: 2, Sees: sees, Doc: "How freely it picks its words."},
+		{Name: "top_p", Type: TypeNumber, Most: 1, Sees: sees, Doc: "From how much of the likely words it picks."},
+		{Name: "seed", Type: TypeInteger, Least: math.MinInt32, Most: math.MaxInt32, Sees: sees, Doc: "Makes an answer repeatable, where the endpoint can."},
+		{Name: "max_tokens", Type: TypeInteger, Least: 1, Most: math.MaxInt32, Sees: sees, Doc: "How long an answer may be."},
+		{Name: "stop", Type: TypeAny, Sees: sees, Doc: "A text, or a list of texts, that ends the answer."},
+		{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the model is reached; what it leaves out is from `settings.llm`."},
+	}
+}
