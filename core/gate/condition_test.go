@@ -145,7 +145,7 @@ func TestAPolicyThatCantBeTrustedRetains(t *testing.T) {
 		says string
 	}{
 		{"it failed", core.GateOutcome{Verdict: core.VerdictPromote, Confidence: 1, Decision: core.Decision{Failure: &core.ErrorInfo{Message: "no such key"}}}, "the policy failed: no such key"},
-		{"no verdict", core.GateOutcome{Confidence: 1}, `the verdict "", which there isn't`},
+		{"no verdict", core.GateOutcome{Confidence: 1}, `the unknown verdict ""`},
 		{"an unknown verdict", core.GateOutcome{Verdict: "delete", Confidence: 1}, `the verdict "delete"`},
 	}
 	for _, c := range cases {
