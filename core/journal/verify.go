@@ -57,7 +57,7 @@ func (e *Entry) follows(stream string, last Head) error {
 	want := last.Seq + 1
 	switch {
 	case e.Seq > want && e.Hash == e.hash(stream):
-		return broken(stream, want, fmt.Sprintf("the entry is gone: %d comes after %d", e.Seq, last.Seq))
+		return broken(stream, want, fmt.Sprintf("the entry is gone: %d follows %d", e.Seq, last.Seq))
 	case e.Seq != want:
 		return broken(stream, want, fmt.Sprintf("the entry in its place has the number %d", e.Seq))
 	case e.Hash != e.hash(stream):
