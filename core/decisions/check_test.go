@@ -37,7 +37,7 @@ func TestCheckHoldsRecordsToTheirEvents(t *testing.T) {
 		{"whole", func(core.Tx, []byte) error { return nil }, ""},
 		{"a record is gone", func(tx core.Tx, key []byte) error { return tx.Delete(key) }, "is gone"},
 		{"a record was changed", func(tx core.Tx, key []byte) error { return tx.Put(key, []byte(`"three"`)) }, "was changed"},
-		{"a record without an event", func(tx core.Tx, key []byte) error { return tx.Put(append(key, '0'), []byte(`"one"`)) }, "1 records"},
+		{"a record without an event", func(tx core.Tx, key []byte) error { return tx.Put(append(key, '0'), []byte(`"one"`)) }, "no event names 1 of the records"},
 		{"an event that is no decision", func(tx core.Tx, _ []byte) error {
 			return journal.Append(t.Context(), tx, journal.DecisionStream(string(core.PolicyPoints()[0])), coretest.Epoch(), journal.RunResumed{})
 		}, "the event isn't a decision"},

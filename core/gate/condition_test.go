@@ -146,7 +146,7 @@ func TestAPolicyThatCantBeTrustedRetains(t *testing.T) {
 	}{
 		{"it failed", core.GateOutcome{Verdict: core.VerdictPromote, Confidence: 1, Decision: core.Decision{Failure: &core.ErrorInfo{Message: "no such key"}}}, "the policy failed: no such key"},
 		{"no verdict", core.GateOutcome{Confidence: 1}, `the unknown verdict ""`},
-		{"an unknown verdict", core.GateOutcome{Verdict: "delete", Confidence: 1}, `the verdict "delete"`},
+		{"an unknown verdict", core.GateOutcome{Verdict: "delete", Confidence: 1}, `the unknown verdict "delete"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

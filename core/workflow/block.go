@@ -13,14 +13,14 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// block reads a mapping with what only workflows have.
+// block is a mapping reader with methods that only workflows need.
 type block struct{ *document.Reader }
 
 func (l *loader) block(n *document.Node, what string) *block {
 	return &block{l.Mapping(n, what)}
 }
 
-// only reports a key that excludes another one that is there.
+// only reports a key that can't be combined with another one that is present.
 func (b *block) only(keys ...string) {
 	var there []string
 	for _, key := range keys {
@@ -33,7 +33,7 @@ func (b *block) only(keys ...string) {
 	}
 }
 
-// name is text that must be there and have a form.
+// name is a required text of a given form.
 func (b *block) name(key string, form *regexp.Regexp, hint string) string {
 	if b.Need(key) == nil {
 		return ""
@@ -81,7 +81,7 @@ func (b *block) integer(key string, least, most int) int {
 	return int(v)
 }
 
-// duration is a time such as 30s, more than nothing.
+// duration is a duration such as 30s, above zero.
 func (b *block) duration(key string) time.Duration {
 	n := b.Get(key)
 	if n == nil {
@@ -95,7 +95,7 @@ func (b *block) duration(key string) time.Duration {
 	return d
 }
 
-// oneOf is text out of a list.
+// oneOf is a text from a list.
 func (b *block) oneOf(key string, values ...string) string {
 	n := b.Get(key)
 	if n == nil {

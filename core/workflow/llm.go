@@ -15,8 +15,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// connection is how a language model is reached: the llm: block. It is never
-// templated, so that nothing in the state decides where a key is sent.
+// connection is how a language model is reached: the llm: block. It never has templates,
+// so that nothing in the state decides where a key is sent.
 type connection map[string]json.RawMessage
 
 func (c connection) part() part {
@@ -27,7 +27,7 @@ func (c connection) part() part {
 	return o
 }
 
-// text is a setting that is a text; "" where it isn't there, or isn't one.
+// text is a setting that is a text; "" if it is missing or isn't one.
 func (c connection) text(key string) string {
 	var text string
 	if c[key] == nil || json.Unmarshal(c[key], &text) != nil {
@@ -43,7 +43,7 @@ func (l *loader) connection(n *document.Node, what string) connection {
 	b.Text("base_url")
 	b.Text("model")
 	if b.Get("api_key_env") != nil {
-		b.name("api_key_env", envForm, "name the variable that holds the key, such as OPENAI_API_KEY, not the key itself")
+		b.name("api_key_env", envForm, "give the name of the variable that holds the key, such as OPENAI_API_KEY, not the key itself")
 	}
 	b.duration("timeout")
 	if price := b.Get("price"); price != nil {
@@ -110,10 +110,10 @@ func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 	}
 }
 
-// llmHint shows how a model is named.
+// llmHint shows how a model is configured.
 const llmHint = `write in the workflow: settings: {llm: {provider: ollama, base_url: "http://127.0.0.1:11434", model: "llama3.2"}}`
 
-// callParts reads what an llm.call has and a judge hasn't.
+// callParts reads the keys that an llm.call has, but a judge doesn't.
 func (l *loader) callParts(b *block, names []string) (config object) {
 	b.only("prompt", "prompt_file", "messages")
 	b.oneOf("parse", "json")
@@ -135,8 +135,8 @@ func (l *loader) callParts(b *block, names []string) (config object) {
 	return config
 }
 
-// sampling reads how the model picks its words: each a value, or a template that is
-// exactly one expression, so that it has the value's type.
+// sampling reads how the model chooses its words: each setting is a value, or a template
+// that is exactly one expression, so that it has the value's type.
 func (l *loader) sampling(b *block, names []string) (config object) {
 	for _, key := range []string{"temperature", "top_p", "seed", "max_tokens"} {
 		n := b.Get(key)

@@ -12,11 +12,11 @@
 //	{% macro f(a, b=1) %} {% endmacro %} {{ f(2) }}   {{ range(3) }}
 //	{{ x | filter(…) }}   {{ x is test(…) }}   {{ object.items() }}
 //
-// Filters and methods are Jinja's, with these differences: an object is walked in
-// the order of its keys, whatever doesn't fit is an error rather than "", and a
-// macro sees its arguments and the template's variables only.
+// Filters and methods are Jinja's, with these differences: an object is iterated in the
+// order of its keys, a wrong argument is an error rather than "", and a macro sees only
+// its arguments and the template's variables.
 //
-// In text, a string is written as it stands and anything else as JSON. A name
-// that isn't defined is an error that names it, except with the default filter and
-// the tests defined and undefined.
+// In text, a string is written unchanged and anything else as JSON. A name that isn't
+// defined is an error that names it, except with the default filter and the tests defined
+// and undefined.
 package template
