@@ -130,7 +130,7 @@ func whereToLook(path string) string {
 	}
 	defer func() { _ = folder.Close() }() // only reads
 	names, _ := folder.Readdirnames(maxNames)
-	return sdk.DidYouMean(filepath.Base(path), names, "the folder is "+dir)
+	return sdk.DidYouMean(filepath.Base(path), names, "it was looked for in "+dir)
 }
 
 func unreadable(name string, err error) error {

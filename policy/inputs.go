@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// given are inputs by name, as a file, a case or a record has them.
+// given are inputs by name, from a file, a test case or a record.
 type given struct {
 	values []program.Value
 }
@@ -67,7 +67,7 @@ func empty(kind string) any {
 	return map[string]any{}
 }
 
-// typed makes a value of a CEL type, of what JSON decodes to or Go holds.
+// typed makes a value of a CEL type from a JSON value or a Go value.
 func typed(kind string, v any) (program.Value, bool) {
 	switch x := v.(type) {
 	case bool:
@@ -92,7 +92,7 @@ func typed(kind string, v any) (program.Value, bool) {
 	return program.Any(v), kind == "dyn"
 }
 
-// allTexts reports whether a list is one of texts, where it must be.
+// allTexts reports whether all elements of a list are texts, if its type requires that.
 func allTexts(kind string, list []any) bool {
 	return kind == "list(string)" && !slices.ContainsFunc(list, func(v any) bool { _, ok := v.(string); return !ok })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// maxProblems bounds what one error lists: more than anybody reads.
+// maxProblems bounds how many problems one error lists: more than anybody reads.
 const maxProblems = 100
 
 // maxNoted bounds how many problems of one file are kept, since each word may be wrong.
