@@ -19,8 +19,8 @@ type given struct {
 // Input implements [program.Inputs].
 func (g given) Input(i int) program.Value { return g.values[i] }
 
-// given makes inputs of values as JSON holds them. What is absent is empty: 0,
-// "", false, no elements. All that is wrong is reported at once.
+// given makes inputs from decoded JSON values. An absent input is empty: 0, "",
+// false, no elements. All mistakes are reported at once.
 func (d *definition) given(values map[string]any) (named, error) {
 	variables := d.env.Variables()
 	in := given{values: make([]program.Value, len(variables))}
