@@ -124,7 +124,7 @@ func checkEmpty(r core.Reader, dir string) error {
 	empty, err := store.Empty(r)
 	if err == nil && !empty {
 		err = sdk.Errorf(sdk.Conflict, "store_not_empty", "the store in %s isn't empty, and stores can't be merged", dir).
-			WithHint("use another data folder, or replace the store; make a backup first to keep its data")
+			WithHint("use another data folder (--data-dir), or replace the store (--replace); make a backup first to keep its data")
 	}
 	return err
 }

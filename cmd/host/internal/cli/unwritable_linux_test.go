@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A state folder in which nobody may make anything, as /sys is for everybody, is
+// A data folder in which nobody may make anything, as /sys is for everybody, is
 // named, with what to do.
 func TestAStateFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	w := newWorld(t)
