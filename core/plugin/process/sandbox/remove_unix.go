@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removeTree removes a folder, whatever a plugin made of it. os.RemoveAll stops
-// at a folder whose mode keeps its own user out, and takes a descriptor for each
-// of the folders in folders, which a plugin can make by the hundred thousand. So
-// each folder is opened up, and what it holds moved to the top, before it is
-// removed: nothing is ever more than two folders deep.
+// removeTree removes a folder, whatever a plugin did to it. os.RemoveAll stops at a
+// folder whose mode keeps its own user out, and needs one descriptor per level of
+// nesting, of which a plugin can make hundreds of thousands. So each folder is opened up
+// and its contents are moved to the top before it is removed: nothing is ever more than
+// two folders deep.
 //
 // It follows no link. The plugin's processes must be gone.
 func removeTree(path string) {
