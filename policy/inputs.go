@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// given are inputs by name, from a file, a test case or a record.
+// given holds the values of inputs, from a file, a test case or a record.
 type given struct {
 	values []program.Value
 }

@@ -16,7 +16,7 @@ const maxRuns = 16
 // sdk/process sets it from a call's context.
 const runField = "run_id"
 
-// runs knows the runs that an instance works on.
+// runs remembers the runs that an instance works on.
 type runs struct {
 	mu     sync.Mutex
 	recent []string // the last one last
