@@ -54,6 +54,7 @@ var imports = map[string][]string{
 	"core/memory/internal/bounds": {"core", "sdk"},
 	"core/memory/internal/feed":   {"core", "core/journal", "core/memory/internal/record", "core/memory/knowledge", "core/memory/search"},
 	"core/memory/internal/record": {"core", "core/journal", "core/memory/codec", "core/memory/internal/bounds", "sdk"},
+	"core/dream":                  {},
 	"core/memory/knowledge":       {"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/search", "sdk"},
 	"core/memory/turn":            {"core", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/lifecycle", "sdk"},
 	"core/memory/lifecycle":       {"core", "sdk"},
@@ -93,7 +94,7 @@ var imports = map[string][]string{
 		"core/plugin/install", "core/plugin/process/sandbox", "core/store/pebble", "sdk",
 	},
 	"core/host/operation": {
-		"core", "core/access", "core/decisions", "core/gate", "core/governance", "core/host", "core/host/config", "core/idempotency",
+		"core", "core/access", "core/decisions", "core/dream", "core/gate", "core/governance", "core/host", "core/host/config", "core/idempotency",
 		"core/journal", "core/memory", "core/plugin", "core/plugin/install", "core/plugin/logfile", "core/run", "core/store", "core/workflow",
 		"core/workflow/action", "core/workflow/state", "policy", "sdk",
 	},
@@ -129,7 +130,7 @@ var imports = map[string][]string{
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
 		"cmd/host/internal/client", "cmd/host/internal/httpapi", "cmd/host/internal/scaffold", "cmd/host/internal/term", "core", "core/access",
-		"core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory",
+		"core/dream", "core/gate", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/journal", "core/loop", "core/memory",
 		"core/plugin", "core/plugin/install", "core/plugin/logfile", "core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm",
 		"core/run", "core/store", "core/store/pebble", "core/workflow", "core/workflow/action", "core/workflow/state", "policy", "policy/format",
 		"policy/policytest", "sdk", "sdk/sdktest",

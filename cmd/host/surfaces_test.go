@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/cli"
 	"github.com/reflectory/reflectory/core"
@@ -263,6 +264,13 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"decision_list": on(func(_ *operationtest.World, in *operation.DecisionList) args {
 		return args{"decisions", "list"}.flag("point", string(in.Point)).flag("namespace", in.Namespace).is("subtree", in.Subtree).
 			flag("outcome", in.Outcome).page(in.Paging)
+	}),
+	"dream_dates": on(func(_ *operationtest.World, in *operation.DreamDates) args {
+		a := args{"dream", "dates", in.Text}.is("keep-phrase", in.KeepPhrase).is("ranges", in.Ranges)
+		if !in.At.IsZero() {
+			a = a.flag("at", in.At.Format(time.RFC3339))
+		}
+		return a
 	}),
 	"knowledge_supersede": on(func(_ *operationtest.World, in *operation.KnowledgeSupersede) args {
 		return args{"knowledge", "supersede", in.ID, in.By}

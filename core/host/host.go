@@ -241,6 +241,9 @@ func (h *Host) onClose(undo func() error) {
 	}
 }
 
+// Now is the time by the host's clock.
+func (h *Host) Now() time.Time { return h.config.Clock.Now() }
+
 // Close stops the background work and the plugins, writes the decisions that are queued
 // and closes the store, in the reverse order of their opening. It is idempotent.
 func (h *Host) Close() error { return h.close() }

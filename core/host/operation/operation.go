@@ -122,7 +122,7 @@ type place struct {
 func Table() []Operation {
 	return sorted(
 		memories(), knowledge(), pending(), runs(), evaluations(), gated(), evidence(), governances(), policies(),
-		audit(), stores(), plugins(), tokens(), statuses(), decided(), histories(), attempts(), sessions(),
+		audit(), stores(), plugins(), tokens(), statuses(), decided(), histories(), attempts(), sessions(), dreams(),
 	)
 }
 

@@ -24,7 +24,7 @@ var groups = []struct {
 	commands  []string
 }{
 	{"run", "Run workflows", []string{"init", "run", "resume", "replay", "runs", "evaluate", "correct"}},
-	{"remember", "Remember what was learnt", []string{"memory", "session", "knowledge"}},
+	{"remember", "Remember what was learnt", []string{"memory", "session", "knowledge", "dream"}},
 	{"govern", "Govern what is remembered", []string{"governance", "policy", "decisions", "gate", "evidence"}},
 	{"extend", "Extend with plugins", []string{"plugin"}},
 	{"operate", "Operate the host", []string{"serve", "status", "config", "store", "audit", "token", "version", "completion", "help"}},

@@ -66,7 +66,7 @@ func (a *App) root() *cobra.Command {
 		initCommand(a), runCommand(a), resumeCommand(a), replayCommand(a), runsCommand(a),
 		evaluateCommand(a), correctCommand(a), pluginCommand(a), policyCommand(a),
 		memoryCommand(a), knowledgeCommand(a), governanceCommand(a), gateCommand(a), evidenceCommand(a),
-		auditCommand(a), storeCommand(a), decisionsCommand(a), sessionCommand(a), tokenCommand(a),
+		auditCommand(a), storeCommand(a), decisionsCommand(a), sessionCommand(a), dreamCommand(a), tokenCommand(a),
 		serveCommand(a), statusCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(),
 	)
 	a.out.commands = root

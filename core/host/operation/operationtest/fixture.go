@@ -68,8 +68,11 @@ var fixtures = map[string]func(*World) any{
 	"policy_list":    func(*World) any { return &operation.PolicyList{} },
 	"policy_replay":  func(w *World) any { return w.Replay() },
 	"memory_sweep":   func(w *World) any { w.Memory(); return &operation.MemorySweep{Namespace: Here} },
-	"decision_get":   func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
-	"decision_list":  func(w *World) any { w.Waiting(); return &operation.DecisionList{Namespace: Here} },
+	"dream_dates": func(*World) any {
+		return &operation.DreamDates{Text: "we met yesterday", At: time.Date(2026, time.April, 15, 12, 0, 0, 0, time.UTC)}
+	},
+	"decision_get":  func(w *World) any { return &operation.DecisionGet{ID: w.Decision()} },
+	"decision_list": func(w *World) any { w.Waiting(); return &operation.DecisionList{Namespace: Here} },
 	"knowledge_supersede": func(w *World) any {
 		return &operation.KnowledgeSupersede{ID: w.PromoteAnother().ID, By: w.PromoteAnother().ID}
 	},

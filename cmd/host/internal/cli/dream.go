@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
+)
+
+func dreamCommand(a *App) *cobra.Command {
+	c := &cobra.Command{
+		Use: "dream", Short: "Housekeeping: see what it would do with texts", RunE: needsCommand,
+		Long: "Try what housekeeping does with a text. It changes no memory.",
+	}
+	c.AddCommand(dreamDatesCommand(a))
+	return c
+}
+
+func dreamDatesCommand(a *App) *cobra.Command {
+	in := &operation.DreamDates{}
+	var at string
+	c := &cobra.Command{
+		Use: "dates TEXT|-", Short: "Print a text with its relative dates made absolute",
+		Long: `Print a text with "yesterday", "in two weeks" and the like replaced by dates of
+the calendar. What isn't surely a date stays: code, quoted text, names, habits
+("every day"), and longer phrases that contain one ("over the last month"). With
+- the text is read from standard input.`,
+		Example: "  reflectory dream dates \"We met yesterday\"\n  reflectory dream dates --at 2026-04-15T12:00:00+02:00 \"It expires in two weeks\" --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			if at != "" {
+				if in.At, err = time.Parse(time.RFC3339, at); err != nil {
+					return usageError{sdk.Errorf(sdk.Invalid, "at_invalid", "--at %q is no time", core.Cut(at)).WithHint("write it like 2026-04-15T12:00:00+02:00")}
+				}
+			}
+			if in.Text, err = a.textArgument(args[0]); err != nil {
+				return err
+			}
+			dated, err := do[dream.DatedText](c.Context(), a, "dream_dates", in)
+			if err != nil || a.out.json {
+				return a.jsonOr(dated, err)
+			}
+			_, err = fmt.Fprintln(a.out.Stdout, term.Lines(strings.TrimSuffix(dated.Text, "\n")))
+			return err
+		},
+	}
+	c.Flags().StringVar(&at, "at", "", "the `time` that the text is seen from, with its zone (default: now)")
+	c.Flags().BoolVar(&in.KeepPhrase, "keep-phrase", false, "keep each phrase, and write its date behind it")
+	c.Flags().BoolVar(&in.Ranges, "ranges", false, "write the first and the last day of last or next week, month or year")
+	return c
+}
+
+// textArgument is an argument, or standard input for "-".
+func (a *App) textArgument(arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	text, err := a.input.read(arg, operation.MaxDreamText)
+	return string(text), err
+}
