@@ -39,7 +39,7 @@ func removeTree(path string) {
 	_ = os.Remove(path)
 }
 
-// lifter moves what is in the folders of a folder into it.
+// lifter moves the contents of the folders in a top folder into that folder.
 type lifter struct {
 	top    *os.File
 	prefix string
@@ -66,7 +66,7 @@ func (l *lifter) lift(from *os.File, name string) {
 	if unix.Unlinkat(int(from.Fd()), name, 0) == nil {
 		return
 	}
-	// Who moves a folder writes its "..", and needs the right to.
+	// Moving a folder changes its "..", which requires the right to write to it.
 	_ = unix.Fchmodat(int(from.Fd()), name, 0o700, 0)
 	l.count++
 	_ = unix.Renameat(int(from.Fd()), name, int(l.top.Fd()), l.prefix+strconv.Itoa(l.count))
